@@ -1,0 +1,63 @@
+# The front door for every task. `make help` lists them.
+#
+# `run` and `test` install what they need themselves (Debian packages by name, crates, PyPI and
+# npm packages) and say what they do.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+LISTEN ?= 127.0.0.1:8090
+DATA_DIR ?= $(CURDIR)/target/run-data
+
+.PHONY: help run test bench fmt lint unit api build release bless deny clean
+
+help: ## List the tasks
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## Build Muster and serve the API with embedded defaults (LISTEN=…, DATA_DIR=…)
+	@scripts/prepare build
+	@echo "== building muster (the first time takes a few minutes)"
+	cargo build --release --locked -p muster-cli
+	@LISTEN="$(LISTEN)" DATA_DIR="$(DATA_DIR)" scripts/run
+
+test: ## Everything that is checked before a change lands
+	@scripts/prepare build test
+	$(MAKE) lint
+	$(MAKE) unit
+	$(MAKE) api
+	@echo "== all tests passed"
+
+lint: ## Formatting and lints
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+unit: ## Unit, property and store tests (SQLite and a real PostgreSQL)
+	cargo test --locked --workspace
+
+api: ## Black-box tests with real clients: aicli, the Python client, schemathesis, kill -9
+	cargo build --locked -p muster-cli -p muster-agent
+	tests/run-api
+
+bench: ## Load figures against the reference's, with ratios
+	@scripts/prepare build
+	cargo build --release --locked -p muster-cli -p muster-bench
+	target/release/muster-bench --muster target/release/muster
+
+fmt: ## Format the code
+	cargo fmt --all
+
+build: ## Debug binaries
+	cargo build --locked -p muster-cli -p muster-agent
+
+release: ## Optimised binaries in target/release
+	cargo build --release --locked -p muster-cli -p muster-agent
+
+bless: ## Rewrite generated documents (docs/settings.md, docs/openapi.json); review the diff
+	cargo run --quiet --locked -p muster-cli -- settings > target/settings.md
+	scripts/bless
+
+deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	cargo deny check
+
+clean: ## Remove build results and the data of `make run`
+	cargo clean

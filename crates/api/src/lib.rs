@@ -1,0 +1,21 @@
+//! The REST v2 contract as data, and everything that follows from it.
+//!
+//! The files under `contract/` are the source. From them come the Rust types of the wire
+//! ([`wire`]), the router ([`Contract::route`]), the checks every request passes before a
+//! handler sees it ([`bind()`]), and the published documents ([`openapi3`], [`swagger2`]).
+//! [`Failure`] is how a refusal looks on the wire.
+
+pub mod bind;
+pub mod contract;
+mod error;
+mod openapi;
+mod percent;
+pub mod wire;
+
+pub use bind::{Args, Bound, Violation, bind};
+pub use contract::{Contract, Operation, PathParams, RouteMiss, contract};
+pub use error::{Failure, Shape};
+pub use openapi::{openapi3, swagger2};
+
+/// Where the API lives on the server; the paths of the contract are below it.
+pub const BASE_PATH: &str = "/api/assisted-install";

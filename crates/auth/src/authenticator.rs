@@ -1,0 +1,405 @@
+//! From credentials to a caller, in each of the four modes.
+//!
+//! | mode | people | machines | links |
+//! |---|---|---|---|
+//! | none | everyone is administrator | same | need no signature |
+//! | local | come through Kubernetes, refused here | ES256 token of an infra-env or cluster | same token |
+//! | users | log in, token for some hours | token bound to an infra-env or cluster | token of that thing that expires |
+//! | agent-installer-local | installer's token for people | installer's token for agents | need no signature |
+//!
+//! Schemes are tried in the order of the contract. One whose carrier is absent is skipped, one
+//! that fails is remembered, the first that succeeds wins; the last failure is the answer if
+//! none does.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use muster_model::{ClusterId, InfraEnvId, Scheme};
+use serde_json::Value;
+
+use crate::credentials::{Credentials, Denied, carrier};
+use crate::keys::KeyPair;
+use crate::links::{ImageForm, ImageLink, SignedUrl, with_api_key};
+use crate::principal::{Principal, Role, Scope};
+use crate::tokens::{Claims, SignError, Tokens};
+use crate::users::{LoginError, Users};
+
+/// How callers prove who they are, with what each way needs.
+#[derive(Debug)]
+pub enum Mode {
+    /// They need not.
+    None,
+    /// Tokens of ours for machines and links; nobody else.
+    Local(KeyPair),
+    /// As local, and people log in.
+    Users(KeyPair, Users),
+    /// Tokens made by the agent-based installer, whose public key this is.
+    AgentInstallerLocal(KeyPair),
+}
+
+/// Rules that can be set.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Bind tokens to the infra-env or cluster they were made for.
+    pub enforce_scope: bool,
+    /// Life of a login, in seconds.
+    pub token_lifetime: i64,
+    /// Life of a signed link in mode users, in seconds.
+    pub link_lifetime: i64,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { enforce_scope: true, token_lifetime: 12 * 3600, link_lifetime: 4 * 3600 }
+    }
+}
+
+/// A login: the token and what comes with it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Session {
+    /// To be sent as `Authorization: Bearer …`.
+    pub token: String,
+    /// When it ends, in seconds since 1970.
+    pub expires_at: i64,
+    /// What the user may do.
+    pub role: Role,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("expires_at", &self.expires_at)
+            .field("role", &self.role)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Recognises callers and makes their tokens.
+#[derive(Debug)]
+pub struct Authenticator {
+    way: Way,
+    rules: Rules,
+}
+
+#[derive(Debug)]
+enum Way {
+    Open,
+    Local(Tokens),
+    Users(Tokens, Users),
+    Installer(Tokens),
+}
+
+impl Authenticator {
+    /// An authenticator for a mode.
+    pub fn new(mode: Mode, rules: Rules) -> Self {
+        let way = match mode {
+            Mode::None => Way::Open,
+            Mode::Local(keys) => Way::Local(Tokens::new(keys)),
+            Mode::Users(keys, users) => Way::Users(Tokens::new(keys), users),
+            Mode::AgentInstallerLocal(keys) => Way::Installer(Tokens::new(keys)),
+        };
+        Self { way, rules }
+    }
+
+    /// The users that can log in, in the mode that has them.
+    pub fn users(&self) -> Option<&Users> {
+        match &self.way {
+            Way::Users(_, users) => Some(users),
+            Way::Open | Way::Local(_) | Way::Installer(_) => None,
+        }
+    }
+
+    /// Whether anyone may do anything.
+    pub fn is_open(&self) -> bool {
+        matches!(self.way, Way::Open)
+    }
+
+    /// Recognises the caller of an operation that accepts these schemes, in this order.
+    ///
+    /// A principal with a [`Principal::scope`] names something in the database; whether it still
+    /// exists is for the service to find out ([`Denied::resource_is_gone`]).
+    ///
+    /// # Errors
+    /// 401 for credentials that are missing or no good; under the agent-based installer 403,
+    /// 400 or 500 for a good token of another scheme, with an empty one, or without one.
+    pub fn authenticate(
+        &self,
+        accepted: &[Scheme],
+        credentials: &Credentials<'_>,
+        now: i64,
+    ) -> Result<Principal, Denied> {
+        if self.is_open() {
+            let scheme = accepted.first().copied().unwrap_or(Scheme::User);
+            return Ok(Principal::unbound("admin", Role::Admin, scheme));
+        }
+        let mut last = None;
+        for &scheme in accepted {
+            let Some(token) = credentials.carried(scheme) else { continue };
+            let outcome = match &self.way {
+                Way::Open => continue,
+                Way::Local(tokens) => self.local(tokens, scheme, token, now),
+                Way::Users(tokens, users) => self.with_users(tokens, users, scheme, token, now),
+                // A good token ends the search, even if it then turns out to be of another kind.
+                Way::Installer(tokens) => match installer(tokens, scheme, token, now) {
+                    Ok(claims) => return admit_installer(scheme, &claims),
+                    Err(denied) => Err(denied),
+                },
+            };
+            match outcome {
+                Ok(principal) => return Ok(principal),
+                Err(denied) => last = Some(denied),
+            }
+        }
+        Err(last.unwrap_or_else(|| Denied::missing(accepted)))
+    }
+
+    /// Checks name and password and opens a session. Slow on purpose; see
+    /// [`Users::check_password`].
+    ///
+    /// # Errors
+    /// If they are wrong, or if this mode has no logins.
+    pub fn login(&self, name: &str, password: &str, now: i64) -> Result<Session, LoginError> {
+        let Way::Users(tokens, users) = &self.way else { return Err(LoginError::NotOffered) };
+        let role = users.check_password(name, password, now)?;
+        let expires_at = now.saturating_add(self.rules.token_lifetime);
+        let token = tokens.issue(&Claims {
+            auth_scheme: Some(scheme_claim(Scheme::User)),
+            sub: Some(name.into()),
+            exp: Some(expires_at),
+            ..Claims::default()
+        })?;
+        Ok(Session { token, expires_at, role })
+    }
+
+    /// The token that a machine or controller of this scope shows in `X-Secret-Key`; `None` in
+    /// modes where it needs none or gets it from the installer.
+    ///
+    /// # Errors
+    /// If we cannot sign.
+    pub fn agent_token(&self, scope: Scope) -> Result<Option<String>, SignError> {
+        match &self.way {
+            Way::Open | Way::Installer(_) => Ok(None),
+            Way::Local(tokens) => tokens.issue(&scope_claims(scope)).map(Some),
+            Way::Users(tokens, _) => {
+                let auth_scheme = Some(scheme_claim(Scheme::Agent));
+                tokens.issue(&Claims { auth_scheme, ..scope_claims(scope) }).map(Some)
+            }
+        }
+    }
+
+    /// The beginning of the address of an infra-env's boot image.
+    ///
+    /// # Errors
+    /// If we cannot sign.
+    pub fn image_link(&self, infra_env: InfraEnvId, now: i64) -> Result<ImageLink, SignError> {
+        let scope = Scope::InfraEnv(infra_env);
+        match &self.way {
+            Way::Open | Way::Installer(_) => Ok(ImageLink::by_id(infra_env)),
+            Way::Local(tokens) => {
+                let key = tokens.issue(&scope_claims(scope))?;
+                Ok(ImageLink { form: ImageForm::ByApiKey, key, expires_at: None })
+            }
+            Way::Users(tokens, _) => {
+                let (key, end) = self.link_token(tokens, scope, Scheme::Image, now)?;
+                Ok(ImageLink { form: ImageForm::ByToken, key, expires_at: Some(end) })
+            }
+        }
+    }
+
+    /// The infra-env that the address of a boot image names, if it may be had that way.
+    ///
+    /// # Errors
+    /// 401 for a form that this mode does not hand out, or a key that is no good; 404 for an id
+    /// that is none.
+    pub fn image_path(&self, form: ImageForm, key: &str, now: i64) -> Result<InfraEnvId, Denied> {
+        let principal = match (&self.way, form) {
+            (Way::Open | Way::Installer(_), ImageForm::ById) => {
+                return key.parse().map_err(|_| Denied::not_found());
+            }
+            (Way::Local(tokens), ImageForm::ByApiKey) => {
+                self.local(tokens, Scheme::Url, key, now)?
+            }
+            (Way::Users(tokens, users), ImageForm::ByToken) => {
+                self.with_users(tokens, users, Scheme::Image, key, now)?
+            }
+            (_, ImageForm::ById | ImageForm::ByApiKey | ImageForm::ByToken) => {
+                return Err(Denied::refused(format_args!(
+                    "image addresses of the form {}/… are not accepted in this auth mode; \
+                     ask the infra-env for its download_url",
+                    form.segment()
+                )));
+            }
+        };
+        match principal.scope {
+            Some(Scope::InfraEnv(id)) => Ok(id),
+            Some(Scope::Cluster(_)) | None => Err(Denied::refused("the token is not for an image")),
+        }
+    }
+
+    /// Makes a URL of ours usable without further credentials.
+    ///
+    /// # Errors
+    /// If we cannot sign.
+    pub fn sign_file_url(&self, url: &str, scope: Scope, now: i64) -> Result<SignedUrl, SignError> {
+        match &self.way {
+            Way::Open | Way::Installer(_) => Ok(SignedUrl { url: url.into(), expires_at: None }),
+            Way::Local(tokens) => {
+                let token = tokens.issue(&scope_claims(scope))?;
+                Ok(SignedUrl { url: with_api_key(url, &token), expires_at: None })
+            }
+            Way::Users(tokens, _) => {
+                let (token, end) = self.link_token(tokens, scope, Scheme::Url, now)?;
+                Ok(SignedUrl { url: with_api_key(url, &token), expires_at: Some(end) })
+            }
+        }
+    }
+
+    fn link_token(
+        &self,
+        tokens: &Tokens,
+        scope: Scope,
+        scheme: Scheme,
+        now: i64,
+    ) -> Result<(String, i64), SignError> {
+        let end = now.saturating_add(self.rules.link_lifetime);
+        let auth_scheme = Some(scheme_claim(scheme));
+        let token = tokens.issue(&Claims { auth_scheme, exp: Some(end), ..scope_claims(scope) })?;
+        Ok((token, end))
+    }
+
+    fn local(
+        &self,
+        tokens: &Tokens,
+        scheme: Scheme,
+        token: &str,
+        now: i64,
+    ) -> Result<Principal, Denied> {
+        match scheme {
+            Scheme::Agent | Scheme::Url => {}
+            Scheme::User | Scheme::Image | Scheme::ImageUrl | Scheme::Watcher => {
+                return Err(not_in_this_mode(scheme, "local"));
+            }
+        }
+        let claims = tokens.verify(token, now).map_err(Denied::refused)?;
+        self.machine(scheme, &claims, "admin")
+    }
+
+    fn with_users(
+        &self,
+        tokens: &Tokens,
+        users: &Users,
+        scheme: Scheme,
+        token: &str,
+        now: i64,
+    ) -> Result<Principal, Denied> {
+        let claims = tokens.verify(bare(scheme, token), now).map_err(Denied::refused)?;
+        let made_for = claims.auth_scheme.as_ref().and_then(Value::as_str).and_then(|name| Scheme::from_str(name).ok());
+        match scheme {
+            Scheme::User | Scheme::Watcher => {
+                let name = claims.sub.as_ref().filter(|_| made_for == Some(Scheme::User));
+                let name = name.ok_or_else(|| Denied::refused("the token is not from a login"))?;
+                let role = users
+                    .role(name)
+                    .ok_or_else(|| Denied::refused("the user of this token no longer exists"))?;
+                Ok(Principal::unbound(name.clone(), role, scheme))
+            }
+            Scheme::Agent if made_for == Some(Scheme::Agent) => {
+                self.machine(scheme, &claims, "agent")
+            }
+            Scheme::Url | Scheme::Image | Scheme::ImageUrl
+                if matches!(made_for, Some(Scheme::Url | Scheme::Image)) && claims.exp.is_some() =>
+            {
+                self.machine(scheme, &claims, "link")
+            }
+            Scheme::Agent | Scheme::Url | Scheme::Image | Scheme::ImageUrl => {
+                Err(Denied::refused(format_args!("the token is not made for {}", carrier(scheme))))
+            }
+        }
+    }
+
+    /// A caller whose token names what it is for; an infra-env comes first if it names two.
+    fn machine(
+        &self,
+        scheme: Scheme,
+        claims: &Claims,
+        name: &'static str,
+    ) -> Result<Principal, Denied> {
+        let bad = || Denied::refused("the token names no infra-env or cluster");
+        let scope = match (&claims.infra_env_id, &claims.cluster_id) {
+            (Some(id), _) => Scope::InfraEnv(InfraEnvId::from_str(id).map_err(|_| bad())?),
+            (None, Some(id)) => Scope::Cluster(ClusterId::from_str(id).map_err(|_| bad())?),
+            (None, None) => return Err(bad()),
+        };
+        Ok(Principal {
+            name: Cow::Borrowed(name),
+            role: Role::Agent,
+            scheme,
+            scope: Some(scope),
+            bound: self.rules.enforce_scope,
+        })
+    }
+}
+
+fn installer(
+    tokens: &Tokens,
+    scheme: Scheme,
+    token: &str,
+    now: i64,
+) -> Result<Arc<Claims>, Denied> {
+    match scheme {
+        Scheme::User | Scheme::Agent | Scheme::Watcher => {
+            tokens.verify(bare(scheme, token), now).map_err(Denied::refused)
+        }
+        Scheme::Url | Scheme::Image | Scheme::ImageUrl => {
+            Err(not_in_this_mode(scheme, "agent-installer-local"))
+        }
+    }
+}
+
+/// The token itself must say that it is for the scheme by which it came.
+fn admit_installer(scheme: Scheme, claims: &Claims) -> Result<Principal, Denied> {
+    let made_for = claims.auth_scheme.as_ref().and_then(Value::as_str);
+    match made_for {
+        None => Err(Denied::new(500, "the token has no usable claim auth_scheme")),
+        Some("") => Err(Denied::new(400, "the token's claim auth_scheme is empty")),
+        Some(name) if name != scheme.to_string() => {
+            Err(Denied::new(403, format!("the token is not made for {}", carrier(scheme))))
+        }
+        Some(_) => {
+            let role = match scheme {
+                Scheme::Watcher => Role::ReadOnly,
+                Scheme::Agent => Role::Agent,
+                Scheme::User | Scheme::Url | Scheme::Image | Scheme::ImageUrl => Role::Admin,
+            };
+            Ok(Principal::unbound("admin", role, scheme))
+        }
+    }
+}
+
+fn not_in_this_mode(scheme: Scheme, mode: &str) -> Denied {
+    Denied::refused(format_args!("{} is not accepted in auth mode {mode}", carrier(scheme)))
+}
+
+/// People's tools send `Bearer <token>`, the installer's send the token alone; both are fine.
+fn bare(scheme: Scheme, carried: &str) -> &str {
+    match (scheme, carried.split_once(' ')) {
+        (Scheme::User | Scheme::Watcher, Some((word, token)))
+            if word.eq_ignore_ascii_case("bearer") =>
+        {
+            token.trim()
+        }
+        _ => carried,
+    }
+}
+
+fn scheme_claim(scheme: Scheme) -> Value {
+    Value::String(scheme.to_string())
+}
+
+fn scope_claims(scope: Scope) -> Claims {
+    match scope {
+        Scope::InfraEnv(id) => Claims { infra_env_id: Some(id.to_string()), ..Claims::default() },
+        Scope::Cluster(id) => Claims { cluster_id: Some(id.to_string()), ..Claims::default() },
+    }
+}

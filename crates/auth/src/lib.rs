@@ -1,0 +1,33 @@
+//! Who is calling, what may they touch, and the keys behind it.
+//!
+//! Everything here works on plain text and on a clock that is handed in; the HTTP server, the
+//! database and the settings are somebody else's. A request goes through three questions:
+//!
+//! 1. [`Authenticator::authenticate`]: whose credentials are these? → [`Principal`]
+//! 2. [`check_role`]: may that role use this method here?
+//! 3. [`check_scope`]: does its token belong to the infra-env or cluster in the path?
+//!
+//! Each "no" is a [`Denied`] that carries the status and a message. Tokens and signed links are
+//! made by the [`Authenticator`] too ([`Authenticator::agent_token`], [`Authenticator::login`],
+//! [`Authenticator::sign_file_url`]); the server's certificate comes from [`Authority`].
+
+mod authenticator;
+mod authority;
+mod cache;
+mod credentials;
+mod files;
+mod keys;
+mod links;
+mod login_limit;
+mod principal;
+mod tokens;
+mod users;
+
+pub use authenticator::{Authenticator, Mode, Rules, Session};
+pub use authority::{Authority, AuthorityError, TlsFiles};
+pub use credentials::{Credentials, Denied};
+pub use keys::{KeyError, KeyPair};
+pub use links::{ImageForm, ImageLink, SignedUrl};
+pub use principal::{Principal, ReadOnly, Role, Scope, check_role, check_scope};
+pub use tokens::{Claims, SignError, TokenError, Tokens};
+pub use users::{LoginError, User, UserError, Users, hash_password};

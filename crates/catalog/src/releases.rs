@@ -1,0 +1,444 @@
+//! Release images and what an `openshift_version` means.
+//!
+//! Resolution, in the order it is tried by [`ReleaseCatalog::resolve`]:
+//!
+//! - `x.y.z` (with or without a pre-release or `-multi`) names one release: the entry whose
+//!   `version` is that very text and which serves the architecture.
+//! - `x.y` and `x.y-multi` name a stream: among the entries whose `openshift_version` is that
+//!   text, final releases beat betas and then the newest wins.
+//!
+//! OpenShift and OKD live in one catalogue. A stream answers with OpenShift as long as it has
+//! any OpenShift entry for the architecture, so adding OKD builds never changes what `4.16`
+//! means; OKD releases are asked for by their full version (`4.16.0-0.okd`). A catalogue that
+//! holds only OKD resolves streams to OKD.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Arch, CatalogError, OpenshiftVersion, Product,
+    entries::{Entry, read_list},
+    names::named,
+};
+
+const SETTING: &str = "RELEASE_IMAGES";
+const IGNORED_SETTING: &str = "IGNORED_OPENSHIFT_VERSIONS";
+
+named! {
+    /// How well a release is looked after.
+    pub enum ReleaseSupport: "release support level" {
+        /// Not final; also what a pre-release version means when nothing else is said.
+        Beta = "beta",
+        /// Fully supported.
+        Production = "production",
+        /// Important fixes only.
+        Maintenance = "maintenance",
+        /// No fixes any more.
+        EndOfLife = "end-of-life",
+    }
+}
+
+/// One release payload, in the shape of a `RELEASE_IMAGES` entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleaseImage {
+    /// The stream users ask for, such as `4.16` or `4.16-multi`.
+    pub openshift_version: String,
+    /// The full version of the payload.
+    pub version: OpenshiftVersion,
+    /// The one architecture, or `multi`.
+    pub cpu_architecture: Arch,
+    /// Every architecture the payload serves.
+    #[serde(default)]
+    pub cpu_architectures: Vec<Arch>,
+    /// The image reference.
+    pub url: String,
+    /// Support level when it is not to be guessed from the version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub support_level: Option<ReleaseSupport>,
+    /// Recommended to users who have no wish of their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub default: bool,
+}
+
+/// All releases this service can install.
+#[derive(Clone, Debug, Default)]
+pub struct ReleaseCatalog {
+    images: Vec<ReleaseImage>,
+    ignored: Vec<String>,
+}
+
+impl ReleaseImage {
+    /// Whether the payload can be installed on hosts of this architecture.
+    pub fn serves(&self, arch: Arch) -> bool {
+        self.cpu_architecture == arch || self.cpu_architectures.contains(&arch)
+    }
+
+    /// Whether the payload serves several architectures; such clusters have the architecture
+    /// `multi`.
+    pub fn is_multi(&self) -> bool {
+        self.cpu_architectures.len() > 1
+    }
+
+    /// Whether this is a community build.
+    pub fn is_okd(&self) -> bool {
+        self.version.product() == Product::Okd
+    }
+
+    /// The stated support level, else beta for pre-releases and production for the rest.
+    pub fn support(&self) -> ReleaseSupport {
+        let guessed = || match self.version.is_prerelease() {
+            true => ReleaseSupport::Beta,
+            false => ReleaseSupport::Production,
+        };
+        self.support_level.unwrap_or_else(guessed)
+    }
+
+    /// The order in which a stream prefers its releases; the greatest is chosen.
+    pub(crate) fn rank(&self) -> (bool, bool, &OpenshiftVersion) {
+        (!self.is_okd(), self.support() != ReleaseSupport::Beta, &self.version)
+    }
+
+    fn read(entry: &mut Entry<'_>) -> Option<Self> {
+        let stream: Option<OpenshiftVersion> = entry.required("openshift_version");
+        let version = entry.required("version");
+        let cpu_architecture = entry.required("cpu_architecture");
+        let mut cpu_architectures: Vec<Arch> = entry.list("cpu_architectures");
+        let url = entry.required_text("url");
+        let support_level = entry.optional("support_level");
+        let default = entry.flag("default");
+        let cpu_architecture = cpu_architecture?;
+        if cpu_architectures.is_empty() {
+            cpu_architectures.push(cpu_architecture);
+        }
+        Some(Self {
+            openshift_version: stream?.as_str().to_owned(),
+            version: version?,
+            cpu_architecture,
+            cpu_architectures,
+            url: url?,
+            support_level,
+            default,
+        })
+    }
+}
+
+impl ReleaseCatalog {
+    /// The releases known when this program was built: OpenShift and OKD.
+    pub fn embedded() -> Self {
+        let openshift = Self::from_json(include_str!("../data/release_images.json"));
+        let okd = Self::from_json(include_str!("../data/okd_release_images.json"));
+        let mut catalog = openshift.expect("the embedded OpenShift releases pass their test");
+        catalog.images.extend(okd.expect("the embedded OKD releases pass their test").images);
+        catalog
+    }
+
+    /// Reads a `RELEASE_IMAGES` list; it replaces the embedded one.
+    ///
+    /// # Errors
+    /// Every entry and member that is missing or malformed, by position.
+    pub fn from_json(json: &str) -> Result<Self, CatalogError> {
+        let images = read_list(SETTING, json, ReleaseImage::read)?;
+        Ok(Self { images, ignored: Vec::new() })
+    }
+
+    /// Adds a `RELEASE_IMAGES` list to this catalogue.
+    ///
+    /// Added entries win over known ones with the same URL, and over equally new ones. If any
+    /// of them is marked as default, the former defaults no longer are.
+    ///
+    /// # Errors
+    /// As [`Self::from_json`].
+    pub fn extended_with(mut self, json: &str) -> Result<Self, CatalogError> {
+        let mut images = Self::from_json(json)?.images;
+        let new_default = images.iter().any(|image| image.default);
+        for mut known in self.images {
+            if images.iter().any(|image| image.url == known.url) {
+                continue;
+            }
+            known.default &= !new_default;
+            images.push(known);
+        }
+        self.images = images;
+        Ok(self)
+    }
+
+    /// Hides the versions of an `IGNORED_OPENSHIFT_VERSIONS` list: x.y hides a whole stream
+    /// with its `-multi` twin, x.y.z one release. An empty text hides nothing.
+    ///
+    /// # Errors
+    /// When the text is no JSON list of versions.
+    pub fn ignoring(mut self, json: &str) -> Result<Self, CatalogError> {
+        if json.trim().is_empty() {
+            return Ok(self);
+        }
+        let versions: Vec<OpenshiftVersion> = serde_json::from_str(json)
+            .map_err(|cause| CatalogError::Json { what: IGNORED_SETTING, cause })?;
+        self.ignored.extend(versions.iter().map(|version| version.without_multi().to_owned()));
+        Ok(self)
+    }
+
+    /// The release that an `openshift_version` of a new cluster means.
+    ///
+    /// # Errors
+    /// When the text is no version, nothing matches, or all that matches is hidden.
+    pub fn resolve(&self, version: &str, arch: Arch) -> Result<&ReleaseImage, CatalogError> {
+        let asked: OpenshiftVersion = version.parse()?;
+        let matches = |image: &&ReleaseImage| {
+            let name = match asked.is_full() {
+                true => image.version.as_str(),
+                false => image.openshift_version.as_str(),
+            };
+            name == version && image.serves(arch)
+        };
+        let mut hidden = false;
+        let mut best: Option<&ReleaseImage> = None;
+        for image in self.images.iter().filter(matches) {
+            if self.is_ignored(image) {
+                hidden = true;
+            } else if best.is_none_or(|best| image.rank() > best.rank()) {
+                best = Some(image);
+            }
+        }
+        best.ok_or_else(|| match hidden {
+            true => CatalogError::Ignored { version: version.to_owned() },
+            false => CatalogError::NoRelease {
+                version: version.to_owned(),
+                arch,
+                known: self.streams(arch),
+            },
+        })
+    }
+
+    /// The release with exactly this image reference, when it serves the architecture.
+    ///
+    /// # Errors
+    /// When the reference is unknown or the payload lacks the architecture.
+    pub fn resolve_url(&self, url: &str, arch: Arch) -> Result<&ReleaseImage, CatalogError> {
+        let url = || url.to_owned();
+        let image =
+            self.by_url(&url()).ok_or_else(|| CatalogError::UnknownReleaseUrl { url: url() })?;
+        if image.serves(arch) {
+            return Ok(image);
+        }
+        let available = image.cpu_architectures.clone();
+        Err(CatalogError::ReleaseLacksArch { url: url(), arch, available })
+    }
+
+    /// The release with exactly this image reference.
+    pub fn by_url(&self, url: &str) -> Option<&ReleaseImage> {
+        self.images.iter().find(|image| image.url == url)
+    }
+
+    /// Whether some release of the same x.y serves the architecture, whatever its stream is
+    /// called. Decides whether an infra-env of that architecture may join a `multi` cluster.
+    pub fn has_arch(&self, version: &OpenshiftVersion, arch: Arch) -> bool {
+        self.visible()
+            .any(|image| image.version.major_minor() == version.major_minor() && image.serves(arch))
+    }
+
+    /// The recommended release for an architecture: marked as default, else the newest final.
+    pub fn recommended(&self, arch: Arch) -> Option<&ReleaseImage> {
+        self.visible()
+            .filter(|image| image.serves(arch))
+            .max_by_key(|image| (image.default, image.rank()))
+    }
+
+    /// Every release that is not hidden, in catalogue order.
+    pub fn visible(&self) -> impl Iterator<Item = &ReleaseImage> {
+        self.images.iter().filter(|image| !self.is_ignored(image))
+    }
+
+    fn is_ignored(&self, image: &ReleaseImage) -> bool {
+        let short = image.version.short();
+        let full = image.version.without_multi();
+        self.ignored.iter().any(|ignored| *ignored == short || ignored == full)
+    }
+
+    fn streams(&self, arch: Arch) -> Vec<String> {
+        let mut images: Vec<_> = self.visible().filter(|image| image.serves(arch)).collect();
+        images.sort_by_key(|image| image.version.major_minor());
+        let mut names: Vec<_> =
+            images.into_iter().map(|image| image.openshift_version.clone()).collect();
+        names.dedup();
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str, arch: Arch) -> String {
+        match ReleaseCatalog::embedded().resolve(text, arch) {
+            Ok(image) => image.version.to_string(),
+            Err(error) => format!("{error}"),
+        }
+    }
+
+    #[test]
+    fn texts_resolve_to_the_releases_the_reference_chooses() {
+        use Arch::{Arm64, Multi, Ppc64le, S390x, X86_64};
+        for (text, arch, expected) in [
+            ("4.16", X86_64, "4.16.68"),
+            ("4.16", Arm64, "4.16.68"),
+            ("4.16.68", X86_64, "4.16.68"),
+            ("4.13", Arm64, "4.13.53"),
+            ("4.13", X86_64, "4.13.69"),
+            ("4.16-multi", S390x, "4.16.68-multi"),
+            ("4.16-multi", X86_64, "4.16.68-multi"),
+            ("4.16-multi", Multi, "4.16.68-multi"),
+            ("4.16.68-multi", Ppc64le, "4.16.68-multi"),
+            ("4.11.0-multi", X86_64, "4.11.0-multi"),
+            ("5.0", X86_64, "5.0.0-ec.5"),
+            ("5.0-multi", Arm64, "5.0.0-ec.5-multi"),
+            ("4.16.0-0.okd", X86_64, "4.16.0-0.okd"),
+        ] {
+            assert_eq!(resolve(text, arch), expected, "{text} on {arch}");
+        }
+    }
+
+    #[test]
+    fn texts_without_a_release_are_refused() {
+        use Arch::{Arm64, Multi, S390x, X86_64};
+        for (text, arch, part) in [
+            ("4.16", Multi, "available: 4.11.0-multi, 4.13-multi"),
+            ("4.16", S390x, "4.16-multi"),
+            ("4.12", X86_64, "available: 4.9, 4.10"),
+            ("4.16.1", X86_64, "no release image"),
+            ("4.11-multi", X86_64, "no release image"),
+            ("4.16-sparc", X86_64, "no release image"),
+            ("4.16.0-0.okd", Arm64, "no release image"),
+            ("4", X86_64, "only a major"),
+            ("", X86_64, "not an OpenShift version"),
+            ("latest", X86_64, "not an OpenShift version"),
+        ] {
+            let answer = resolve(text, arch);
+            assert!(answer.contains(part), "{text} on {arch}: {answer}");
+        }
+    }
+
+    fn entry(stream: &str, version: &str, more: &str) -> String {
+        format!(
+            r#"{{"openshift_version": "{stream}", "version": "{version}",
+                "cpu_architecture": "x86_64", "url": "registry.test/r:{version}"{more}}}"#
+        )
+    }
+
+    fn catalog(entries: &[String]) -> ReleaseCatalog {
+        ReleaseCatalog::from_json(&format!("[{}]", entries.join(","))).unwrap()
+    }
+
+    fn chosen(catalog: &ReleaseCatalog, text: &str) -> String {
+        catalog.resolve(text, Arch::X86_64).unwrap().version.to_string()
+    }
+
+    #[test]
+    fn a_final_release_beats_any_newer_beta() {
+        let beta = r#", "support_level": "beta""#;
+        let releases = catalog(&[
+            entry("4.16", "4.16.9", beta),
+            entry("4.16", "4.16.2", ""),
+            entry("4.16", "4.16.3-rc.1", ""),
+        ]);
+        assert_eq!(chosen(&releases, "4.16"), "4.16.2");
+        let betas = catalog(&[entry("4.16", "4.16.0-rc.2", ""), entry("4.16", "4.16.0-ec.9", "")]);
+        assert_eq!(chosen(&betas, "4.16"), "4.16.0-rc.2");
+    }
+
+    #[test]
+    fn okd_answers_for_a_stream_only_where_openshift_is_absent() {
+        let okd = || entry("4.20", "4.20.0-okd-scos.7", r#", "support_level": "production""#);
+        let both = catalog(&[okd(), entry("4.20", "4.20.0-ec.1", "")]);
+        assert_eq!(chosen(&both, "4.20"), "4.20.0-ec.1");
+        assert_eq!(chosen(&both, "4.20.0-okd-scos.7"), "4.20.0-okd-scos.7");
+        assert!(both.resolve("4.20.0-okd-scos.7", Arch::X86_64).unwrap().is_okd());
+        assert_eq!(chosen(&catalog(&[okd()]), "4.20"), "4.20.0-okd-scos.7");
+    }
+
+    #[test]
+    fn ignored_versions_are_skipped_and_named_when_nothing_is_left() {
+        let releases = || catalog(&[entry("4.16", "4.16.2", ""), entry("4.16", "4.16.1", "")]);
+        let one = releases().ignoring(r#"["4.16.2"]"#).unwrap();
+        assert_eq!(chosen(&one, "4.16"), "4.16.1");
+        let all = releases().ignoring(r#"["4.16"]"#).unwrap();
+        let error = all.resolve("4.16", Arch::X86_64).unwrap_err();
+        assert!(matches!(error, CatalogError::Ignored { .. }), "{error}");
+        assert!(releases().ignoring("").is_ok());
+        let error = releases().ignoring(r#"["four"]"#).unwrap_err().to_string();
+        assert!(error.contains(IGNORED_SETTING) && error.contains("four"), "{error}");
+    }
+
+    #[test]
+    fn ignoring_a_stream_hides_its_multi_twin() {
+        let releases = ReleaseCatalog::embedded().ignoring(r#"["4.16"]"#).unwrap();
+        assert!(releases.resolve("4.16-multi", Arch::S390x).is_err());
+        assert!(releases.resolve("4.16.0-0.okd", Arch::X86_64).is_err());
+        assert!(releases.resolve("4.17-multi", Arch::S390x).is_ok());
+    }
+
+    #[test]
+    fn missing_members_are_reported_by_entry_and_name() {
+        let error = ReleaseCatalog::from_json(
+            r#"[{"openshift_version": "4.16", "version": "4.16.1", "cpu_architecture": "x86_64",
+                 "url": "r"}, {"openshift_version": "4.16", "cpu_architecture": "x86_64"}]"#,
+        )
+        .unwrap_err();
+        let CatalogError::Entries { problems, .. } = error else { panic!("{error}") };
+        let found: Vec<_> = problems.iter().map(|p| (p.index, p.member.as_str())).collect();
+        assert_eq!(found, [(1, "version"), (1, "url")]);
+    }
+
+    #[test]
+    fn an_entry_without_a_list_of_architectures_serves_its_own() {
+        let releases = catalog(&[entry("4.16", "4.16.1", "")]);
+        let image = releases.resolve("4.16", Arch::X86_64).unwrap();
+        assert_eq!(image.cpu_architectures, [Arch::X86_64]);
+        assert!(!image.is_multi());
+    }
+
+    #[test]
+    fn extending_adds_replaces_by_url_and_moves_the_default() {
+        let extra = format!("[{}]", entry("4.22", "4.22.99", r#", "default": true"#));
+        let releases = ReleaseCatalog::embedded().extended_with(&extra).unwrap();
+        assert_eq!(chosen(&releases, "4.22"), "4.22.99");
+        assert_eq!(chosen(&releases, "4.16"), "4.16.68");
+        let defaults: Vec<_> = releases.visible().filter(|image| image.default).collect();
+        assert_eq!(defaults.len(), 1);
+        let again = releases.clone().extended_with(&extra).unwrap();
+        assert_eq!(again.visible().count(), releases.visible().count());
+    }
+
+    #[test]
+    fn a_release_is_found_by_its_url_if_it_serves_the_architecture() {
+        let releases = ReleaseCatalog::embedded();
+        let url = "quay.io/openshift-release-dev/ocp-release:4.16.68-multi";
+        assert!(releases.resolve_url(url, Arch::S390x).unwrap().is_multi());
+        let single = "quay.io/openshift-release-dev/ocp-release:4.16.68-x86_64";
+        let error = releases.resolve_url(single, Arch::Arm64).unwrap_err().to_string();
+        assert!(error.ends_with("has no arm64 content, only x86_64"), "{error}");
+        let error = releases.resolve_url("registry.test/none", Arch::X86_64).unwrap_err();
+        assert!(matches!(error, CatalogError::UnknownReleaseUrl { .. }), "{error}");
+    }
+
+    #[test]
+    fn the_recommended_release_is_the_default_one() {
+        let releases = ReleaseCatalog::embedded();
+        let version = |arch| releases.recommended(arch).map(|image| image.version.to_string());
+        assert_eq!(version(Arch::X86_64).as_deref(), Some("4.22.9"));
+        assert!(releases.recommended(Arch::S390x).is_some_and(ReleaseImage::is_multi));
+    }
+
+    #[test]
+    fn an_architecture_of_a_multi_release_counts_for_its_stream() {
+        let releases = ReleaseCatalog::embedded();
+        let version = "4.16.68-multi".parse().unwrap();
+        assert!(releases.has_arch(&version, Arch::S390x));
+        assert!(!releases.has_arch(&"4.10".parse().unwrap(), Arch::S390x));
+    }
+
+    #[test]
+    fn release_images_keep_their_json_shape() {
+        let json = r#"{"openshift_version":"5.0","version":"5.0.0-ec.5","cpu_architecture":"x86_64","cpu_architectures":["x86_64"],"url":"r","support_level":"beta","default":true}"#;
+        let image: ReleaseImage = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&image).unwrap(), json);
+    }
+}

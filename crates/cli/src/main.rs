@@ -1,0 +1,43 @@
+//! `muster`: all that a person runs.
+//!
+//! Nothing but a map from commands to functions. Results go to standard output, notes and
+//! progress to standard error. Exit code 0 is success, 1 a failure, 2 wrong usage or a bad
+//! configuration.
+
+mod logging;
+mod output;
+mod password;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Gathers bare machines into an OpenShift or OKD cluster.
+#[derive(Debug, Parser)]
+#[command(name = "muster", version, about, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the service: REST API v2, embedded database, no configuration needed.
+    Serve(serve::Serve),
+    /// Hash a password for a user of `auth.users` (read from standard input).
+    HashPassword,
+    /// Print the OpenAPI document of the REST API.
+    Openapi,
+    /// Print every setting with its variables, default and meaning, as Markdown.
+    Settings,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve(serve) => serve::run(serve),
+        Command::HashPassword => output::report(password::hash()),
+        Command::Openapi => output::json(&muster_api::openapi3()),
+        Command::Settings => output::text(&muster_config::markdown()),
+    }
+}

@@ -1,0 +1,35 @@
+//! Results on standard output, failures as one line with their causes.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+/// Prints a result. A reader that has gone away (`| head`) is not an error.
+pub fn text(text: &str) -> ExitCode {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") }).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => failure(&error.into()),
+    }
+}
+
+/// Prints a result as JSON.
+pub fn json(value: &serde_json::Value) -> ExitCode {
+    text(&format!("{value:#}"))
+}
+
+/// Prints a result or the reason why there is none.
+pub fn report(result: anyhow::Result<String>) -> ExitCode {
+    match result {
+        Ok(result) => text(&result),
+        Err(error) => failure(&error),
+    }
+}
+
+/// One line: what failed and because of what.
+pub fn failure(error: &anyhow::Error) -> ExitCode {
+    let _ = writeln!(io::stderr(), "muster: {error:#}");
+    ExitCode::FAILURE
+}

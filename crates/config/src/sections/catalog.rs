@@ -1,0 +1,28 @@
+//! Which OpenShift versions there are, and what they are made of.
+
+use super::section;
+use crate::kinds::Json;
+
+section! {
+    /// Which OpenShift versions there are.
+    pub struct Catalog at catalog {
+        /// List of live images: openshift_version, cpu_architecture, url, version.
+        os_images: Json = Json::default(), env ["OS_IMAGES"];
+        /// List of releases: openshift_version, cpu_architectures, url, version, default, support_level.
+        release_images: Json = Json::default(), env ["RELEASE_IMAGES"];
+        /// List of versions (x.y or x.y.z) that are hidden and refused.
+        ignored_openshift_versions: Json = Json::default(), env ["IGNORED_OPENSHIFT_VERSIONS"];
+        /// Map from version to the must-gather image of each component.
+        must_gather_images: Json = Json::default(), env ["MUST_GATHER_IMAGES"];
+        /// Hardware that each role needs, per version.
+        hardware_requirements: Json = Json::default(), env ["HW_VALIDATOR_REQUIREMENTS"];
+        /// Mirror from which release images are read.
+        release_image_mirror: String = String::new(), env ["OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR"];
+        /// Offer OKD besides OpenShift.
+        okd_support: bool = true, env ["ENABLE_OKD_SUPPORT"];
+        /// Image with the packages that an OKD discovery host needs.
+        okd_rpms_image: String = String::new(), env ["OKD_RPMS_IMAGE"];
+        /// From this version on, hosts apply static networks through the nmstate service.
+        min_version_for_nmstate_service: String = "4.18".into(), env ["MIN_VERSION_FOR_NMSTATE_SERVICE"];
+    }
+}

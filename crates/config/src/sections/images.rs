@@ -1,0 +1,49 @@
+//! Boot images and the containers that run on discovered hosts.
+
+use std::time::Duration;
+
+use super::{minutes, section};
+use crate::choice::choice;
+use muster_model::Secret;
+
+choice! {
+    /// How much of the operating system the discovery image carries.
+    pub enum IsoType {
+        /// All of it.
+        Full = "full-iso",
+        /// The root file system is fetched while booting.
+        Minimal = "minimal-iso",
+    }
+}
+
+section! {
+    /// Boot images and container images.
+    pub struct Images at images {
+        /// Serve boot images; without it OS images are not needed.
+        enabled: bool = true, env ["ENABLE_IMAGE_SERVICE"];
+        /// Type of a discovery image whose owner does not choose.
+        iso_type: IsoType = IsoType::Full, env ["ISO_IMAGE_TYPE"];
+        /// Image of the discovery agent.
+        agent: String = "quay.io/edge-infrastructure/assisted-installer-agent:latest".into(), env ["AGENT_DOCKER_IMAGE"];
+        /// Image of the node installer.
+        installer: String = "quay.io/edge-infrastructure/assisted-installer:latest".into(), env ["INSTALLER_IMAGE"];
+        /// Image of the controller that finishes inside the new cluster.
+        controller: String = "quay.io/edge-infrastructure/assisted-installer-controller:latest".into(), env ["CONTROLLER_IMAGE"];
+        /// Version of the service as component-versions shows it.
+        self_version: String = "Unknown".into(), env ["SELF_VERSION"];
+        /// Release tag as component-versions shows it.
+        release_tag: String = String::new(), env ["RELEASE_TAG"];
+        /// Registries for which a pull secret needs no entry.
+        public_registries: Vec<String> = vec![], env ["PUBLIC_CONTAINER_REGISTRIES"];
+        /// Credentials (user:password) added to every pull secret for the staging registry.
+        registry_credentials: Secret = Secret::default(), env ["REGISTRY_CREDS"];
+        /// Let hosts pull images without checking signatures.
+        insecure_policy: bool = false, env ["FORCE_INSECURE_POLICY_JSON"];
+        /// Let hosts trust Red Hat's internal root certificate.
+        install_redhat_ca: bool = false, env ["INSTALL_RH_CA"];
+        /// Time in which the agent's container must start.
+        agent_start_timeout: Duration = minutes(3), env ["AGENT_TIMEOUT_START"];
+        /// Seconds that a host waits for its network before discovery.
+        network_discovery_delay_seconds: u32 = 0, env ["NETWORK_DISCOVERY_DELAY_SECONDS"];
+    }
+}

@@ -1,0 +1,71 @@
+//! Where records and files are kept.
+
+use std::time::Duration;
+
+use super::{minutes, section};
+use crate::choice::choice;
+use crate::kinds::DatabaseUrl;
+use muster_model::Secret;
+
+choice! {
+    /// What kind of place holds the files.
+    pub enum StorageKind {
+        /// A folder.
+        Filesystem = "filesystem",
+        /// A bucket of an S3 service.
+        S3 = "s3",
+    }
+}
+
+section! {
+    /// Where records are kept.
+    pub struct Database at database {
+        /// Database to use.
+        url: DatabaseUrl = DatabaseUrl::default(), env [],
+            else "PostgreSQL if database.host is given, else an SQLite file in data_dir";
+        /// Host of a PostgreSQL server, or a folder with its socket.
+        host: String = String::new(), env ["DB_HOST"];
+        /// Port of that server.
+        port: u16 = 5432, env ["DB_PORT"];
+        /// User name for that server.
+        user: String = String::new(), env ["DB_USER"];
+        /// Password for that server.
+        password: Secret = Secret::default(), env ["DB_PASS"];
+        /// Name of the database on that server.
+        name: String = "installer".into(), env ["DB_NAME"];
+        /// Most connections held open at once.
+        max_connections: u32 = 90, env ["DB_MAX_OPEN_CONNECTIONS"];
+        /// Most connections kept while idle.
+        max_idle_connections: u32 = 50, env ["DB_MAX_IDLE_CONNECTIONS"];
+        /// A connection is replaced after this time.
+        connection_lifetime: Duration = minutes(30), env ["DB_CONNECTIONS_MAX_LIFETIME"];
+        /// A statement that takes longer is logged as slow.
+        slow_query_threshold: Duration = Duration::from_millis(200), env ["DB_SLOW_QUERY_THRESHOLD"];
+    }
+}
+
+section! {
+    /// Where files are kept.
+    pub struct Storage at storage {
+        /// Place of the files: file:///folder or s3://bucket.
+        url: String = String::new(), env [],
+            else "a bucket if storage.kind is s3, else the folder files in data_dir";
+        /// Kind of place.
+        kind: Option<StorageKind> = None, env ["STORAGE"],
+            else "s3 if storage.s3_bucket is given, else filesystem";
+        /// Endpoint of the S3 service; empty for AWS.
+        s3_endpoint: String = String::new(), env ["S3_ENDPOINT_URL"];
+        /// Bucket.
+        s3_bucket: String = String::new(), env ["S3_BUCKET"];
+        /// Region of the bucket.
+        s3_region: String = String::new(), env ["S3_REGION"];
+        /// Id of the access key.
+        s3_access_key_id: String = String::new(), env ["AWS_ACCESS_KEY_ID"];
+        /// Secret access key.
+        s3_secret_access_key: Secret = Secret::default(), env ["AWS_SECRET_ACCESS_KEY"];
+        /// Make the bucket at start if it is missing.
+        s3_create_bucket: bool = false, env ["CREATE_S3_BUCKET"];
+        /// Warn when the file system is fuller than this, in percent.
+        usage_threshold: u16 = 80, env ["FILESYSTEM_USAGE_THRESHOLD"];
+    }
+}

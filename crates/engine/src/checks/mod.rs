@@ -1,0 +1,216 @@
+//! Validations as data: one row each, judged in table order.
+//!
+//! A row says which category a result is shown in, what it gates and how to find the answer.
+//! [`host::HOST_CHECKS`] and [`cluster::CLUSTER_CHECKS`] are the whole list. Of the contract's
+//! ids these are not judged yet and therefore absent: MTU, latency and packet loss, the DNS
+//! checks, disk encryption, vSphere disk UUIDs, iSCSI cards, custom manifests, platform
+//! requirements and all operator requirements.
+
+pub(crate) mod cluster;
+pub(crate) mod host;
+mod host_hardware;
+mod host_network;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_model::{Cluster, Event, Host, Severity, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::{history, inventory, wire};
+
+/// How a check ended. "Not yet", "no" and "broken input" are different answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Success,
+    Failure,
+    Pending,
+    Error,
+    Disabled,
+    /// True, and not worth a line: the question does not arise.
+    Silent,
+}
+
+impl Outcome {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success | Self::Silent => "success",
+            Self::Failure => "failure",
+            Self::Pending => "pending",
+            Self::Error => "error",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    const fn is_true(self) -> bool {
+        match self {
+            Self::Success | Self::Disabled | Self::Silent => true,
+            Self::Failure | Self::Pending | Self::Error => false,
+        }
+    }
+}
+
+/// The answer of one check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) outcome: Outcome,
+    pub(crate) message: String,
+}
+
+impl Verdict {
+    pub(crate) fn pass(message: impl Into<String>) -> Self {
+        Self::new(Outcome::Success, message)
+    }
+
+    pub(crate) fn fail(message: impl Into<String>) -> Self {
+        Self::new(Outcome::Failure, message)
+    }
+
+    pub(crate) fn wait(message: impl Into<String>) -> Self {
+        Self::new(Outcome::Pending, message)
+    }
+
+    pub(crate) fn broken(message: impl Into<String>) -> Self {
+        Self::new(Outcome::Error, message)
+    }
+
+    pub(crate) fn silent() -> Self {
+        Self::new(Outcome::Silent, "")
+    }
+
+    fn new(outcome: Outcome, message: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            message: message.into(),
+        }
+    }
+}
+
+/// Results of one table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings {
+    shown: BTreeMap<&'static str, Vec<Entry>>,
+    passing: BTreeSet<&'static str>,
+}
+
+/// One result as clients see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    id: String,
+    status: String,
+    message: String,
+}
+
+impl Findings {
+    fn note(&mut self, id: &'static str, category: &'static str, verdict: Verdict, shown: bool) {
+        if verdict.outcome.is_true() {
+            self.passing.insert(id);
+        }
+        if shown && verdict.outcome != Outcome::Silent {
+            self.shown.entry(category).or_default().push(Entry {
+                id: id.to_owned(),
+                status: verdict.outcome.as_str().to_owned(),
+                message: verdict.message,
+            });
+        }
+    }
+
+    pub(crate) fn passes(&self, id: &str) -> bool {
+        self.passing.contains(id)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        wire::text(&self.shown)
+    }
+
+    /// Messages of everything that failed, sorted, for `status_info`.
+    pub(crate) fn failures(&self) -> String {
+        let mut messages: Vec<&str> = self
+            .shown
+            .values()
+            .flatten()
+            .filter(|entry| entry.status == "failure")
+            .map(|entry| entry.message.as_str())
+            .collect();
+        messages.sort_unstable();
+        messages.join(" ; ")
+    }
+
+    /// Ids the user decided to live with count as passed; what was found is still shown.
+    fn ignore(&mut self, list: Option<&str>, never: &[&str], all: impl Iterator<Item = &'static str>) {
+        let ignored: Vec<String> = wire::stored(list).ok().unwrap_or_default();
+        let everything = ignored.iter().any(|id| id == "all");
+        for id in all {
+            if !never.contains(&id) && (everything || ignored.iter().any(|i| i == id)) {
+                self.passing.insert(id);
+            }
+        }
+    }
+}
+
+type StoredFindings = BTreeMap<String, Vec<Entry>>;
+
+/// The changes between two stored results, as (id, now failing, message).
+fn differences(before: Option<&str>, after: Option<&str>) -> Vec<(Entry, String)> {
+    let before: StoredFindings = wire::stored(before).ok().unwrap_or_default();
+    let after: StoredFindings = wire::stored(after).ok().unwrap_or_default();
+    let old: BTreeMap<&str, &str> = before
+        .values()
+        .flatten()
+        .map(|entry| (entry.id.as_str(), entry.status.as_str()))
+        .collect();
+    after
+        .values()
+        .flatten()
+        .filter_map(|entry| {
+            let was = *old.get(entry.id.as_str())?;
+            (was != entry.status).then(|| (entry.clone(), was.to_owned()))
+        })
+        .collect()
+}
+
+/// Events for checks that began or ceased to fail.
+pub(crate) fn host_changes(before: &Host, after: &Host, now: Timestamp) -> Vec<Event> {
+    let name = inventory::hostname(after);
+    let told = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
+        ("failure", _) => Some(history::of_host(
+            "host_validation_failed",
+            Severity::Warning,
+            after,
+            now,
+            format!("Host {name}: validation '{}' fails: {}", entry.id, entry.message),
+        )),
+        ("success", "failure") => Some(history::of_host(
+            "host_validation_fixed",
+            Severity::Info,
+            after,
+            now,
+            format!("Host {name}: validation '{}' passes now", entry.id),
+        )),
+        _ => None,
+    };
+    let (old, new) = (&before.validations_info, &after.validations_info);
+    differences(old.as_deref(), new.as_deref()).into_iter().filter_map(told).collect()
+}
+
+/// The same for a cluster.
+pub(crate) fn cluster_changes(before: &Cluster, after: &Cluster, now: Timestamp) -> Vec<Event> {
+    let told = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
+        ("failure", _) => Some(history::of_cluster(
+            "cluster_validation_failed",
+            Severity::Warning,
+            after,
+            now,
+            format!("Cluster validation '{}' fails: {}", entry.id, entry.message),
+        )),
+        ("success", "failure") => Some(history::of_cluster(
+            "cluster_validation_fixed",
+            Severity::Info,
+            after,
+            now,
+            format!("Cluster validation '{}' passes now", entry.id),
+        )),
+        _ => None,
+    };
+    let (old, new) = (&before.validations_info, &after.validations_info);
+    differences(old.as_deref(), new.as_deref()).into_iter().filter_map(told).collect()
+}

@@ -1,0 +1,95 @@
+//! A decision being written: working copies of the records, compared with the view at the end
+//! so that only real changes are stored.
+
+use muster_model::{Cluster, ClusterStatus, Event, Host, HostKey, HostStatus, Timestamp};
+
+use crate::{
+    history,
+    view::{ClusterView, Decision, Job},
+};
+
+#[derive(Debug)]
+pub(crate) struct Draft<'a> {
+    seen: &'a ClusterView<'a>,
+    pub(crate) cluster: Cluster,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) now: Timestamp,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn of(seen: &'a ClusterView<'a>, now: Timestamp) -> Self {
+        Self {
+            seen,
+            cluster: seen.cluster.clone(),
+            hosts: seen.hosts.iter().map(|h| h.host.clone()).collect(),
+            events: Vec::new(),
+            jobs: Vec::new(),
+            now,
+        }
+    }
+
+    /// Goes on from a decision that is part of this one.
+    pub(crate) fn absorb(&mut self, decision: Decision) {
+        if let Some(cluster) = decision.cluster {
+            self.cluster = cluster;
+        }
+        for host in decision.hosts {
+            if let Some(slot) = self.hosts.iter_mut().find(|h| h.key() == host.key()) {
+                *slot = host;
+            }
+        }
+        self.events.extend(decision.events);
+        self.jobs.extend(decision.jobs);
+    }
+
+    pub(crate) fn seen_host(&self, key: HostKey) -> Option<&'a Host> {
+        self.seen.host(key).map(|view| view.host)
+    }
+
+    pub(crate) fn move_cluster(&mut self, to: ClusterStatus, info: impl Into<String>) {
+        history::move_cluster(&mut self.cluster, to, info, self.now, &mut self.events);
+    }
+
+    pub(crate) fn move_host(&mut self, index: usize, to: HostStatus, info: impl Into<String>) {
+        history::move_host(&mut self.hosts[index], to, info, self.now, &mut self.events);
+    }
+
+    pub(crate) fn finish(mut self) -> Decision {
+        let changed = self.cluster != *self.seen.cluster;
+        if changed {
+            self.cluster.updated_at = self.now;
+        }
+        let seen = self.seen;
+        let now = self.now;
+        let is_new = |host: &Host| {
+            let before = seen.hosts.iter().find(|h| h.host.key() == host.key());
+            before.is_none_or(|before| before.host != host)
+        };
+        let mut hosts: Vec<Host> = self.hosts.into_iter().filter(is_new).collect();
+        for host in &mut hosts {
+            host.updated_at = now;
+        }
+        Decision {
+            cluster: changed.then_some(self.cluster),
+            hosts,
+            events: self.events,
+            jobs: self.jobs,
+            wake_at: None,
+        }
+    }
+}
+
+/// A decision about one host alone.
+pub(crate) fn about_host(before: &Host, mut after: Host, events: Vec<Event>, now: Timestamp) -> Decision {
+    let mut decision = Decision {
+        events,
+        ..Decision::default()
+    };
+    if after != *before {
+        after.updated_at = now;
+        decision.hosts.push(after);
+    }
+    decision
+}

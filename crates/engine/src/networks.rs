@@ -1,0 +1,172 @@
+//! Address ranges: parsing, overlap, families, and which network the machines live in.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use muster_model::{Cluster, Vip};
+
+use crate::inventory::Inventory;
+
+/// A range that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an address range in CIDR form")]
+pub(crate) struct BadRange(String);
+
+fn parse(text: &str) -> Result<IpNet, BadRange> {
+    text.parse::<IpNet>()
+        .map(|net| net.trunc())
+        .map_err(|_| BadRange(text.to_owned()))
+}
+
+fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<IpNet>, BadRange> {
+    texts.filter(|text| !text.is_empty()).map(parse).collect()
+}
+
+pub(crate) fn machine(cluster: &Cluster) -> Result<Vec<IpNet>, BadRange> {
+    parse_all(cluster.networks.machine.iter().flatten().map(String::as_str))
+}
+
+pub(crate) fn service(cluster: &Cluster) -> Result<Vec<IpNet>, BadRange> {
+    parse_all(cluster.networks.service.iter().flatten().map(String::as_str))
+}
+
+pub(crate) fn pods(cluster: &Cluster) -> Result<Vec<IpNet>, BadRange> {
+    let networks = cluster.networks.cluster.iter().flatten();
+    parse_all(networks.map(|network| network.cidr.as_str()))
+}
+
+/// Either contains the other's first address.
+pub(crate) fn overlap(a: &IpNet, b: &IpNet) -> bool {
+    a.contains(&b.network()) || b.contains(&a.network())
+}
+
+/// Families in order of appearance; true means IPv6.
+pub(crate) fn families(networks: &[IpNet]) -> Vec<bool> {
+    networks
+        .iter()
+        .map(|net| matches!(net, IpNet::V6(_)))
+        .collect()
+}
+
+/// The user brings DNS and load balancing.
+pub(crate) fn user_managed(cluster: &Cluster) -> bool {
+    cluster.user_managed_networking == Some(true)
+}
+
+/// The user brings the load balancer only.
+pub(crate) fn user_load_balancer(cluster: &Cluster) -> bool {
+    cluster.load_balancer.as_deref() == Some("user-managed")
+}
+
+/// VIPs are leased.
+pub(crate) fn dhcp_vips(cluster: &Cluster) -> bool {
+    cluster.vip_dhcp_allocation == Some(true)
+}
+
+pub(crate) fn vips(list: &Option<Vec<Vip>>) -> &[Vip] {
+    list.as_deref().unwrap_or_default()
+}
+
+/// The first network of any host that contains `vip`.
+pub(crate) fn containing(vip: IpAddr, inventories: &[Option<Inventory>]) -> Option<IpNet> {
+    inventories
+        .iter()
+        .flatten()
+        .flat_map(Inventory::addresses)
+        .map(|(_, address)| address.trunc())
+        .find(|network| network.contains(&vip))
+}
+
+/// The machine networks the service would set, or `None` to leave them as they are.
+pub(crate) fn automatic(cluster: &Cluster, inventories: &[Option<Inventory>]) -> Option<Vec<String>> {
+    let present = cluster.networks.machine.as_deref().unwrap_or_default();
+    let wanted = if dhcp_vips(cluster) {
+        only_network(inventories)?
+    } else if cluster.is_single_node() {
+        if !present.is_empty() {
+            return None;
+        }
+        single_node(cluster, inventories)?
+    } else if user_managed(cluster) || user_load_balancer(cluster) {
+        return None;
+    } else {
+        from_vips(cluster, present, inventories)?
+    };
+    (wanted != present).then_some(wanted)
+}
+
+fn all_networks(inventories: &[Option<Inventory>]) -> Vec<IpNet> {
+    let mut networks: Vec<IpNet> = inventories
+        .iter()
+        .flatten()
+        .flat_map(Inventory::addresses)
+        .map(|(_, address)| address.trunc())
+        .collect();
+    networks.sort();
+    networks.dedup();
+    networks
+}
+
+fn only_network(inventories: &[Option<Inventory>]) -> Option<Vec<String>> {
+    match all_networks(inventories).as_slice() {
+        [only] => Some(vec![only.to_string()]),
+        _ => None,
+    }
+}
+
+/// One network per family the cluster uses; among several the one with the default gateway.
+fn single_node(cluster: &Cluster, inventories: &[Option<Inventory>]) -> Option<Vec<String>> {
+    let mut wanted = families(&pods(cluster).ok()?);
+    wanted.dedup();
+    if wanted != families(&service(cluster).ok()?) {
+        return None;
+    }
+    let host = inventories.iter().flatten().next()?;
+    let networks = all_networks(inventories);
+    wanted
+        .into_iter()
+        .map(|v6| {
+            let fitting: Vec<&IpNet> = networks
+                .iter()
+                .filter(|net| matches!(net, IpNet::V6(_)) == v6)
+                .collect();
+            match fitting.as_slice() {
+                [] => None,
+                [only] => Some(only.to_string()),
+                several => {
+                    let gateway = host.default_gateway(v6)?;
+                    several
+                        .iter()
+                        .find(|net| net.contains(&gateway))
+                        .map(ToString::to_string)
+                }
+            }
+        })
+        .collect()
+}
+
+fn from_vips(
+    cluster: &Cluster,
+    present: &[String],
+    inventories: &[Option<Inventory>],
+) -> Option<Vec<String>> {
+    let (api, ingress) = (vips(&cluster.api_vips), vips(&cluster.ingress_vips));
+    let nth = |n: usize| {
+        let vip = api.get(n).or_else(|| ingress.get(n))?;
+        containing(vip.ip, inventories).map(|net| net.to_string())
+    };
+    let (first, second) = (nth(0), nth(1));
+    if first.is_none() && second.is_none() {
+        return None;
+    }
+    let dual_stack = [pods(cluster), service(cluster)].iter().flatten().any(|nets| {
+        let kinds = families(nets);
+        kinds.contains(&true) && kinds.contains(&false)
+    });
+    if first.is_none() && dual_stack {
+        return None;
+    }
+    // A second network that no VIP speaks of was set by the user and stays.
+    let second = second.or_else(|| present.get(1).cloned());
+    Some(first.into_iter().chain(second).collect())
+}

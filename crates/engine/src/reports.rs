@@ -1,0 +1,199 @@
+//! The other things agents report, typed. One struct per stored text.
+
+use std::collections::BTreeMap;
+
+use muster_model::Host;
+use serde_json::{Number, Value};
+
+use crate::wire::{self, List, Stored, reported};
+
+reported! {
+    /// Whom a host can reach.
+    Connectivity {
+        remote_hosts: List<RemoteHost>,
+    }
+
+    /// What was found out about one peer.
+    RemoteHost {
+        host_id: String,
+        l2_connectivity: List<L2>,
+        l3_connectivity: List<L3>,
+        mtu_report: List<Mtu>,
+    }
+
+    /// An answer on the same link.
+    L2 {
+        outgoing_ip_address: String,
+        outgoing_nic: String,
+        remote_ip_address: String,
+        remote_mac: String,
+        successful: bool,
+    }
+
+    /// An answer to a ping.
+    L3 {
+        average_rtt_ms: Option<Number>,
+        outgoing_nic: String,
+        packet_loss_percentage: Option<Number>,
+        remote_ip_address: String,
+        successful: bool,
+    }
+
+    /// Whether full-size packets pass.
+    Mtu {
+        mtu_successful: bool,
+        outgoing_nic: String,
+        remote_ip_address: String,
+    }
+
+    /// Reply of the NTP step.
+    NtpReply {
+        ntp_sources: List<NtpSource>,
+    }
+
+    /// A time source.
+    NtpSource {
+        source_name: String,
+        source_state: String,
+    }
+
+    /// Addresses nobody answered from.
+    FreeNetwork {
+        free_addresses: List<String>,
+        network: String,
+    }
+
+    /// Reply of the image step.
+    ImagesReply {
+        images: List<ImageStatus>,
+    }
+
+    /// How pulling an image went.
+    ImageStatus {
+        download_rate: Option<Number>,
+        name: String,
+        result: String,
+        size_bytes: Option<Number>,
+        time: Option<Number>,
+    }
+
+    /// Reply of the disk speed step.
+    DiskSpeedReply {
+        io_sync_duration: i64,
+        path: String,
+    }
+
+    /// What is known about a disk's speed.
+    DiskInfo {
+        disk_speed: Option<DiskSpeed>,
+        path: String,
+    }
+
+    /// Result of a disk speed check.
+    DiskSpeed {
+        exit_code: i64,
+        speed_ms: i64,
+        tested: bool,
+    }
+
+    /// Reply of the name resolution step.
+    Resolutions {
+        resolutions: List<Resolution>,
+    }
+
+    /// What a name resolves to.
+    Resolution {
+        cnames: List<String>,
+        domain_name: String,
+        ipv4_addresses: List<String>,
+        ipv6_addresses: List<String>,
+    }
+
+    /// Whether a virtual address is free.
+    VipVerdict {
+        verification: String,
+        vip: String,
+        vip_type: String,
+    }
+
+    /// Whether Ignition can be fetched from the running cluster.
+    ApiVipReply {
+        download_error: String,
+        ignition: String,
+        is_success: bool,
+        url: String,
+    }
+
+    /// Whether the Tang servers answer.
+    TangReply {
+        is_success: bool,
+        tang_server_response: List<Value>,
+    }
+
+    /// Leases taken for the virtual addresses.
+    LeaseReply {
+        api_vip_address: String,
+        api_vip_lease: String,
+        ingress_vip_address: String,
+        ingress_vip_lease: String,
+    }
+
+    /// Reply of the upgrade step.
+    UpgradeReply {
+        agent_image: String,
+        result: String,
+    }
+}
+
+/// Below this rate (MB/s) an image pull counts as failed.
+const MIN_DOWNLOAD_RATE: f64 = 0.001;
+
+impl ImageStatus {
+    /// The image cannot be used.
+    #[must_use]
+    pub fn is_bad(&self) -> bool {
+        let size = self.size_bytes.as_ref().and_then(Number::as_f64);
+        let rate = self.download_rate.as_ref().and_then(Number::as_f64);
+        self.result == "failure"
+            || (size.unwrap_or(0.0) > 0.0 && rate.unwrap_or(0.0) < MIN_DOWNLOAD_RATE)
+    }
+}
+
+/// Image results by image name.
+pub type Images = BTreeMap<String, ImageStatus>;
+/// Disk results by device.
+pub type Disks = BTreeMap<String, DiskInfo>;
+
+pub(crate) fn images_of(host: &Host) -> Stored<Images> {
+    wire::stored(host.reports.images_status.as_deref())
+}
+
+pub(crate) fn disks_of(host: &Host) -> Stored<Disks> {
+    wire::stored(host.reports.disks_info.as_deref())
+}
+
+/// The device an installation goes to: the id wins over the path.
+pub(crate) fn boot_device(host: &Host) -> Option<&str> {
+    let set = |text: &'_ Option<String>| text.as_ref().is_some_and(|t| !t.is_empty());
+    if set(&host.installation_disk_id) {
+        host.installation_disk_id.as_deref()
+    } else if set(&host.installation_disk_path) {
+        host.installation_disk_path.as_deref()
+    } else {
+        None
+    }
+}
+
+/// Speed result of the boot device, if it was tested.
+pub(crate) fn boot_disk_speed(host: &Host) -> Option<DiskSpeed> {
+    let disks = disks_of(host).ok()?;
+    let speed = disks.get(boot_device(host)?)?.disk_speed.clone()?;
+    speed.tested.then_some(speed)
+}
+
+/// The user wants partitions of the installation disk kept, so it must not be written to early.
+pub(crate) fn saves_partitions(host: &Host) -> bool {
+    host.installer_args.iter().flatten().any(|arg| {
+        arg.starts_with("--save-partlabel") || arg.starts_with("--save-partindex")
+    })
+}

@@ -1,0 +1,9 @@
+//! The state machines: ordered tables of named rules. The first rule that fits wins, so order
+//! is meaning. [`host::HOST_RULES`], [`pool::POOL_RULES`] and [`cluster::CLUSTER_RULES`] are
+//! the whole behaviour of time and validations; requests have modules of their own.
+//!
+//! Soft timeouts (warn instead of fail) are left to a later version.
+
+pub(crate) mod cluster;
+pub(crate) mod host;
+pub(crate) mod pool;

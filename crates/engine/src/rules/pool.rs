@@ -1,0 +1,57 @@
+//! What becomes of a host without a cluster.
+
+use muster_model::HostStatus;
+
+use super::host::{HostFacts, HostRule, go};
+use crate::{
+    checks::host::{Gate, open},
+    inventory::Inventory,
+};
+
+use HostStatus::*;
+
+const POOL: &[HostStatus] = &[DiscoveringUnbound, InsufficientUnbound, KnownUnbound, DisconnectedUnbound];
+
+/// What a host needs before it may be bound.
+const NEEDED: &[&str] = &["has-min-valid-disks", "has-min-cpu-cores", "has-min-memory", "hostname-valid"];
+
+/// The table.
+pub(crate) static POOL_RULES: &[HostRule] = &[
+    HostRule {
+        name: "silent or without medium",
+        from: &[DiscoveringUnbound, InsufficientUnbound, KnownUnbound, DisconnectedUnbound, Unbinding],
+        when: |on| !open(on.findings, Gate::Connection),
+        then: |_| go(DisconnectedUnbound, "The host stopped talking to the service"),
+    },
+    HostRule {
+        name: "waits for its agent to restart",
+        from: &[Binding, Unbinding],
+        when: |_| true,
+        then: |_| None,
+    },
+    HostRule {
+        name: "no inventory yet",
+        from: POOL,
+        when: |on| on.inventory.is_none_or(Inventory::is_useless),
+        then: |_| go(DiscoveringUnbound, "Waiting for the host to describe its hardware"),
+    },
+    HostRule {
+        name: "not good enough for any cluster",
+        from: POOL,
+        when: |on| !fit(on),
+        then: |on| {
+            let failures = on.findings.failures();
+            go(InsufficientUnbound, format!("The host cannot be bound: {failures}"))
+        },
+    },
+    HostRule {
+        name: "ready to be bound",
+        from: POOL,
+        when: |_| true,
+        then: |_| go(KnownUnbound, "The host is ready to be bound to a cluster"),
+    },
+];
+
+fn fit(on: &HostFacts<'_>) -> bool {
+    NEEDED.iter().all(|id| on.findings.passes(id))
+}

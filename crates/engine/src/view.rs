@@ -1,0 +1,161 @@
+//! What the engine sees and what it answers.
+//!
+//! A view is a consistent look at one cluster and its hosts, taken under the store's lock. A
+//! [`Decision`] holds whole new records, only those that changed, and is stored in one
+//! transaction with its events. Jobs are wishes: the shell starts those that are not already
+//! running, so a wish that is repeated after a crash does no harm.
+
+use muster_model::{Cluster, ClusterId, Event, Host, HostKey, InfraEnv, Timestamp};
+
+/// A host and its live heartbeat, which may be newer than the stored one.
+#[derive(Clone, Copy, Debug)]
+pub struct HostView<'a> {
+    /// The record.
+    pub host: &'a Host,
+    /// When its agent last asked for work.
+    pub last_seen: Timestamp,
+}
+
+/// A cluster with all hosts bound to it (deleted ones left out).
+#[derive(Clone, Debug)]
+pub struct ClusterView<'a> {
+    /// The record.
+    pub cluster: &'a Cluster,
+    /// Its hosts, in any order.
+    pub hosts: Vec<HostView<'a>>,
+}
+
+impl<'a> ClusterView<'a> {
+    /// The host with this key, if it belongs to the cluster.
+    #[must_use]
+    pub fn host(&self, key: HostKey) -> Option<HostView<'a>> {
+        self.hosts.iter().find(|h| h.host.key() == key).copied()
+    }
+}
+
+/// What surrounds one host: for steps and replies, which need no full refresh.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Surroundings<'a> {
+    /// Its cluster, if bound.
+    pub cluster: Option<&'a Cluster>,
+    /// The other hosts of that cluster (itself may be among them).
+    pub peers: &'a [HostView<'a>],
+    /// The infra-env it booted.
+    pub infra_env: Option<&'a InfraEnv>,
+}
+
+/// Work for the shell, to be run after the decision is stored unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Job {
+    /// Generate install-config, manifests and Ignition; answer with
+    /// [`crate::install::files_ready`] or [`crate::install::files_failed`].
+    MakeClusterFiles(ClusterId),
+    /// Generate the Ignition of a day-2 host. Must be finished *before* the decision is stored,
+    /// because the host may ask for it with its next breath.
+    MakeHostFiles(HostKey),
+    /// Remove everything generated for the cluster; logs and the user's manifests stay.
+    DeleteClusterFiles(ClusterId),
+    /// Remove logs of an earlier attempt.
+    DeleteLogs(ClusterId),
+}
+
+/// What shall become true.
+#[must_use = "a decision changes nothing until it is stored"]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// The new cluster record, if it changed.
+    pub cluster: Option<Cluster>,
+    /// New host records, only those that changed.
+    pub hosts: Vec<Host>,
+    /// History, stored in the same transaction.
+    pub events: Vec<Event>,
+    /// Work that should be under way.
+    pub jobs: Vec<Job>,
+    /// Next moment at which a refresh may say something else.
+    pub wake_at: Option<Timestamp>,
+}
+
+impl Decision {
+    /// Nothing to store (there may still be jobs and a wake-up).
+    #[must_use]
+    pub fn changes_nothing(&self) -> bool {
+        self.cluster.is_none() && self.hosts.is_empty() && self.events.is_empty()
+    }
+
+    /// The new record of a host, if it changed.
+    #[must_use]
+    pub fn host(&self, key: HostKey) -> Option<&Host> {
+        self.hosts.iter().find(|h| h.key() == key)
+    }
+}
+
+/// Why a request was turned down, in the terms of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalCode {
+    /// 400.
+    BadRequest,
+    /// 403.
+    Forbidden,
+    /// 404.
+    NotFound,
+    /// 409.
+    Conflict,
+}
+
+impl RefusalCode {
+    /// The HTTP status.
+    #[must_use]
+    pub const fn http_status(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+        }
+    }
+}
+
+/// A request that cannot be granted now.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Refused {
+    /// Kind.
+    pub code: RefusalCode,
+    /// What is in the way and how to get past it.
+    pub reason: String,
+    /// History to store although nothing else changes.
+    pub events: Vec<Event>,
+}
+
+impl Refused {
+    /// 409 without events.
+    #[must_use]
+    pub fn conflict(reason: impl Into<String>) -> Self {
+        Self::new(RefusalCode::Conflict, reason)
+    }
+
+    /// 400 without events.
+    #[must_use]
+    pub fn bad_request(reason: impl Into<String>) -> Self {
+        Self::new(RefusalCode::BadRequest, reason)
+    }
+
+    /// 404 without events.
+    #[must_use]
+    pub fn not_found(reason: impl Into<String>) -> Self {
+        Self::new(RefusalCode::NotFound, reason)
+    }
+
+    pub(crate) fn new(code: RefusalCode, reason: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason: reason.into(),
+            events: Vec::new(),
+        }
+    }
+
+    pub(crate) fn with(mut self, event: Event) -> Self {
+        self.events.push(event);
+        self
+    }
+}

@@ -1,0 +1,35 @@
+//! The nouns of Muster: ids, statuses, clusters, hosts, infra-envs, events.
+//!
+//! No I/O, no decisions, no wire warts. What the database stores is the serde form of these
+//! types; what clients see is made from them in `muster-api`'s wire types by the service.
+//! Start at [`Cluster`], [`Host`] and [`InfraEnv`].
+
+mod access;
+mod cluster;
+mod event;
+mod host;
+mod ids;
+mod infra_env;
+pub mod names;
+mod network;
+mod secret;
+mod stage;
+mod status;
+mod time;
+
+pub use access::Scheme;
+pub use cluster::{
+    Cluster, ClusterProgress, DiskEncryption, FeatureUse, IgnitionEndpoint, MonitoredOperator, Ntp,
+    Platform, Preparation, Proxy,
+};
+pub use event::{Category, Event, EventScope, Severity};
+pub use host::{Host, HostProgress, HostReports};
+pub use ids::{ClusterId, HostId, HostKey, InfraEnvId};
+pub use infra_env::{HostNetwork, InfraEnv, KernelArgument, MacInterface};
+pub use network::{ClusterNetwork, Networks, Vip};
+pub use secret::Secret;
+pub use stage::{FinalizingStage, HostStage};
+pub use status::{
+    ClusterKind, ClusterStatus, HostKind, HostRole, HostStatus, ImageType, LogsState, PlatformType,
+};
+pub use time::Timestamp;

@@ -1,0 +1,276 @@
+//! A cluster with its hosts (or one unbound host) while it is being changed.
+//!
+//! Every change goes the same way: load, decide, store in one transaction, wake the driver.
+//! If another request or replica was faster, the store says so by row versions and the
+//! decision is made again on fresh records; that is why decisions are closures without
+//! effects of their own.
+
+use std::sync::Arc;
+
+use muster_api::error::Failure;
+use muster_engine::{ClusterView, Decision, HostView, Job};
+use muster_model::{Cluster, ClusterId, Event, Host, HostKey, Timestamp};
+use muster_store::{Changes, Row, StoreError};
+
+use crate::{
+    app::{App, missing_cluster, missing_host, store_failure},
+    heartbeats::Heartbeats,
+};
+
+/// How often a decision is repeated when others keep winning the race.
+const MAX_ATTEMPTS: usize = 20;
+
+/// Who asks for a change and when; stamped on records and events.
+#[derive(Clone, Debug)]
+pub struct Cause {
+    /// The moment of the request.
+    pub now: Timestamp,
+    /// The request, if a request it was.
+    pub request_id: Option<String>,
+}
+
+impl Cause {
+    /// A change nobody asked for: a timer, a restart, a finished job.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self { now: Timestamp::now(), request_id: None }
+    }
+}
+
+impl From<&crate::http::Call> for Cause {
+    fn from(call: &crate::http::Call) -> Self {
+        Self { now: call.now, request_id: Some(call.request_id.clone()) }
+    }
+}
+
+/// Records being changed. Edit `cluster`, `hosts` and `events` freely; what differs from the
+/// loaded state is stored.
+#[derive(Debug, Default)]
+pub struct Aggregate {
+    /// The cluster; `None` for an unbound host.
+    pub cluster: Option<Cluster>,
+    /// Its live hosts, oldest first.
+    pub hosts: Vec<Host>,
+    /// Events to write with the change.
+    pub events: Vec<Event>,
+    /// Work to start after the commit.
+    pub jobs: Vec<Job>,
+    /// When to look again.
+    pub wake_at: Option<Timestamp>,
+    /// The rules have already seen the records as they are.
+    pub(crate) settled: bool,
+    seen_cluster: Option<Row<Cluster>>,
+    seen_hosts: Vec<Row<Host>>,
+}
+
+impl Aggregate {
+    fn new(cluster: Option<Row<Cluster>>, hosts: Vec<Row<Host>>) -> Self {
+        Self {
+            cluster: cluster.as_ref().map(|row| row.value.as_ref().clone()),
+            hosts: hosts.iter().map(|row| row.value.as_ref().clone()).collect(),
+            seen_cluster: cluster,
+            seen_hosts: hosts,
+            ..Self::default()
+        }
+    }
+
+    /// The cluster; callers that loaded by cluster know it is there.
+    pub fn cluster(&self) -> Result<&Cluster, Failure> {
+        self.cluster.as_ref().ok_or_else(|| Failure::not_found("the host is not bound to a cluster"))
+    }
+
+    /// The cluster, to be changed.
+    pub fn cluster_mut(&mut self) -> Result<&mut Cluster, Failure> {
+        self.cluster.as_mut().ok_or_else(|| Failure::not_found("the host is not bound to a cluster"))
+    }
+
+    /// One of the hosts.
+    pub fn host(&self, key: HostKey) -> Result<&Host, Failure> {
+        self.hosts.iter().find(|host| host.key() == key).ok_or_else(|| missing_host(key))
+    }
+
+    /// One of the hosts, to be changed.
+    pub fn host_mut(&mut self, key: HostKey) -> Result<&mut Host, Failure> {
+        self.hosts.iter_mut().find(|host| host.key() == key).ok_or_else(|| missing_host(key))
+    }
+
+    /// The records as the rules see them.
+    #[must_use]
+    pub fn host_views<'a>(&'a self, heartbeats: &Heartbeats) -> Vec<HostView<'a>> {
+        self.hosts.iter().map(|host| HostView { host, last_seen: heartbeats.last_seen(host) }).collect()
+    }
+
+    /// Takes over what the rules decided.
+    pub fn take(&mut self, decision: Decision) {
+        if let Some(cluster) = decision.cluster {
+            self.cluster = Some(cluster);
+        }
+        for host in decision.hosts {
+            match self.hosts.iter_mut().find(|known| known.key() == host.key()) {
+                Some(known) => *known = host,
+                None => self.hosts.push(host),
+            }
+        }
+        self.events.extend(decision.events);
+        self.jobs.extend(decision.jobs);
+        self.wake_at = match (self.wake_at, decision.wake_at) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+
+    /// Re-evaluates validations, roles and statuses on the records as they are now.
+    pub fn refresh(&mut self, app: &App, now: Timestamp) {
+        let decision = match &self.cluster {
+            Some(cluster) => {
+                let view = ClusterView { cluster, hosts: self.host_views(&app.heartbeats) };
+                muster_engine::refresh(&view, &app.rules, now)
+            }
+            None => {
+                let mut all = Decision::default();
+                for view in self.host_views(&app.heartbeats) {
+                    let one = muster_engine::refresh_unbound(&view, &app.rules, now);
+                    all.hosts.extend(one.hosts);
+                    all.events.extend(one.events);
+                    all.wake_at = all.wake_at.into_iter().chain(one.wake_at).min();
+                }
+                all
+            }
+        };
+        self.take(decision);
+        self.settled = true;
+    }
+
+    /// What differs from the loaded state.
+    fn changes(&mut self, cause: &Cause) -> Changes {
+        let mut changes = Changes::default();
+        if let Some(cluster) = &mut self.cluster {
+            match &self.seen_cluster {
+                Some(seen) if **seen == *cluster => {}
+                Some(seen) => {
+                    cluster.updated_at = cause.now;
+                    changes.update_cluster(seen, cluster.clone());
+                }
+                None => changes.insert_cluster(cluster.clone()),
+            }
+        }
+        for host in &mut self.hosts {
+            match self.seen_hosts.iter().find(|seen| seen.key() == host.key()) {
+                Some(seen) if **seen == *host => {}
+                Some(seen) => {
+                    host.updated_at = cause.now;
+                    changes.update_host(seen, host.clone());
+                }
+                None => changes.insert_host(host.clone()),
+            }
+        }
+        for mut event in self.events.drain(..) {
+            event.request_id.clone_from(&cause.request_id);
+            changes.event(event);
+        }
+        changes
+    }
+}
+
+impl App {
+    /// Changes a cluster and its hosts: `decide` edits the aggregate, the result is stored.
+    pub async fn change_cluster<T>(
+        self: &Arc<Self>,
+        id: ClusterId,
+        cause: &Cause,
+        mut decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
+    ) -> Result<(T, Aggregate), Failure> {
+        let _turn = self.driver.turn(id).await;
+        for _ in 0..MAX_ATTEMPTS {
+            let cluster = self.store.cluster(id).await.map_err(store_failure)?.ok_or_else(|| missing_cluster(id))?;
+            let hosts = self.store.hosts_of_cluster(id).await.map_err(store_failure)?;
+            let mut aggregate = Aggregate::new(Some(cluster), hosts);
+            let answer = decide(&mut aggregate);
+            if let Some(done) = self.store_attempt(answer, &mut aggregate, cause).await? {
+                return Ok((done, aggregate));
+            }
+        }
+        Err(contended())
+    }
+
+    /// Changes one host alone, bound or not: no neighbours are loaded, so it stays cheap in
+    /// large clusters. The driver re-evaluates the cluster afterwards.
+    pub async fn change_host<T>(
+        self: &Arc<Self>,
+        key: HostKey,
+        cause: &Cause,
+        mut decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
+    ) -> Result<(T, Aggregate), Failure> {
+        for _ in 0..MAX_ATTEMPTS {
+            let host = self.store.host(key).await.map_err(store_failure)?.ok_or_else(|| missing_host(key))?;
+            let mut aggregate = Aggregate::new(None, vec![host]);
+            let answer = decide(&mut aggregate);
+            if let Some(done) = self.store_attempt(answer, &mut aggregate, cause).await? {
+                return Ok((done, aggregate));
+            }
+        }
+        Err(contended())
+    }
+
+    /// Changes a host together with all it depends on: its cluster with every host if it is
+    /// bound, itself alone if not. For rules that look at neighbours (roles, disks, names).
+    pub async fn change_host_in_context<T>(
+        self: &Arc<Self>,
+        key: HostKey,
+        cause: &Cause,
+        mut decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
+    ) -> Result<(T, Aggregate), Failure> {
+        for _ in 0..MAX_ATTEMPTS {
+            let host = self.store.host(key).await.map_err(store_failure)?.ok_or_else(|| missing_host(key))?;
+            let Some(id) = host.cluster else {
+                let mut aggregate = Aggregate::new(None, vec![host]);
+                let answer = decide(&mut aggregate);
+                match self.store_attempt(answer, &mut aggregate, cause).await? {
+                    Some(done) => return Ok((done, aggregate)),
+                    None => continue,
+                }
+            };
+            return self.change_cluster(id, cause, decide).await;
+        }
+        Err(contended())
+    }
+
+    /// Stores a decision. `Ok(None)` means somebody else was faster: decide again.
+    ///
+    /// A refusal is stored too if it brought events ("bind failed"), but nothing else of it.
+    async fn store_attempt<T>(
+        self: &Arc<Self>,
+        answer: Result<T, Failure>,
+        aggregate: &mut Aggregate,
+        cause: &Cause,
+    ) -> Result<Option<T>, Failure> {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                let mut changes = Changes::default();
+                for mut event in aggregate.events.drain(..) {
+                    event.request_id.clone_from(&cause.request_id);
+                    changes.event(event);
+                }
+                if !changes.is_empty() {
+                    self.store.commit(changes).await.map_err(store_failure)?;
+                }
+                return Err(refusal);
+            }
+        };
+        let changes = aggregate.changes(cause);
+        if !changes.is_empty() {
+            match self.store.commit(changes).await {
+                Ok(()) => {}
+                Err(StoreError::Conflict { .. }) => return Ok(None),
+                Err(other) => return Err(store_failure(other)),
+            }
+        }
+        self.driver.committed(self, aggregate);
+        Ok(Some(answer))
+    }
+}
+
+fn contended() -> Failure {
+    Failure::conflict("too many others are changing this record at the same time; retry in a moment")
+}

@@ -1,0 +1,197 @@
+//! Re-evaluates what changed, and what time alone changes.
+//!
+//! Handlers store facts and *touch* the cluster (or unbound host) they belong to; the driver
+//! runs the rules on it soon after, and a reader who comes first runs them before it reads,
+//! so no answer is stale. Many touches in a short time are one evaluation. The rules say when
+//! their answer may differ by time alone; that moment sits in a timer queue. An evaluation
+//! takes no hint about what changed, so a restart needs no path of its own.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use muster_model::{ClusterId, HostKey, Timestamp};
+use tokio::sync::{Notify, OwnedMutexGuard};
+use tracing::{debug, warn};
+
+use crate::{
+    aggregate::{Aggregate, Cause},
+    app::App,
+    jobs,
+};
+
+/// A busy cluster is evaluated in the background at most this often; readers need not wait.
+const REST: Duration = Duration::from_millis(50);
+
+/// What is evaluated as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// A cluster with all its hosts.
+    Cluster(ClusterId),
+    /// A host that belongs to no cluster.
+    Host(HostKey),
+}
+
+/// The queue of scopes to evaluate, now or later.
+#[derive(Debug, Default)]
+pub struct Driver {
+    state: Mutex<State>,
+    woken: Notify,
+    turns: Mutex<HashMap<ClusterId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    touched: HashSet<Scope>,
+    timers: BTreeSet<(Timestamp, Scope)>,
+    timer_of: HashMap<Scope, Timestamp>,
+    rested: HashMap<Scope, Instant>,
+}
+
+impl Driver {
+    /// Waits for this process's turn to change the cluster, so that requests queue up
+    /// instead of repeating each other's work. Other replicas are kept apart by row versions.
+    pub async fn turn(&self, id: ClusterId) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            if turns.len() > 1024 {
+                turns.retain(|_, lock| Arc::strong_count(lock) > 1);
+            }
+            Arc::clone(turns.entry(id).or_default())
+        };
+        lock.lock_owned().await
+    }
+
+    /// Something about it changed: evaluate it soon.
+    pub fn touch(&self, scope: Scope) {
+        if self.lock().touched.insert(scope) {
+            self.woken.notify_one();
+        }
+    }
+
+    /// After a commit: start its jobs, set its timer, queue its evaluation if still due.
+    pub(crate) fn committed(&self, app: &Arc<App>, aggregate: &mut Aggregate) {
+        let scope = aggregate.cluster.as_ref().map(|cluster| Scope::Cluster(cluster.id));
+        if aggregate.settled {
+            let scopes = scope.into_iter().chain(match scope {
+                Some(_) => None,
+                None => aggregate.hosts.first().map(|host| Scope::Host(host.key())),
+            });
+            for scope in scopes {
+                self.wake_at(scope, aggregate.wake_at);
+            }
+        } else {
+            match scope {
+                Some(scope) => self.touch(scope),
+                None => aggregate.hosts.iter().for_each(|host| {
+                    self.touch(host.cluster.map_or(Scope::Host(host.key()), Scope::Cluster));
+                }),
+            }
+        }
+        for job in aggregate.jobs.drain(..) {
+            jobs::start(Arc::clone(app), job);
+        }
+    }
+
+    /// Runs the rules now if the scope was touched; readers call this first.
+    pub async fn settle(&self, app: &Arc<App>, scope: Scope) {
+        if !self.lock().touched.remove(&scope) {
+            return;
+        }
+        let result = match scope {
+            Scope::Cluster(id) => {
+                let cause = Cause::internal();
+                app.change_cluster(id, &cause, |all| {
+                    all.refresh(app, cause.now);
+                    Ok(())
+                })
+                .await
+                .map(|_| ())
+            }
+            Scope::Host(key) => {
+                let cause = Cause::internal();
+                app.change_host_in_context(key, &cause, |all| {
+                    all.refresh(app, cause.now);
+                    Ok(())
+                })
+                .await
+                .map(|_| ())
+            }
+        };
+        if let Err(failure) = result {
+            // Deleted meanwhile, or the database is away: the next change or timer tries again.
+            if failure.status.is_server_error() {
+                warn!(?scope, reason = %failure.reason, "evaluation failed; it is tried again");
+                self.wake_at(scope, Some(Timestamp::now().plus(Duration::from_secs(5))));
+            } else {
+                debug!(?scope, reason = %failure.reason, "nothing to evaluate");
+                self.forget(scope);
+            }
+        }
+    }
+
+    /// Drops all that is queued for something deleted.
+    pub fn forget(&self, scope: Scope) {
+        let mut state = self.lock();
+        state.touched.remove(&scope);
+        state.rested.remove(&scope);
+        if let Some(at) = state.timer_of.remove(&scope) {
+            state.timers.remove(&(at, scope));
+        }
+    }
+
+    /// Works through the queue until the service stops.
+    pub async fn run(&self, app: Arc<App>) {
+        loop {
+            let (due, next) = self.due(Timestamp::now());
+            for scope in due {
+                self.settle(&app, scope).await;
+                let mut state = self.lock();
+                state.rested.insert(scope, Instant::now() + REST);
+            }
+            let pause = next.unwrap_or(Duration::from_secs(60)).min(Duration::from_secs(60));
+            tokio::select! {
+                () = self.woken.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// Scopes to evaluate now, and how long nothing else is due.
+    fn due(&self, now: Timestamp) -> (Vec<Scope>, Option<Duration>) {
+        let mut state = self.lock();
+        while let Some(&(at, scope)) = state.timers.first() {
+            if at > now {
+                break;
+            }
+            state.timers.pop_first();
+            state.timer_of.remove(&scope);
+            state.touched.insert(scope);
+        }
+        let clock = Instant::now();
+        state.rested.retain(|_, until| *until > clock);
+        let (resting, due): (Vec<_>, Vec<_>) = state.touched.iter().copied().partition(|scope| state.rested.contains_key(scope));
+        let after_rest = if resting.is_empty() { None } else { Some(REST) };
+        let timer = state.timers.first().map(|(at, _)| at.since(now).max(Duration::from_millis(1)));
+        (due, [after_rest, timer].into_iter().flatten().min())
+    }
+
+    fn wake_at(&self, scope: Scope, at: Option<Timestamp>) {
+        let mut state = self.lock();
+        if let Some(old) = state.timer_of.remove(&scope) {
+            state.timers.remove(&(old, scope));
+        }
+        if let Some(at) = at {
+            state.timer_of.insert(scope, at);
+            state.timers.insert((at, scope));
+            drop(state);
+            self.woken.notify_one();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,300 @@
+//! The way of a request: page or operation, who asks, is it well-formed, then the handler.
+//!
+//! The order is part of the contract (a bad body with a bad token is 401, not 400):
+//! route → authenticate → authorize → bind and validate → handler. Whatever a handler does,
+//! the client gets an answer: a panic becomes a 500 with a body, and the service lives on.
+
+use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use muster_api::{
+    bind,
+    contract::{Operation, PathParams, RouteMiss, contract},
+    error::Failure,
+};
+use muster_auth::{Credentials, Denied, Principal};
+use muster_model::{ClusterId, InfraEnvId, Timestamp};
+use tracing::{Instrument, error, info_span};
+use uuid::Uuid;
+
+use super::{Body, Call, Reply, cors, pages, routes};
+use crate::app::{Shared, store_failure};
+
+/// Where the operations live.
+pub const BASE_PATH: &str = "/api/assisted-install";
+
+/// Which door the request came through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// The main listener.
+    Main,
+    /// The extra plain-HTTP listener for boot firmware; it serves next to nothing.
+    Firmware,
+}
+
+/// Answers one request.
+pub async fn answer(app: Shared, door: Door, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let request_id = request_id(request.headers());
+    let span = info_span!("request", id = %request_id, method = %request.method(), path = %request.uri().path());
+    Ok(respond(app, door, request, request_id).instrument(span).await)
+}
+
+async fn respond(app: Shared, door: Door, request: Request<Incoming>, request_id: String) -> Response<Body> {
+    let accepts_gzip = accepts_gzip(request.headers());
+    let is_head = request.method() == Method::HEAD;
+    let origin = cors::allowed_origin(&app.config.server.allowed_domains, request.headers()).cloned();
+    if let Some(preflight) = origin.as_ref().and_then(|origin| cors::preflight(request.method(), request.headers(), origin)) {
+        return preflight.into_response();
+    }
+    let reply = match AssertUnwindSafe(route(&app, door, request, &request_id)).catch_unwind().await {
+        Ok(reply) => reply,
+        Err(_) => {
+            error!("a handler panicked; please report this with the lines above");
+            Reply::failure(&Failure::infra(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("the service hit a defect while answering; its log tells more under request id {request_id}"),
+            ))
+        }
+    };
+    let reply = reply.header(header::VARY, "Accept-Encoding").header(REQUEST_ID, &request_id);
+    let reply = if accepts_gzip { reply.compressed() } else { reply };
+    let reply = match &origin {
+        Some(origin) => cors::expose(reply, origin),
+        None => reply,
+    };
+    let mut response = reply.into_response();
+    if is_head {
+        *response.body_mut() = super::reply::empty();
+    }
+    response
+}
+
+const REQUEST_ID: http::HeaderName = http::HeaderName::from_static("x-request-id");
+
+async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id: &str) -> Reply {
+    let path = request.uri().path().to_owned();
+    if let Some(page) = pages::find(&path) {
+        return pages::answer(app, page, request).await;
+    }
+    let Some(relative) = relative_path(&path) else {
+        return Reply::failure(&Failure::infra(StatusCode::NOT_FOUND, format!("path {path} was not found")));
+    };
+    let (operation, params) = match contract().route(request.method(), &relative) {
+        Ok(found) => found,
+        Err(miss) => return route_miss(&miss),
+    };
+    if door == Door::Firmware && !may_pass_firmware_door(operation, request.uri().query()) {
+        return Reply::failure(&Failure::infra(
+            StatusCode::NOT_FOUND,
+            "this plain HTTP port serves boot scripts only; use the HTTPS port for the API",
+        ));
+    }
+    let (handler, method) = (operation.path(), operation.method().as_str());
+    let began = Instant::now();
+    app.metrics.began(handler, method);
+    let reply = match operate(app, operation, &params, request, request_id).await {
+        Ok(reply) => reply,
+        Err(failure) => {
+            if failure.status.is_server_error() {
+                error!(operation = %operation.id, status = %failure.status, reason = %failure.reason, "request failed");
+            }
+            Reply::failure(&failure)
+        }
+    };
+    app.metrics.answered(handler, method, reply.status().as_str(), began.elapsed(), reply.size_hint());
+    reply
+}
+
+async fn operate(
+    app: &Shared,
+    operation: &'static Operation,
+    params: &PathParams,
+    request: Request<Incoming>,
+    request_id: &str,
+) -> Result<Reply, Failure> {
+    let now = Timestamp::now();
+    let (parts, incoming) = request.into_parts();
+    let query = parts.uri.query().unwrap_or("");
+    let principal = authenticate(app, operation, &parts, query, now)?;
+    authorize(app, &principal, operation, params).await?;
+    let (body, upload) = if operation.upload.is_some() {
+        (None, Some(incoming))
+    } else {
+        (read_body(app, &parts.headers, incoming).await?, None)
+    };
+    let bound = bind(operation, params, query, &parts.headers, body.as_deref())?;
+    let call = Call {
+        operation,
+        args: bound.args,
+        principal,
+        request_id: request_id.to_owned(),
+        now,
+        headers: parts.headers,
+        body: bound.body,
+        upload,
+    };
+    routes::handler(operation)(Arc::clone(app), call).await
+}
+
+fn authenticate(app: &Shared, operation: &Operation, parts: &Parts, query: &str, now: Timestamp) -> Result<Principal, Failure> {
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let (mut api_key, mut image_token) = (None, None);
+    if query.contains("api_key") || query.contains("image_token") {
+        for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match key.as_ref() {
+                "api_key" => api_key = Some(value.into_owned()),
+                "image_token" => image_token = Some(value.into_owned()),
+                _ => {}
+            }
+        }
+    }
+    let credentials = Credentials {
+        authorization: header("authorization"),
+        secret_key: header("x-secret-key"),
+        api_key: api_key.as_deref(),
+        image_token_header: header("image-token"),
+        image_token_query: image_token.as_deref(),
+        watcher: header("watcher-authorization"),
+    };
+    let principal = app.auth.authenticate(&operation.security, &credentials, now.unix_seconds()).map_err(denied)?;
+    app.auth.check_role(&principal, operation.method() == Method::GET).map_err(denied)?;
+    Ok(principal)
+}
+
+/// Keeps scoped tokens inside their infra-env or cluster.
+async fn authorize(app: &Shared, principal: &Principal, operation: &Operation, params: &PathParams) -> Result<(), Failure> {
+    let Some(scope) = principal.scope() else { return Ok(()) };
+    let infra_env = params.get("infra_env_id").and_then(|text| text.parse::<InfraEnvId>().ok());
+    let cluster = params.get("cluster_id").and_then(|text| text.parse::<ClusterId>().ok());
+    let related = match (scope, cluster) {
+        (muster_auth::Scope::InfraEnv(own), Some(cluster)) => belongs(app, own, cluster).await?,
+        _ => false,
+    };
+    app.auth
+        .check_scope(principal, infra_env, cluster, |_, _| related)
+        .map_err(|denial| {
+            tracing::debug!(operation = %operation.id, "a token was used outside its scope");
+            denied(denial)
+        })
+}
+
+/// Whether hosts of the infra-env belong to the cluster.
+async fn belongs(app: &Shared, infra_env: InfraEnvId, cluster: ClusterId) -> Result<bool, Failure> {
+    let bound = app.store.infra_env(infra_env).await.map_err(store_failure)?.and_then(|row| row.cluster);
+    if bound == Some(cluster) {
+        return Ok(true);
+    }
+    let hosts = app.store.hosts_of_infra_env(infra_env).await.map_err(store_failure)?;
+    Ok(hosts.iter().any(|host| host.cluster == Some(cluster)))
+}
+
+fn denied(denial: Denied) -> Failure {
+    let status = StatusCode::from_u16(denial.status).unwrap_or(StatusCode::UNAUTHORIZED);
+    Failure::infra(status, denial.message)
+}
+
+/// The body, if there is one, within the size limit.
+async fn read_body(app: &Shared, headers: &HeaderMap, incoming: Incoming) -> Result<Option<Bytes>, Failure> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_none() && !headers.contains_key(header::TRANSFER_ENCODING) && http_body::Body::is_end_stream(&incoming) {
+        return Ok(None);
+    }
+    let limit = app.config.server.max_body_bytes;
+    let too_large = || {
+        Failure::infra(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body is larger than the {limit} bytes this service accepts (server.max_body_bytes)"),
+        )
+    };
+    if announced.is_some_and(|length| length > limit) {
+        return Err(too_large());
+    }
+    let limit_bytes = usize::try_from(limit).unwrap_or(usize::MAX);
+    let collected = Limited::new(incoming, limit_bytes).collect().await.map_err(|cause| {
+        if cause.downcast_ref::<LengthLimitError>().is_some() {
+            too_large()
+        } else {
+            Failure::infra(StatusCode::BAD_REQUEST, "the body ended before it was complete")
+        }
+    })?;
+    let bytes = collected.to_bytes();
+    Ok((!bytes.is_empty()).then_some(bytes))
+}
+
+/// The path below [`BASE_PATH`]; doubled slashes anywhere are one.
+fn relative_path(path: &str) -> Option<String> {
+    let mut clean = String::with_capacity(path.len());
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        clean.push('/');
+        clean.push_str(part);
+    }
+    let rest = clean.strip_prefix(BASE_PATH)?;
+    rest.starts_with('/').then(|| rest.to_owned())
+}
+
+fn route_miss(miss: &RouteMiss) -> Reply {
+    let failure = Failure::from(miss.clone());
+    let reply = Reply::failure(&failure);
+    match miss {
+        RouteMiss::MethodNotAllowed { allow, .. } => {
+            let methods: Vec<_> = allow.iter().map(Method::as_str).collect();
+            reply.header(header::ALLOW, methods.join(","))
+        }
+        RouteMiss::NotFound { .. } | RouteMiss::BadEncoding { .. } => reply,
+    }
+}
+
+/// Boot firmware may fetch its script over plain HTTP; nothing else.
+fn may_pass_firmware_door(operation: &Operation, query: Option<&str>) -> bool {
+    operation.id == "v2DownloadInfraEnvFiles"
+        && url::form_urlencoded::parse(query.unwrap_or("").as_bytes())
+            .any(|(key, value)| key == "file_name" && value == "ipxe-script")
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).any(|text| {
+        text.split(',').any(|item| {
+            let mut parts = item.split(';');
+            let name = parts.next().unwrap_or("").trim();
+            let refused = parts.any(|part| matches!(part.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+            (name.eq_ignore_ascii_case("gzip") || name == "*") && !refused
+        })
+    })
+}
+
+/// The caller's id if it is one we can put into a header again, else a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    headers
+        .get(&REQUEST_ID)
+        .map(HeaderValue::to_str)
+        .and_then(Result::ok)
+        .filter(|text| !text.is_empty() && text.len() <= 128)
+        .map_or_else(|| Uuid::new_v4().to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubled_and_trailing_slashes_are_forgiven() {
+        for path in ["/api/assisted-install/v2/clusters", "//api//assisted-install/v2/clusters/", "/api/assisted-install//v2/clusters"] {
+            assert_eq!(relative_path(path).as_deref(), Some("/v2/clusters"), "{path}");
+        }
+        assert_eq!(relative_path("/api/assisted-installer/v2"), None);
+        assert_eq!(relative_path("/v2/clusters"), None);
+    }
+
+    #[test]
+    fn gzip_is_used_only_when_it_is_welcome() {
+        for (text, welcome) in [("gzip", true), ("br, gzip;q=0.5", true), ("gzip;q=0", false), ("identity", false), ("*", true)] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(text));
+            assert_eq!(accepts_gzip(&headers), welcome, "{text}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The HTTP side: listeners, the way of a request to its handler, and answers.
+//!
+//! Start at [`dispatch`], which says what happens to a request in which order.
+
+mod call;
+mod cors;
+pub mod dispatch;
+mod pages;
+mod reply;
+mod routes;
+pub mod server;
+
+pub use call::Call;
+pub use reply::{Body, Chunks, Reply};

@@ -1,0 +1,114 @@
+//! What is served beside the API: health, metrics, the API document, login, a start page.
+
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use muster_api::{error::Failure, openapi};
+use muster_model::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Reply;
+use crate::app::Shared;
+
+const START_PAGE: &str = include_str!("../pages/start.html");
+const API_PAGE: &str = include_str!("../pages/api.html");
+
+/// A page by its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Page {
+    Start,
+    ApiReference,
+    Health,
+    Ready,
+    Metrics,
+    OpenApi,
+    Swagger,
+    Login,
+}
+
+/// The page at `path`; exact, so `/health/` is not one.
+pub fn find(path: &str) -> Option<Page> {
+    Some(match path {
+        "/" => Page::Start,
+        "/docs" | "/api/assisted-install/docs" => Page::ApiReference,
+        "/health" => Page::Health,
+        "/ready" => Page::Ready,
+        "/metrics" => Page::Metrics,
+        "/openapi.json" => Page::OpenApi,
+        "/swagger.json" | "/api/assisted-install/openapi" | "/api/assisted-install/v2/openapi" => Page::Swagger,
+        "/auth/token" => Page::Login,
+        _ => return None,
+    })
+}
+
+/// Answers a page.
+pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Reply {
+    let wanted = if page == Page::Login { Method::POST } else { Method::GET };
+    if request.method() != wanted && !(wanted == Method::GET && request.method() == Method::HEAD) {
+        return Reply::failure(&Failure::infra(
+            StatusCode::METHOD_NOT_ALLOWED,
+            format!("method {} is not served here, only {wanted}", request.method()),
+        ))
+        .header(http::header::ALLOW, wanted.as_str());
+    }
+    match page {
+        Page::Start => Reply::text("text/html; charset=utf-8", START_PAGE),
+        Page::ApiReference => Reply::text("text/html; charset=utf-8", API_PAGE),
+        Page::Health => Reply::empty(StatusCode::OK),
+        Page::Ready => ready(app).await,
+        Page::Metrics => Reply::text("text/plain; version=0.0.4; charset=utf-8", app.metrics.render()),
+        Page::OpenApi => json_page(&openapi::openapi3()),
+        Page::Swagger => json_page(&openapi::swagger2()),
+        Page::Login => login(app, request).await.unwrap_or_else(|failure| Reply::failure(&failure)),
+    }
+}
+
+fn json_page(document: &serde_json::Value) -> Reply {
+    Reply::json(StatusCode::OK, document).unwrap_or_else(|failure| Reply::failure(&failure))
+}
+
+/// Ready means that the database and the file store answer.
+async fn ready(app: &Shared) -> Reply {
+    if let Err(error) = app.store.ping().await {
+        tracing::warn!(%error, "not ready: the database does not answer");
+        return Reply::failure(&Failure::infra(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer"));
+    }
+    Reply::empty(StatusCode::OK)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    username: String,
+    password: String,
+}
+
+#[derive(Serialize)]
+struct Token {
+    token: String,
+    expires_at: String,
+}
+
+/// Exchanges name and password for a bearer token.
+async fn login(app: &Shared, request: Request<Incoming>) -> Result<Reply, Failure> {
+    const MAX_LOGIN_BYTES: usize = 8 << 10;
+    let body = Limited::new(request.into_body(), MAX_LOGIN_BYTES)
+        .collect()
+        .await
+        .map_err(|_| Failure::infra(StatusCode::BAD_REQUEST, "the login could not be read; send {\"username\": …, \"password\": …}"))?
+        .to_bytes();
+    // serde's message would repeat the password in some cases, so it is not shown.
+    let login: Login = serde_json::from_slice(&body)
+        .map_err(|_| Failure::infra(StatusCode::BAD_REQUEST, "send JSON with exactly the members username and password"))?;
+    let app = std::sync::Arc::clone(app);
+    let now = Timestamp::now().unix_seconds();
+    // Checking a password is slow on purpose; it must not hold up other requests.
+    let issued = tokio::task::spawn_blocking(move || app.auth.login(&login.username, &login.password, now))
+        .await
+        .map_err(|_| Failure::infra(StatusCode::INTERNAL_SERVER_ERROR, "the login could not be checked"))?;
+    let issued = issued.map_err(|denial| {
+        Failure::infra(StatusCode::from_u16(denial.status).unwrap_or(StatusCode::UNAUTHORIZED), denial.message)
+    })?;
+    let answer = Token { token: issued.token, expires_at: Timestamp::from_unix_seconds(issued.expires_at).millis() };
+    Ok(Reply::json(StatusCode::OK, &answer)?.header(http::header::CACHE_CONTROL, "no-store"))
+}

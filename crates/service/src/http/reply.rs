@@ -1,0 +1,210 @@
+//! What a handler answers, before compression and the common headers.
+
+use std::{
+    io::Write,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task,
+};
+
+use bytes::Bytes;
+use futures::Stream;
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
+use muster_api::error::Failure;
+use muster_model::Timestamp;
+use serde::Serialize;
+
+/// The body type of every response of the server.
+pub type Body = BoxBody<Bytes, std::io::Error>;
+
+/// A chunked source of file content, for what should not sit in memory as a whole.
+pub type Chunks = Pin<Box<dyn Stream<Item = Result<Bytes, std::io::Error>> + Send + Sync>>;
+
+/// Below this, compression costs more than it saves.
+const MIN_GZIP_BYTES: usize = 1400;
+
+fn gzip(plain: &[u8]) -> Bytes {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::with_capacity(plain.len() / 4), flate2::Compression::fast());
+    // Writing to a Vec cannot fail.
+    let _ = encoder.write_all(plain);
+    encoder.finish().unwrap_or_default().into()
+}
+
+/// A finished answer.
+#[derive(Debug)]
+pub struct Reply {
+    status: StatusCode,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    content: Content,
+    gzip: Option<Arc<OnceLock<Bytes>>>,
+}
+
+enum Content {
+    Empty,
+    Bytes(Bytes),
+    Chunks(Chunks, Option<u64>),
+}
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Empty => f.write_str("Empty"),
+            Self::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Self::Chunks(_, size) => write!(f, "Chunks({size:?})"),
+        }
+    }
+}
+
+impl Reply {
+    /// No body and no content type.
+    #[must_use]
+    pub const fn empty(status: StatusCode) -> Self {
+        Self { status, headers: Vec::new(), content: Content::Empty, gzip: None }
+    }
+
+    /// JSON that ends in a newline, as every handler-made body of the API does.
+    pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, Failure> {
+        let mut bytes = serde_json::to_vec(value).map_err(|cause| {
+            Failure::api(StatusCode::INTERNAL_SERVER_ERROR, format!("the answer could not be written as JSON: {cause}"))
+        })?;
+        bytes.push(b'\n');
+        Ok(Self::json_bytes(status, bytes.into()))
+    }
+
+    /// JSON text made earlier.
+    #[must_use]
+    pub fn json_bytes(status: StatusCode, bytes: Bytes) -> Self {
+        Self { status, headers: Vec::new(), content: Content::Bytes(bytes), gzip: None }
+            .header(header::CONTENT_TYPE, "application/json")
+    }
+
+    /// A page or a plain text.
+    #[must_use]
+    pub fn text(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Self { status: StatusCode::OK, headers: Vec::new(), content: Content::Bytes(body.into()), gzip: None }
+            .header(header::CONTENT_TYPE, content_type)
+    }
+
+    /// A download held in memory.
+    #[must_use]
+    pub fn file(name: &str, bytes: impl Into<Bytes>) -> Self {
+        Self { status: StatusCode::OK, headers: Vec::new(), content: Content::Bytes(bytes.into()), gzip: None }.as_download(name)
+    }
+
+    /// A download that streams; `size` becomes `Content-Length`.
+    #[must_use]
+    pub fn stream(name: &str, chunks: Chunks, size: Option<u64>) -> Self {
+        Self { status: StatusCode::OK, headers: Vec::new(), content: Content::Chunks(chunks, size), gzip: None }.as_download(name)
+    }
+
+    /// Raw bytes without a file name.
+    #[must_use]
+    pub fn octets(bytes: impl Into<Bytes>) -> Self {
+        Self { status: StatusCode::OK, headers: Vec::new(), content: Content::Bytes(bytes.into()), gzip: None }
+            .header(header::CONTENT_TYPE, "application/octet-stream")
+    }
+
+    /// The error in its own shape.
+    #[must_use]
+    pub fn failure(failure: &Failure) -> Self {
+        Self::json_bytes(failure.status, failure.to_json_bytes().into())
+    }
+
+    /// Adds a header; values that cannot be a header are left out rather than breaking the answer.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: impl AsRef<str>) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value.as_ref()) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
+    /// Says when the content last changed.
+    #[must_use]
+    pub fn last_modified(self, at: Timestamp) -> Self {
+        self.header(header::LAST_MODIFIED, at.http_date())
+    }
+
+    /// Bytes of content, as far as known before it is sent.
+    #[must_use]
+    pub fn size_hint(&self) -> u64 {
+        match &self.content {
+            Content::Empty => 0,
+            Content::Bytes(bytes) => bytes.len() as u64,
+            Content::Chunks(_, size) => size.unwrap_or(0),
+        }
+    }
+
+    /// Its status.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    fn as_download(self, name: &str) -> Self {
+        let quoted: String = name.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { '_' } else { c }).collect();
+        self.header(header::CONTENT_TYPE, "application/octet-stream")
+            .header(header::CONTENT_DISPOSITION, format!("attachment; filename=\"{quoted}\""))
+    }
+
+    /// Remembers the compressed form beside a cached body, so it is made once.
+    #[must_use]
+    pub fn gzip_slot(mut self, slot: Arc<OnceLock<Bytes>>) -> Self {
+        self.gzip = Some(slot);
+        self
+    }
+
+    /// The same answer compressed, if that is worth it.
+    pub(crate) fn compressed(mut self) -> Self {
+        let Content::Bytes(plain) = &self.content else { return self };
+        if plain.len() < MIN_GZIP_BYTES || self.headers.iter().any(|(name, _)| name == header::CONTENT_ENCODING) {
+            return self;
+        }
+        let packed = match &self.gzip {
+            Some(slot) => slot.get_or_init(|| gzip(plain)).clone(),
+            None => gzip(plain),
+        };
+        self.content = Content::Bytes(packed);
+        self.header(header::CONTENT_ENCODING, "gzip")
+    }
+
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let (body, length) = match self.content {
+            Content::Empty => (empty(), None),
+            Content::Bytes(bytes) => {
+                let length = bytes.len() as u64;
+                (Full::new(bytes).map_err(never).boxed(), Some(length))
+            }
+            Content::Chunks(chunks, size) => (BodyExt::boxed(StreamBody::new(Frames(chunks))), size),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        for (name, value) in self.headers {
+            response.headers_mut().append(name, value);
+        }
+        if let Some(length) = length {
+            response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        response
+    }
+}
+
+struct Frames(Chunks);
+
+impl Stream for Frames {
+    type Item = Result<Frame<Bytes>, std::io::Error>;
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> task::Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context).map(|item| item.map(|chunk| chunk.map(Frame::data)))
+    }
+}
+
+/// A body of nothing.
+pub fn empty() -> Body {
+    Full::new(Bytes::new()).map_err(never).boxed()
+}
+
+fn never(impossible: std::convert::Infallible) -> std::io::Error {
+    match impossible {}
+}

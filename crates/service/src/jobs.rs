@@ -1,0 +1,78 @@
+//! Work that takes longer than a request: started after its decision is stored.
+//!
+//! A job can be lost with the process, so its cause stays in the records: at start, clusters
+//! that are still preparing get their job again ([`resume`]).
+
+use std::sync::Arc;
+
+use muster_api::error::Failure;
+use muster_engine::Job;
+use muster_model::{ClusterId, ClusterStatus};
+use muster_store::{BlobPath, Deleted};
+use tracing::{error, info, warn};
+
+use crate::{aggregate::Cause, app::{App, blob_failure}, ops};
+
+/// Runs a job beside the requests.
+pub fn start(app: Arc<App>, job: Job) {
+    tokio::spawn(async move {
+        if let Err(failure) = run(&app, job).await {
+            error!(?job, reason = %failure.reason, "a job failed");
+        }
+    });
+}
+
+async fn run(app: &Arc<App>, job: Job) -> Result<(), Failure> {
+    match job {
+        Job::MakeClusterFiles(id) => make_cluster_files(app, id).await,
+        Job::MakeHostFiles(key) => ops::files::generate_for_host(app, key).await,
+        Job::DeleteClusterFiles(id) => ops::files::delete_generated(app, id).await,
+        Job::DeleteLogs(id) => delete_prefix(app, &[&id.to_string(), "logs"]).await,
+    }
+}
+
+async fn make_cluster_files(app: &Arc<App>, id: ClusterId) -> Result<(), Failure> {
+    info!(cluster = %id, "making install files");
+    let made = ops::files::generate(app, id).await;
+    let cause = Cause::internal();
+    app.change_cluster(id, &cause, |all| {
+        let decision = {
+            let cluster = all.cluster()?;
+            match &made {
+                Ok(facts) => muster_engine::install::files_ready(cluster, facts, cause.now),
+                Err(failure) => muster_engine::install::files_failed(cluster, &failure.reason, cause.now),
+            }
+        };
+        all.take(decision);
+        all.refresh(app, cause.now);
+        Ok(())
+    })
+    .await?;
+    if let Err(failure) = made {
+        warn!(cluster = %id, reason = %failure.reason, "install files could not be made");
+    }
+    Ok(())
+}
+
+/// Deletes every file below a path.
+pub async fn delete_prefix(app: &App, segments: &[&str]) -> Result<(), Failure> {
+    let path = BlobPath::new(segments.iter().copied()).map_err(blob_failure)?;
+    app.blobs.delete_prefix(&path).await.map_err(blob_failure)
+}
+
+/// After a start: looks at every record once and continues what was interrupted.
+pub async fn resume(app: &Arc<App>) {
+    let clusters = match app.store.clusters(Deleted::Excluded).await {
+        Ok(clusters) => clusters,
+        Err(error) => {
+            error!(%error, "clusters could not be read at start; their timers start with their next change");
+            return;
+        }
+    };
+    for cluster in clusters {
+        app.driver.touch(crate::driver::Scope::Cluster(cluster.id));
+        if cluster.status == ClusterStatus::PreparingForInstallation {
+            start(Arc::clone(app), Job::MakeClusterFiles(cluster.id));
+        }
+    }
+}

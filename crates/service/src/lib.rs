@@ -1,0 +1,22 @@
+//! The server: REST API v2 over HTTP(S), the driver round the engine, jobs, pages.
+//!
+//! The only place where the rules (`muster-engine`) meet the records (`muster-store`).
+//! A request goes `http::dispatch` → `ops::…` → `aggregate` (load, decide, store) → `views`.
+//! [`start`] wires it all; [`Running`] is a started service.
+
+pub mod aggregate;
+pub mod app;
+mod bodies;
+mod catalog;
+pub mod driver;
+mod heartbeats;
+pub mod http;
+mod jobs;
+mod metrics;
+mod ops;
+mod rules;
+mod start;
+mod systemd;
+mod views;
+
+pub use start::{Running, StartError, start};

@@ -1,0 +1,15 @@
+use muster_api::error::Failure;
+
+use crate::{app::Shared, http::{Call, Reply}};
+
+pub async fn register(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}
+
+pub async fn import(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}
+
+pub async fn register_disconnected(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}

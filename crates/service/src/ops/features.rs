@@ -1,0 +1,15 @@
+use muster_api::error::Failure;
+
+use crate::{app::Shared, http::{Call, Reply}};
+
+pub async fn supported(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}
+
+pub async fn detailed(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}
+
+pub async fn architectures(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}

@@ -1,0 +1,11 @@
+use muster_api::error::Failure;
+
+use crate::{app::Shared, http::{Call, Reply}};
+
+pub async fn list(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}
+
+pub async fn get(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}

@@ -1,0 +1,7 @@
+use muster_api::error::Failure;
+
+use crate::{app::Shared, http::{Call, Reply}};
+
+pub async fn update(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}

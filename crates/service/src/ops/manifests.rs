@@ -1,0 +1,23 @@
+use muster_api::error::Failure;
+
+use crate::{app::Shared, http::{Call, Reply}};
+
+pub async fn list(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}
+
+pub async fn create(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}
+
+pub async fn update(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}
+
+pub async fn delete(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}
+
+pub async fn download(_app: Shared, _call: Call) -> Result<Reply, Failure> {
+    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+}

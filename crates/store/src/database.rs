@@ -1,0 +1,197 @@
+//! Where the database is, and the connections to it.
+//!
+//! The pool is our own because its rules are: a connection goes back only when its last answer
+//! was sound (so an abandoned request or a broken network costs one connection, never a mixed-up
+//! one), a connection that died while idle is replaced without the caller noticing, and no extra
+//! round trip asks whether it is alive.
+
+use std::{
+    future::Future,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use sqlx::{ConnectOptions as _, postgres::PgConnectOptions};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::{
+    error::StoreError,
+    sqlite_file::SqliteFile,
+    statement::{Connection, Options, RawRow, Statement},
+};
+
+/// Connections to one PostgreSQL server; its default limit is 100 for all replicas together.
+const POSTGRES_CONNECTIONS: usize = 16;
+/// Readers beside the one writer of SQLite: event lists must not hold up each other.
+const SQLITE_READERS: usize = 4;
+/// Statements kept prepared per connection; we have fewer texts than that.
+const PREPARED_STATEMENTS: usize = 200;
+/// Longest wait for a free connection, a new one, or an answer; beyond it the network is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Which database an address means.
+pub(crate) enum Address {
+    Sqlite(SqliteFile),
+    Postgres(Box<PgConnectOptions>),
+}
+
+impl Address {
+    pub(crate) fn parse(url: &str) -> Result<Self, StoreError> {
+        match url.split_once(':').map(|(scheme, _)| scheme) {
+            Some("sqlite") => SqliteFile::parse(url).map(Self::Sqlite),
+            Some("postgres" | "postgresql") => {
+                let options: PgConnectOptions = url.parse().map_err(bad_address)?;
+                let options = options
+                    .application_name("muster")
+                    .statement_cache_capacity(PREPARED_STATEMENTS)
+                    .disable_statement_logging();
+                Ok(Self::Postgres(Box::new(options)))
+            }
+            Some(other) => Err(StoreError::Address {
+                reason: format!("unknown scheme {other:?}"),
+            }),
+            None => Err(StoreError::Address {
+                reason: "no scheme".to_owned(),
+            }),
+        }
+    }
+}
+
+fn bad_address(error: sqlx::Error) -> StoreError {
+    StoreError::Address {
+        reason: error.to_string(),
+    }
+}
+
+/// Connections that are opened on demand and used again.
+pub(crate) struct Pool {
+    options: Options,
+    idle: Mutex<Vec<Connection>>,
+    permits: Semaphore,
+}
+
+impl Pool {
+    pub(crate) fn sqlite_readers(file: &SqliteFile) -> Self {
+        Self::new(
+            Options::Sqlite(file.reader_options(PREPARED_STATEMENTS)),
+            SQLITE_READERS,
+        )
+    }
+
+    pub(crate) fn postgres(options: Box<PgConnectOptions>) -> Self {
+        Self::new(Options::Postgres(options), POSTGRES_CONNECTIONS)
+    }
+
+    fn new(options: Options, size: usize) -> Self {
+        Self {
+            options,
+            idle: Mutex::default(),
+            permits: Semaphore::new(size),
+        }
+    }
+
+    /// The rows of a query; asked again on a fresh connection if an idle one had died.
+    pub(crate) async fn rows(&self, statement: &Statement) -> Result<Vec<RawRow>, StoreError> {
+        loop {
+            let mut lease = self.lease().await?;
+            match patiently(lease.connection.rows(statement)).await {
+                Ok(rows) => {
+                    lease.give_back();
+                    return Ok(rows);
+                }
+                Err(error) if lease.reused && is_lost(&error) => self.forget_idle(),
+                Err(error) => {
+                    if !is_lost(&error) {
+                        lease.give_back();
+                    }
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    /// A connection for several statements; lost unless given back.
+    pub(crate) async fn lease(&self) -> Result<Lease<'_>, StoreError> {
+        let permit = tokio::time::timeout(PATIENCE, self.permits.acquire())
+            .await
+            .map_err(|_| StoreError::unavailable("all connections to the database are busy"))?
+            .map_err(|_| StoreError::Closed)?;
+        let idle = self.idle().pop();
+        let (connection, reused) = match idle {
+            Some(connection) => (connection, true),
+            None => (self.connect().await?, false),
+        };
+        Ok(Lease {
+            connection,
+            reused,
+            pool: self,
+            _permit: permit,
+        })
+    }
+
+    async fn connect(&self) -> Result<Connection, StoreError> {
+        tokio::time::timeout(PATIENCE, self.options.connect())
+            .await
+            .map_err(|_| StoreError::unavailable("the database does not accept connections"))?
+    }
+
+    /// After one connection died the others most likely did too.
+    pub(crate) fn forget_idle(&self) {
+        self.idle().clear();
+    }
+
+    pub(crate) async fn close(&self) {
+        self.permits.close();
+        let idle = std::mem::take(&mut *self.idle());
+        for connection in idle {
+            connection.close().await;
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection on loan.
+pub(crate) struct Lease<'pool> {
+    pub(crate) connection: Connection,
+    /// It may have died while it was idle.
+    pub(crate) reused: bool,
+    pool: &'pool Pool,
+    _permit: SemaphorePermit<'pool>,
+}
+
+impl Lease<'_> {
+    /// Returns the connection; only when no statement or transaction is under way.
+    pub(crate) fn give_back(self) {
+        if !self.pool.permits.is_closed() {
+            self.pool.idle().push(self.connection);
+        }
+    }
+}
+
+/// Waits for an answer, but not for ever.
+pub(crate) async fn patiently<T>(
+    answer: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    tokio::time::timeout(PATIENCE, answer)
+        .await
+        .unwrap_or_else(|_| {
+            Err(sqlx::Error::Io(std::io::Error::new(
+                std::io::ErrorKind::TimedOut,
+                "no answer from the database",
+            )))
+        })
+}
+
+/// Whether the connection itself is gone, not just the statement refused.
+pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
+    match error.as_database_error() {
+        // Server shutting down, crashed or starting up; connection exceptions.
+        Some(said) => said
+            .code()
+            .is_some_and(|code| code.starts_with("57P0") || (code.len() == 5 && code.starts_with("08"))),
+        None => true,
+    }
+}

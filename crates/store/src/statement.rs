@@ -1,0 +1,290 @@
+//! One SQL text, two databases: statements, connections and rows without a dialect.
+//!
+//! Both drivers take `$1` placeholders, TEXT and BIGINT, and that is all the store uses. So a
+//! [`Statement`] is a text with arguments, a [`Connection`] runs it, and only this file knows
+//! which driver is underneath. (sqlx has an `Any` driver for the same purpose, but it cannot
+//! set SQLite's durability options except through the address.)
+
+use std::borrow::Cow;
+
+use sqlx::{
+    Arguments as _, ConnectOptions as _, Connection as _, PgConnection, Row as _, SqliteConnection,
+    postgres::{PgArguments, PgConnectOptions, PgRow},
+    sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow},
+};
+
+use crate::error::StoreError;
+
+/// A value for a placeholder. Missing values keep their type, as PostgreSQL wants to know it.
+#[derive(Clone, Debug)]
+pub(crate) enum Arg {
+    Text(String),
+    Int(i64),
+    MaybeText(Option<String>),
+    MaybeInt(Option<i64>),
+}
+
+/// SQL with its arguments; can be run again after a rollback.
+#[derive(Clone)]
+pub(crate) struct Statement {
+    sql: Cow<'static, str>,
+    args: Vec<Arg>,
+    /// Prepared once per connection; off for texts that differ from call to call.
+    keep: bool,
+}
+
+impl Statement {
+    /// A statement whose text never changes.
+    pub(crate) fn new(sql: &'static str) -> Self {
+        Self {
+            sql: Cow::Borrowed(sql),
+            args: Vec::new(),
+            keep: true,
+        }
+    }
+
+    /// A text put together at run time, out of few variants worth preparing.
+    pub(crate) fn built(sql: String) -> Self {
+        Self {
+            sql: Cow::Owned(sql),
+            args: Vec::new(),
+            keep: true,
+        }
+    }
+
+    /// Do not keep it prepared: its text will hardly come again.
+    pub(crate) fn once(mut self) -> Self {
+        self.keep = false;
+        self
+    }
+
+    pub(crate) fn text(mut self, value: impl ToString) -> Self {
+        self.args.push(Arg::Text(value.to_string()));
+        self
+    }
+
+    /// A whole document; moved, not copied.
+    pub(crate) fn json(mut self, doc: String) -> Self {
+        self.args.push(Arg::Text(doc));
+        self
+    }
+
+    pub(crate) fn int(mut self, value: i64) -> Self {
+        self.args.push(Arg::Int(value));
+        self
+    }
+
+    pub(crate) fn maybe_text(mut self, value: Option<impl ToString>) -> Self {
+        self.args
+            .push(Arg::MaybeText(value.map(|value| value.to_string())));
+        self
+    }
+
+    pub(crate) fn maybe_int(mut self, value: Option<i64>) -> Self {
+        self.args.push(Arg::MaybeInt(value));
+        self
+    }
+
+    pub(crate) fn args(mut self, values: impl IntoIterator<Item = Arg>) -> Self {
+        self.args.extend(values);
+        self
+    }
+}
+
+/// Documents hold secrets: the text may be shown, the arguments not.
+impl std::fmt::Debug for Statement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Statement")
+            .field("sql", &self.sql)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How to open one more connection.
+#[derive(Clone)]
+pub(crate) enum Options {
+    Sqlite(SqliteConnectOptions),
+    Postgres(Box<PgConnectOptions>),
+}
+
+impl Options {
+    pub(crate) async fn connect(&self) -> Result<Connection, StoreError> {
+        Ok(match self {
+            Self::Sqlite(options) => Connection::Sqlite(Box::new(options.connect().await?)),
+            Self::Postgres(options) => Connection::Postgres(Box::new(options.connect().await?)),
+        })
+    }
+}
+
+/// One open connection.
+#[derive(Debug)]
+pub(crate) enum Connection {
+    Sqlite(Box<SqliteConnection>),
+    Postgres(Box<PgConnection>),
+}
+
+impl Connection {
+    /// Runs a statement and tells how many rows it touched.
+    pub(crate) async fn run(&mut self, statement: &Statement) -> Result<u64, sqlx::Error> {
+        let sql = statement.sql.as_ref();
+        Ok(match self {
+            Self::Sqlite(connection) => {
+                sqlx::query_with(sql, sqlite_args(&statement.args)?)
+                    .persistent(statement.keep)
+                    .execute(&mut **connection)
+                    .await?
+                    .rows_affected()
+            }
+            Self::Postgres(connection) => {
+                sqlx::query_with(sql, postgres_args(&statement.args)?)
+                    .persistent(statement.keep)
+                    .execute(&mut **connection)
+                    .await?
+                    .rows_affected()
+            }
+        })
+    }
+
+    /// Runs a statement and collects its rows.
+    pub(crate) async fn rows(&mut self, statement: &Statement) -> Result<Vec<RawRow>, sqlx::Error> {
+        let sql = statement.sql.as_ref();
+        Ok(match self {
+            Self::Sqlite(connection) => {
+                sqlx::query_with(sql, sqlite_args(&statement.args)?)
+                    .persistent(statement.keep)
+                    .fetch_all(&mut **connection)
+                    .await?
+                    .into_iter()
+                    .map(RawRow::Sqlite)
+                    .collect()
+            }
+            Self::Postgres(connection) => {
+                sqlx::query_with(sql, postgres_args(&statement.args)?)
+                    .persistent(statement.keep)
+                    .fetch_all(&mut **connection)
+                    .await?
+                    .into_iter()
+                    .map(RawRow::Postgres)
+                    .collect()
+            }
+        })
+    }
+
+    /// Runs a script of many statements without arguments.
+    pub(crate) async fn script(&mut self, sql: &str) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Sqlite(connection) => {
+                sqlx::raw_sql(sql).execute(&mut **connection).await?;
+            }
+            Self::Postgres(connection) => {
+                sqlx::raw_sql(sql).execute(&mut **connection).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says goodbye; SQLite moves its log into the database file here.
+    pub(crate) async fn close(self) {
+        let closed = match self {
+            Self::Sqlite(connection) => connection.close().await,
+            Self::Postgres(connection) => connection.close().await,
+        };
+        if let Err(error) = closed {
+            // Every acknowledged write is durable already.
+            tracing::debug!(%error, "database connection did not close cleanly");
+        }
+    }
+}
+
+fn sqlite_args(args: &[Arg]) -> Result<SqliteArguments<'_>, sqlx::Error> {
+    let mut bound = SqliteArguments::default();
+    for arg in args {
+        match arg {
+            Arg::Text(value) => bound.add(value.as_str()),
+            Arg::Int(value) => bound.add(*value),
+            Arg::MaybeText(value) => bound.add(value.as_deref()),
+            Arg::MaybeInt(value) => bound.add(*value),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    Ok(bound)
+}
+
+fn postgres_args(args: &[Arg]) -> Result<PgArguments, sqlx::Error> {
+    let mut bound = PgArguments::default();
+    for arg in args {
+        match arg {
+            Arg::Text(value) => bound.add(value.as_str()),
+            Arg::Int(value) => bound.add(*value),
+            Arg::MaybeText(value) => bound.add(value.as_deref()),
+            Arg::MaybeInt(value) => bound.add(*value),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    Ok(bound)
+}
+
+/// One row of an answer; columns by position.
+pub(crate) enum RawRow {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+impl RawRow {
+    pub(crate) fn text(&self, column: usize) -> Result<&str, StoreError> {
+        let value = match self {
+            Self::Sqlite(row) => row.try_get(column),
+            Self::Postgres(row) => row.try_get(column),
+        };
+        value.map_err(unreadable)
+    }
+
+    pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
+        let value = match self {
+            Self::Sqlite(row) => row.try_get(column),
+            Self::Postgres(row) => row.try_get(column),
+        };
+        value.map_err(unreadable)
+    }
+
+    pub(crate) fn maybe_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        let value = match self {
+            Self::Sqlite(row) => row.try_get(column),
+            Self::Postgres(row) => row.try_get(column),
+        };
+        value.map_err(unreadable)
+    }
+
+    pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<&str>, StoreError> {
+        let value = match self {
+            Self::Sqlite(row) => row.try_get(column),
+            Self::Postgres(row) => row.try_get(column),
+        };
+        value.map_err(unreadable)
+    }
+
+    /// A column that holds an id.
+    pub(crate) fn id<T>(&self, column: usize) -> Result<T, StoreError>
+    where
+        T: std::str::FromStr<Err = uuid::Error>,
+    {
+        let text = self.text(column)?;
+        text.parse()
+            .map_err(|error: uuid::Error| StoreError::corrupt(format!("the id {text:?}"), error))
+    }
+
+    /// A column that may hold an id.
+    pub(crate) fn maybe_id<T>(&self, column: usize) -> Result<Option<T>, StoreError>
+    where
+        T: std::str::FromStr<Err = uuid::Error>,
+    {
+        match self.maybe_text(column)? {
+            Some(_) => self.id(column).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+fn unreadable(error: sqlx::Error) -> StoreError {
+    StoreError::corrupt("a column of the database", error)
+}

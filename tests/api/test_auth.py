@@ -1,0 +1,359 @@
+"""Who may call what: the modes users, local and agent-installer-local, and TLS with the server's own CA."""
+
+import base64
+import json
+import os
+import socket
+import ssl
+import time
+from urllib.parse import parse_qs, urlsplit
+
+import jwt
+import pytest
+import requests
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
+
+from machines import Machine
+from muster import NOWHERE, VERSION, Api, infra_error, pull_secret
+
+PASSWORDS = {"ada": ("correct horse", "admin"), "bob": ("battery staple", "user"), "eve": ("only looking", "read-only")}
+
+
+def password_hash(text):
+    kdf = Argon2id(salt=os.urandom(16), length=32, iterations=1, lanes=1, memory_cost=1024)
+    return kdf.derive_phc_encoded(text.encode())
+
+
+class Keys:
+    """An EC key pair in the notation the reference service is configured with."""
+
+    def __init__(self):
+        self.private = ec.generate_private_key(ec.SECP256R1())
+        self.private_pem = self.private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        ).decode()
+        plain = self.private.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        self.public_pem = plain.decode().replace("PUBLIC KEY", "EC PUBLIC KEY")
+
+    def token(self, **claims):
+        return jwt.encode(claims, self.private_pem, algorithm="ES256")
+
+
+def unsigned(claims):
+    """A token that claims to need no signature."""
+    parts = [{"alg": "none", "typ": "JWT"}, claims]
+    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts) + "."
+
+
+# --- mode users ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def guarded(servers):
+    """TLS on, three users."""
+    users = [
+        {"name": name, "password_hash": password_hash(word), "role": role} for name, (word, role) in PASSWORDS.items()
+    ]
+    env = {"MUSTER_AUTH_USERS": json.dumps(users), "DUMMY_IGNITION": "true"}
+    return servers("users", auth="users", plain=False, env=env).start()
+
+
+def login(server, name, word=None):
+    body = {"username": name, "password": word or PASSWORDS[name][0]}
+    return server.api().call("POST", "//auth/token", json=body)
+
+
+@pytest.fixture(scope="module")
+def people(guarded):
+    """An Api per user, logged in."""
+    tokens = {name: login(guarded, name).json()["token"] for name in PASSWORDS}
+    return {name: guarded.api({"Authorization": f"Bearer {token}"}) for name, token in tokens.items()}
+
+
+@pytest.fixture(scope="module")
+def owned(people):
+    """A cluster and a bound infra-env, made by the administrator."""
+    cluster = people["ada"].new_cluster("guarded")
+    infra_env = people["ada"].new_infra_env("guarded-env", cluster_id=cluster["id"])
+    return cluster, infra_env
+
+
+def test_the_certificate_is_signed_by_the_generated_ca_and_nothing_else_trusts_it(guarded):
+    assert guarded.url.startswith("https://")
+    assert (guarded.data_dir / "tls" / "ca.crt").exists()
+    guarded.api().get("//health")
+    with pytest.raises(requests.exceptions.SSLError):
+        Api(guarded.url, verify=True).get("//health")
+
+
+def test_old_tls_is_refused(guarded):
+    parts = urlsplit(guarded.url)
+    context = ssl.create_default_context(cafile=str(guarded.data_dir / "tls" / "ca.crt"))
+    context.check_hostname = False
+    context.minimum_version = ssl.TLSVersion.TLSv1
+    context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with socket.create_connection((parts.hostname, parts.port), timeout=10) as wire:
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            context.wrap_socket(wire)
+
+
+def test_a_login_gives_a_token_with_an_end(guarded):
+    answer = login(guarded, "ada")
+    assert answer.status_code in (200, 201), answer.text
+    body = answer.json()
+    assert {"token", "expires_at"} <= set(body)
+    assert body["expires_at"] > time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+
+
+def test_wrong_logins_are_401_and_do_not_tell_names_from_passwords(guarded):
+    wrong_word, wrong_name = login(guarded, "ada", "nope"), login(guarded, "nobody", "nope")
+    assert wrong_word.status_code == wrong_name.status_code == 401
+    assert wrong_word.json() == wrong_name.json()
+    for body in (b"", b"{", b"[]", b'{"username":"ada"}', b'{"username":{},"password":[]}'):
+        answer = guarded.api().call("POST", "//auth/token", data=body, headers={"Content-Type": "application/json"})
+        assert answer.status_code in (400, 401), f"{body}: {answer.status_code} {answer.text}"
+
+
+def test_without_credentials_everything_but_the_open_doors_is_401(guarded):
+    nobody = guarded.api()
+    for path in ("/v2/clusters", "/v2/infra-envs", "/v2/events", f"/v2/clusters/{NOWHERE}", "/v2/domains"):
+        infra_error(nobody.call("GET", path), 401)
+    infra_error(nobody.call("POST", "/v2/clusters", json={}), 401)
+    for path in ("//health", "//ready", "//openapi.json"):
+        nobody.get(path)
+
+
+def test_authentication_comes_before_the_look_at_the_body(guarded):
+    bad = guarded.api({"Authorization": "Bearer junk"})
+    infra_error(bad.call("POST", "/v2/clusters", data=b"{", headers={"Content-Type": "application/json"}), 401)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Bearer ",
+        "Bearer x.y.z",
+        "Basic YWRhOng=",
+        "junk",
+        "Bearer " + "a" * 20000,
+        "Bearer " + unsigned({"sub": "ada"}),
+    ],
+)
+def test_wrong_tokens_are_401(guarded, header):
+    answer = guarded.api({"Authorization": header}).call("GET", "/v2/clusters")
+    assert answer.status_code in (401, 431), answer.text
+
+
+def test_a_token_with_one_letter_changed_is_401(guarded):
+    token = login(guarded, "ada").json()["token"]
+    middle = len(token) // 2
+    forged = token[:middle] + ("A" if token[middle] != "A" else "B") + token[middle + 1 :]
+    infra_error(guarded.api({"Authorization": f"Bearer {forged}"}).call("GET", "/v2/clusters"), 401)
+
+
+def test_roles_limit_what_people_may_do(people, owned):
+    cluster, _ = owned
+    body = {"name": "nope", "openshift_version": VERSION, "pull_secret": pull_secret()}
+    assert people["eve"].get("/v2/clusters").json()
+    infra_error(people["eve"].call("POST", "/v2/clusters", json=body), 403)
+    infra_error(people["eve"].call("PATCH", f"/v2/clusters/{cluster['id']}", json={"tags": "x"}), 403)
+    infra_error(people["eve"].call("DELETE", f"/v2/clusters/{cluster['id']}"), 403)
+    made = people["bob"].post("/v2/clusters", {**body, "name": "bobs"}).json()
+    assert made["user_name"] == "bob"
+    people["bob"].delete(f"/v2/clusters/{made['id']}")
+
+
+def test_the_ignition_carries_an_agent_token_that_works_for_its_infra_env(guarded, people, owned):
+    _, infra_env = owned
+    agent = agent_api(guarded, people["ada"], infra_env["id"])
+    machine = Machine(agent, infra_env["id"], 0, "guarded-0")
+    machine.register()
+    machine.send_inventory()
+    assert people["ada"].host(infra_env["id"], machine.id)["requested_hostname"] == "guarded-0"
+    people["ada"].delete(machine.path)
+
+
+def agent_token(ada, infra_env_id):
+    """Finds the agent's token where a booted machine finds it: in its ignition."""
+    text = ada.get(f"/v2/infra-envs/{infra_env_id}/downloads/files", params={"file_name": "discovery.ign"}).text
+    for unit in json.loads(text).get("systemd", {}).get("units", []):
+        for line in unit.get("contents", "").splitlines():
+            if "PULL_SECRET_TOKEN=" in line:
+                return line.split("PULL_SECRET_TOKEN=", 1)[1].strip().strip('"')
+    raise AssertionError("no PULL_SECRET_TOKEN in the discovery ignition")
+
+
+def agent_api(server, ada, infra_env_id):
+    return server.api({"X-Secret-Key": agent_token(ada, infra_env_id)})
+
+
+def test_an_agent_token_opens_nothing_else(guarded, people, owned):
+    cluster, infra_env = owned
+    agent = agent_api(guarded, people["ada"], infra_env["id"])
+    other = people["ada"].new_infra_env("other-env")
+    machine = Machine(agent, other["id"], 1, "stranger")
+    answer = machine.register(expect=None)
+    assert answer.status_code in (401, 403, 404), f"{answer.status_code}: {answer.text}"
+    assert agent.call("GET", "/v2/clusters").status_code == 401, "users' operations need a user"
+    assert agent.call("DELETE", f"/v2/clusters/{cluster['id']}").status_code == 401
+    people["ada"].delete(f"/v2/infra-envs/{other['id']}")
+
+
+def test_agents_without_or_with_a_wrong_token_are_401(guarded, owned):
+    _, infra_env = owned
+    for headers in ({}, {"X-Secret-Key": ""}, {"X-Secret-Key": "junk"}):
+        answer = Machine(guarded.api(headers), infra_env["id"], 2).register(expect=None)
+        infra_error(answer, 401)
+
+
+def test_signed_links_work_without_a_login_and_not_when_altered(guarded, people, owned):
+    _, infra_env = owned
+    link = (
+        people["ada"]
+        .get(f"/v2/infra-envs/{infra_env['id']}/downloads/files-presigned", params={"file_name": "discovery.ign"})
+        .json()["url"]
+    )
+    parts = urlsplit(link)
+    target = "/" + parts.path + "?" + parts.query
+    nobody = guarded.api()
+    nobody.get(target)
+    key = parse_qs(parts.query).get("api_key") or parse_qs(parts.query).get("image_token")
+    assert key, f"an unsigned link in mode users: {link}"
+    altered = target.replace(key[0], key[0][:-6] + "AAAAAA")
+    assert nobody.call("GET", altered).status_code == 401
+    other = people["ada"].new_infra_env("linked-env")
+    moved = target.replace(infra_env["id"], other["id"])
+    assert nobody.call("GET", moved).status_code in (401, 403, 404)
+    people["ada"].delete(f"/v2/infra-envs/{other['id']}")
+
+
+def test_the_log_never_holds_passwords_or_tokens(guarded):
+    token = login(guarded, "bob").json()["token"]
+    text = guarded.log()
+    assert token not in text
+    for word, _ in PASSWORDS.values():
+        assert word not in text
+
+
+# --- mode local ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def local(servers, tmp_path_factory):
+    """Mode local on data made before with mode none, because it has no way to create by REST."""
+    keys = Keys()
+    server = servers("local").start()
+    api = server.api()
+    cluster, other = api.new_cluster("near"), api.new_cluster("other")
+    infra_env = api.new_infra_env("near-env", cluster_id=cluster["id"])
+    server.stop()
+    server.auth = "local"
+    server.env |= {"EC_PUBLIC_KEY_PEM": keys.public_pem, "EC_PRIVATE_KEY_PEM": keys.private_pem}
+    server.start()
+    return server, keys, cluster["id"], infra_env["id"], other["id"]
+
+
+def test_local_agents_work_with_a_token_of_their_infra_env(local):
+    server, keys, _, infra_env_id, _ = local
+    agent = server.api({"X-Secret-Key": keys.token(infra_env_id=infra_env_id)})
+    machine = Machine(agent, infra_env_id, 0)
+    machine.register()
+    assert [step["step_type"] for step in machine.poll()["instructions"]] == ["inventory"]
+    machine.send_inventory()
+
+
+def test_local_refuses_tokens_of_other_keys_things_and_algorithms(local):
+    server, keys, cluster_id, infra_env_id, _ = local
+    stranger = Keys()
+    wrong = [
+        stranger.token(infra_env_id=infra_env_id),
+        keys.token(infra_env_id=NOWHERE),
+        keys.token(colour="red"),
+        unsigned({"infra_env_id": infra_env_id}),
+        jwt.encode({"infra_env_id": infra_env_id}, keys.public_pem.encode().ljust(64), algorithm="HS256"),
+        "junk",
+    ]
+    for token in wrong:
+        answer = Machine(server.api({"X-Secret-Key": token}), infra_env_id, 1).register(expect=None)
+        infra_error(answer, 401)
+
+
+def test_local_links_are_bound_to_their_resource(local):
+    server, keys, cluster_id, infra_env_id, other_id = local
+    nobody = server.api()
+    path = f"/v2/infra-envs/{infra_env_id}/downloads/files"
+    query = {"file_name": "discovery.ign", "api_key": keys.token(infra_env_id=infra_env_id)}
+    assert nobody.get(path, params=query).json()["ignition"]
+    events = {"api_key": keys.token(cluster_id=cluster_id), "cluster_id": cluster_id}
+    nobody.get("/v2/events", params=events)
+    infra = {**events, "cluster_id": other_id}
+    assert nobody.call("GET", "/v2/events", params=infra).status_code == 404
+    logs = {"api_key": keys.token(cluster_id=cluster_id)}
+    infra_error(nobody.call("GET", f"/v2/clusters/{other_id}/logs", params=logs), 404)
+
+
+def test_local_has_no_user_operations(local):
+    server, keys, cluster_id, infra_env_id, _ = local
+    token = keys.token(infra_env_id=infra_env_id)
+    for headers in ({}, {"Authorization": token}, {"Authorization": f"Bearer {token}"}):
+        answer = server.api(headers).call("POST", "/v2/clusters", json={})
+        infra_error(answer, 401)
+
+
+# --- mode agent-installer-local -----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def installer(servers):
+    keys = Keys()
+    env = {"EC_PUBLIC_KEY_PEM": base64.b64encode(keys.public_pem.encode()).decode()}
+    return servers("agent-installer", auth="agent-installer-local", env=env).start(), keys
+
+
+def carriers(server, keys, **claims):
+    """One Api per scheme, each with the right token in the right place."""
+    schemes = {"userAuth": "Authorization", "agentAuth": "X-Secret-Key", "watcherAuth": "Watcher-Authorization"}
+    return {
+        scheme: server.api({header: keys.token(auth_scheme=scheme, **claims)}) for scheme, header in schemes.items()
+    }
+
+
+def test_each_scheme_opens_its_own_operations(installer):
+    who = carriers(*installer)
+    cluster = who["userAuth"].new_cluster("abi")
+    infra_env = who["userAuth"].new_infra_env("abi-env", cluster_id=cluster["id"])
+    Machine(who["agentAuth"], infra_env["id"], 0).register()
+    for path in ("/v2/clusters", f"/v2/clusters/{cluster['id']}", "/v2/infra-envs", "/v2/events"):
+        who["watcherAuth"].get(path)
+    assert who["watcherAuth"].call("DELETE", f"/v2/clusters/{cluster['id']}").status_code == 401
+    assert who["agentAuth"].call("GET", "/v2/clusters").status_code == 401
+
+
+def test_a_token_of_another_scheme_is_403(installer):
+    server, keys = installer
+    swapped = server.api({"Authorization": keys.token(auth_scheme="agentAuth")})
+    infra_error(swapped.call("GET", "/v2/clusters"), 403)
+
+
+def test_expired_foreign_and_prefixed_tokens_are_401(installer):
+    server, keys = installer
+    expired = carriers(server, keys, exp=int(time.time()) - 60)["userAuth"]
+    infra_error(expired.call("GET", "/v2/clusters"), 401)
+    foreign = carriers(server, Keys())["userAuth"]
+    infra_error(foreign.call("GET", "/v2/clusters"), 401)
+    fresh = carriers(server, keys, exp=int(time.time()) + 600)["userAuth"]
+    fresh.get("/v2/clusters")
+
+
+def test_claims_that_are_missing_or_mistyped_are_refused_without_500(installer):
+    server, keys = installer
+    for claims in ({}, {"auth_scheme": ""}, {"auth_scheme": 5}, {"auth_scheme": "nosuch"}):
+        answer = server.api({"Authorization": keys.token(**claims)}).call("GET", "/v2/clusters")
+        assert 400 <= answer.status_code < 500, f"{claims}: {answer.status_code} {answer.text}"
