@@ -29,7 +29,7 @@ def place(api):
     machine.send_inventory()
     # A first change brings the validations up to date, so that later comparisons are exact.
     api.patch(f"/v2/clusters/{cluster['id']}", {"tags": "lab"})
-    names = {"c": cluster["id"], "i": infra_env["id"], "h": machine.id}
+    names = {"c": cluster["id"], "i": infra_env["id"], "h": machine.id, "machine": machine}
     yield names
     api.delete(f"/v2/clusters/{cluster['id']}")
     api.call("DELETE", f"/v2/infra-envs/{infra_env['id']}")
@@ -37,6 +37,8 @@ def place(api):
 
 def snapshot(api, place):
     """All that a client can see of the place, minus what merely reading it may touch."""
+    # A host that is silent for minutes changes by itself, so it checks in first.
+    place["machine"].poll()
     state = {
         "cluster": api.cluster(place["c"]),
         "infra_env": api.get(f"/v2/infra-envs/{place['i']}").json(),
@@ -48,7 +50,7 @@ def snapshot(api, place):
         "infra_envs": sorted(item["id"] for item in api.get("/v2/infra-envs").json()),
     }
     for thing in [state["cluster"], *state["cluster"]["hosts"], *state["hosts"]]:
-        for clock in ("checked_in_at", "updated_at"):
+        for clock in ("checked_in_at", "updated_at", "timestamp"):
             thing.pop(clock, None)
     return state
 
@@ -97,7 +99,7 @@ def test_unknown_things_are_404_of_the_right_shape(api, place, unchanged):
     fails([(row[0], lambda row=row: check(*row[1:])) for row in UNKNOWN])
 
 
-BAD_IDS = ["nope", "1", "..", "%2e%2e", "%00", "a%2Fb", "%ff%fe", "'; drop table hosts; --", "{c}x", "☃"]
+BAD_IDS = ["nope", "1", "..", "%2e%2e", "%00", "a%2Fb", "%ff%fe", "'; drop table hosts; --", "{c}x", "%E2%98%83"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_a_duplicate_key_is_not_a_way_around_the_checks(api, unchanged):
     assert answer.status_code == 400, answer.text
 
 
-CONTENT_TYPES = ["text/plain", "application/xml", "nonsense", "application/json; charset", "multipart/form-data", ""]
+CONTENT_TYPES = ["text/plain", "application/xml", "nonsense", "multipart/form-data", ""]
 
 
 def test_content_types_that_the_operation_does_not_take_are_400(api, unchanged):
@@ -178,9 +180,7 @@ def test_content_types_that_the_operation_does_not_take_are_400(api, unchanged):
         answer = api.call("POST", "/v2/clusters", data=json.dumps(NEW).encode(), headers={"Content-Type": kind})
         infra_error(answer, 400)
 
-    fails(
-        [(repr(kind), lambda kind=kind: check(kind)) for kind in CONTENT_TYPES if kind != "application/json; charset"]
-    )
+    fails([(repr(kind), lambda kind=kind: check(kind)) for kind in CONTENT_TYPES])
 
 
 def test_an_accept_that_cannot_be_met_is_400(api):

@@ -110,7 +110,7 @@ impl From<Violation> for Failure {
     }
 }
 
-/// The `Allow` header of a 405 is left to the caller, who still holds the miss.
+/// The `Allow` header of a 405 is left to the caller; see [`RouteMiss::allow_header`].
 impl From<RouteMiss> for Failure {
     fn from(miss: RouteMiss) -> Self {
         let status = match miss {

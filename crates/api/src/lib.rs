@@ -6,8 +6,10 @@
 //! [`Failure`] is how a refusal looks on the wire.
 
 pub mod bind;
+#[cfg(feature = "client")]
+pub mod client;
 pub mod contract;
-mod error;
+pub mod error;
 mod openapi;
 mod percent;
 pub mod wire;

@@ -2,10 +2,10 @@
 //!
 //! | mode | people | machines | links |
 //! |---|---|---|---|
-//! | none | everyone is administrator | same | need no signature |
-//! | local | come through Kubernetes, refused here | ES256 token of an infra-env or cluster | same token |
-//! | users | log in, token for some hours | token bound to an infra-env or cluster | token of that thing that expires |
-//! | agent-installer-local | installer's token for people | installer's token for agents | need no signature |
+//! | none | all are administrator | same | unsigned |
+//! | local | refused, they use Kubernetes | token of an infra-env or cluster | same token |
+//! | users | token of a login | token of an infra-env or cluster | such a token that expires |
+//! | agent-installer-local | installer's token | installer's token | unsigned |
 //!
 //! Schemes are tried in the order of the contract. One whose carrier is absent is skipped, one
 //! that fails is remembered, the first that succeeds wins; the last failure is the answer if
@@ -20,7 +20,6 @@ use serde_json::Value;
 
 use crate::credentials::{Credentials, Denied, carrier};
 use crate::keys::KeyPair;
-use crate::links::{ImageForm, ImageLink, SignedUrl, with_api_key};
 use crate::principal::{Principal, Role, Scope};
 use crate::tokens::{Claims, SignError, Tokens};
 use crate::users::{LoginError, Users};
@@ -51,7 +50,11 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { enforce_scope: true, token_lifetime: 12 * 3600, link_lifetime: 4 * 3600 }
+        Self {
+            enforce_scope: true,
+            token_lifetime: 12 * 3600,
+            link_lifetime: 4 * 3600,
+        }
     }
 }
 
@@ -78,12 +81,12 @@ impl std::fmt::Debug for Session {
 /// Recognises callers and makes their tokens.
 #[derive(Debug)]
 pub struct Authenticator {
-    way: Way,
-    rules: Rules,
+    pub(crate) way: Way,
+    pub(crate) rules: Rules,
 }
 
 #[derive(Debug)]
-enum Way {
+pub(crate) enum Way {
     Open,
     Local(Tokens),
     Users(Tokens, Users),
@@ -135,7 +138,9 @@ impl Authenticator {
         }
         let mut last = None;
         for &scheme in accepted {
-            let Some(token) = credentials.carried(scheme) else { continue };
+            let Some(token) = credentials.carried(scheme) else {
+                continue;
+            };
             let outcome = match &self.way {
                 Way::Open => continue,
                 Way::Local(tokens) => self.local(tokens, scheme, token, now),
@@ -160,7 +165,9 @@ impl Authenticator {
     /// # Errors
     /// If they are wrong, or if this mode has no logins.
     pub fn login(&self, name: &str, password: &str, now: i64) -> Result<Session, LoginError> {
-        let Way::Users(tokens, users) = &self.way else { return Err(LoginError::NotOffered) };
+        let Way::Users(tokens, users) = &self.way else {
+            return Err(LoginError::NotOffered);
+        };
         let role = users.check_password(name, password, now)?;
         let expires_at = now.saturating_add(self.rules.token_lifetime);
         let token = tokens.issue(&Claims {
@@ -169,7 +176,11 @@ impl Authenticator {
             exp: Some(expires_at),
             ..Claims::default()
         })?;
-        Ok(Session { token, expires_at, role })
+        Ok(Session {
+            token,
+            expires_at,
+            role,
+        })
     }
 
     /// The token that a machine or controller of this scope shows in `X-Secret-Key`; `None` in
@@ -183,92 +194,17 @@ impl Authenticator {
             Way::Local(tokens) => tokens.issue(&scope_claims(scope)).map(Some),
             Way::Users(tokens, _) => {
                 let auth_scheme = Some(scheme_claim(Scheme::Agent));
-                tokens.issue(&Claims { auth_scheme, ..scope_claims(scope) }).map(Some)
+                tokens
+                    .issue(&Claims {
+                        auth_scheme,
+                        ..scope_claims(scope)
+                    })
+                    .map(Some)
             }
         }
     }
 
-    /// The beginning of the address of an infra-env's boot image.
-    ///
-    /// # Errors
-    /// If we cannot sign.
-    pub fn image_link(&self, infra_env: InfraEnvId, now: i64) -> Result<ImageLink, SignError> {
-        let scope = Scope::InfraEnv(infra_env);
-        match &self.way {
-            Way::Open | Way::Installer(_) => Ok(ImageLink::by_id(infra_env)),
-            Way::Local(tokens) => {
-                let key = tokens.issue(&scope_claims(scope))?;
-                Ok(ImageLink { form: ImageForm::ByApiKey, key, expires_at: None })
-            }
-            Way::Users(tokens, _) => {
-                let (key, end) = self.link_token(tokens, scope, Scheme::Image, now)?;
-                Ok(ImageLink { form: ImageForm::ByToken, key, expires_at: Some(end) })
-            }
-        }
-    }
-
-    /// The infra-env that the address of a boot image names, if it may be had that way.
-    ///
-    /// # Errors
-    /// 401 for a form that this mode does not hand out, or a key that is no good; 404 for an id
-    /// that is none.
-    pub fn image_path(&self, form: ImageForm, key: &str, now: i64) -> Result<InfraEnvId, Denied> {
-        let principal = match (&self.way, form) {
-            (Way::Open | Way::Installer(_), ImageForm::ById) => {
-                return key.parse().map_err(|_| Denied::not_found());
-            }
-            (Way::Local(tokens), ImageForm::ByApiKey) => {
-                self.local(tokens, Scheme::Url, key, now)?
-            }
-            (Way::Users(tokens, users), ImageForm::ByToken) => {
-                self.with_users(tokens, users, Scheme::Image, key, now)?
-            }
-            (_, ImageForm::ById | ImageForm::ByApiKey | ImageForm::ByToken) => {
-                return Err(Denied::refused(format_args!(
-                    "image addresses of the form {}/… are not accepted in this auth mode; \
-                     ask the infra-env for its download_url",
-                    form.segment()
-                )));
-            }
-        };
-        match principal.scope {
-            Some(Scope::InfraEnv(id)) => Ok(id),
-            Some(Scope::Cluster(_)) | None => Err(Denied::refused("the token is not for an image")),
-        }
-    }
-
-    /// Makes a URL of ours usable without further credentials.
-    ///
-    /// # Errors
-    /// If we cannot sign.
-    pub fn sign_file_url(&self, url: &str, scope: Scope, now: i64) -> Result<SignedUrl, SignError> {
-        match &self.way {
-            Way::Open | Way::Installer(_) => Ok(SignedUrl { url: url.into(), expires_at: None }),
-            Way::Local(tokens) => {
-                let token = tokens.issue(&scope_claims(scope))?;
-                Ok(SignedUrl { url: with_api_key(url, &token), expires_at: None })
-            }
-            Way::Users(tokens, _) => {
-                let (token, end) = self.link_token(tokens, scope, Scheme::Url, now)?;
-                Ok(SignedUrl { url: with_api_key(url, &token), expires_at: Some(end) })
-            }
-        }
-    }
-
-    fn link_token(
-        &self,
-        tokens: &Tokens,
-        scope: Scope,
-        scheme: Scheme,
-        now: i64,
-    ) -> Result<(String, i64), SignError> {
-        let end = now.saturating_add(self.rules.link_lifetime);
-        let auth_scheme = Some(scheme_claim(scheme));
-        let token = tokens.issue(&Claims { auth_scheme, exp: Some(end), ..scope_claims(scope) })?;
-        Ok((token, end))
-    }
-
-    fn local(
+    pub(crate) fn local(
         &self,
         tokens: &Tokens,
         scheme: Scheme,
@@ -285,7 +221,7 @@ impl Authenticator {
         self.machine(scheme, &claims, "admin")
     }
 
-    fn with_users(
+    pub(crate) fn with_users(
         &self,
         tokens: &Tokens,
         users: &Users,
@@ -293,11 +229,20 @@ impl Authenticator {
         token: &str,
         now: i64,
     ) -> Result<Principal, Denied> {
-        let claims = tokens.verify(bare(scheme, token), now).map_err(Denied::refused)?;
-        let made_for = claims.auth_scheme.as_ref().and_then(Value::as_str).and_then(|name| Scheme::from_str(name).ok());
+        let claims = tokens
+            .verify(bare(scheme, token), now)
+            .map_err(Denied::refused)?;
+        let made_for = claims
+            .auth_scheme
+            .as_ref()
+            .and_then(Value::as_str)
+            .and_then(|name| Scheme::from_str(name).ok());
         match scheme {
             Scheme::User | Scheme::Watcher => {
-                let name = claims.sub.as_ref().filter(|_| made_for == Some(Scheme::User));
+                let name = claims
+                    .sub
+                    .as_ref()
+                    .filter(|_| made_for == Some(Scheme::User));
                 let name = name.ok_or_else(|| Denied::refused("the token is not from a login"))?;
                 let role = users
                     .role(name)
@@ -308,13 +253,14 @@ impl Authenticator {
                 self.machine(scheme, &claims, "agent")
             }
             Scheme::Url | Scheme::Image | Scheme::ImageUrl
-                if matches!(made_for, Some(Scheme::Url | Scheme::Image)) && claims.exp.is_some() =>
+                if matches!(made_for, Some(Scheme::Url | Scheme::Image))
+                    && claims.exp.is_some() =>
             {
                 self.machine(scheme, &claims, "link")
             }
-            Scheme::Agent | Scheme::Url | Scheme::Image | Scheme::ImageUrl => {
-                Err(Denied::refused(format_args!("the token is not made for {}", carrier(scheme))))
-            }
+            Scheme::Agent | Scheme::Url | Scheme::Image | Scheme::ImageUrl => Err(Denied::refused(
+                format_args!("the token is not made for {}", carrier(scheme)),
+            )),
         }
     }
 
@@ -348,9 +294,9 @@ fn installer(
     now: i64,
 ) -> Result<Arc<Claims>, Denied> {
     match scheme {
-        Scheme::User | Scheme::Agent | Scheme::Watcher => {
-            tokens.verify(bare(scheme, token), now).map_err(Denied::refused)
-        }
+        Scheme::User | Scheme::Agent | Scheme::Watcher => tokens
+            .verify(bare(scheme, token), now)
+            .map_err(Denied::refused),
         Scheme::Url | Scheme::Image | Scheme::ImageUrl => {
             Err(not_in_this_mode(scheme, "agent-installer-local"))
         }
@@ -361,11 +307,15 @@ fn installer(
 fn admit_installer(scheme: Scheme, claims: &Claims) -> Result<Principal, Denied> {
     let made_for = claims.auth_scheme.as_ref().and_then(Value::as_str);
     match made_for {
-        None => Err(Denied::new(500, "the token has no usable claim auth_scheme")),
+        None => Err(Denied::new(
+            500,
+            "the token has no usable claim auth_scheme",
+        )),
         Some("") => Err(Denied::new(400, "the token's claim auth_scheme is empty")),
-        Some(name) if name != scheme.to_string() => {
-            Err(Denied::new(403, format!("the token is not made for {}", carrier(scheme))))
-        }
+        Some(name) if name != scheme.to_string() => Err(Denied::new(
+            403,
+            format!("the token is not made for {}", carrier(scheme)),
+        )),
         Some(_) => {
             let role = match scheme {
                 Scheme::Watcher => Role::ReadOnly,
@@ -378,7 +328,10 @@ fn admit_installer(scheme: Scheme, claims: &Claims) -> Result<Principal, Denied>
 }
 
 fn not_in_this_mode(scheme: Scheme, mode: &str) -> Denied {
-    Denied::refused(format_args!("{} is not accepted in auth mode {mode}", carrier(scheme)))
+    Denied::refused(format_args!(
+        "{} is not accepted in auth mode {mode}",
+        carrier(scheme)
+    ))
 }
 
 /// People's tools send `Bearer <token>`, the installer's send the token alone; both are fine.
@@ -393,13 +346,22 @@ fn bare(scheme: Scheme, carried: &str) -> &str {
     }
 }
 
-fn scheme_claim(scheme: Scheme) -> Value {
+pub(crate) fn scheme_claim(scheme: Scheme) -> Value {
     Value::String(scheme.to_string())
 }
 
-fn scope_claims(scope: Scope) -> Claims {
+pub(crate) fn scope_claims(scope: Scope) -> Claims {
     match scope {
-        Scope::InfraEnv(id) => Claims { infra_env_id: Some(id.to_string()), ..Claims::default() },
-        Scope::Cluster(id) => Claims { cluster_id: Some(id.to_string()), ..Claims::default() },
+        Scope::InfraEnv(id) => Claims {
+            infra_env_id: Some(id.to_string()),
+            ..Claims::default()
+        },
+        Scope::Cluster(id) => Claims {
+            cluster_id: Some(id.to_string()),
+            ..Claims::default()
+        },
     }
 }
+
+#[cfg(test)]
+mod tests;

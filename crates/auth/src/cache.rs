@@ -38,7 +38,10 @@ impl Default for Cache {
 
 impl Cache {
     fn of_size(size: usize) -> Self {
-        Self { generations: RwLock::default(), size }
+        Self {
+            generations: RwLock::default(),
+            size,
+        }
     }
 
     /// What the token said when it was verified.
@@ -46,7 +49,10 @@ impl Cache {
         let key = fingerprint(token);
         let claims = {
             // A poisoned lock still guards a valid map: every write to it is a single insert.
-            let generations = self.generations.read().unwrap_or_else(PoisonError::into_inner);
+            let generations = self
+                .generations
+                .read()
+                .unwrap_or_else(PoisonError::into_inner);
             if let Some(claims) = generations.young.get(&key) {
                 return Some(Arc::clone(claims));
             }
@@ -62,7 +68,10 @@ impl Cache {
     }
 
     fn insert(&self, key: [u8; 32], claims: Arc<Claims>) {
-        let mut generations = self.generations.write().unwrap_or_else(PoisonError::into_inner);
+        let mut generations = self
+            .generations
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         if generations.young.len() >= self.size {
             generations.old = std::mem::take(&mut generations.young);
         }

@@ -41,7 +41,9 @@ impl fmt::Debug for Credentials<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let there = ALL.iter().filter(|scheme| self.carried(**scheme).is_some());
         f.write_str("Credentials ")?;
-        f.debug_list().entries(there.map(|scheme| carrier(*scheme))).finish()
+        f.debug_list()
+            .entries(there.map(|scheme| carrier(*scheme)))
+            .finish()
     }
 }
 
@@ -78,7 +80,10 @@ pub struct Denied {
 
 impl Denied {
     pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self {
+            status,
+            message: message.into(),
+        }
     }
 
     /// The credentials are no good.
@@ -89,7 +94,10 @@ impl Denied {
     /// There are no credentials at all.
     pub(crate) fn missing(accepted: &[Scheme]) -> Self {
         let carriers: Vec<_> = accepted.iter().map(|scheme| carrier(*scheme)).collect();
-        Self::refused(format_args!("credentials are missing; expected in {}", carriers.join(" or ")))
+        Self::refused(format_args!(
+            "credentials are missing; expected in {}",
+            carriers.join(" or ")
+        ))
     }
 
     /// The token names an infra-env or cluster that is gone. Only the service can know that, so
@@ -117,6 +125,9 @@ mod tests {
             ..Credentials::default()
         };
         let text = format!("{credentials:?}");
-        assert_eq!(text, r#"Credentials ["header Authorization", "query parameter api_key"]"#);
+        assert_eq!(
+            text,
+            r#"Credentials ["header Authorization", "query parameter api_key"]"#
+        );
     }
 }

@@ -41,12 +41,15 @@ fn write_draft(path: &Path, content: &[u8], readers: Readers) -> io::Result<Path
         Readers::OwnerOnly => 0o600,
         Readers::Everyone => 0o644,
     };
-    let written = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft).and_then(
-        |mut file| {
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&draft)
+        .and_then(|mut file| {
             file.write_all(content)?;
             file.sync_all()
-        },
-    );
+        });
     match written {
         Ok(()) => Ok(draft),
         Err(error) => {
@@ -85,7 +88,10 @@ mod tests {
         replace(&path, b"one", Readers::OwnerOnly).unwrap();
         replace(&path, b"two", Readers::OwnerOnly).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

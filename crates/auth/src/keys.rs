@@ -35,10 +35,15 @@ pub enum KeyError {
     #[error("not base64; the agent-based installer gives its public key as base64 of the PEM")]
     NotBase64,
     /// The two halves are not of one pair.
-    #[error("the public key does not belong to the private key; give a pair or only the private key")]
+    #[error(
+        "the public key does not belong to the private key; give a pair or only the private key"
+    )]
     Mismatch,
     /// The file is not usable.
-    #[error("{path}: {problem}; restore it from a backup, or remove it to get a new key (all tokens given out become void)")]
+    #[error(
+        "{path}: {problem}; restore it from a backup, or remove it to get a new key \
+         (all tokens given out become void)"
+    )]
     BadFile {
         /// The file.
         path: PathBuf,
@@ -91,7 +96,10 @@ impl KeyPair {
     pub fn from_public_pem(text: &str) -> Result<Self, KeyError> {
         let text = unfold(text).replace("EC PUBLIC KEY", "PUBLIC KEY");
         let key = PublicKey::from_public_key_pem(&text).map_err(|_| KeyError::BadPublic)?;
-        Ok(Self { signing: None, verifying: key.into() })
+        Ok(Self {
+            signing: None,
+            verifying: key.into(),
+        })
     }
 
     /// Reads a public key as the agent-based installer gives it: base64 of the PEM.
@@ -99,7 +107,9 @@ impl KeyPair {
     /// # Errors
     /// If it is not base64, or not a public P-256 key inside.
     pub fn from_public_base64(text: &str) -> Result<Self, KeyError> {
-        let pem = STANDARD.decode(text.trim()).map_err(|_| KeyError::NotBase64)?;
+        let pem = STANDARD
+            .decode(text.trim())
+            .map_err(|_| KeyError::NotBase64)?;
         let pem = String::from_utf8(pem).map_err(|_| KeyError::BadPublic)?;
         Self::from_public_pem(&pem)
     }
@@ -130,7 +140,9 @@ impl KeyPair {
         fs::create_dir_all(folder).map_err(failed("create", folder))?;
         let path = folder.join(PRIVATE_FILE);
         if !path.exists() {
-            let pem = Self::generate().private_pem().unwrap_or_default();
+            let pem = Self::generate()
+                .private_pem()
+                .expect("a new pair has both halves");
             match files::create(&path, pem.as_bytes(), Readers::OwnerOnly) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(failed("write", &path)(error));
@@ -167,7 +179,9 @@ impl KeyPair {
     /// The private half in PEM (`EC PRIVATE KEY`), if it is there.
     pub fn private_pem(&self) -> Option<String> {
         let key = SecretKey::from(self.signing.as_ref()?);
-        key.to_sec1_pem(LineEnding::LF).ok().map(|pem| pem.to_string())
+        key.to_sec1_pem(LineEnding::LF)
+            .ok()
+            .map(|pem| pem.to_string())
     }
 
     /// Signs with the private half; `None` if we have only the public one.
@@ -183,20 +197,29 @@ impl KeyPair {
 
     fn from_signing(signing: SigningKey) -> Self {
         let verifying = *signing.verifying_key();
-        Self { signing: Some(signing), verifying }
+        Self {
+            signing: Some(signing),
+            verifying,
+        }
     }
 }
 
 impl fmt::Debug for KeyPair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyPair").field("can_sign", &self.can_sign()).finish_non_exhaustive()
+        f.debug_struct("KeyPair")
+            .field("can_sign", &self.can_sign())
+            .finish_non_exhaustive()
     }
 }
 
 /// Environment files cannot hold line breaks, so people write `\n` into them.
 fn unfold(text: &str) -> String {
     let text = text.trim();
-    if text.contains('\n') { text.into() } else { text.replace("\\n", "\n") }
+    if text.contains('\n') {
+        text.into()
+    } else {
+        text.replace("\\n", "\n")
+    }
 }
 
 #[cfg(test)]
@@ -210,8 +233,14 @@ mod tests {
         let pair = KeyPair::generate();
         let signature = pair.sign(b"message").unwrap();
         let private = pair.private_pem().unwrap();
-        assert!(private.starts_with("-----BEGIN EC PRIVATE KEY-----\n"), "SEC1 framing");
-        assert!(pair.public_pem().starts_with("-----BEGIN EC PUBLIC KEY-----\n"));
+        assert!(
+            private.starts_with("-----BEGIN EC PRIVATE KEY-----\n"),
+            "SEC1 framing"
+        );
+        assert!(
+            pair.public_pem()
+                .starts_with("-----BEGIN EC PUBLIC KEY-----\n")
+        );
         for copy in [
             KeyPair::from_private_pem(&private).unwrap(),
             KeyPair::from_private_pem(&private.replace('\n', "\\n")).unwrap(),
@@ -242,10 +271,22 @@ mod tests {
 
     #[test]
     fn garbage_is_named_for_what_it_should_have_been() {
-        assert!(matches!(KeyPair::from_private_pem("x"), Err(KeyError::BadPrivate)));
-        assert!(matches!(KeyPair::from_public_pem(""), Err(KeyError::BadPublic)));
-        assert!(matches!(KeyPair::from_public_base64("%%"), Err(KeyError::NotBase64)));
-        assert!(matches!(KeyPair::from_public_base64("AAAA"), Err(KeyError::BadPublic)));
+        assert!(matches!(
+            KeyPair::from_private_pem("x"),
+            Err(KeyError::BadPrivate)
+        ));
+        assert!(matches!(
+            KeyPair::from_public_pem(""),
+            Err(KeyError::BadPublic)
+        ));
+        assert!(matches!(
+            KeyPair::from_public_base64("%%"),
+            Err(KeyError::NotBase64)
+        ));
+        assert!(matches!(
+            KeyPair::from_public_base64("AAAA"),
+            Err(KeyError::BadPublic)
+        ));
     }
 
     #[test]
@@ -255,7 +296,10 @@ mod tests {
         let first = KeyPair::load_or_create(&folder).unwrap();
         let second = KeyPair::load_or_create(&folder).unwrap();
         assert_eq!(first.public_pem(), second.public_pem());
-        let mode = fs::metadata(folder.join(PRIVATE_FILE)).unwrap().permissions().mode();
+        let mode = fs::metadata(folder.join(PRIVATE_FILE))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
@@ -267,7 +311,10 @@ mod tests {
             let starts: Vec<_> = (0..8)
                 .map(|_| scope.spawn(|| KeyPair::load_or_create(path).unwrap().public_pem()))
                 .collect();
-            starts.into_iter().map(|start| start.join().unwrap()).collect()
+            starts
+                .into_iter()
+                .map(|start| start.join().unwrap())
+                .collect()
         });
         assert!(keys.iter().all(|key| *key == keys[0]));
     }

@@ -24,7 +24,7 @@ mod tokens;
 mod users;
 
 pub use authenticator::{Authenticator, Mode, Rules, Session};
-pub use authority::{Authority, AuthorityError, TlsFiles};
+pub use authority::{Authority, AuthorityError, OldestTls, TlsFiles};
 pub use credentials::{Credentials, Denied};
 pub use keys::{KeyError, KeyPair};
 pub use links::{ImageForm, ImageLink, SignedUrl};

@@ -1,6 +1,11 @@
 //! Links that carry their own permission: boot images and files.
 
-use muster_model::InfraEnvId;
+use muster_model::{InfraEnvId, Scheme};
+
+use crate::authenticator::{Authenticator, Way, scheme_claim, scope_claims};
+use crate::credentials::Denied;
+use crate::principal::Scope;
+use crate::tokens::{Claims, SignError, Tokens};
 
 /// How the address of a boot image says which infra-env it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +30,9 @@ impl ImageForm {
 
     /// The form that a path segment announces.
     pub fn from_segment(segment: &str) -> Option<Self> {
-        [Self::ById, Self::ByApiKey, Self::ByToken].into_iter().find(|form| form.segment() == segment)
+        [Self::ById, Self::ByApiKey, Self::ByToken]
+            .into_iter()
+            .find(|form| form.segment() == segment)
     }
 }
 
@@ -41,8 +48,12 @@ pub struct ImageLink {
 }
 
 impl ImageLink {
-    pub(crate) fn by_id(infra_env: InfraEnvId) -> Self {
-        Self { form: ImageForm::ById, key: infra_env.to_string(), expires_at: None }
+    fn by_id(infra_env: InfraEnvId) -> Self {
+        Self {
+            form: ImageForm::ById,
+            key: infra_env.to_string(),
+            expires_at: None,
+        }
     }
 
     /// The two path segments: `byid/<id>`, `byapikey/<token>` or `bytoken/<token>`.
@@ -73,12 +84,117 @@ pub struct SignedUrl {
 /// Leaves out the URL, which is a permission.
 impl std::fmt::Debug for SignedUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SignedUrl").field("expires_at", &self.expires_at).finish_non_exhaustive()
+        f.debug_struct("SignedUrl")
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Authenticator {
+    /// The beginning of the address of an infra-env's boot image.
+    ///
+    /// # Errors
+    /// If we cannot sign.
+    pub fn image_link(&self, infra_env: InfraEnvId, now: i64) -> Result<ImageLink, SignError> {
+        let scope = Scope::InfraEnv(infra_env);
+        match &self.way {
+            Way::Open | Way::Installer(_) => Ok(ImageLink::by_id(infra_env)),
+            Way::Local(tokens) => {
+                let key = tokens.issue(&scope_claims(scope))?;
+                Ok(ImageLink {
+                    form: ImageForm::ByApiKey,
+                    key,
+                    expires_at: None,
+                })
+            }
+            Way::Users(tokens, _) => {
+                let (key, end) = self.link_token(tokens, scope, Scheme::Image, now)?;
+                Ok(ImageLink {
+                    form: ImageForm::ByToken,
+                    key,
+                    expires_at: Some(end),
+                })
+            }
+        }
+    }
+
+    /// The infra-env that the address of a boot image names, if it may be had that way.
+    ///
+    /// # Errors
+    /// 401 for a form that this mode does not hand out, or a key that is no good; 404 for an id
+    /// that is none.
+    pub fn image_path(&self, form: ImageForm, key: &str, now: i64) -> Result<InfraEnvId, Denied> {
+        let principal = match (&self.way, form) {
+            (Way::Open | Way::Installer(_), ImageForm::ById) => {
+                return key.parse().map_err(|_| Denied::not_found());
+            }
+            (Way::Local(tokens), ImageForm::ByApiKey) => {
+                self.local(tokens, Scheme::Url, key, now)?
+            }
+            (Way::Users(tokens, users), ImageForm::ByToken) => {
+                self.with_users(tokens, users, Scheme::Image, key, now)?
+            }
+            (_, ImageForm::ById | ImageForm::ByApiKey | ImageForm::ByToken) => {
+                return Err(Denied::refused(format_args!(
+                    "image addresses of the form {}/… are not accepted in this auth mode; \
+                     ask the infra-env for its download_url",
+                    form.segment()
+                )));
+            }
+        };
+        match principal.scope {
+            Some(Scope::InfraEnv(id)) => Ok(id),
+            Some(Scope::Cluster(_)) | None => Err(Denied::refused("the token is not for an image")),
+        }
+    }
+
+    /// Makes a URL of ours usable without further credentials.
+    ///
+    /// # Errors
+    /// If we cannot sign.
+    pub fn sign_file_url(&self, url: &str, scope: Scope, now: i64) -> Result<SignedUrl, SignError> {
+        match &self.way {
+            Way::Open | Way::Installer(_) => Ok(SignedUrl {
+                url: url.into(),
+                expires_at: None,
+            }),
+            Way::Local(tokens) => {
+                let token = tokens.issue(&scope_claims(scope))?;
+                Ok(SignedUrl {
+                    url: with_api_key(url, &token),
+                    expires_at: None,
+                })
+            }
+            Way::Users(tokens, _) => {
+                let (token, end) = self.link_token(tokens, scope, Scheme::Url, now)?;
+                Ok(SignedUrl {
+                    url: with_api_key(url, &token),
+                    expires_at: Some(end),
+                })
+            }
+        }
+    }
+
+    fn link_token(
+        &self,
+        tokens: &Tokens,
+        scope: Scope,
+        scheme: Scheme,
+        now: i64,
+    ) -> Result<(String, i64), SignError> {
+        let end = now.saturating_add(self.rules.link_lifetime);
+        let auth_scheme = Some(scheme_claim(scheme));
+        let token = tokens.issue(&Claims {
+            auth_scheme,
+            exp: Some(end),
+            ..scope_claims(scope)
+        })?;
+        Ok((token, end))
     }
 }
 
 /// Adds the query parameter `api_key`. Tokens need no escaping.
-pub(crate) fn with_api_key(url: &str, token: &str) -> String {
+fn with_api_key(url: &str, token: &str) -> String {
     let separator = if url.contains('?') { '&' } else { '?' };
     format!("{url}{separator}api_key={token}")
 }

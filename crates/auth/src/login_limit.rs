@@ -63,7 +63,10 @@ impl LoginLimit {
 
     /// The attempt was a success: the name starts afresh.
     pub(crate) fn succeeded(&self, name: &str) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(name);
     }
 }
 
@@ -104,7 +107,10 @@ mod tests {
         let limit = LoginLimit::default();
         while limit.begin("ann", true, 1000).is_ok() {}
         for number in 0..STRANGERS + 500 {
-            assert_eq!(limit.begin(&format!("stranger-{number}"), false, 1000), Ok(()));
+            assert_eq!(
+                limit.begin(&format!("stranger-{number}"), false, 1000),
+                Ok(())
+            );
         }
         assert_eq!(limit.strangers.lock().unwrap().len(), STRANGERS);
         assert!(limit.begin("ann", true, 1000).is_err());

@@ -43,7 +43,13 @@ pub struct Principal {
 
 impl Principal {
     pub(crate) fn unbound(name: impl Into<Cow<'static, str>>, role: Role, scheme: Scheme) -> Self {
-        Self { name: name.into(), role, scheme, scope: None, bound: false }
+        Self {
+            name: name.into(),
+            role,
+            scheme,
+            scope: None,
+            bound: false,
+        }
     }
 
     /// What the caller's token was made for, if it was made for one thing.
@@ -79,9 +85,10 @@ pub fn check_role(caller: &Principal, method: &str, read_only: ReadOnly) -> Resu
     match caller.role {
         Role::Admin | Role::User | Role::Agent => Ok(()),
         Role::ReadOnly if looks && read_only == ReadOnly::Admitted => Ok(()),
-        Role::ReadOnly => {
-            Err(Denied::new(403, format!("`{}` may only look; this needs role user", caller.name)))
-        }
+        Role::ReadOnly => Err(Denied::new(
+            403,
+            format!("`{}` may only look; this needs role user", caller.name),
+        )),
     }
 }
 
@@ -99,10 +106,11 @@ pub fn check_scope(
     cluster: Option<ClusterId>,
     related: impl Fn(InfraEnvId, ClusterId) -> bool,
 ) -> Result<(), Denied> {
-    let Some(scope) = caller.scope.filter(|_| caller.bound) else { return Ok(()) };
-    let related = |infra_env, cluster| {
-        matches!(caller.scheme, Scheme::Agent) && related(infra_env, cluster)
+    let Some(scope) = caller.scope.filter(|_| caller.bound) else {
+        return Ok(());
     };
+    let related =
+        |infra_env, cluster| matches!(caller.scheme, Scheme::Agent) && related(infra_env, cluster);
     let mine = match scope {
         Scope::InfraEnv(own) => {
             infra_env.is_none_or(|asked| asked == own)
@@ -113,7 +121,11 @@ pub fn check_scope(
                 && infra_env.is_none_or(|asked| related(asked, own))
         }
     };
-    if mine { Ok(()) } else { Err(Denied::not_found()) }
+    if mine {
+        Ok(())
+    } else {
+        Err(Denied::not_found())
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +143,11 @@ mod tests {
     }
 
     fn bound(scheme: Scheme, scope: Scope) -> Principal {
-        Principal { scope: Some(scope), bound: true, ..Principal::unbound("x", Role::Agent, scheme) }
+        Principal {
+            scope: Some(scope),
+            bound: true,
+            ..Principal::unbound("x", Role::Agent, scheme)
+        }
     }
 
     /// Infra-env 1 feeds cluster 1, nothing else is related.
@@ -175,7 +191,10 @@ mod tests {
         let mut loose = bound(Scheme::Agent, Scope::InfraEnv(infra_env(1)));
         loose.bound = false;
         for caller in [person, loose] {
-            assert_eq!(check_scope(&caller, Some(infra_env(2)), Some(cluster(2)), feeds), Ok(()));
+            assert_eq!(
+                check_scope(&caller, Some(infra_env(2)), Some(cluster(2)), feeds),
+                Ok(())
+            );
         }
     }
 
@@ -183,9 +202,11 @@ mod tests {
     fn who_may_only_look_changes_nothing_and_sees_no_credentials() {
         let caller = Principal::unbound("eve", Role::ReadOnly, Scheme::User);
         assert_eq!(check_role(&caller, "GET", ReadOnly::Admitted), Ok(()));
-        for (method, read_only) in
-            [("POST", ReadOnly::Admitted), ("DELETE", ReadOnly::Admitted), ("GET", ReadOnly::Refused)]
-        {
+        for (method, read_only) in [
+            ("POST", ReadOnly::Admitted),
+            ("DELETE", ReadOnly::Admitted),
+            ("GET", ReadOnly::Refused),
+        ] {
             let denied = check_role(&caller, method, read_only).unwrap_err();
             assert_eq!(denied.status, 403, "{method}");
         }

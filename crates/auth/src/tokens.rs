@@ -84,7 +84,10 @@ pub struct Tokens {
 impl Tokens {
     /// Tokens of this key.
     pub fn new(keys: KeyPair) -> Self {
-        Self { keys, verified: Cache::default() }
+        Self {
+            keys,
+            verified: Cache::default(),
+        }
     }
 
     /// Makes a token. The same claims give the same token.
@@ -93,9 +96,15 @@ impl Tokens {
     /// If the private key is missing.
     pub fn issue(&self, claims: &Claims) -> Result<String, SignError> {
         let claims = serde_json::to_vec(claims).expect("claims are plain JSON members");
-        let message =
-            format!("{}.{}", URL_SAFE_NO_PAD.encode(HEADER), URL_SAFE_NO_PAD.encode(claims));
-        let signature = self.keys.sign(message.as_bytes()).ok_or(SignError::NoPrivateKey)?;
+        let message = format!(
+            "{}.{}",
+            URL_SAFE_NO_PAD.encode(HEADER),
+            URL_SAFE_NO_PAD.encode(claims)
+        );
+        let signature = self
+            .keys
+            .sign(message.as_bytes())
+            .ok_or(SignError::NoPrivateKey)?;
         Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
@@ -128,6 +137,9 @@ impl Tokens {
     fn open(&self, token: &str) -> Result<Claims, TokenError> {
         let (message, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
         let (header, payload) = message.split_once('.').ok_or(TokenError::Malformed)?;
+        if payload.contains('.') {
+            return Err(TokenError::Malformed);
+        }
         let header = object(header)?;
         if header.get("alg").and_then(Value::as_str) != Some("ES256") {
             return Err(TokenError::WrongAlgorithm);
@@ -136,7 +148,9 @@ impl Tokens {
         if header.contains_key("crit") {
             return Err(TokenError::Malformed);
         }
-        let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| TokenError::Malformed)?;
+        let signature = URL_SAFE_NO_PAD
+            .decode(signature)
+            .map_err(|_| TokenError::Malformed)?;
         if !self.keys.verify(message.as_bytes(), &signature) {
             return Err(TokenError::BadSignature);
         }
@@ -145,7 +159,9 @@ impl Tokens {
 }
 
 fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
-    let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Malformed)?;
+    let bytes = URL_SAFE_NO_PAD
+        .decode(part)
+        .map_err(|_| TokenError::Malformed)?;
     serde_json::from_slice(&bytes).map_err(|_| TokenError::Malformed)
 }
 
@@ -159,7 +175,9 @@ fn read_claims(members: &Map<String, Value>) -> Result<Claims, TokenError> {
     let time = |name: &str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Number(number)) => {
-            let whole = number.as_i64().or_else(|| number.as_f64().map(|seconds| seconds as i64));
+            let whole = number
+                .as_i64()
+                .or_else(|| number.as_f64().map(|seconds| seconds as i64));
             whole.map(Some).ok_or(TokenError::Malformed)
         }
         Some(_) => Err(TokenError::Malformed),
@@ -183,8 +201,11 @@ mod tests {
     }
 
     fn forge(tokens: &Tokens, header: &str, payload: &str) -> String {
-        let message =
-            format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(payload));
+        let message = format!(
+            "{}.{}",
+            URL_SAFE_NO_PAD.encode(header),
+            URL_SAFE_NO_PAD.encode(payload)
+        );
         let signature = tokens.keys.sign(message.as_bytes()).unwrap();
         format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
@@ -192,7 +213,10 @@ mod tests {
     #[test]
     fn an_infra_env_token_has_exactly_the_claims_of_the_reference() {
         let id = "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";
-        let claims = Claims { infra_env_id: Some(id.into()), ..Claims::default() };
+        let claims = Claims {
+            infra_env_id: Some(id.into()),
+            ..Claims::default()
+        };
         let token = tokens().issue(&claims).unwrap();
         let parts: Vec<_> = token.split('.').collect();
         let part = |n: usize| String::from_utf8(URL_SAFE_NO_PAD.decode(parts[n]).unwrap()).unwrap();
@@ -205,7 +229,11 @@ mod tests {
     #[test]
     fn what_is_issued_verifies_twice_with_the_same_claims() {
         let tokens = tokens();
-        let claims = Claims { sub: Some("ann".into()), exp: Some(100), ..Claims::default() };
+        let claims = Claims {
+            sub: Some("ann".into()),
+            exp: Some(100),
+            ..Claims::default()
+        };
         let token = tokens.issue(&claims).unwrap();
         assert_eq!(*tokens.verify(&token, 99).unwrap(), claims);
         assert_eq!(*tokens.verify(&token, 99).unwrap(), claims);
@@ -214,7 +242,12 @@ mod tests {
     #[test]
     fn expiry_counts_for_remembered_tokens_too() {
         let tokens = tokens();
-        let token = tokens.issue(&Claims { exp: Some(100), ..Claims::default() }).unwrap();
+        let token = tokens
+            .issue(&Claims {
+                exp: Some(100),
+                ..Claims::default()
+            })
+            .unwrap();
         assert!(tokens.verify(&token, 99).is_ok());
         assert_eq!(tokens.verify(&token, 100), Err(TokenError::Expired));
     }
@@ -243,22 +276,70 @@ mod tests {
             ("empty", String::new(), TokenError::Malformed),
             ("garbage", "garbage".into(), TokenError::Malformed),
             ("dots", "...".into(), TokenError::Malformed),
-            ("no signature", format!("{message}."), TokenError::BadSignature),
-            ("short signature", format!("{message}.AAAA"), TokenError::BadSignature),
-            ("zero signature", format!("{message}.{}", "A".repeat(86)), TokenError::BadSignature),
+            (
+                "no signature",
+                format!("{message}."),
+                TokenError::BadSignature,
+            ),
+            (
+                "short signature",
+                format!("{message}.AAAA"),
+                TokenError::BadSignature,
+            ),
+            (
+                "zero signature",
+                format!("{message}.{}", "A".repeat(86)),
+                TokenError::BadSignature,
+            ),
             ("padded", format!("{good}="), TokenError::Malformed),
-            ("five parts", format!("{good}.{good}"), TokenError::Malformed),
+            (
+                "five parts",
+                format!("{good}.{good}"),
+                TokenError::Malformed,
+            ),
             ("changed claims", changed, TokenError::BadSignature),
-            ("alg none", with(r#"{"alg":"none"}"#), TokenError::WrongAlgorithm),
-            ("alg HS256", with(r#"{"alg":"HS256"}"#), TokenError::WrongAlgorithm),
-            ("alg es256", with(r#"{"alg":"es256"}"#), TokenError::WrongAlgorithm),
+            (
+                "alg none",
+                with(r#"{"alg":"none"}"#),
+                TokenError::WrongAlgorithm,
+            ),
+            (
+                "alg HS256",
+                with(r#"{"alg":"HS256"}"#),
+                TokenError::WrongAlgorithm,
+            ),
+            (
+                "alg es256",
+                with(r#"{"alg":"es256"}"#),
+                TokenError::WrongAlgorithm,
+            ),
             ("no alg", with("{}"), TokenError::WrongAlgorithm),
-            ("alg list", with(r#"{"alg":["ES256"]}"#), TokenError::WrongAlgorithm),
+            (
+                "alg list",
+                with(r#"{"alg":["ES256"]}"#),
+                TokenError::WrongAlgorithm,
+            ),
             ("header is a list", with("[]"), TokenError::Malformed),
-            ("critical extension", with(r#"{"alg":"ES256","crit":["x"]}"#), TokenError::Malformed),
-            ("payload is text", forge(&tokens, HEADER, "\"x\""), TokenError::Malformed),
-            ("exp is text", forge(&tokens, HEADER, r#"{"exp":"9"}"#), TokenError::Malformed),
-            ("id is a number", forge(&tokens, HEADER, r#"{"cluster_id":9}"#), TokenError::Malformed),
+            (
+                "critical extension",
+                with(r#"{"alg":"ES256","crit":["x"]}"#),
+                TokenError::Malformed,
+            ),
+            (
+                "payload is text",
+                forge(&tokens, HEADER, "\"x\""),
+                TokenError::Malformed,
+            ),
+            (
+                "exp is text",
+                forge(&tokens, HEADER, r#"{"exp":"9"}"#),
+                TokenError::Malformed,
+            ),
+            (
+                "id is a number",
+                forge(&tokens, HEADER, r#"{"cluster_id":9}"#),
+                TokenError::Malformed,
+            ),
             ("one megabyte", "a".repeat(1 << 20), TokenError::TooLong),
             ("not ASCII", "ä.ö.ü".into(), TokenError::Malformed),
         ] {
@@ -275,6 +356,9 @@ mod tests {
     #[test]
     fn without_the_private_key_nothing_is_issued() {
         let public = KeyPair::from_public_pem(&KeyPair::generate().public_pem()).unwrap();
-        assert_eq!(Tokens::new(public).issue(&Claims::default()), Err(SignError::NoPrivateKey));
+        assert_eq!(
+            Tokens::new(public).issue(&Claims::default()),
+            Err(SignError::NoPrivateKey)
+        );
     }
 }

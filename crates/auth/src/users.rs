@@ -6,9 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use argon2::Argon2;
 use argon2::password_hash::rand_core::OsRng;
-use argon2::password_hash::{
-    PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString,
-};
+use argon2::password_hash::{PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString};
 use muster_model::Secret;
 
 use crate::login_limit::LoginLimit;
@@ -107,7 +105,11 @@ impl Users {
             }
         }
         let decoy = hash_password("no user has this password")?;
-        Ok(Self { by_name: RwLock::new(by_name), limit: LoginLimit::default(), decoy })
+        Ok(Self {
+            by_name: RwLock::new(by_name),
+            limit: LoginLimit::default(),
+            decoy,
+        })
     }
 
     /// Adds a user, or replaces the one of that name.
@@ -129,7 +131,10 @@ impl Users {
 
     /// Whether nobody can log in.
     pub fn is_empty(&self) -> bool {
-        self.by_name.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.by_name
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_empty()
     }
 
     /// Checks name and password at the time `now`. Takes tens of milliseconds of CPU on
@@ -148,9 +153,13 @@ impl Users {
         self.limit
             .begin(name, user.is_some(), now)
             .map_err(|wait| LoginError::TooOften { wait })?;
-        let hash = user.as_ref().map_or(self.decoy.as_str(), |user| user.password_hash.reveal());
+        let hash = user
+            .as_ref()
+            .map_or(self.decoy.as_str(), |user| user.password_hash.reveal());
         let matches = PasswordHash::new(hash).is_ok_and(|hash| {
-            Argon2::default().verify_password(password.as_bytes(), &hash).is_ok()
+            Argon2::default()
+                .verify_password(password.as_bytes(), &hash)
+                .is_ok()
         });
         match user {
             Some(user) if matches => {
@@ -203,7 +212,11 @@ mod tests {
 
     fn user(name: &str, password: &str, role: Role) -> User {
         let password_hash = Secret::new(hash_password(password).unwrap());
-        User { name: name.into(), password_hash, role }
+        User {
+            name: name.into(),
+            password_hash,
+            role,
+        }
     }
 
     #[test]
@@ -221,7 +234,10 @@ mod tests {
         let users = Users::new([user("ann", "secret", Role::Admin)]).unwrap();
         for name in ["ann", "nobody"] {
             for _ in 0..5 {
-                assert_eq!(users.check_password(name, "guess", 0), Err(LoginError::Refused));
+                assert_eq!(
+                    users.check_password(name, "guess", 0),
+                    Err(LoginError::Refused)
+                );
             }
             let limited = users.check_password(name, "secret", 0);
             assert_eq!(limited, Err(LoginError::TooOften { wait: 1 }), "{name}");
@@ -246,12 +262,20 @@ mod tests {
             password_hash: Secret::new(hash),
             role: Role::User,
         };
-        for hash in ["", "plain", "$argon2i$v=19$m=8,t=1,p=1$c2FsdHNhbHQ", "$argon2id$"] {
+        for hash in [
+            "",
+            "plain",
+            "$argon2i$v=19$m=8,t=1,p=1$c2FsdHNhbHQ",
+            "$argon2id$",
+        ] {
             let error = Users::new([odd(hash)]).unwrap_err();
             assert_eq!(error, UserError::BadHash("ann".into()), "{hash}");
         }
         let twice = [user("ann", "a", Role::User), user("ann", "b", Role::User)];
-        assert_eq!(Users::new(twice).unwrap_err(), UserError::Twice("ann".into()));
+        assert_eq!(
+            Users::new(twice).unwrap_err(),
+            UserError::Twice("ann".into())
+        );
     }
 
     #[test]
@@ -259,7 +283,10 @@ mod tests {
         let users = Users::new([]).unwrap();
         let long = "x".repeat(1 << 20);
         for _ in 0..100 {
-            assert_eq!(users.check_password("ann", &long, 0), Err(LoginError::Refused));
+            assert_eq!(
+                users.check_password("ann", &long, 0),
+                Err(LoginError::Refused)
+            );
         }
         assert_eq!(hash_password(&long), Err(UserError::BadPassword));
     }

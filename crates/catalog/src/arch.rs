@@ -76,7 +76,10 @@ mod tests {
         assert_eq!("amd64".parse(), Ok(Arch::X86_64));
         assert_eq!(Arch::Arm64.to_string(), "arm64");
         assert_eq!(serde_json::to_string(&Arch::Arm64).unwrap(), r#""arm64""#);
-        assert_eq!(serde_json::from_str::<Arch>(r#""aarch64""#).unwrap(), Arch::Arm64);
+        assert_eq!(
+            serde_json::from_str::<Arch>(r#""aarch64""#).unwrap(),
+            Arch::Arm64
+        );
     }
 
     #[test]
@@ -90,8 +93,17 @@ mod tests {
 
     #[test]
     fn only_the_name_oci_makes_an_external_platform_special() {
-        assert_eq!(Platform::External.feature(Some("oci")), Feature::ExternalPlatformOci);
-        assert_eq!(Platform::External.feature(Some("acme")), Feature::ExternalPlatform);
-        assert_eq!(Platform::Nutanix.feature(Some("oci")), Feature::NutanixIntegration);
+        assert_eq!(
+            Platform::External.feature(Some("oci")),
+            Feature::ExternalPlatformOci
+        );
+        assert_eq!(
+            Platform::External.feature(Some("acme")),
+            Feature::ExternalPlatform
+        );
+        assert_eq!(
+            Platform::Nutanix.feature(Some("oci")),
+            Feature::NutanixIntegration
+        );
     }
 }

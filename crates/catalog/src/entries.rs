@@ -25,7 +25,11 @@ impl fmt::Display for EntryProblem {
         if self.member.is_empty() {
             write!(f, "entry {}: {}", self.index, self.fault)
         } else {
-            write!(f, "entry {}, member {:?}: {}", self.index, self.member, self.fault)
+            write!(
+                f,
+                "entry {}, member {:?}: {}",
+                self.index, self.member, self.fault
+            )
         }
     }
 }
@@ -43,13 +47,26 @@ pub(crate) fn read_list<T>(
     for (index, value) in values.iter().enumerate() {
         let Some(members) = value.as_object() else {
             let fault = "must be a JSON object".to_owned();
-            problems.push(EntryProblem { index, member: String::new(), fault });
+            problems.push(EntryProblem {
+                index,
+                member: String::new(),
+                fault,
+            });
             continue;
         };
-        let mut entry = Entry { index, prefix: String::new(), members, problems: &mut problems };
+        let mut entry = Entry {
+            index,
+            prefix: String::new(),
+            members,
+            problems: &mut problems,
+        };
         items.extend(read(&mut entry));
     }
-    if problems.is_empty() { Ok(items) } else { Err(CatalogError::Entries { what, problems }) }
+    if problems.is_empty() {
+        Ok(items)
+    } else {
+        Err(CatalogError::Entries { what, problems })
+    }
 }
 
 /// One object of the list, or an object nested in it.
@@ -70,7 +87,11 @@ impl Entry<'_> {
     /// Notes a fault of a member.
     pub(crate) fn fault(&mut self, member: &str, fault: impl Into<String>) {
         let member = format!("{}{member}", self.prefix);
-        self.problems.push(EntryProblem { index: self.index, member, fault: fault.into() });
+        self.problems.push(EntryProblem {
+            index: self.index,
+            member,
+            fault: fault.into(),
+        });
     }
 
     /// A text that must be there and not be empty.
@@ -104,7 +125,9 @@ impl Entry<'_> {
 
     /// A list of texts of a type that knows how to read itself; absent reads as empty.
     pub(crate) fn list<T: FromStr<Err: fmt::Display>>(&mut self, member: &str) -> Vec<T> {
-        let Some(value) = self.member(member) else { return Vec::new() };
+        let Some(value) = self.member(member) else {
+            return Vec::new();
+        };
         let Some(texts) = value.as_array().cloned() else {
             self.wrong_type::<()>(member, "a list of strings", &value.clone());
             return Vec::new();
@@ -173,7 +196,9 @@ impl Entry<'_> {
     }
 
     fn parse<T: FromStr<Err: fmt::Display>>(&mut self, member: &str, text: &str) -> Option<T> {
-        text.parse().map_err(|cause: T::Err| self.fault(member, cause.to_string())).ok()
+        text.parse()
+            .map_err(|cause: T::Err| self.fault(member, cause.to_string()))
+            .ok()
     }
 
     fn wrong_type<T>(&mut self, member: &str, expected: &str, found: &Value) -> Option<T> {
@@ -183,7 +208,9 @@ impl Entry<'_> {
 
     fn is_faulty(&self, member: &str) -> bool {
         let name = format!("{}{member}", self.prefix);
-        self.problems.iter().any(|known| known.index == self.index && known.member == name)
+        self.problems
+            .iter()
+            .any(|known| known.index == self.index && known.member == name)
     }
 }
 
@@ -194,7 +221,8 @@ mod tests {
 
     #[test]
     fn every_fault_is_reported_with_entry_and_member() {
-        let json = r#"[{"url": "x", "arch": "x86_64"}, 7, {"url": 5, "arch": "vax"}, {"arch": ""}]"#;
+        let json =
+            r#"[{"url": "x", "arch": "x86_64"}, 7, {"url": 5, "arch": "vax"}, {"arch": ""}]"#;
         let error = read_list("THINGS", json, |entry| {
             let url = entry.required_text("url");
             let arch: Option<Arch> = entry.required("arch");

@@ -26,7 +26,10 @@ pub enum CatalogError {
     #[error(transparent)]
     Version(#[from] VersionError),
     /// No release image for the version on that architecture.
-    #[error("no release image for OpenShift version {version} on {arch}; {}", hint(known))]
+    #[error(
+        "no release image for OpenShift version {version} on {arch}; {}",
+        hint(known)
+    )]
     NoRelease {
         /// The version as asked for.
         version: String,
@@ -61,7 +64,10 @@ pub enum CatalogError {
         available: Vec<Arch>,
     },
     /// No OS image boots that version on that architecture.
-    #[error("no OS image for OpenShift version {version} on {arch}; {}", hint(known))]
+    #[error(
+        "no OS image for OpenShift version {version} on {arch}; {}",
+        hint(known)
+    )]
     NoOsImage {
         /// The version as asked for.
         version: String,
@@ -90,11 +96,19 @@ pub enum CatalogError {
 }
 
 fn join(problems: &[EntryProblem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    problems
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn list(archs: &[Arch]) -> String {
-    archs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    archs
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn hint(known: &[String]) -> String {

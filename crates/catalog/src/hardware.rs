@@ -73,7 +73,10 @@ impl HardwareCatalog {
         if problems.is_empty() {
             Ok(table)
         } else {
-            Err(CatalogError::Entries { what: SETTING, problems })
+            Err(CatalogError::Entries {
+                what: SETTING,
+                problems,
+            })
         }
     }
 
@@ -91,8 +94,15 @@ impl HardwareCatalog {
             let asked = version.parse::<OpenshiftVersion>().ok()?.base();
             self.since.range(..=asked).next_back().map(|(_, rows)| rows)
         };
-        let rows = self.exact.get(version).or_else(since).or(self.default.as_ref());
-        let missing = || CatalogError::NoRequirements { version: version.to_owned(), profile };
+        let rows = self
+            .exact
+            .get(version)
+            .or_else(since)
+            .or(self.default.as_ref());
+        let missing = || CatalogError::NoRequirements {
+            version: version.to_owned(),
+            profile,
+        };
         Ok(&rows.ok_or_else(missing)?[profile as usize])
     }
 
@@ -114,17 +124,28 @@ impl HardwareCatalog {
 
     fn merge(entries: &[RawEntry], problems: &mut Vec<EntryProblem>) -> Self {
         let base = entries.iter().find(|entry| entry.version == DEFAULT);
-        let mut table = Self { default: None, exact: BTreeMap::new(), since: BTreeMap::new() };
+        let mut table = Self {
+            default: None,
+            exact: BTreeMap::new(),
+            since: BTreeMap::new(),
+        };
         for entry in entries {
             let mut fault = |member: &str, fault: String| {
                 let member = member.to_owned();
-                problems.push(EntryProblem { index: entry.index, member, fault });
+                problems.push(EntryProblem {
+                    index: entry.index,
+                    member,
+                    fault,
+                });
             };
             let rows = entry.finished(base, &mut fault);
             let twice = match entry.since {
                 Some(since) => {
                     if base.is_none() {
-                        fault("match_type", "min_version needs an entry \"default\"".into());
+                        fault(
+                            "match_type",
+                            "min_version needs an entry \"default\"".into(),
+                        );
                     }
                     table.since.insert(since, rows).is_some()
                 }
@@ -175,7 +196,9 @@ impl RawEntry {
         let match_type = entry.optional("match_type").unwrap_or(MatchType::Exact);
         let rows = std::array::from_fn(|row| {
             let profile = HardwareProfile::ALL[row];
-            entry.object(profile.as_str(), RawRow::read).unwrap_or_default()
+            entry
+                .object(profile.as_str(), RawRow::read)
+                .unwrap_or_default()
         });
         let version = version?;
         let since = match (match_type, version.parse::<OpenshiftVersion>()) {
@@ -186,7 +209,12 @@ impl RawEntry {
                 return None;
             }
         };
-        Some(Self { index: entry.index(), version, since, rows })
+        Some(Self {
+            index: entry.index(),
+            version,
+            since,
+            rows,
+        })
     }
 
     fn row(&self, profile: HardwareProfile) -> RawRow {
@@ -236,7 +264,12 @@ impl RawRow {
     }
 
     fn is_empty(&self) -> bool {
-        let sizes = [self.cpu_cores, self.ram_mib, self.disk_size_gb, self.disk_speed];
+        let sizes = [
+            self.cpu_cores,
+            self.ram_mib,
+            self.disk_size_gb,
+            self.disk_speed,
+        ];
         sizes.iter().all(Option::is_none) && self.latency.is_none() && self.packet_loss.is_none()
     }
 
@@ -262,7 +295,10 @@ impl RawRow {
                 Ok(number) if value >= least => number,
                 _ => {
                     let name = format!("{profile}.{member}");
-                    fault(&name, format!("must be a number of at least {least}, not {value}"));
+                    fault(
+                        &name,
+                        format!("must be a number of at least {least}, not {value}"),
+                    );
                     0
                 }
             }

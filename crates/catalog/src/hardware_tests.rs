@@ -14,7 +14,9 @@ fn with(entries: &str) -> Result<HardwareCatalog, CatalogError> {
 }
 
 fn fault(json: &str) -> String {
-    HardwareCatalog::from_json(json).expect_err(json).to_string()
+    HardwareCatalog::from_json(json)
+        .expect_err(json)
+        .to_string()
 }
 
 #[test]
@@ -36,7 +38,10 @@ fn the_embedded_numbers_are_those_of_the_reference() {
         let need = table.lookup(version, profile).unwrap();
         let sizes = (need.cpu_cores, need.ram_mib, need.disk_size_gb);
         assert_eq!(sizes, (cpu, ram, disk), "{version} {profile}");
-        assert_eq!(need.network_latency_threshold_ms, latency, "{version} {profile}");
+        assert_eq!(
+            need.network_latency_threshold_ms, latency,
+            "{version} {profile}"
+        );
         assert_eq!(need.packet_loss_percentage, loss, "{version} {profile}");
         assert_eq!(need.installation_disk_speed_threshold_ms, 10);
     }
@@ -56,7 +61,11 @@ fn an_exact_entry_beats_min_version_which_beats_the_default() {
     assert_eq!(cores("4.16.3"), 30);
     assert_eq!(cores("4.16.4"), 20);
     assert_eq!(cores("4.18"), 40);
-    assert_eq!(table.lookup("4.18", Master).unwrap().ram_mib, 8192, "the rest is the default's");
+    assert_eq!(
+        table.lookup("4.18", Master).unwrap().ram_mib,
+        8192,
+        "the rest is the default's"
+    );
 }
 
 #[test]
@@ -72,7 +81,11 @@ fn exact_and_min_version_of_one_version_may_stand_side_by_side() {
 fn a_default_without_arbiter_and_edge_worker_uses_the_worker() {
     let table = HardwareCatalog::from_json(&format!("[{}]", base())).unwrap();
     for profile in [Arbiter, EdgeWorker] {
-        assert_eq!(table.lookup("4.16", profile).unwrap().disk_size_gb, 100, "{profile}");
+        assert_eq!(
+            table.lookup("4.16", profile).unwrap().disk_size_gb,
+            100,
+            "{profile}"
+        );
     }
 }
 
@@ -82,7 +95,10 @@ fn a_table_without_default_knows_only_its_exact_versions() {
     let table = HardwareCatalog::from_json(&format!("[{entry}]")).unwrap();
     assert_eq!(table.lookup("4.16.1", Arbiter).unwrap().cpu_cores, 2);
     let error = table.lookup("4.16.2", Arbiter).unwrap_err();
-    assert!(matches!(error, CatalogError::NoRequirements { .. }), "{error}");
+    assert!(
+        matches!(error, CatalogError::NoRequirements { .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -90,7 +106,10 @@ fn an_unbound_host_is_measured_by_the_smallest_disk() {
     let table = HardwareCatalog::embedded();
     assert_eq!(table.lookup_unbound("4.16").unwrap().disk_size_gb, 50);
     let ties = HardwareCatalog::from_json(&format!("[{}]", base())).unwrap();
-    assert_eq!(ties.lookup_unbound("4.16").unwrap(), ties.lookup("4.16", Worker).unwrap());
+    assert_eq!(
+        ties.lookup_unbound("4.16").unwrap(),
+        ties.lookup("4.16", Worker).unwrap()
+    );
 }
 
 #[test]
@@ -105,7 +124,10 @@ fn an_empty_list_means_the_embedded_table() {
 fn bad_tables_are_refused_with_the_place_of_the_fault() {
     let base = base();
     for (json, part) in [
-        (format!("[{base}, {base}]"), r#"entry 1, member "version": "default" is listed twice"#),
+        (
+            format!("[{base}, {base}]"),
+            r#"entry 1, member "version": "default" is listed twice"#,
+        ),
         (
             format!(r#"[{base}, {{"version": "4.16", "match_type": "newest"}}]"#),
             r#"entry 1, member "match_type": unknown match_type "newest""#,
@@ -123,7 +145,10 @@ fn bad_tables_are_refused_with_the_place_of_the_fault() {
             r#"entry 1, member "sno.ram_mib": must be a whole number, not "much""#,
         ),
         (
-            list(base.replace("default", "4.16").replace("\"master\"", "\"other\"")),
+            list(
+                base.replace("default", "4.16")
+                    .replace("\"master\"", "\"other\""),
+            ),
             r#"entry 0, member "master.cpu_cores": must be a number of at least 1, not 0"#,
         ),
         (
@@ -134,7 +159,10 @@ fn bad_tables_are_refused_with_the_place_of_the_fault() {
             list(base.replace("100}", "100, \"installation_disk_speed_threshold_ms\": -1}")),
             r#"member "master.installation_disk_speed_threshold_ms": must be a number of at least 0"#,
         ),
-        (r#"[{"master": {}}]"#.to_owned(), r#"entry 0, member "version": is missing"#),
+        (
+            r#"[{"master": {}}]"#.to_owned(),
+            r#"entry 0, member "version": is missing"#,
+        ),
     ] {
         let error = fault(&json);
         assert!(error.contains(part), "{part}\nnot in\n{error}");

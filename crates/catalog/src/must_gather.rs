@@ -32,8 +32,10 @@ impl MustGatherImages {
         if json.trim().is_empty() {
             return Ok(Self::default());
         }
-        let by_version = serde_json::from_str(json)
-            .map_err(|cause| CatalogError::Json { what: "MUST_GATHER_IMAGES", cause })?;
+        let by_version = serde_json::from_str(json).map_err(|cause| CatalogError::Json {
+            what: "MUST_GATHER_IMAGES",
+            cause,
+        })?;
         Ok(Self { by_version })
     }
 
@@ -41,7 +43,12 @@ impl MustGatherImages {
     /// refuse are left out.
     pub fn find(&self, version: &OpenshiftVersion, arch: Arch) -> BTreeMap<&str, &str> {
         let (full, short) = (version.without_multi().to_owned(), version.short());
-        let keys = [format!("{full}-{arch}"), format!("{short}-{arch}"), full, short];
+        let keys = [
+            format!("{full}-{arch}"),
+            format!("{short}-{arch}"),
+            full,
+            short,
+        ];
         let found = keys.iter().find_map(|key| self.by_version.get(key));
         let images = found.into_iter().flatten();
         images
@@ -59,7 +66,10 @@ mod tests {
     fn images_are_found_by_short_version_and_architecture() {
         let images = MustGatherImages::embedded();
         let components = |version: &str, arch| {
-            images.find(&version.parse().unwrap(), arch).into_keys().collect::<Vec<_>>()
+            images
+                .find(&version.parse().unwrap(), arch)
+                .into_keys()
+                .collect::<Vec<_>>()
         };
         assert_eq!(components("4.10.67", Arch::X86_64), ["cnv", "lso", "ocs"]);
         assert_eq!(components("4.10", Arch::Arm64), ["lso", "ocs"]);
@@ -85,8 +95,14 @@ mod tests {
     fn a_malformed_map_names_the_setting() {
         for json in ["[]", r#"{"4.16": "image"}"#, "{"] {
             let error = MustGatherImages::from_json(json).unwrap_err().to_string();
-            assert!(error.starts_with("MUST_GATHER_IMAGES is not valid"), "{error}");
+            assert!(
+                error.starts_with("MUST_GATHER_IMAGES is not valid"),
+                "{error}"
+            );
         }
-        assert_eq!(MustGatherImages::from_json(" ").unwrap(), MustGatherImages::default());
+        assert_eq!(
+            MustGatherImages::from_json(" ").unwrap(),
+            MustGatherImages::default()
+        );
     }
 }

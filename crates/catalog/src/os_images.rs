@@ -41,7 +41,10 @@ impl OsImage {
         let openshift_version = entry.required("openshift_version");
         let cpu_architecture: Option<Arch> = entry.required("cpu_architecture");
         if cpu_architecture == Some(Arch::Multi) {
-            entry.fault("cpu_architecture", "an OS image boots one architecture, not multi");
+            entry.fault(
+                "cpu_architecture",
+                "an OS image boots one architecture, not multi",
+            );
         }
         let url = entry.required_text("url");
         let version = entry.required_text("version");
@@ -62,7 +65,10 @@ impl OsImages {
         let openshift = Self::from_json(include_str!("../data/os_images.json"));
         let okd = Self::from_json(include_str!("../data/okd_os_images.json"));
         let mut all = openshift.expect("the embedded OpenShift OS images pass their test");
-        all.images.extend(okd.expect("the embedded OKD OS images pass their test").images);
+        all.images.extend(
+            okd.expect("the embedded OKD OS images pass their test")
+                .images,
+        );
         all
     }
 
@@ -71,7 +77,9 @@ impl OsImages {
     /// # Errors
     /// Every entry and member that is missing or malformed, by position.
     pub fn from_json(json: &str) -> Result<Self, CatalogError> {
-        Ok(Self { images: read_list(SETTING, json, OsImage::read)? })
+        Ok(Self {
+            images: read_list(SETTING, json, OsImage::read)?,
+        })
     }
 
     /// Adds an `OS_IMAGES` list; it wins where version and architecture are the same.
@@ -91,11 +99,12 @@ impl OsImages {
     /// When the text is no version or no image fits.
     pub fn find(&self, version: &str, arch: Arch) -> Result<&OsImage, CatalogError> {
         let asked: OpenshiftVersion = version.parse()?;
-        self.best(&asked, arch).ok_or_else(|| CatalogError::NoOsImage {
-            version: version.to_owned(),
-            arch,
-            known: self.versions(arch),
-        })
+        self.best(&asked, arch)
+            .ok_or_else(|| CatalogError::NoOsImage {
+                version: version.to_owned(),
+                arch,
+                known: self.versions(arch),
+            })
     }
 
     /// The newest image of an architecture, pre-releases included: what an infra-env without a
@@ -106,7 +115,12 @@ impl OsImages {
     pub fn latest(&self, arch: Arch) -> Result<&OsImage, CatalogError> {
         self.of_arch(arch)
             .rev()
-            .max_by_key(|image| (product(image) == Product::Openshift, &image.openshift_version))
+            .max_by_key(|image| {
+                (
+                    product(image) == Product::Openshift,
+                    &image.openshift_version,
+                )
+            })
             .ok_or(CatalogError::NoOsImageForArch { arch })
     }
 
@@ -122,7 +136,8 @@ impl OsImages {
     }
 
     fn best(&self, asked: &OpenshiftVersion, arch: Arch) -> Option<&OsImage> {
-        let same_text = |image: &&OsImage| image.openshift_version.as_str() == asked.without_multi();
+        let same_text =
+            |image: &&OsImage| image.openshift_version.as_str() == asked.without_multi();
         let exact = self.of_arch(arch).find(same_text);
         exact.or_else(|| {
             let (own, other): (Vec<_>, Vec<_>) = self
@@ -134,11 +149,16 @@ impl OsImages {
     }
 
     fn of_arch(&self, arch: Arch) -> impl DoubleEndedIterator<Item = &OsImage> {
-        self.images.iter().filter(move |image| image.cpu_architecture == arch)
+        self.images
+            .iter()
+            .filter(move |image| image.cpu_architecture == arch)
     }
 
     fn versions(&self, arch: Arch) -> Vec<String> {
-        let mut versions: Vec<_> = self.of_arch(arch).map(|image| &image.openshift_version).collect();
+        let mut versions: Vec<_> = self
+            .of_arch(arch)
+            .map(|image| &image.openshift_version)
+            .collect();
         versions.sort_unstable();
         versions.dedup();
         versions.into_iter().map(ToString::to_string).collect()
@@ -147,8 +167,17 @@ impl OsImages {
 
 /// The x.y entry, else the newest x.y.z; of equals the first listed.
 fn of_stream<'a>(images: &[&'a OsImage]) -> Option<&'a OsImage> {
-    let short = images.iter().find(|image| !image.openshift_version.is_full());
-    short.or_else(|| images.iter().rev().max_by_key(|image| &image.openshift_version)).copied()
+    let short = images
+        .iter()
+        .find(|image| !image.openshift_version.is_full());
+    short
+        .or_else(|| {
+            images
+                .iter()
+                .rev()
+                .max_by_key(|image| &image.openshift_version)
+        })
+        .copied()
 }
 
 fn product(image: &OsImage) -> Product {
@@ -173,7 +202,10 @@ mod tests {
     }
 
     fn found(images: &OsImages, version: &str) -> Option<String> {
-        images.find(version, Arch::Arm64).ok().map(|image| image.openshift_version.to_string())
+        images
+            .find(version, Arch::Arm64)
+            .ok()
+            .map(|image| image.openshift_version.to_string())
     }
 
     #[test]
@@ -206,7 +238,10 @@ mod tests {
 
     #[test]
     fn a_product_without_images_of_its_own_borrows_those_of_the_other() {
-        assert_eq!(found(&images(&["4.20"]), "4.20.0-okd-scos.7").as_deref(), Some("4.20"));
+        assert_eq!(
+            found(&images(&["4.20"]), "4.20.0-okd-scos.7").as_deref(),
+            Some("4.20")
+        );
         let okd = images(&["4.20.0-okd-scos.7"]);
         assert_eq!(found(&okd, "4.20").as_deref(), Some("4.20.0-okd-scos.7"));
     }
@@ -219,7 +254,14 @@ mod tests {
         }
         assert!(all.latest(Arch::Multi).is_err());
         let mixed = images(&["4.15", "4.30.0-0.okd"]);
-        assert_eq!(mixed.latest(Arch::Arm64).unwrap().openshift_version.as_str(), "4.15");
+        assert_eq!(
+            mixed
+                .latest(Arch::Arm64)
+                .unwrap()
+                .openshift_version
+                .as_str(),
+            "4.15"
+        );
     }
 
     #[test]
@@ -228,13 +270,19 @@ mod tests {
         let archs = |text: &str| all.architectures(&text.parse().unwrap());
         assert_eq!(archs("4.9"), [Arch::X86_64]);
         assert_eq!(archs("4.10.67"), [Arch::X86_64, Arch::Arm64]);
-        assert_eq!(archs("4.16"), [Arch::X86_64, Arch::Arm64, Arch::Ppc64le, Arch::S390x]);
+        assert_eq!(
+            archs("4.16"),
+            [Arch::X86_64, Arch::Arm64, Arch::Ppc64le, Arch::S390x]
+        );
         assert!(archs("4.12").is_empty());
     }
 
     #[test]
     fn a_missing_image_is_answered_with_the_versions_that_have_one() {
-        let error = OsImages::embedded().find("4.12", Arch::X86_64).unwrap_err().to_string();
+        let error = OsImages::embedded()
+            .find("4.12", Arch::X86_64)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("4.9, 4.10, 4.11, 4.13"), "{error}");
     }
 
@@ -246,7 +294,10 @@ mod tests {
         .unwrap_err()
         .to_string();
         assert!(error.contains("OS_IMAGES has 2 fault(s)"), "{error}");
-        assert!(error.contains("not multi") && error.contains("\"url\""), "{error}");
+        assert!(
+            error.contains("not multi") && error.contains("\"url\""),
+            "{error}"
+        );
     }
 
     #[test]
@@ -255,6 +306,9 @@ mod tests {
             "url": "https://mirror.test/a.iso", "version": "mine"}]"#;
         let all = OsImages::embedded().extended_with(extra).unwrap();
         assert_eq!(all.find("4.16.68", Arch::X86_64).unwrap().version, "mine");
-        assert_eq!(all.find("4.17", Arch::X86_64).unwrap().version, "417.94.202507291008-0");
+        assert_eq!(
+            all.find("4.17", Arch::X86_64).unwrap().version,
+            "417.94.202507291008-0"
+        );
     }
 }

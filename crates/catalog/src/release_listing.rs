@@ -45,9 +45,10 @@ impl ReleaseCatalog {
         let latest = self.latest_per_stream();
         let mut listed = BTreeMap::new();
         for image in self.visible() {
-            let wanted = filter.version.as_ref().is_none_or(|text| {
-                image.version.as_str().contains(text.as_str())
-            });
+            let wanted = filter
+                .version
+                .as_ref()
+                .is_none_or(|text| image.version.as_str().contains(text.as_str()));
             let newest = latest
                 .get(&stream(image))
                 .is_some_and(|latest| latest.version == image.version);
@@ -84,7 +85,12 @@ fn add(
 ) {
     let version = image.version.as_str();
     let bootable = |arch: &Arch| os_images.is_none_or(|images| images.find(version, *arch).is_ok());
-    let archs: Vec<Arch> = image.cpu_architectures.iter().copied().filter(bootable).collect();
+    let archs: Vec<Arch> = image
+        .cpu_architectures
+        .iter()
+        .copied()
+        .filter(bootable)
+        .collect();
     if archs.is_empty() {
         return;
     }
@@ -115,7 +121,10 @@ mod tests {
     use super::*;
 
     fn list(version: Option<&str>, only_latest: bool) -> BTreeMap<String, ListedVersion> {
-        let filter = VersionFilter { version: version.map(str::to_owned), only_latest };
+        let filter = VersionFilter {
+            version: version.map(str::to_owned),
+            only_latest,
+        };
         ReleaseCatalog::embedded().openshift_versions(Some(&OsImages::embedded()), &filter)
     }
 
@@ -143,19 +152,35 @@ mod tests {
         let latest = list(None, true);
         assert!(latest.contains_key("4.13.69"));
         assert!(!latest.contains_key("4.13.53"), "an older arm64-only patch");
-        assert!(!latest.contains_key("4.13.53-multi"), "an older multi payload");
+        assert!(
+            !latest.contains_key("4.13.53-multi"),
+            "an older multi payload"
+        );
         assert!(!latest.contains_key("4.11.0-multi"));
-        assert!(latest.contains_key("4.16.68-multi"), "as new as the single-arch one");
-        assert!(latest.contains_key("5.0.0-ec.5"), "no final release of 5.0 exists");
+        assert!(
+            latest.contains_key("4.16.68-multi"),
+            "as new as the single-arch one"
+        );
+        assert!(
+            latest.contains_key("5.0.0-ec.5"),
+            "no final release of 5.0 exists"
+        );
         assert!(latest.contains_key("4.16.0-0.okd"), "another product");
     }
 
     #[test]
     fn the_version_filter_is_a_substring_and_combines_with_only_latest() {
-        let names = |listed: BTreeMap<String, ListedVersion>| listed.into_keys().collect::<Vec<_>>();
-        assert_eq!(names(list(Some("4.13"), false)), ["4.13.53", "4.13.53-multi", "4.13.69"]);
+        let names =
+            |listed: BTreeMap<String, ListedVersion>| listed.into_keys().collect::<Vec<_>>();
+        assert_eq!(
+            names(list(Some("4.13"), false)),
+            ["4.13.53", "4.13.53-multi", "4.13.69"]
+        );
         assert_eq!(names(list(Some("4.13"), true)), ["4.13.69"]);
-        assert_eq!(names(list(Some("16.6"), false)), ["4.16.68", "4.16.68-multi"]);
+        assert_eq!(
+            names(list(Some("16.6"), false)),
+            ["4.16.68", "4.16.68-multi"]
+        );
         assert!(list(Some("3.11"), false).is_empty());
     }
 
@@ -163,7 +188,11 @@ mod tests {
     fn a_release_that_nothing_can_boot_is_not_listed() {
         let none = OsImages::from_json("[]").unwrap();
         let releases = ReleaseCatalog::embedded();
-        assert!(releases.openshift_versions(Some(&none), &VersionFilter::default()).is_empty());
+        assert!(
+            releases
+                .openshift_versions(Some(&none), &VersionFilter::default())
+                .is_empty()
+        );
         let unchecked = releases.openshift_versions(None, &VersionFilter::default());
         assert!(unchecked.len() > 20);
     }
@@ -171,7 +200,10 @@ mod tests {
     #[test]
     fn okd_is_listed_beside_openshift_and_is_never_the_default() {
         let all = list(Some("4.16"), false);
-        assert_eq!(all.keys().collect::<Vec<_>>(), ["4.16.0-0.okd", "4.16.68", "4.16.68-multi"]);
+        assert_eq!(
+            all.keys().collect::<Vec<_>>(),
+            ["4.16.0-0.okd", "4.16.68", "4.16.68-multi"]
+        );
         assert!(!all["4.16.0-0.okd"].default);
         assert_eq!(all["4.16.0-0.okd"].support_level, ReleaseSupport::Beta);
     }

@@ -22,10 +22,16 @@ pub struct Requirement {
     #[serde(skip_serializing_if = "is_zero")]
     pub installation_disk_speed_threshold_ms: u32,
     /// Largest tolerated average round trip between hosts of the role.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "plain_number"
+    )]
     pub network_latency_threshold_ms: Option<f64>,
     /// Largest tolerated share of lost packets between hosts of the role.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "plain_number"
+    )]
     pub packet_loss_percentage: Option<f64>,
     /// A TPM must be switched on, as disk encryption seals its key there.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -77,7 +83,11 @@ impl Add<&Requirement> for Requirement {
 
 /// Negative limits mean "none", as in the reference.
 fn strictest(left: Option<f64>, right: Option<f64>) -> Option<f64> {
-    [left, right].into_iter().flatten().filter(|limit| *limit >= 0.0).reduce(f64::min)
+    [left, right]
+        .into_iter()
+        .flatten()
+        .filter(|limit| *limit >= 0.0)
+        .reduce(f64::min)
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -85,8 +95,6 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// Writes 100 rather than 100.0: the reference does, and some clients compare texts.
-#[expect(clippy::cast_possible_truncation, reason = "guarded by the range check")]
-#[allow(clippy::ref_option, reason = "serde hands over a reference")]
 fn plain_number<S: Serializer>(number: &Option<f64>, out: S) -> Result<S::Ok, S::Error> {
     match number {
         None => out.serialize_none(),
@@ -116,7 +124,10 @@ mod tests {
             ..Requirement::cpu_and_ram(6, 19456)
         };
         let total = base.clone() + &extra;
-        assert_eq!((total.cpu_cores, total.ram_mib, total.disk_size_gb), (10, 35840, 100));
+        assert_eq!(
+            (total.cpu_cores, total.ram_mib, total.disk_size_gb),
+            (10, 35840, 100)
+        );
         assert_eq!(total.installation_disk_speed_threshold_ms, 10);
         assert_eq!(total.network_latency_threshold_ms, Some(100.0));
         assert_eq!(total.packet_loss_percentage, Some(0.0));
@@ -134,8 +145,17 @@ mod tests {
             serde_json::to_string(&need).unwrap(),
             r#"{"cpu_cores":4,"network_latency_threshold_ms":100,"packet_loss_percentage":0}"#
         );
-        let half = Requirement { packet_loss_percentage: Some(0.5), ..Requirement::default() };
-        assert_eq!(serde_json::to_string(&half).unwrap(), r#"{"packet_loss_percentage":0.5}"#);
-        assert_eq!(serde_json::to_string(&Requirement::default()).unwrap(), "{}");
+        let half = Requirement {
+            packet_loss_percentage: Some(0.5),
+            ..Requirement::default()
+        };
+        assert_eq!(
+            serde_json::to_string(&half).unwrap(),
+            r#"{"packet_loss_percentage":0.5}"#
+        );
+        assert_eq!(
+            serde_json::to_string(&Requirement::default()).unwrap(),
+            "{}"
+        );
     }
 }

@@ -40,7 +40,10 @@ pub enum Product {
 
 /// A text that is not a version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not an OpenShift version: {why}; write x.y (4.16), x.y.z (4.16.3) or x.y.z-pre (4.17.0-rc.1)")]
+#[error(
+    "{text:?} is not an OpenShift version: {why}; \
+     write x.y (4.16), x.y.z (4.16.3) or x.y.z-pre (4.17.0-rc.1)"
+)]
 pub struct VersionError {
     /// The text as given.
     pub text: String,
@@ -98,7 +101,11 @@ impl OpenshiftVersion {
     /// (`4.16.0-0.okd`, `4.17.0-okd-scos.0`); everything else is OpenShift.
     pub fn product(&self) -> Product {
         let okd = |part: &str| part == "okd" || part.starts_with("okd-");
-        if self.pre.split('.').any(okd) { Product::Okd } else { Product::Openshift }
+        if self.pre.split('.').any(okd) {
+            Product::Okd
+        } else {
+            Product::Openshift
+        }
     }
 }
 
@@ -106,9 +113,14 @@ impl FromStr for OpenshiftVersion {
     type Err = VersionError;
 
     fn from_str(text: &str) -> Result<Self, VersionError> {
-        let fail = |why| VersionError { text: text.to_owned(), why };
+        let fail = |why| VersionError {
+            text: text.to_owned(),
+            why,
+        };
         let plain = text.strip_suffix(MULTI_SUFFIX).unwrap_or(text);
-        let plain = plain.split_once('+').map_or(plain, |(version, _build)| version);
+        let plain = plain
+            .split_once('+')
+            .map_or(plain, |(version, _build)| version);
         let (base, pre) = match plain.split_once('-') {
             Some((_, "")) => return Err(fail("nothing follows the hyphen")),
             Some((base, pre)) => (base, pre),
@@ -129,21 +141,36 @@ impl FromStr for OpenshiftVersion {
         if next()?.is_some() {
             return Err(fail("it has more than three numbers"));
         }
-        Ok(Self { text: text.to_owned(), major, minor, patch, pre: pre.to_owned() })
+        Ok(Self {
+            text: text.to_owned(),
+            major,
+            minor,
+            patch,
+            pre: pre.to_owned(),
+        })
     }
 }
 
 fn number(text: &str) -> Option<u64> {
-    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().ok()
+    } else {
+        None
+    }
 }
 
 fn is_identifier(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 impl Ord for OpenshiftVersion {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.base().cmp(&other.base()).then_with(|| compare_pre(&self.pre, &other.pre))
+        self.base()
+            .cmp(&other.base())
+            .then_with(|| compare_pre(&self.pre, &other.pre))
     }
 }
 
@@ -155,7 +182,9 @@ fn compare_pre(left: &str, right: &str) -> Ordering {
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
-    left.split('.').map(Piece::of).cmp(right.split('.').map(Piece::of))
+    left.split('.')
+        .map(Piece::of)
+        .cmp(right.split('.').map(Piece::of))
 }
 
 /// Numbers are kept as digits: dates with times outgrow 64 bits sooner than one would think.
@@ -221,7 +250,9 @@ impl Serialize for OpenshiftVersion {
 
 impl<'de> Deserialize<'de> for OpenshiftVersion {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(de::Error::custom)
+        String::deserialize(from)?
+            .parse()
+            .map_err(de::Error::custom)
     }
 }
 
@@ -250,7 +281,9 @@ mod tests {
             "5.0",
         ];
         for pair in ladder.windows(2) {
-            assert!(version(pair[0]) < version(pair[1]), "{} < {}", pair[0], pair[1]);
+            let (older, newer) = (version(pair[0]), version(pair[1]));
+            assert_eq!(older.cmp(&newer), Ordering::Less, "{older} < {newer}");
+            assert_eq!(newer.cmp(&older), Ordering::Greater, "{newer} > {older}");
         }
     }
 
@@ -282,7 +315,10 @@ mod tests {
             ("4.16.0-rc..1", "pre-release"),
             ("4.99999999999999999999", "plain numbers"),
         ] {
-            let message = text.parse::<OpenshiftVersion>().expect_err(text).to_string();
+            let message = text
+                .parse::<OpenshiftVersion>()
+                .expect_err(text)
+                .to_string();
             assert!(message.contains(why), "{text:?}: {message}");
         }
     }
@@ -297,7 +333,11 @@ mod tests {
 
     #[test]
     fn okd_builds_are_told_from_openshift_builds() {
-        for text in ["4.16.0-0.okd", "4.16.0-0.okd-2024-05-01-100000", "4.17.0-okd-scos.0"] {
+        for text in [
+            "4.16.0-0.okd",
+            "4.16.0-0.okd-2024-05-01-100000",
+            "4.17.0-okd-scos.0",
+        ] {
             assert_eq!(version(text).product(), Product::Okd, "{text}");
         }
         for text in ["4.16", "4.16.0-0.nightly-2024-05-01-100000", "4.16.0-rc.1"] {

@@ -64,10 +64,13 @@ pub fn run(serve: Serve) -> ExitCode {
     if print_config {
         return output::text(&loaded.print());
     }
-    let explicit = (loaded.origin("log.format") != Some(&Origin::Default)).then_some(loaded.config.log.format);
+    let explicit = loaded.origins.get("log.format").is_some_and(|origin| *origin != Origin::Default).then_some(loaded.config.log.format);
     logging::start(&loaded.config.log, explicit);
-    for note in &loaded.notes {
-        tracing::warn!("{note}");
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    for (variable, reason) in &loaded.without_effect {
+        tracing::info!(variable, reason, "accepted, without effect");
     }
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -104,7 +107,7 @@ fn load(serve: Serve) -> Result<Loaded, String> {
         flags = flags.set("--set", setting.key, value);
     }
     let sources = Sources::of_process(flags).map_err(|problem| problem.to_string())?;
-    Config::load(sources).map_err(|problem| problem.to_string())
+    Config::load(&sources).map_err(|problem| problem.to_string())
 }
 
 async fn until_stopped(config: Config) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::errors::ConfigError;
-use crate::table::{find, nearest, settings};
+use crate::table::{Setting, find, nearest, settings};
 
 /// Places looked at when no file is named, first found wins.
 const USUAL_PLACES: [&str; 2] = ["muster.toml", "/etc/muster/muster.toml"];
@@ -30,10 +30,11 @@ impl std::fmt::Debug for ConfigFile {
     }
 }
 
-/// One value of the file that belongs to a setting.
+/// One value of the file.
 pub(crate) struct Entry {
-    pub(crate) key: &'static str,
     pub(crate) line: usize,
+    /// The setting it belongs to, or why there is none.
+    pub(crate) setting: Result<&'static Setting, String>,
     pub(crate) value: Value,
 }
 
@@ -65,7 +66,7 @@ impl ConfigFile {
         })
     }
 
-    /// The values of all known settings; problems with the rest go to `errors`.
+    /// All values in the order of the file; if it is not TOML, `errors` says why.
     pub(crate) fn entries(&self, errors: &mut Vec<ConfigError>) -> Vec<Entry> {
         let (table, broken) = DeTable::parse_recoverable(&self.text);
         if !broken.is_empty() {
@@ -76,38 +77,31 @@ impl ConfigFile {
             return Vec::new();
         }
         let mut entries = Vec::new();
-        self.collect("", table.get_ref(), &mut entries, errors);
+        self.collect("", table.get_ref(), &mut entries);
+        entries.sort_by_key(|entry| entry.line);
         entries
     }
 
-    fn collect(
-        &self,
-        prefix: &str,
-        table: &DeTable<'_>,
-        entries: &mut Vec<Entry>,
-        errors: &mut Vec<ConfigError>,
-    ) {
+    fn collect(&self, prefix: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) {
         for (name, value) in table {
-            let line = self.line(name.span().start);
             let key = match prefix {
                 "" => name.get_ref().to_string(),
                 _ => format!("{prefix}.{}", name.get_ref()),
             };
-            match (find(&key), value.get_ref()) {
-                (Some(setting), _) => {
-                    entries.push(Entry {
-                        key: setting.key,
-                        line,
-                        value: plain(value),
-                    });
-                }
+            let setting = match (find(&key), value.get_ref()) {
+                (Some(setting), _) => Ok(setting),
                 (None, DeValue::Table(inner)) if is_section(&key) => {
-                    self.collect(&key, inner, entries, errors);
+                    self.collect(&key, inner, entries);
+                    continue;
                 }
-                (None, _) => {
-                    errors.push(ConfigError::new(self.place(line), unknown_key(&key)));
-                }
-            }
+                (None, _) => Err(unknown_key(&key)),
+            };
+            let line = self.line(name.span().start);
+            entries.push(Entry {
+                line,
+                setting,
+                value: plain(value),
+            });
         }
     }
 

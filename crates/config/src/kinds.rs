@@ -6,12 +6,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use muster_model::Secret;
 use serde_json::Value;
 use url::Url;
 use uuid::Uuid;
 
 use crate::duration::{format_duration, parse_duration};
-use muster_model::Secret;
+
+/// Shown in place of a secret.
+const MASK: &str = "***";
+/// A printed configuration was used as a file: better to say so than to log in with asterisks.
+const WAS_MASKED: &str = "this is the mask that --print-config shows";
 
 /// A type that can be the value of a setting.
 pub trait Parse: Sized {
@@ -19,6 +24,8 @@ pub trait Parse: Sized {
     const KIND: &'static str;
     /// Whether messages must not repeat what was written.
     const SECRET: bool = false;
+    /// Whether it is written without quotes in the file.
+    const BARE: bool = false;
 
     /// Reads trimmed text; the error says only what is wrong with it.
     fn parse(text: &str) -> Result<Self, String>;
@@ -40,9 +47,10 @@ pub trait Parse: Sized {
 
 /// Kinds that the standard library or a crate reads and writes as we want it.
 macro_rules! plain {
-    ($($kind:ty = $name:literal),+ $(,)?) => { $(
+    ($($kind:ty = $name:literal, bare $bare:literal;)+) => { $(
         impl Parse for $kind {
             const KIND: &'static str = $name;
+            const BARE: bool = $bare;
 
             fn parse(text: &str) -> Result<Self, String> {
                 text.parse().map_err(|error| format!("{error}"))
@@ -56,17 +64,18 @@ macro_rules! plain {
 }
 
 plain! {
-    u16 = "number from 0 to 65535",
-    u32 = "whole number",
-    u64 = "whole number",
-    SocketAddr = "address and port, such as 0.0.0.0:8090 or [::]:8090",
-    IpNet = "network, such as 10.128.0.0/14",
-    Uuid = "UUID",
-    String = "text",
+    u16 = "number from 0 to 65535", bare true;
+    u32 = "whole number", bare true;
+    u64 = "whole number", bare true;
+    SocketAddr = "address and port, such as 0.0.0.0:8090 or [::]:8090", bare false;
+    IpNet = "network, such as 10.128.0.0/14", bare false;
+    Uuid = "UUID", bare false;
+    String = "text", bare false;
 }
 
 impl Parse for bool {
     const KIND: &'static str = "true or false";
+    const BARE: bool = true;
 
     fn parse(text: &str) -> Result<Self, String> {
         match text {
@@ -110,6 +119,9 @@ impl Parse for Secret {
     const SECRET: bool = true;
 
     fn parse(text: &str) -> Result<Self, String> {
+        if text == MASK {
+            return Err(WAS_MASKED.into());
+        }
         Ok(Self::new(text))
     }
 
@@ -117,7 +129,7 @@ impl Parse for Secret {
         if self.is_empty() {
             String::new()
         } else {
-            "***".into()
+            MASK.into()
         }
     }
 }
@@ -132,6 +144,13 @@ impl<T: Parse> Parse for Option<T> {
             Ok(None)
         } else {
             T::parse(text).map(Some)
+        }
+    }
+
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Self::parse(text.trim()),
+            other => T::from_value(other).map(Some),
         }
     }
 
@@ -235,45 +254,6 @@ impl Parse for BTreeMap<String, String> {
     }
 }
 
-/// A JSON document; [`Value::Null`] when nothing was given.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Json(pub Value);
-
-impl Json {
-    /// Whether nothing was given.
-    pub fn is_unset(&self) -> bool {
-        self.0.is_null()
-    }
-}
-
-impl Parse for Json {
-    const KIND: &'static str = "JSON";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        if text.is_empty() {
-            return Ok(Self::default());
-        }
-        serde_json::from_str(text)
-            .map(Self)
-            .map_err(|error| error.to_string())
-    }
-
-    fn from_value(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::String(text) => Self::parse(text.trim()),
-            other => Ok(Self(other.clone())),
-        }
-    }
-
-    fn show(&self) -> String {
-        if self.is_unset() {
-            String::new()
-        } else {
-            self.0.to_string()
-        }
-    }
-}
-
 /// The address under which others reach a service: http or https, no trailing slash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseUrl(String);
@@ -287,6 +267,16 @@ impl BaseUrl {
     /// Whether nothing was given.
     pub fn is_unset(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The address under which a service that listens at `address` reaches itself.
+    pub fn own(scheme: &str, address: std::net::SocketAddr) -> Self {
+        Self(format!("{scheme}://{address}"))
+    }
+
+    /// Whether it names port 0, which means "any" and can be reached by nobody.
+    pub fn has_port_zero(&self) -> bool {
+        Url::parse(&self.0).is_ok_and(|url| url.port() == Some(0))
     }
 
     /// Whether others are told to come without TLS.
@@ -332,7 +322,7 @@ impl DatabaseUrl {
     }
 
     /// The whole URL with its password, for the store alone.
-    pub fn expose(&self) -> &str {
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 
@@ -353,6 +343,9 @@ impl Parse for DatabaseUrl {
     const SECRET: bool = true;
 
     fn parse(text: &str) -> Result<Self, String> {
+        if text.contains(MASK) {
+            return Err(WAS_MASKED.into());
+        }
         let known = ["sqlite:", "postgres://", "postgresql://"];
         if !text.is_empty() && !known.iter().any(|scheme| text.starts_with(scheme)) {
             return Err("unknown kind of database".into());
@@ -370,11 +363,15 @@ impl Parse for DatabaseUrl {
         let in_authority = url.password().is_some();
         let in_query = url.query().is_some_and(|query| query.contains("password"));
         if in_query {
-            url.set_query(Some("***"));
+            url.set_query(Some(MASK));
         }
-        if in_authority && url.set_password(Some("***")).is_err() {
-            return "***".into();
+        if in_authority && url.set_password(Some(MASK)).is_err() {
+            return MASK.into();
         }
-        if in_authority || in_query { url.into() } else { self.0.clone() }
+        if in_authority || in_query {
+            url.into()
+        } else {
+            self.0.clone()
+        }
     }
 }

@@ -12,6 +12,7 @@
 mod choice;
 mod derive;
 mod docs;
+mod documents;
 mod duration;
 mod errors;
 mod file;
@@ -22,10 +23,11 @@ mod table;
 mod unused;
 
 pub use docs::markdown;
+pub use documents::{JsonList, JsonMap, RateLimits};
 pub use duration::{format_duration, parse_duration};
 pub use errors::{ConfigError, ConfigErrors};
 pub use file::ConfigFile;
-pub use kinds::{BaseUrl, DatabaseUrl, IdList, Json, Parse};
+pub use kinds::{BaseUrl, DatabaseUrl, IdList, Parse};
 pub use load::{Loaded, Origin, Overrides, Sources};
 pub use muster_model::Secret;
 pub use sections::Config;

@@ -205,12 +205,18 @@ pub(crate) struct Loading {
 impl Loading {
     fn take_file(&mut self, file: &ConfigFile) {
         for entry in file.entries(&mut self.errors) {
-            if let Some(setting) = find(entry.key) {
-                let origin = Origin::File {
-                    path: file.path.clone(),
-                    line: entry.line,
-                };
-                self.take(setting, origin, &entry.value);
+            match entry.setting {
+                Ok(setting) => {
+                    let origin = Origin::File {
+                        path: file.path.clone(),
+                        line: entry.line,
+                    };
+                    self.take(setting, origin, &entry.value);
+                }
+                Err(problem) => {
+                    self.errors
+                        .push(ConfigError::new(file.place(entry.line), problem));
+                }
             }
         }
     }
@@ -275,17 +281,15 @@ impl Loading {
         };
         if let Err(reason) = result {
             let shown = if knob.secret() {
-                String::new()
+                "(secret)".into()
             } else {
-                format!(" = {}", brief(value))
+                brief(value)
             };
-            let kind = knob.kind();
-            let key = match &origin {
-                Origin::Env(_) => String::new(),
-                _ => format!("{} ", setting.key),
+            let subject = match &origin {
+                Origin::File { .. } => format!("{} = {shown}", setting.key),
+                Origin::Env(_) | Origin::Flag(_) | Origin::Default | Origin::Derived(_) => shown,
             };
-            let problem = format!("{key}{}: {reason}; expected {kind}", shown.trim_start());
-            let problem = problem.trim_start_matches(": ").to_string();
+            let problem = format!("{subject}: {reason}; expected {}", knob.kind());
             self.errors.push(ConfigError::new(&origin, problem));
         }
         self.origins.insert(setting.key, origin);
@@ -310,9 +314,14 @@ impl Loaded {
     /// Every setting as `key = value  # origin`, in the notation of the configuration file.
     pub fn print(&self) -> String {
         let lines = settings().map(|setting| {
-            let shown = setting.of(&self.config).show();
+            let knob = setting.of(&self.config);
+            let shown = match knob.bare() {
+                true => knob.show(),
+                // JSON's way of quoting is also TOML's.
+                false => Value::String(knob.show()).to_string(),
+            };
             let origin = self.origins.get(setting.key).unwrap_or(&Origin::Default);
-            format!("{} = {}  # {origin}\n", setting.key, toml_text(&shown))
+            format!("{} = {shown}  # {origin}\n", setting.key)
         });
         lines.collect()
     }
@@ -337,17 +346,10 @@ fn brief(value: &Value) -> String {
     }
 }
 
-/// Bare for booleans and numbers, a quoted string for everything else.
-fn toml_text(shown: &str) -> String {
-    let bare = matches!(shown, "true" | "false") || shown.parse::<i64>().is_ok();
-    if bare {
-        shown.into()
-    } else {
-        Value::String(shown.into()).to_string()
-    }
-}
-
 /// Joins a folder and a file name for a URL or a message.
 pub(crate) fn inside(folder: &Path, name: &str) -> String {
     folder.join(name).display().to_string()
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -22,6 +22,8 @@ pub trait Knob {
     fn kind(&self) -> &'static str;
     /// Whether the written text must not be repeated in messages.
     fn secret(&self) -> bool;
+    /// Whether the value stands without quotes in the file.
+    fn bare(&self) -> bool;
 }
 
 impl<T: Parse> Knob for T {
@@ -45,6 +47,10 @@ impl<T: Parse> Knob for T {
 
     fn secret(&self) -> bool {
         T::SECRET
+    }
+
+    fn bare(&self) -> bool {
+        T::BARE
     }
 }
 

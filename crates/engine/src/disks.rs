@@ -52,7 +52,11 @@ fn objections(disk: &Disk, needs: &Requirements, version: &str, architecture: &s
         ));
     }
     if !type_is_supported(&disk.drive_type, version, architecture) {
-        let shown = if disk.drive_type.is_empty() { "Unknown" } else { &disk.drive_type };
+        let shown = if disk.drive_type.is_empty() {
+            "Unknown"
+        } else {
+            &disk.drive_type
+        };
         reasons.push(format!("drives of type {shown} cannot be installed to"));
     }
     if disk.removable {
@@ -135,7 +139,10 @@ pub(crate) fn to_be_formatted(inventory: &Inventory) -> Vec<String> {
                 && !disk.removable
                 && !disk.is_installation_media
                 && !disk.by_path.contains("mmcblk")
-                && !matches!(disk.drive_type.as_str(), "FC" | "iSCSI" | "LVM" | "Multipath")
+                && !matches!(
+                    disk.drive_type.as_str(),
+                    "FC" | "iSCSI" | "LVM" | "Multipath"
+                )
         })
         .map(|disk| disk.id.clone())
         .collect()
@@ -160,7 +167,11 @@ mod tests {
             disks: disks.into(),
             ..Inventory::default()
         };
-        judge(&mut inventory, &RequirementTable::default().worker, "4.16.0");
+        judge(
+            &mut inventory,
+            &RequirementTable::default().worker,
+            "4.16.0",
+        );
         inventory
     }
 
@@ -168,13 +179,25 @@ mod tests {
     fn a_small_a_removable_and_an_odd_disk_are_refused_with_reasons() {
         let inventory = judged(vec![
             disk("sda", 99),
-            Disk { removable: true, ..disk("sdb", 200) },
-            Disk { drive_type: "ODD".into(), ..disk("sr0", 200) },
+            Disk {
+                removable: true,
+                ..disk("sdb", 200)
+            },
+            Disk {
+                drive_type: "ODD".into(),
+                ..disk("sr0", 200)
+            },
             disk("sdc", 100),
         ]);
-        let fit: Vec<_> = candidates(&inventory).iter().map(|d| d.name.clone()).collect();
+        let fit: Vec<_> = candidates(&inventory)
+            .iter()
+            .map(|d| d.name.clone())
+            .collect();
         assert_eq!(fit, ["sdc"]);
-        let small = inventory.disks.items()[0].installation_eligibility.not_eligible_reasons.items();
+        let small = inventory.disks.items()[0]
+            .installation_eligibility
+            .not_eligible_reasons
+            .items();
         assert!(small[0].contains("100 GB"), "{small:?}");
     }
 
@@ -184,10 +207,18 @@ mod tests {
         bad.installation_eligibility.not_eligible_reasons = vec!["in use".to_owned()].into();
         let mut inventory = judged(vec![bad]);
         let once = inventory.clone();
-        judge(&mut inventory, &RequirementTable::default().worker, "4.16.0");
+        judge(
+            &mut inventory,
+            &RequirementTable::default().worker,
+            "4.16.0",
+        );
         assert_eq!(inventory, once);
         assert_eq!(
-            once.disks.items()[0].installation_eligibility.not_eligible_reasons.items().len(),
+            once.disks.items()[0]
+                .installation_eligibility
+                .not_eligible_reasons
+                .items()
+                .len(),
             2
         );
     }
@@ -195,12 +226,21 @@ mod tests {
     #[test]
     fn bootable_disks_come_first_then_the_smallest_and_nvme_last() {
         let inventory = judged(vec![
-            Disk { drive_type: "SSD".into(), ..disk("nvme0n1", 120) },
+            Disk {
+                drive_type: "SSD".into(),
+                ..disk("nvme0n1", 120)
+            },
             disk("sda", 300),
             disk("sdb", 200),
-            Disk { bootable: true, ..disk("sdc", 900) },
+            Disk {
+                bootable: true,
+                ..disk("sdc", 900)
+            },
         ]);
-        let order: Vec<_> = candidates(&inventory).iter().map(|d| d.name.clone()).collect();
+        let order: Vec<_> = candidates(&inventory)
+            .iter()
+            .map(|d| d.name.clone())
+            .collect();
         assert_eq!(order, ["sdc", "sdb", "sda", "nvme0n1"]);
     }
 

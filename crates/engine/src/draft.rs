@@ -5,7 +5,7 @@ use muster_model::{Cluster, ClusterStatus, Event, Host, HostKey, HostStatus, Tim
 
 use crate::{
     history,
-    view::{ClusterView, Decision, Job},
+    view::{ClusterView, Decision, Job, Move},
 };
 
 #[derive(Debug)]
@@ -15,6 +15,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) hosts: Vec<Host>,
     pub(crate) events: Vec<Event>,
     pub(crate) jobs: Vec<Job>,
+    pub(crate) moves: Vec<Move>,
     pub(crate) now: Timestamp,
 }
 
@@ -26,6 +27,7 @@ impl<'a> Draft<'a> {
             hosts: seen.hosts.iter().map(|h| h.host.clone()).collect(),
             events: Vec::new(),
             jobs: Vec::new(),
+            moves: Vec::new(),
             now,
         }
     }
@@ -42,6 +44,7 @@ impl<'a> Draft<'a> {
         }
         self.events.extend(decision.events);
         self.jobs.extend(decision.jobs);
+        self.moves.extend(decision.moves);
     }
 
     pub(crate) fn seen_host(&self, key: HostKey) -> Option<&'a Host> {
@@ -76,13 +79,19 @@ impl<'a> Draft<'a> {
             hosts,
             events: self.events,
             jobs: self.jobs,
+            moves: self.moves,
             wake_at: None,
         }
     }
 }
 
 /// A decision about one host alone.
-pub(crate) fn about_host(before: &Host, mut after: Host, events: Vec<Event>, now: Timestamp) -> Decision {
+pub(crate) fn about_host(
+    before: &Host,
+    mut after: Host,
+    events: Vec<Event>,
+    now: Timestamp,
+) -> Decision {
     let mut decision = Decision {
         events,
         ..Decision::default()

@@ -62,7 +62,13 @@ pub(crate) fn move_host(
         inventory::hostname(host),
         host.status_info
     );
-    events.push(of_host("host_status_updated", severity_of(to), host, now, message));
+    events.push(of_host(
+        "host_status_updated",
+        severity_of(to),
+        host,
+        now,
+        message,
+    ));
 }
 
 const fn severity_of(status: HostStatus) -> Severity {
@@ -128,7 +134,13 @@ pub(crate) fn move_cluster(
         "Status of cluster {} changed to {to} ({})",
         cluster.name, cluster.status_info
     );
-    events.push(of_cluster("cluster_status_updated", Severity::Info, cluster, now, message));
+    events.push(of_cluster(
+        "cluster_status_updated",
+        Severity::Info,
+        cluster,
+        now,
+        message,
+    ));
 }
 
 fn cut(mut text: String, limit: usize) -> String {

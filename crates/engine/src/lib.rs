@@ -1,1 +1,43 @@
+//! Decisions: what becomes of clusters and hosts.
+//!
+//! Pure: no I/O, no clock, no randomness, no logger. A view and the time come in, a
+//! [`Decision`] goes out. Start at [`refresh`]; each request that changes state has a module
+//! of its own, and so do next steps and replies of agents. Rules and validations are ordered
+//! tables (`rules`, `checks`).
 
+pub mod binding;
+pub mod cancel;
+mod checks;
+mod disks;
+mod draft;
+mod history;
+pub mod install;
+pub mod inventory;
+mod majority;
+pub mod media;
+mod networks;
+pub mod operators;
+pub mod progress;
+mod refresh;
+pub mod registration;
+pub mod replies;
+pub mod reports;
+pub mod reset;
+mod roles;
+mod rules;
+pub mod settings;
+pub mod steps;
+#[cfg(test)]
+mod testing;
+mod view;
+mod vips;
+pub mod wire;
+
+pub use checks::{
+    cluster::NEVER_IGNORED as CLUSTER_CHECKS_NEVER_IGNORED,
+    host::NEVER_IGNORED as HOST_CHECKS_NEVER_IGNORED,
+};
+pub use refresh::{refresh, refresh_unbound};
+pub use settings::Settings;
+pub use steps::StepType;
+pub use view::{ClusterView, Decision, HostView, Job, Move, RefusalCode, Refused, Surroundings};

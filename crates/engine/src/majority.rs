@@ -60,7 +60,12 @@ impl<'a> Web<'a> {
     pub(crate) fn groups(&self) -> Groups {
         let mut networks: BTreeSet<IpNet> = BTreeSet::new();
         for node in &self.hosts {
-            networks.extend(node.inventory.iter().flat_map(|i| i.addresses()).map(|(_, a)| a.trunc()));
+            networks.extend(
+                node.inventory
+                    .iter()
+                    .flat_map(|i| i.addresses())
+                    .map(|(_, a)| a.trunc()),
+            );
         }
         let mut majority_groups = BTreeMap::new();
         for network in networks {
@@ -77,9 +82,16 @@ impl<'a> Web<'a> {
         }
     }
 
-    fn largest_mesh(&self, edge: impl Fn(&Node<'_>, &RemoteHost, &Node<'_>) -> bool) -> Vec<HostId> {
-        let index: BTreeMap<String, usize> =
-            self.hosts.iter().enumerate().map(|(i, n)| (n.id.to_string(), i)).collect();
+    fn largest_mesh(
+        &self,
+        edge: impl Fn(&Node<'_>, &RemoteHost, &Node<'_>) -> bool,
+    ) -> Vec<HostId> {
+        let index: BTreeMap<String, usize> = self
+            .hosts
+            .iter()
+            .enumerate()
+            .map(|(i, n)| (n.id.to_string(), i))
+            .collect();
         let mut reach: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.hosts.len()];
         for (from, node) in self.hosts.iter().enumerate() {
             for remote in node.says.remote_hosts.items() {
@@ -93,7 +105,10 @@ impl<'a> Web<'a> {
         }
         let circles: Vec<BTreeSet<usize>> = (0..reach.len())
             .map(|me| {
-                let mutual = reach[me].iter().copied().filter(|&peer| reach[peer].contains(&me));
+                let mutual = reach[me]
+                    .iter()
+                    .copied()
+                    .filter(|&peer| reach[peer].contains(&me));
                 mutual.chain([me]).collect()
             })
             .collect();
@@ -108,7 +123,12 @@ impl<'a> Web<'a> {
         let mut witnesses: BTreeMap<(String, String), BTreeSet<HostId>> = BTreeMap::new();
         for node in &self.hosts {
             for remote in node.says.remote_hosts.items() {
-                for ping in remote.l3_connectivity.items().iter().filter(|l3| l3.successful) {
+                for ping in remote
+                    .l3_connectivity
+                    .items()
+                    .iter()
+                    .filter(|l3| l3.successful)
+                {
                     let key = (remote.host_id.clone(), ping.remote_ip_address.clone());
                     witnesses.entry(key).or_default().insert(node.id);
                 }
@@ -121,7 +141,9 @@ impl<'a> Web<'a> {
             let mut reached: Vec<String> = witnesses
                 .range((id.clone(), String::new())..)
                 .take_while(|((host, _), _)| *host == id)
-                .filter(|(_, by)| others > 0 && by.iter().filter(|w| **w != node.id).count() == others)
+                .filter(|(_, by)| {
+                    others > 0 && by.iter().filter(|w| **w != node.id).count() == others
+                })
                 .map(|((_, address), _)| address.clone())
                 .collect();
             reached.sort();
@@ -155,13 +177,20 @@ impl<'a> Web<'a> {
 }
 
 fn reaches_in(remote: &RemoteHost, network: &IpNet) -> bool {
-    let inside = |text: &str| text.parse().is_ok_and(|ip: std::net::IpAddr| network.contains(&ip));
+    let inside = |text: &str| {
+        text.parse()
+            .is_ok_and(|ip: std::net::IpAddr| network.contains(&ip))
+    };
     let l2 = remote.l2_connectivity.items().iter();
-    let on_link = l2.filter(|l2| l2.successful).any(|l2| inside(&l2.remote_ip_address));
+    let on_link = l2
+        .filter(|l2| l2.successful)
+        .any(|l2| inside(&l2.remote_ip_address));
     let l3 = remote.l3_connectivity.items().iter();
     on_link
         || (matches!(network, IpNet::V6(_))
-            && l3.filter(|l3| l3.successful).any(|l3| inside(&l3.remote_ip_address)))
+            && l3
+                .filter(|l3| l3.successful)
+                .any(|l3| inside(&l3.remote_ip_address)))
 }
 
 fn reaches_all(remote: &RemoteHost, peer: &Node<'_>, v6: bool) -> bool {
@@ -185,14 +214,20 @@ fn reaches_all(remote: &RemoteHost, peer: &Node<'_>, v6: bool) -> bool {
 /// The largest set in which every member's circle contains the whole set.
 fn mesh(circles: &[BTreeSet<usize>]) -> BTreeSet<usize> {
     let big_enough = |set: &BTreeSet<usize>| set.len() >= MIN_GROUP;
-    let mut pool: BTreeSet<BTreeSet<usize>> = circles.iter().filter(|c| big_enough(c)).cloned().collect();
+    let mut pool: BTreeSet<BTreeSet<usize>> =
+        circles.iter().filter(|c| big_enough(c)).cloned().collect();
     let originals: Vec<BTreeSet<usize>> = pool.iter().cloned().collect();
-    let vouching = |set: &BTreeSet<usize>| set.iter().filter(|&&m| set.is_subset(&circles[m])).count();
+    let vouching =
+        |set: &BTreeSet<usize>| set.iter().filter(|&&m| set.is_subset(&circles[m])).count();
     let mut looked_at = 0;
     // Largest first; ties go to the better vouched, then to the smaller ids.
     while let Some(best) = pool
         .iter()
-        .max_by(|a, b| (a.len(), vouching(a)).cmp(&(b.len(), vouching(b))).then_with(|| b.cmp(a)))
+        .max_by(|a, b| {
+            (a.len(), vouching(a))
+                .cmp(&(b.len(), vouching(b)))
+                .then_with(|| b.cmp(a))
+        })
         .cloned()
     {
         looked_at += 1;
@@ -205,7 +240,11 @@ fn mesh(circles: &[BTreeSet<usize>]) -> BTreeSet<usize> {
         pool.remove(&best);
         let smaller = originals
             .iter()
-            .map(|circle| best.intersection(circle).copied().collect::<BTreeSet<usize>>())
+            .map(|circle| {
+                best.intersection(circle)
+                    .copied()
+                    .collect::<BTreeSet<usize>>()
+            })
             .filter(|set| set.len() < best.len() && set.len() >= MIN_GROUP);
         pool.extend(smaller);
     }

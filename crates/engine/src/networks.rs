@@ -23,11 +23,25 @@ fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<IpNet>, Bad
 }
 
 pub(crate) fn machine(cluster: &Cluster) -> Result<Vec<IpNet>, BadRange> {
-    parse_all(cluster.networks.machine.iter().flatten().map(String::as_str))
+    parse_all(
+        cluster
+            .networks
+            .machine
+            .iter()
+            .flatten()
+            .map(String::as_str),
+    )
 }
 
 pub(crate) fn service(cluster: &Cluster) -> Result<Vec<IpNet>, BadRange> {
-    parse_all(cluster.networks.service.iter().flatten().map(String::as_str))
+    parse_all(
+        cluster
+            .networks
+            .service
+            .iter()
+            .flatten()
+            .map(String::as_str),
+    )
 }
 
 pub(crate) fn pods(cluster: &Cluster) -> Result<Vec<IpNet>, BadRange> {
@@ -78,7 +92,10 @@ pub(crate) fn containing(vip: IpAddr, inventories: &[Option<Inventory>]) -> Opti
 }
 
 /// The machine networks the service would set, or `None` to leave them as they are.
-pub(crate) fn automatic(cluster: &Cluster, inventories: &[Option<Inventory>]) -> Option<Vec<String>> {
+pub(crate) fn automatic(
+    cluster: &Cluster,
+    inventories: &[Option<Inventory>],
+) -> Option<Vec<String>> {
     let present = cluster.networks.machine.as_deref().unwrap_or_default();
     let wanted = if dhcp_vips(cluster) {
         only_network(inventories)?
@@ -159,10 +176,13 @@ fn from_vips(
     if first.is_none() && second.is_none() {
         return None;
     }
-    let dual_stack = [pods(cluster), service(cluster)].iter().flatten().any(|nets| {
-        let kinds = families(nets);
-        kinds.contains(&true) && kinds.contains(&false)
-    });
+    let dual_stack = [pods(cluster), service(cluster)]
+        .iter()
+        .flatten()
+        .any(|nets| {
+            let kinds = families(nets);
+            kinds.contains(&true) && kinds.contains(&false)
+        });
     if first.is_none() && dual_stack {
         return None;
     }

@@ -193,7 +193,8 @@ pub(crate) fn boot_disk_speed(host: &Host) -> Option<DiskSpeed> {
 
 /// The user wants partitions of the installation disk kept, so it must not be written to early.
 pub(crate) fn saves_partitions(host: &Host) -> bool {
-    host.installer_args.iter().flatten().any(|arg| {
-        arg.starts_with("--save-partlabel") || arg.starts_with("--save-partindex")
-    })
+    host.installer_args
+        .iter()
+        .flatten()
+        .any(|arg| arg.starts_with("--save-partlabel") || arg.starts_with("--save-partindex"))
 }

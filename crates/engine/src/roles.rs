@@ -91,7 +91,12 @@ pub(crate) fn suggest(
 
 fn pick(cluster: &Cluster, counts: Tally, inventory: &Inventory, settings: &Settings) -> HostRole {
     let wanted = control_planes(cluster);
-    let fit = |role| fits(inventory, needs_of(role, cluster.is_single_node(), settings));
+    let fit = |role| {
+        fits(
+            inventory,
+            needs_of(role, cluster.is_single_node(), settings),
+        )
+    };
     if counts.masters < wanted && fit(HostRole::Master) {
         HostRole::Master
     } else if wanted == 2 && counts.arbiters == 0 && fit(HostRole::Arbiter) {
@@ -139,7 +144,10 @@ pub(crate) fn tally(
 
 /// Too few workers to run workloads on, so the control plane must.
 pub(crate) fn masters_must_work(cluster: &Cluster, hosts: &[Host]) -> bool {
-    let workers = hosts.iter().filter(|host| host.effective_role() == HostRole::Worker).count();
+    let workers = hosts
+        .iter()
+        .filter(|host| host.effective_role() == HostRole::Worker)
+        .count();
     cluster.is_single_node() || workers < 2
 }
 
@@ -151,7 +159,10 @@ pub(crate) fn choose_bootstrap(hosts: &[Host]) -> Option<usize> {
     }
     let ready = |host: &Host| {
         host.effective_role() == HostRole::Master
-            && matches!(host.status, HostStatus::Known | HostStatus::PreparingForInstallation)
+            && matches!(
+                host.status,
+                HostStatus::Known | HostStatus::PreparingForInstallation
+            )
     };
     (0..hosts.len())
         .filter(|&i| ready(&hosts[i]))
@@ -166,8 +177,14 @@ pub(crate) fn is_fenced_pair(cluster: &Cluster, hosts: &[Host]) -> bool {
         .collect();
     cluster.control_plane_count == Some(2)
         && masters.len() == 2
-        && !hosts.iter().any(|host| host.effective_role() == HostRole::Arbiter)
-        && masters.iter().all(|host| host.fencing_credentials.as_ref().is_some_and(|s| !s.is_empty()))
+        && !hosts
+            .iter()
+            .any(|host| host.effective_role() == HostRole::Arbiter)
+        && masters.iter().all(|host| {
+            host.fencing_credentials
+                .as_ref()
+                .is_some_and(|s| !s.is_empty())
+        })
 }
 
 /// Enough hosts are in one of `statuses` for the cluster to work.
@@ -186,7 +203,11 @@ pub(crate) fn enough(cluster: &Cluster, hosts: &[Host], statuses: &[HostStatus])
     if cluster.is_single_node() {
         return there.masters == 1 && there.workers == 0;
     }
-    let least_masters = if expected.arbiters > 0 || is_fenced_pair(cluster, hosts) { 2 } else { 3 };
+    let least_masters = if expected.arbiters > 0 || is_fenced_pair(cluster, hosts) {
+        2
+    } else {
+        3
+    };
     expected.masters >= least_masters
         && there.masters == expected.masters
         && (expected.arbiters == 0 || there.arbiters >= 1)

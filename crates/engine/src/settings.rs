@@ -152,8 +152,14 @@ impl Timeouts {
             CopyingRegistryDataToDisk => minutes(90),
             Rebooting => minutes(40),
             WaitingForIgnition => minutes(24 * 60),
-            Installing | WaitingForControlPlane | WaitingForBootkube | WaitingForController
-            | Configuring | Joined | Done | Failed => minutes(60),
+            Installing
+            | WaitingForControlPlane
+            | WaitingForBootkube
+            | WaitingForController
+            | Configuring
+            | Joined
+            | Done
+            | Failed => minutes(60),
         }
     }
 

@@ -59,6 +59,15 @@ pub enum Job {
     DeleteLogs(ClusterId),
 }
 
+/// A rule that changed a status, for the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The host that moved; `None` means the cluster.
+    pub host: Option<HostKey>,
+    /// Name of the rule.
+    pub rule: &'static str,
+}
+
 /// What shall become true.
 #[must_use = "a decision changes nothing until it is stored"]
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,6 +80,8 @@ pub struct Decision {
     pub events: Vec<Event>,
     /// Work that should be under way.
     pub jobs: Vec<Job>,
+    /// Rules that changed a status, in order.
+    pub moves: Vec<Move>,
     /// Next moment at which a refresh may say something else.
     pub wake_at: Option<Timestamp>,
 }

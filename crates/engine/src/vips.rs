@@ -5,10 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use muster_model::{Host, Vip};
 
-use crate::{
-    reports::FreeNetwork,
-    wire,
-};
+use crate::{reports::FreeNetwork, wire};
 
 /// What is known about an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -121,8 +121,21 @@ impl<T> Stored<T> {
     }
 }
 
-/// Parses a reply's output.
+/// Parses a reply's output that must be an object.
+///
+/// Derived structs would take a list for their fields in order; no agent means that.
 pub(crate) fn parse<T: DeserializeOwned>(step: &str, output: &str) -> Result<T, BadReply> {
+    if !output.trim_start().starts_with('{') {
+        return Err(BadReply::Unreadable {
+            step: step.to_owned(),
+            cause: "expected a JSON object at line 1".to_owned(),
+        });
+    }
+    parse_any(step, output)
+}
+
+/// Parses a reply's output of any shape.
+pub(crate) fn parse_any<T: DeserializeOwned>(step: &str, output: &str) -> Result<T, BadReply> {
     serde_json::from_str(output).map_err(|cause| BadReply::Unreadable {
         step: step.to_owned(),
         cause: cause.to_string(),

@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use http::StatusCode;
 use muster_api::error::Failure;
-use muster_engine::{ClusterView, Decision, HostView, Job};
+use muster_engine::{ClusterView, Decision, HostView, Job, Refused};
 use muster_model::{Cluster, ClusterId, Event, Host, HostKey, Timestamp};
 use muster_store::{Changes, Row, StoreError};
 
@@ -100,6 +101,29 @@ impl Aggregate {
         self.hosts.iter().map(|host| HostView { host, last_seen: heartbeats.last_seen(host) }).collect()
     }
 
+    /// Takes over a decision, or turns a refusal into its answer; its events are stored either way.
+    pub fn settle_with(&mut self, result: Result<Decision, Refused>) -> Result<(), Failure> {
+        match result {
+            Ok(decision) => {
+                self.take(decision);
+                Ok(())
+            }
+            Err(refused) => Err(self.refuse(refused)),
+        }
+    }
+
+    /// The answer to a refused request; keeps its events.
+    pub fn refuse(&mut self, refused: Refused) -> Failure {
+        self.events.extend(refused.events);
+        let status = StatusCode::from_u16(refused.code.http_status()).unwrap_or(StatusCode::CONFLICT);
+        Failure::api(status, refused.reason)
+    }
+
+    /// The cluster with its hosts as the rules see them.
+    pub fn view<'a>(&'a self, heartbeats: &Heartbeats) -> Result<ClusterView<'a>, Failure> {
+        Ok(ClusterView { cluster: self.cluster()?, hosts: self.host_views(heartbeats) })
+    }
+
     /// Takes over what the rules decided.
     pub fn take(&mut self, decision: Decision) {
         if let Some(cluster) = decision.cluster {
@@ -124,12 +148,12 @@ impl Aggregate {
         let decision = match &self.cluster {
             Some(cluster) => {
                 let view = ClusterView { cluster, hosts: self.host_views(&app.heartbeats) };
-                muster_engine::refresh(&view, &app.rules, now)
+                muster_engine::refresh(&view, &app.rules.of(Some(cluster)), now)
             }
             None => {
                 let mut all = Decision::default();
                 for view in self.host_views(&app.heartbeats) {
-                    let one = muster_engine::refresh_unbound(&view, &app.rules, now);
+                    let one = muster_engine::refresh_unbound(&view, &app.rules.of(None), now);
                     all.hosts.extend(one.hosts);
                     all.events.extend(one.events);
                     all.wake_at = all.wake_at.into_iter().chain(one.wake_at).min();
@@ -151,7 +175,9 @@ impl Aggregate {
                     cluster.updated_at = cause.now;
                     changes.update_cluster(seen, cluster.clone());
                 }
-                None => changes.insert_cluster(cluster.clone()),
+                None => {
+                    changes.insert_cluster(cluster.clone());
+                }
             }
         }
         for host in &mut self.hosts {
@@ -161,7 +187,9 @@ impl Aggregate {
                     host.updated_at = cause.now;
                     changes.update_host(seen, host.clone());
                 }
-                None => changes.insert_host(host.clone()),
+                None => {
+                    changes.insert_host(host.clone());
+                }
             }
         }
         for mut event in self.events.drain(..) {
@@ -193,8 +221,9 @@ impl App {
         Err(contended())
     }
 
-    /// Changes one host alone, bound or not: no neighbours are loaded, so it stays cheap in
-    /// large clusters. The driver re-evaluates the cluster afterwards.
+    /// Changes one host, and its cluster's own record if need be: no neighbours are loaded, so
+    /// it stays cheap in large clusters. The driver re-evaluates the cluster afterwards; do not
+    /// call [`Aggregate::refresh`] on this partial view.
     pub async fn change_host<T>(
         self: &Arc<Self>,
         key: HostKey,
@@ -203,7 +232,11 @@ impl App {
     ) -> Result<(T, Aggregate), Failure> {
         for _ in 0..MAX_ATTEMPTS {
             let host = self.store.host(key).await.map_err(store_failure)?.ok_or_else(|| missing_host(key))?;
-            let mut aggregate = Aggregate::new(None, vec![host]);
+            let cluster = match host.cluster {
+                Some(id) => self.store.cluster(id).await.map_err(store_failure)?,
+                None => None,
+            };
+            let mut aggregate = Aggregate::new(cluster, vec![host]);
             let answer = decide(&mut aggregate);
             if let Some(done) = self.store_attempt(answer, &mut aggregate, cause).await? {
                 return Ok((done, aggregate));
@@ -233,6 +266,23 @@ impl App {
             return self.change_cluster(id, cause, decide).await;
         }
         Err(contended())
+    }
+
+    /// Asks what a change of a host in its context would be answered, and stores nothing.
+    pub async fn would_change_host<T>(
+        &self,
+        key: HostKey,
+        decide: impl FnOnce(&mut Aggregate) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let host = self.store.host(key).await.map_err(store_failure)?.ok_or_else(|| missing_host(key))?;
+        let mut aggregate = match host.cluster {
+            None => Aggregate::new(None, vec![host]),
+            Some(id) => {
+                let cluster = self.store.cluster(id).await.map_err(store_failure)?.ok_or_else(|| missing_cluster(id))?;
+                Aggregate::new(Some(cluster), self.store.hosts_of_cluster(id).await.map_err(store_failure)?)
+            }
+        };
+        decide(&mut aggregate)
     }
 
     /// Stores a decision. `Ok(None)` means somebody else was faster: decide again.

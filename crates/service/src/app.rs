@@ -10,7 +10,7 @@ use muster_config::Config;
 use muster_model::{Cluster, ClusterId, Host, HostKey, InfraEnv, InfraEnvId};
 use muster_store::{Blobs, BlobError, Row, Store, StoreError};
 
-use crate::{bodies::ClusterBodies, catalog::Catalog, driver::Driver, heartbeats::Heartbeats, metrics::Metrics};
+use crate::{bodies::ClusterBodies, catalog::Catalog, driver::Driver, heartbeats::Heartbeats, metrics::Metrics, rules::Rules, steps::StepCache};
 
 /// The running service. Cheap to share: handlers get an `Arc` of it.
 #[derive(Debug)]
@@ -31,10 +31,12 @@ pub struct App {
     pub driver: Driver,
     /// Finished cluster answers by revision.
     pub bodies: ClusterBodies,
+    /// Instructions by host, while nothing changes.
+    pub steps: StepCache,
     /// Figures for `/metrics`.
     pub metrics: Metrics,
     /// Rules' constants, from the configuration.
-    pub rules: muster_engine::Settings,
+    pub rules: Rules,
     /// PEM of the CA that signed our certificate, handed to agents.
     pub ca_certificate: Option<String>,
 }

@@ -37,10 +37,10 @@ async fn make_cluster_files(app: &Arc<App>, id: ClusterId) -> Result<(), Failure
     let cause = Cause::internal();
     app.change_cluster(id, &cause, |all| {
         let decision = {
-            let cluster = all.cluster()?;
+            let view = all.view(&app.heartbeats)?;
             match &made {
-                Ok(facts) => muster_engine::install::files_ready(cluster, facts, cause.now),
-                Err(failure) => muster_engine::install::files_failed(cluster, &failure.reason, cause.now),
+                Ok(files) => muster_engine::install::files_ready(&view, Some(files.openshift_cluster_id), cause.now),
+                Err(failure) => muster_engine::install::files_failed(&view, &failure.reason, cause.now),
             }
         };
         all.take(decision);

@@ -4,6 +4,7 @@
 //! A request goes `http::dispatch` → `ops::…` → `aggregate` (load, decide, store) → `views`.
 //! [`start`] wires it all; [`Running`] is a started service.
 
+mod access;
 pub mod aggregate;
 pub mod app;
 mod bodies;
@@ -16,7 +17,9 @@ mod metrics;
 mod ops;
 mod rules;
 mod start;
+mod steps;
 mod systemd;
 mod views;
 
+pub use access::FirstUser;
 pub use start::{Running, StartError, start};

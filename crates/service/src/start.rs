@@ -3,13 +3,13 @@
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use muster_api::contract::contract;
-use muster_auth::{Authenticator, Authority};
 use muster_config::{BaseUrl, Config};
 use muster_store::{Blobs, Store};
 use tokio::{sync::watch, task::JoinHandle};
 use tracing::{info, warn};
 
 use crate::{
+    access::{self, FirstUser},
     app::{App, Shared},
     bodies::ClusterBodies,
     catalog::Catalog,
@@ -18,7 +18,9 @@ use crate::{
     http::{dispatch::Door, server::Listener},
     jobs,
     metrics::Metrics,
-    rules, systemd,
+    rules::Rules,
+    steps::StepCache,
+    systemd,
 };
 
 /// Heartbeats reach the database this often.
@@ -47,7 +49,7 @@ pub struct Running {
     /// `http` or `https`.
     pub scheme: &'static str,
     /// A first user made at this start, to be shown once.
-    pub first_user: Option<muster_auth::FirstUser>,
+    pub first_user: Option<FirstUser>,
     app: Shared,
     stop: watch::Sender<bool>,
     listeners: Vec<JoinHandle<()>>,
@@ -59,35 +61,30 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
     let data_dir = config.data_dir.clone();
     create_private_dir(&data_dir)?;
     let catalog = Catalog::from_config(&config).map_err(|cause| StartError::because("the catalogue of releases is not usable", cause))?;
-    let authority = if config.server.plain_http {
-        None
-    } else {
-        Some(Authority::open(&config.server, &data_dir).map_err(|cause| StartError::because("TLS could not be set up", cause))?)
-    };
-    let tls = authority
-        .as_ref()
-        .map(|authority| authority.server_config())
-        .transpose()
-        .map_err(|cause| StartError::because("TLS could not be set up", cause))?;
+    let tls = access::tls(&config).map_err(|cause| StartError::because("TLS could not be set up", cause))?;
+    let (server_tls, own_ca) = tls.map_or((None, None), |tls| (Some(tls.server), tls.ca_pem));
+    let ca_certificate =
+        access::ca_for_hosts(&config, own_ca).map_err(|cause| StartError::because("the CA for hosts could not be read", cause))?;
 
-    let main = listen(config.server.listen, tls, Door::Main).await?;
+    let main = listen(config.server.listen, server_tls, Door::Main).await?;
     let address = main.address().map_err(|cause| StartError::because("the listener has no address", cause))?;
     let scheme = if config.server.plain_http { "http" } else { "https" };
     follow_real_port(&mut config, scheme, address);
 
-    let store = Store::open(config.database.url.expose())
+    let store = Store::open(config.database.url.reveal())
         .await
         .map_err(|cause| StartError::because("the database could not be opened", cause))?;
-    let blobs = Blobs::open(&config.storage.url.to_string()).map_err(|cause| StartError::because("the file store could not be opened", cause))?;
+    let blobs = Blobs::open(&config.storage.url).await.map_err(|cause| StartError::because("the file store could not be opened", cause))?;
     let (auth, first_user) =
-        Authenticator::from_config(&config.auth, &data_dir).map_err(|cause| StartError::because("authentication could not be set up", cause))?;
+        access::authenticator(&config.auth, &data_dir).map_err(|cause| StartError::because("authentication could not be set up", cause))?;
     let heartbeats = store.heartbeats().await.map_err(|cause| StartError::because("heartbeats could not be read", cause))?;
     let metrics = Metrics::new().map_err(|cause| StartError::because("metrics could not be set up", cause))?;
     // Parsed on first use; do that now rather than during the first request.
     let operations = contract().operations().len();
 
     let app = Arc::new(App {
-        rules: rules::from_config(&config, &catalog),
+        rules: Rules::from_config(&config, catalog.hardware.clone()),
+        steps: StepCache::default(),
         store,
         blobs,
         catalog,
@@ -96,7 +93,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         driver: Driver::default(),
         bodies: ClusterBodies::default(),
         metrics,
-        ca_certificate: authority.as_ref().map(|authority| authority.ca_pem().to_owned()),
+        ca_certificate,
         config,
     });
 

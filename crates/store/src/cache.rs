@@ -32,6 +32,16 @@ pub(crate) struct Library {
     pub(crate) hosts: Shelf<Host>,
 }
 
+impl Library {
+    /// Starts a memo afresh when it has grown too large. Never for a library that is the truth.
+    pub(crate) fn trim_memo(&mut self) {
+        let size = self.clusters.slots.len() + self.infra_envs.slots.len() + self.hosts.slots.len();
+        if size > MEMO_LIMIT {
+            *self = Self::default();
+        }
+    }
+}
+
 /// A row as the shelf knows it; the document may still be in the database only.
 pub(crate) struct Listed<T: Document> {
     pub(crate) key: T::Key,
@@ -79,7 +89,10 @@ impl<T: Document> Shelf<T> {
 
     /// The document, if it is remembered at exactly this version.
     pub(crate) fn recall(&self, key: T::Key, version: i64) -> Option<Arc<T>> {
-        let slot = self.slots.get(&key).filter(|slot| slot.version == version)?;
+        let slot = self
+            .slots
+            .get(&key)
+            .filter(|slot| slot.version == version)?;
         slot.doc.clone()
     }
 
@@ -92,20 +105,17 @@ impl<T: Document> Shelf<T> {
         }
     }
 
-    /// Keeps a row that was just read, for as long as there is room.
-    pub(crate) fn remember(&mut self, row: &Row<T>) {
-        if self.slots.len() >= MEMO_LIMIT {
-            *self = Self::default();
-        }
-        self.land(row);
-    }
-
     /// Takes over a row as it is now: listed if it is live, gone if it was deleted.
     pub(crate) fn land(&mut self, row: &Row<T>) {
         let value = &row.value;
         if value.is_live() {
             let doc = Some(Arc::clone(value));
-            self.put(value.key(), row.version, (value.created_at(), value.cluster()), doc);
+            self.put(
+                value.key(),
+                row.version,
+                (value.created_at(), value.cluster()),
+                doc,
+            );
         } else {
             self.remove(value.key());
         }

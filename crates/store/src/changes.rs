@@ -6,9 +6,7 @@
 
 use std::{fmt, sync::Arc};
 
-use muster_model::{
-    Cluster, ClusterId, Event, Host, HostKey, InfraEnv, InfraEnvId, Timestamp,
-};
+use muster_model::{Cluster, ClusterId, Event, Host, HostKey, InfraEnv, InfraEnvId, Timestamp};
 use uuid::Uuid;
 
 use crate::{

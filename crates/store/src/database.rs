@@ -73,7 +73,7 @@ pub(crate) struct Pool {
 impl Pool {
     pub(crate) fn sqlite_readers(file: &SqliteFile) -> Self {
         Self::new(
-            Options::Sqlite(file.reader_options(PREPARED_STATEMENTS)),
+            Options::Sqlite(Box::new(file.reader_options(PREPARED_STATEMENTS))),
             SQLITE_READERS,
         )
     }
@@ -189,9 +189,9 @@ pub(crate) async fn patiently<T>(
 pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
     match error.as_database_error() {
         // Server shutting down, crashed or starting up; connection exceptions.
-        Some(said) => said
-            .code()
-            .is_some_and(|code| code.starts_with("57P0") || (code.len() == 5 && code.starts_with("08"))),
+        Some(said) => said.code().is_some_and(|code| {
+            code.starts_with("57P0") || (code.len() == 5 && code.starts_with("08"))
+        }),
         None => true,
     }
 }

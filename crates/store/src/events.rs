@@ -4,7 +4,10 @@
 //! [`EventQuery`] and the conditions built from it. Filters are columns, the event itself is a
 //! document.
 
-use muster_model::{Category, ClusterId, Event, EventScope, HostId, InfraEnvId, Severity, Timestamp, names::UnknownName};
+use muster_model::{
+    Category, ClusterId, Event, EventScope, HostId, InfraEnvId, Severity, Timestamp,
+    names::UnknownName,
+};
 
 use crate::{
     database::Pool,
@@ -279,7 +282,9 @@ impl Filter {
         } else {
             categories
         };
-        let names = Category::ALL.iter().filter(|category| asked.contains(category));
+        let names = Category::ALL
+            .iter()
+            .filter(|category| asked.contains(category));
         self.require(format!("e.category IN ({})", literals(names)));
     }
 
@@ -310,7 +315,9 @@ impl Filter {
         };
         let mut condition = self.condition();
         if !query.severities.is_empty() {
-            let names = Severity::ALL.iter().filter(|one| query.severities.contains(one));
+            let names = Severity::ALL
+                .iter()
+                .filter(|one| query.severities.contains(one));
             condition.push_str(&format!(" AND e.severity IN ({})", literals(names)));
         }
         let sql = format!(
@@ -340,7 +347,11 @@ impl Filter {
 
     fn statement(&self, sql: String) -> Statement {
         let statement = Statement::built(sql).args(self.args.iter().cloned());
-        if self.rare { statement.once() } else { statement }
+        if self.rare {
+            statement.once()
+        } else {
+            statement
+        }
     }
 }
 

@@ -1,1 +1,29 @@
+//! What must survive a crash: clusters, infra-envs, hosts, events and settings in a database,
+//! files as blobs.
+//!
+//! SQLite by default, PostgreSQL by address; the same statements, the same functions, the same
+//! tests for both. Rows are documents (the serde form of `muster-model`) with a version; a
+//! change is accepted only for the version its author saw. Start at [`Store`].
 
+mod blobs;
+mod cache;
+mod changes;
+mod database;
+mod document;
+mod error;
+mod events;
+mod heartbeats;
+mod migrations;
+mod reader;
+mod sqlite_file;
+mod statement;
+mod store;
+mod writer;
+
+pub use blobs::{BlobError, BlobInfo, BlobPath, Blobs};
+pub use changes::Changes;
+pub use document::Row;
+pub use error::StoreError;
+pub use events::{EventOrder, EventPage, EventQuery, SeverityCounts};
+pub use heartbeats::Heartbeat;
+pub use store::{Deleted, Store};

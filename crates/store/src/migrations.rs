@@ -25,7 +25,11 @@ pub(crate) async fn run(connection: &mut Connection) -> Result<(), StoreError> {
         }
     }
     let outcome = catch_up(connection).await;
-    let end = if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    let end = if outcome.is_ok() {
+        "COMMIT"
+    } else {
+        "ROLLBACK"
+    };
     let ended = connection.script(end).await;
     outcome?;
     Ok(ended?)

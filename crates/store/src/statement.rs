@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 
 use sqlx::{
-    Arguments as _, ConnectOptions as _, Connection as _, PgConnection, Row as _, SqliteConnection,
+    Arguments as _, ConnectOptions as _, Connection as _, Executor as _, PgConnection, Row as _,
+    SqliteConnection,
     postgres::{PgArguments, PgConnectOptions, PgRow},
     sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow},
 };
@@ -103,7 +104,7 @@ impl std::fmt::Debug for Statement {
 /// How to open one more connection.
 #[derive(Clone)]
 pub(crate) enum Options {
-    Sqlite(SqliteConnectOptions),
+    Sqlite(Box<SqliteConnectOptions>),
     Postgres(Box<PgConnectOptions>),
 }
 
@@ -128,20 +129,16 @@ impl Connection {
     pub(crate) async fn run(&mut self, statement: &Statement) -> Result<u64, sqlx::Error> {
         let sql = statement.sql.as_ref();
         Ok(match self {
-            Self::Sqlite(connection) => {
-                sqlx::query_with(sql, sqlite_args(&statement.args)?)
-                    .persistent(statement.keep)
-                    .execute(&mut **connection)
-                    .await?
-                    .rows_affected()
-            }
-            Self::Postgres(connection) => {
-                sqlx::query_with(sql, postgres_args(&statement.args)?)
-                    .persistent(statement.keep)
-                    .execute(&mut **connection)
-                    .await?
-                    .rows_affected()
-            }
+            Self::Sqlite(connection) => sqlx::query_with(sql, sqlite_args(&statement.args)?)
+                .persistent(statement.keep)
+                .execute(&mut **connection)
+                .await?
+                .rows_affected(),
+            Self::Postgres(connection) => sqlx::query_with(sql, postgres_args(&statement.args)?)
+                .persistent(statement.keep)
+                .execute(&mut **connection)
+                .await?
+                .rows_affected(),
         })
     }
 
@@ -149,24 +146,20 @@ impl Connection {
     pub(crate) async fn rows(&mut self, statement: &Statement) -> Result<Vec<RawRow>, sqlx::Error> {
         let sql = statement.sql.as_ref();
         Ok(match self {
-            Self::Sqlite(connection) => {
-                sqlx::query_with(sql, sqlite_args(&statement.args)?)
-                    .persistent(statement.keep)
-                    .fetch_all(&mut **connection)
-                    .await?
-                    .into_iter()
-                    .map(RawRow::Sqlite)
-                    .collect()
-            }
-            Self::Postgres(connection) => {
-                sqlx::query_with(sql, postgres_args(&statement.args)?)
-                    .persistent(statement.keep)
-                    .fetch_all(&mut **connection)
-                    .await?
-                    .into_iter()
-                    .map(RawRow::Postgres)
-                    .collect()
-            }
+            Self::Sqlite(connection) => sqlx::query_with(sql, sqlite_args(&statement.args)?)
+                .persistent(statement.keep)
+                .fetch_all(&mut **connection)
+                .await?
+                .into_iter()
+                .map(RawRow::Sqlite)
+                .collect(),
+            Self::Postgres(connection) => sqlx::query_with(sql, postgres_args(&statement.args)?)
+                .persistent(statement.keep)
+                .fetch_all(&mut **connection)
+                .await?
+                .into_iter()
+                .map(RawRow::Postgres)
+                .collect(),
         })
     }
 
@@ -174,10 +167,10 @@ impl Connection {
     pub(crate) async fn script(&mut self, sql: &str) -> Result<(), sqlx::Error> {
         match self {
             Self::Sqlite(connection) => {
-                sqlx::raw_sql(sql).execute(&mut **connection).await?;
+                connection.execute(sql).await?;
             }
             Self::Postgres(connection) => {
-                sqlx::raw_sql(sql).execute(&mut **connection).await?;
+                connection.execute(sql).await?;
             }
         }
         Ok(())

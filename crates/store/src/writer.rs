@@ -140,7 +140,9 @@ impl Desk {
             let mut library = self.library.write().unwrap_or_else(PoisonError::into_inner);
             for ((unit, _), result) in group.iter().zip(&results) {
                 if result.is_ok() {
-                    unit.effects.iter().for_each(|effect| effect.apply(&mut library));
+                    unit.effects
+                        .iter()
+                        .for_each(|effect| effect.apply(&mut library));
                 }
             }
         }
@@ -238,6 +240,7 @@ pub(crate) async fn write_to_postgres(
         if !(lease.reused && is_lost(&error)) {
             return Err(error.into());
         }
+        drop(lease);
         pool.forget_idle();
         lease = pool.lease().await?;
     }
@@ -248,6 +251,9 @@ pub(crate) async fn write_to_postgres(
     lease.give_back();
     result?;
     let mut library = library.write().unwrap_or_else(PoisonError::into_inner);
-    unit.effects.iter().for_each(|effect| effect.apply(&mut library));
+    unit.effects
+        .iter()
+        .for_each(|effect| effect.apply(&mut library));
+    library.trim_memo();
     Ok(())
 }

@@ -24,7 +24,7 @@ pub enum RouteMiss {
         path: String,
     },
     /// The path is known, the method is not.
-    #[error("method {method} is not served here, only {}", join(allow))]
+    #[error("method {method} is not served here, only {}", join(allow, ", "))]
     MethodNotAllowed {
         /// The method that was tried.
         method: Method,
@@ -62,6 +62,17 @@ impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for PathParams {
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
         )
+    }
+}
+
+impl RouteMiss {
+    /// Value of the `Allow` header that goes with a 405.
+    #[must_use]
+    pub fn allow_header(&self) -> Option<String> {
+        match self {
+            Self::MethodNotAllowed { allow, .. } => Some(join(allow, ",")),
+            Self::NotFound { .. } | Self::BadEncoding { .. } => None,
+        }
     }
 }
 
@@ -149,10 +160,7 @@ fn clean(path: &str) -> Cow<'_, str> {
     Cow::Owned(format!("/{}", segments.join("/")))
 }
 
-fn join(methods: &[Method]) -> String {
-    methods
-        .iter()
-        .map(Method::as_str)
-        .collect::<Vec<_>>()
-        .join(", ")
+fn join(methods: &[Method], separator: &str) -> String {
+    let names: Vec<&str> = methods.iter().map(Method::as_str).collect();
+    names.join(separator)
 }

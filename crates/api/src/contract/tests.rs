@@ -170,6 +170,11 @@ fn a_known_path_with_another_method_names_the_methods_that_work() {
     };
     allow.sort_by(|one, other| one.as_str().cmp(other.as_str()));
     assert_eq!(allow, [Method::DELETE, Method::GET, Method::PATCH]);
+    let header = RouteMiss::MethodNotAllowed {
+        method: Method::PUT,
+        allow: allow.clone(),
+    };
+    assert_eq!(header.allow_header().as_deref(), Some("DELETE,GET,PATCH"));
     let head = contract().route(&Method::HEAD, "/v2/clusters").unwrap_err();
     assert!(matches!(head, RouteMiss::MethodNotAllowed { .. }));
 }

@@ -107,7 +107,14 @@ const fn facts(
     (namespace, subscription): (&'static str, &'static str),
     timeout_minutes: u32,
 ) -> Facts {
-    Facts { operator, feature, title, namespace, subscription, timeout_minutes }
+    Facts {
+        operator,
+        feature,
+        title,
+        namespace,
+        subscription,
+        timeout_minutes,
+    }
 }
 
 use Feature as F;
@@ -149,7 +156,10 @@ static FACTS: [Facts; O::ALL.len()] = [
 const _: () = {
     let mut row = 0;
     while row < O::ALL.len() {
-        assert!(FACTS[row].operator as usize == row, "FACTS must follow the order of Operator");
+        assert!(
+            FACTS[row].operator as usize == row,
+            "FACTS must follow the order of Operator"
+        );
         row += 1;
     }
 };
@@ -160,7 +170,11 @@ impl Operator {
     /// # Errors
     /// When no operator has that name.
     pub fn from_request(name: &str) -> Result<Self, UnknownName> {
-        if name == ODF_ALIAS { Ok(Self::Odf) } else { name.parse() }
+        if name == ODF_ALIAS {
+            Ok(Self::Odf)
+        } else {
+            name.parse()
+        }
     }
 
     /// The name people know it by.
@@ -175,10 +189,10 @@ impl Operator {
 
     /// The name of its OLM subscription; LVM was renamed with 4.12.
     pub fn subscription(self, version: &OpenshiftVersion) -> &'static str {
-        match self {
-            Self::Lvm if !version.at_least(4, 12) => "odf-lvm-operator",
-            _ => self.facts().subscription,
+        if self == Self::Lvm && !version.at_least(4, 12) {
+            return "odf-lvm-operator";
         }
+        self.facts().subscription
     }
 
     /// How long it may take to become available.
@@ -193,7 +207,10 @@ impl Operator {
 
     /// The operator behind a feature, if it is one.
     pub fn of_feature(feature: Feature) -> Option<Self> {
-        FACTS.iter().find(|facts| facts.feature == feature).map(|facts| facts.operator)
+        FACTS
+            .iter()
+            .find(|facts| facts.feature == feature)
+            .map(|facts| facts.operator)
     }
 
     /// The first x.y on which its cluster validation passes, if there is such a limit.
@@ -234,7 +251,10 @@ mod tests {
 
     #[test]
     fn there_are_28_operators_sorted_by_name_and_two_built_in_ones() {
-        let names: Vec<_> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
+        let names: Vec<_> = Operator::ALL
+            .iter()
+            .map(|operator| operator.as_str())
+            .collect();
         assert_eq!(names.len(), 28);
         assert!(names.is_sorted(), "{names:?}");
         assert_eq!(BuiltinOperator::ALL.len(), 2);
@@ -247,7 +267,10 @@ mod tests {
         assert!("ocs".parse::<Operator>().is_err());
         assert!(Operator::from_request("console").is_err());
         let error = Operator::from_request("nope").unwrap_err().to_string();
-        assert!(error.starts_with("unknown operator \"nope\"; use one of: amd-gpu,"), "{error}");
+        assert!(
+            error.starts_with("unknown operator \"nope\"; use one of: amd-gpu,"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -263,7 +286,11 @@ mod tests {
             ("mce", 3600),
             ("mtv", 3600),
         ] {
-            assert_eq!(name.parse::<Operator>().unwrap().timeout_seconds(), seconds, "{name}");
+            assert_eq!(
+                name.parse::<Operator>().unwrap().timeout_seconds(),
+                seconds,
+                "{name}"
+            );
         }
         assert_eq!(BuiltinOperator::Console.timeout_seconds(), 3600);
     }

@@ -126,8 +126,9 @@ pub fn host_needs(
     let mut need = planned(operator, role, cluster, settings);
     let hands_devices_through = role == HostRole::Worker || cluster.single_node;
     if operator == Operator::Cnv && hands_devices_through {
-        need.ram_mib =
-            need.ram_mib.saturating_add(host.cnv_devices.saturating_mul(CNV_DEVICE_MIB));
+        need.ram_mib = need
+            .ram_mib
+            .saturating_add(host.cnv_devices.saturating_mul(CNV_DEVICE_MIB));
     }
     need
 }
@@ -237,20 +238,27 @@ fn advice(
             ];
             if cnv_needs_pool_disk(cluster, settings) {
                 let size = settings.cnv_hostpath_pool_gib;
-                lines.push(format!("a second disk larger than {size} GiB for virtual machines"));
+                lines.push(format!(
+                    "a second disk larger than {size} GiB for virtual machines"
+                ));
             }
             lines
         }
         Operator::Lvm => vec!["on each host a disk besides the installation disk".to_owned()],
         Operator::Mce => {
             let size = mce_extra_disk_gb(&[Operator::Mce, Operator::Lvm], cluster.single_node);
-            vec![format!("together with LVM or ODF, {size} GB more on each data disk")]
+            vec![format!(
+                "together with LVM or ODF, {size} GB more on each data disk"
+            )]
         }
         Operator::NvidiaGpu => gpu_advice("NVIDIA", settings.nvidia.required),
         Operator::AmdGpu => gpu_advice("AMD", settings.amd.required),
         Operator::Kmm => vec!["secure boot switched off on every host".to_owned()],
         Operator::OpenshiftAi if !cluster.single_node => {
-            vec![format!("{} or more workers", settings.openshift_ai_min_workers)]
+            vec![format!(
+                "{} or more workers",
+                settings.openshift_ai_min_workers
+            )]
         }
         Operator::OpenshiftAi
         | Operator::Authorino
@@ -278,9 +286,14 @@ fn advice(
 }
 
 fn gpu_advice(vendor: &str, required: bool) -> Vec<String> {
-    let mut lines = vec![format!("secure boot switched off on hosts with an {vendor} GPU")];
+    let mut lines = vec![format!(
+        "secure boot switched off on hosts with an {vendor} GPU"
+    )];
     if required {
-        lines.insert(0, format!("a host that runs workload and has a supported {vendor} GPU"));
+        lines.insert(
+            0,
+            format!("a host that runs workload and has a supported {vendor} GPU"),
+        );
     }
     lines
 }

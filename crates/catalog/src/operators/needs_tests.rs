@@ -8,18 +8,34 @@ fn version(text: &str) -> OpenshiftVersion {
 }
 
 fn shape(version: &OpenshiftVersion, single_node: bool) -> ClusterShape<'_> {
-    let roles = RoleCounts { masters: if single_node { 1 } else { 3 }, ..RoleCounts::default() };
-    ClusterShape { version, single_node, masters_schedulable: single_node, roles }
+    let roles = RoleCounts {
+        masters: if single_node { 1 } else { 3 },
+        ..RoleCounts::default()
+    };
+    ClusterShape {
+        version,
+        single_node,
+        masters_schedulable: single_node,
+        roles,
+    }
 }
 
 fn host(role: HostRole) -> HostShape {
-    HostShape { role, odf_disks: 0, cnv_devices: 0 }
+    HostShape {
+        role,
+        odf_disks: 0,
+        cnv_devices: 0,
+    }
 }
 
 fn planned_numbers(operator: Operator, role: HostRole, text: &str, sno: bool) -> (u32, u32) {
     let version = version(text);
-    let need =
-        host_needs(operator, host(role), shape(&version, sno), &OperatorSettings::default());
+    let need = host_needs(
+        operator,
+        host(role),
+        shape(&version, sno),
+        &OperatorSettings::default(),
+    );
     (need.cpu_cores, need.ram_mib)
 }
 
@@ -65,11 +81,23 @@ fn totals_of_role_and_operators_meet_the_boundaries_seen_live() {
     };
     // The sheet's memory figures are lower by the tolerance of 100 MiB.
     let master = host(HostRole::Master);
-    let one_disk = HostShape { odf_disks: 1, ..master };
+    let one_disk = HostShape {
+        odf_disks: 1,
+        ..master
+    };
     use HardwareProfile::{Master, Sno, Worker};
-    assert_eq!(total(Master, Operator::Cnv, master, false), (8, 16434 + 100));
-    assert_eq!(total(Worker, Operator::Cnv, host(HostRole::Worker), false), (4, 8452 + 100));
-    assert_eq!(total(Master, Operator::Odf, one_disk, false), (12, 40860 + 100));
+    assert_eq!(
+        total(Master, Operator::Cnv, master, false),
+        (8, 16434 + 100)
+    );
+    assert_eq!(
+        total(Worker, Operator::Cnv, host(HostRole::Worker), false),
+        (4, 8452 + 100)
+    );
+    assert_eq!(
+        total(Master, Operator::Odf, one_disk, false),
+        (12, 40860 + 100)
+    );
     assert_eq!(total(Sno, Operator::Lvm, master, true), (9, 16384 + 100));
     assert_eq!(total(Sno, Operator::Mce, master, true), (16, 49052 + 100));
 }
@@ -78,7 +106,10 @@ fn totals_of_role_and_operators_meet_the_boundaries_seen_live() {
 fn cnv_pays_for_devices_on_workers_and_single_nodes_only() {
     let version = version("4.16");
     let ram = |role, sno| {
-        let host = HostShape { cnv_devices: 2, ..host(role) };
+        let host = HostShape {
+            cnv_devices: 2,
+            ..host(role)
+        };
         let settings = OperatorSettings::default();
         host_needs(Operator::Cnv, host, shape(&version, sno), &settings).ram_mib
     };
@@ -96,10 +127,21 @@ fn preflight_of_odf_has_the_shape_clients_expect() {
     assert_eq!(json["operator_name"], "odf");
     assert_eq!(json["dependencies"], serde_json::json!(["lso"]));
     let master = &json["requirements"]["master"]["quantitative"];
-    assert_eq!(master, &serde_json::json!({"cpu_cores": 6, "ram_mib": 19456}));
+    assert_eq!(
+        master,
+        &serde_json::json!({"cpu_cores": 6, "ram_mib": 19456})
+    );
     let worker = &json["requirements"]["worker"]["quantitative"];
-    assert_eq!(worker, &serde_json::json!({"cpu_cores": 8, "ram_mib": 19456}));
-    assert!(json["requirements"]["worker"]["qualitative"][1].as_str().unwrap().contains("25 GB"));
+    assert_eq!(
+        worker,
+        &serde_json::json!({"cpu_cores": 8, "ram_mib": 19456})
+    );
+    assert!(
+        json["requirements"]["worker"]["qualitative"][1]
+            .as_str()
+            .unwrap()
+            .contains("25 GB")
+    );
 }
 
 #[test]
@@ -108,14 +150,25 @@ fn an_operator_that_asks_nothing_prints_an_empty_object_and_null() {
     let settings = OperatorSettings::default();
     let answer = preflight(Operator::Lso, shape(&version, false), &settings);
     let json = serde_json::to_value(&answer.requirements.master).unwrap();
-    assert_eq!(json, serde_json::json!({"quantitative": {}, "qualitative": null}));
+    assert_eq!(
+        json,
+        serde_json::json!({"quantitative": {}, "qualitative": null})
+    );
 }
 
 #[test]
 fn settings_change_the_numbers() {
     let version = version("4.16");
-    let settings = OperatorSettings { lvm_ram_mib: Some(777), ..OperatorSettings::default() };
-    let need = host_needs(Operator::Lvm, host(HostRole::Worker), shape(&version, false), &settings);
+    let settings = OperatorSettings {
+        lvm_ram_mib: Some(777),
+        ..OperatorSettings::default()
+    };
+    let need = host_needs(
+        Operator::Lvm,
+        host(HostRole::Worker),
+        shape(&version, false),
+        &settings,
+    );
     assert_eq!(need.ram_mib, 777);
 }
 

@@ -36,7 +36,12 @@ pub enum OdfMode {
 impl OdfMode {
     /// The mode of a cluster.
     pub const fn of(hosts: RoleCounts) -> Self {
-        let RoleCounts { masters, arbiters, workers, auto_assign } = hosts;
+        let RoleCounts {
+            masters,
+            arbiters,
+            workers,
+            auto_assign,
+        } = hosts;
         let three_node = masters + auto_assign == 3 && workers == 0;
         let control_plane_only = workers == 0 && auto_assign == 0 && masters + arbiters >= 3;
         let quorum = masters >= 3 || (masters >= 2 && arbiters > 0);
@@ -86,7 +91,12 @@ mod tests {
     use super::*;
 
     fn mode(masters: usize, arbiters: usize, workers: usize, auto_assign: usize) -> OdfMode {
-        OdfMode::of(RoleCounts { masters, arbiters, workers, auto_assign })
+        OdfMode::of(RoleCounts {
+            masters,
+            arbiters,
+            workers,
+            auto_assign,
+        })
     }
 
     #[test]
@@ -107,7 +117,11 @@ mod tests {
             ((1, 0, 0, 0), Unknown),
         ] {
             let (masters, arbiters, workers, auto) = counts;
-            assert_eq!(mode(masters, arbiters, workers, auto), expected, "{counts:?}");
+            assert_eq!(
+                mode(masters, arbiters, workers, auto),
+                expected,
+                "{counts:?}"
+            );
         }
     }
 
@@ -119,10 +133,19 @@ mod tests {
             (need.cpu_cores, need.ram_mib)
         };
         assert_eq!(needs(OdfMode::Compact, HostRole::Master, 1), (8, 24 * 1024));
-        assert_eq!(needs(OdfMode::Compact, HostRole::Arbiter, 0), (8, 24 * 1024));
+        assert_eq!(
+            needs(OdfMode::Compact, HostRole::Arbiter, 0),
+            (8, 24 * 1024)
+        );
         assert_eq!(needs(OdfMode::Compact, HostRole::Worker, 3), (0, 0));
-        assert_eq!(needs(OdfMode::Standard, HostRole::Worker, 0), (8, 19 * 1024));
-        assert_eq!(needs(OdfMode::Standard, HostRole::Worker, 2), (12, 29 * 1024));
+        assert_eq!(
+            needs(OdfMode::Standard, HostRole::Worker, 0),
+            (8, 19 * 1024)
+        );
+        assert_eq!(
+            needs(OdfMode::Standard, HostRole::Worker, 2),
+            (12, 29 * 1024)
+        );
         assert_eq!(needs(OdfMode::Standard, HostRole::Master, 2), (0, 0));
         assert_eq!(needs(OdfMode::Unknown, HostRole::Master, 2), (0, 0));
     }

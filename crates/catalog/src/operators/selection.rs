@@ -16,7 +16,11 @@ pub struct Selection {
 
 /// LVM and CNV cannot share a cluster of that version and size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("LVM and CNV do not work together on OpenShift {version}{}; {}", self.scope(), self.remedy())]
+#[error(
+    "LVM and CNV do not work together on OpenShift {version}{}; {}",
+    self.scope(),
+    self.remedy()
+)]
 pub struct StorageClash {
     version: String,
     single_node_would_do: bool,
@@ -24,7 +28,11 @@ pub struct StorageClash {
 
 impl StorageClash {
     fn scope(&self) -> &'static str {
-        if self.single_node_would_do { " with several nodes" } else { "" }
+        if self.single_node_would_do {
+            " with several nodes"
+        } else {
+            ""
+        }
     }
 
     fn remedy(&self) -> &'static str {
@@ -62,8 +70,10 @@ pub const fn dependencies(operator: Operator, single_node: bool) -> &'static [Op
 /// That answer knows no cluster: it names LVM for OpenShift AI although only single nodes
 /// pull it in.
 pub fn feature_dependencies(operator: Operator) -> Vec<Feature> {
-    let mut features: Vec<_> =
-        dependencies(operator, true).iter().map(|needed| needed.feature()).collect();
+    let mut features: Vec<_> = dependencies(operator, true)
+        .iter()
+        .map(|needed| needed.feature())
+        .collect();
     features.sort_unstable();
     features
 }
@@ -105,7 +115,10 @@ impl Selection {
         if !both || fine {
             return Ok(());
         }
-        Err(StorageClash { version: version.to_string(), single_node_would_do })
+        Err(StorageClash {
+            version: version.to_string(),
+            single_node_would_do,
+        })
     }
 }
 
@@ -120,19 +133,33 @@ mod tests {
 
     #[test]
     fn a_choice_is_completed_through_all_levels() {
-        use Operator::{AmdGpu, ClusterObservability, FenceAgentsRemediation, Mtv, Odf, OpenshiftAi};
+        use Operator::{
+            AmdGpu, ClusterObservability, FenceAgentsRemediation, Mtv, Odf, OpenshiftAi,
+        };
         for (chosen, single_node, expected) in [
             (vec![Odf], false, vec!["lso"]),
             (vec![Odf, Operator::Lso], false, vec![]),
-            (vec![ClusterObservability], false, vec!["loki", "openshift-logging"]),
+            (
+                vec![ClusterObservability],
+                false,
+                vec!["loki", "openshift-logging"],
+            ),
             (vec![AmdGpu], false, vec!["kmm", "node-feature-discovery"]),
             (vec![Mtv], false, vec!["cnv"]),
             (vec![OpenshiftAi], false, vec![]),
             (vec![OpenshiftAi], true, vec!["lvm"]),
-            (vec![FenceAgentsRemediation], false, vec!["node-healthcheck"]),
+            (
+                vec![FenceAgentsRemediation],
+                false,
+                vec!["node-healthcheck"],
+            ),
             (vec![], false, vec![]),
         ] {
-            assert_eq!(added(&chosen, single_node), expected, "{chosen:?} sno={single_node}");
+            assert_eq!(
+                added(&chosen, single_node),
+                expected,
+                "{chosen:?} sno={single_node}"
+            );
         }
     }
 
@@ -140,7 +167,10 @@ mod tests {
     fn no_operator_depends_on_itself_through_others() {
         for operator in Operator::ALL {
             let first = dependencies(*operator, true).iter().copied();
-            assert!(!complete(first, true).all().contains(operator), "{operator}");
+            assert!(
+                !complete(first, true).all().contains(operator),
+                "{operator}"
+            );
         }
     }
 
@@ -170,7 +200,13 @@ mod tests {
         }
         let alone = complete([Operator::Lvm], true);
         assert!(alone.check_clash(&"4.11".parse().unwrap(), true).is_ok());
-        let error = both.check_clash(&"4.14".parse().unwrap(), false).unwrap_err().to_string();
-        assert!(error.contains("4.14 with several nodes; use a single node"), "{error}");
+        let error = both
+            .check_clash(&"4.14".parse().unwrap(), false)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("4.14 with several nodes; use a single node"),
+            "{error}"
+        );
     }
 }

@@ -72,7 +72,10 @@ pub struct OdfSettings {
 impl Default for OperatorSettings {
     fn default() -> Self {
         let texts = |ids: &[&str]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let gpu = |vendor| GpuSettings { vendors: texts(&[vendor]), required: true };
+        let gpu = |vendor| GpuSettings {
+            vendors: texts(&[vendor]),
+            required: true,
+        };
         Self {
             lvm_cpu: 1,
             lvm_ram_mib: None,
@@ -84,7 +87,13 @@ impl Default for OperatorSettings {
             openshift_ai_cpu: 8,
             openshift_ai_ram_gib: 32,
             cnv_gpus: texts(&["10de:1db6", "10de:1eb8"]),
-            cnv_nics: texts(&["8086:158b", "15b3:1015", "15b3:1017", "15b3:1013", "15b3:101b"]),
+            cnv_nics: texts(&[
+                "8086:158b",
+                "15b3:1015",
+                "15b3:1017",
+                "15b3:1013",
+                "15b3:101b",
+            ]),
             cnv_hostpath_on_single_node: true,
             cnv_hostpath_pool_gib: 50,
             nvidia: gpu("10de"),

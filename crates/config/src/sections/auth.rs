@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use muster_model::Secret;
 use serde_json::Value;
 
 use super::{hours, section};
 use crate::choice::choice;
 use crate::kinds::Parse;
-use muster_model::Secret;
 
 choice! {
     /// How callers prove who they are.

@@ -1,21 +1,21 @@
 //! Which OpenShift versions there are, and what they are made of.
 
 use super::section;
-use crate::kinds::Json;
+use crate::documents::{JsonList, JsonMap};
 
 section! {
     /// Which OpenShift versions there are.
     pub struct Catalog at catalog {
         /// List of live images: openshift_version, cpu_architecture, url, version.
-        os_images: Json = Json::default(), env ["OS_IMAGES"];
+        os_images: Option<JsonList> = None, env ["OS_IMAGES"];
         /// List of releases: openshift_version, cpu_architectures, url, version, default, support_level.
-        release_images: Json = Json::default(), env ["RELEASE_IMAGES"];
+        release_images: Option<JsonList> = None, env ["RELEASE_IMAGES"];
         /// List of versions (x.y or x.y.z) that are hidden and refused.
-        ignored_openshift_versions: Json = Json::default(), env ["IGNORED_OPENSHIFT_VERSIONS"];
+        ignored_openshift_versions: Option<JsonList> = None, env ["IGNORED_OPENSHIFT_VERSIONS"];
         /// Map from version to the must-gather image of each component.
-        must_gather_images: Json = Json::default(), env ["MUST_GATHER_IMAGES"];
+        must_gather_images: Option<JsonMap> = None, env ["MUST_GATHER_IMAGES"];
         /// Hardware that each role needs, per version.
-        hardware_requirements: Json = Json::default(), env ["HW_VALIDATOR_REQUIREMENTS"];
+        hardware_requirements: Option<JsonList> = None, env ["HW_VALIDATOR_REQUIREMENTS"];
         /// Mirror from which release images are read.
         release_image_mirror: String = String::new(), env ["OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR"];
         /// Offer OKD besides OpenShift.

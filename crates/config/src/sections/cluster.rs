@@ -8,7 +8,8 @@ use ipnet::IpNet;
 use uuid::Uuid;
 
 use super::section;
-use crate::kinds::{IdList, Json};
+use crate::documents::RateLimits;
+use crate::kinds::IdList;
 
 /// A network of version 4 whose prefix is known to be valid.
 fn ipv4(a: u8, b: u8, prefix: u8) -> IpNet {
@@ -53,7 +54,7 @@ section! {
         /// Product names of machines that count as edge workers.
         edge_worker_products: Vec<String> = vec!["BlueField SoC".into()], env ["EDGE_WORKERS_PRODUCT_NAMES"];
         /// Shortest time between two events of one name, as {name: duration}.
-        event_rate_limits: Json = Json::default(), env ["EVENT_RATE_LIMITS"];
+        event_rate_limits: RateLimits = RateLimits::default(), env ["EVENT_RATE_LIMITS"];
         /// Cipher of encrypted disks; empty leaves the choice to the operating system.
         disk_encryption_cipher: String = String::new(), env ["DISK_ENCRYPTION_CIPHER"];
         /// Largest inventory an agent may send, in bytes; 0 is no limit.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use muster_model::Secret;
+
 use super::{minutes, section};
 use crate::choice::choice;
-use muster_model::Secret;
 
 choice! {
     /// How much of the operating system the discovery image carries.

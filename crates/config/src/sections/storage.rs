@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use muster_model::Secret;
+
 use super::{minutes, section};
 use crate::choice::choice;
 use crate::kinds::DatabaseUrl;
-use muster_model::Secret;
 
 choice! {
     /// What kind of place holds the files.

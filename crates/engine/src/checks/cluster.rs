@@ -36,28 +36,103 @@ const fn row(
     gate: Gate,
     run: fn(&ClusterContext<'_>) -> Verdict,
 ) -> ClusterCheck {
-    ClusterCheck { id, category, gate, run }
+    ClusterCheck {
+        id,
+        category,
+        gate,
+        run,
+    }
 }
 
 /// Every cluster validation, sorted by id inside its category, as clients see them.
 pub(crate) static CLUSTER_CHECKS: &[ClusterCheck] = &[
-    row("pull-secret-set", "configuration", Gate::Input, pull_secret_set),
-    row("all-hosts-are-ready-to-install", "hosts-data", Gate::Install, all_hosts_ready),
-    row("sufficient-masters-count", "hosts-data", Gate::Install, sufficient_masters),
+    row(
+        "pull-secret-set",
+        "configuration",
+        Gate::Input,
+        pull_secret_set,
+    ),
+    row(
+        "all-hosts-are-ready-to-install",
+        "hosts-data",
+        Gate::Install,
+        all_hosts_ready,
+    ),
+    row(
+        "sufficient-masters-count",
+        "hosts-data",
+        Gate::Install,
+        sufficient_masters,
+    ),
     row("api-vips-defined", "network", Gate::Vips, api_vips_defined),
     row("api-vips-valid", "network", Gate::Install, api_vips_valid),
-    row("cluster-cidr-defined", "network", Gate::Input, cluster_cidr_defined),
-    row("dns-domain-defined", "network", Gate::Input, dns_domain_defined),
-    row("ingress-vips-defined", "network", Gate::Vips, ingress_vips_defined),
-    row("ingress-vips-valid", "network", Gate::Install, ingress_vips_valid),
-    row("machine-cidr-defined", "network", Gate::Input, machine_cidr_defined),
-    row("machine-cidr-equals-to-calculated-cidr", "network", Gate::Install, machine_cidr_as_calculated),
-    row("network-prefix-valid", "network", Gate::Install, network_prefix_valid),
-    row("network-type-valid", "network", Gate::Install, network_type_valid),
-    row("networks-same-address-families", "network", Gate::Install, same_families),
+    row(
+        "cluster-cidr-defined",
+        "network",
+        Gate::Input,
+        cluster_cidr_defined,
+    ),
+    row(
+        "dns-domain-defined",
+        "network",
+        Gate::Input,
+        dns_domain_defined,
+    ),
+    row(
+        "ingress-vips-defined",
+        "network",
+        Gate::Vips,
+        ingress_vips_defined,
+    ),
+    row(
+        "ingress-vips-valid",
+        "network",
+        Gate::Install,
+        ingress_vips_valid,
+    ),
+    row(
+        "machine-cidr-defined",
+        "network",
+        Gate::Input,
+        machine_cidr_defined,
+    ),
+    row(
+        "machine-cidr-equals-to-calculated-cidr",
+        "network",
+        Gate::Install,
+        machine_cidr_as_calculated,
+    ),
+    row(
+        "network-prefix-valid",
+        "network",
+        Gate::Install,
+        network_prefix_valid,
+    ),
+    row(
+        "network-type-valid",
+        "network",
+        Gate::Install,
+        network_type_valid,
+    ),
+    row(
+        "networks-same-address-families",
+        "network",
+        Gate::Install,
+        same_families,
+    ),
     row("no-cidrs-overlapping", "network", Gate::Install, no_overlap),
-    row("ntp-server-configured", "network", Gate::Install, clocks_agree),
-    row("service-cidr-defined", "network", Gate::Input, service_cidr_defined),
+    row(
+        "ntp-server-configured",
+        "network",
+        Gate::Install,
+        clocks_agree,
+    ),
+    row(
+        "service-cidr-defined",
+        "network",
+        Gate::Input,
+        service_cidr_defined,
+    ),
 ];
 
 /// What can never be ignored.
@@ -101,13 +176,20 @@ pub(crate) fn judge(context: &ClusterContext<'_>) -> Findings {
     };
     for check in CLUSTER_CHECKS {
         let verdict = if disabled(check.id) {
-            Verdict::new(Outcome::Disabled, "Switched off by the configuration of the service")
+            Verdict::new(
+                Outcome::Disabled,
+                "Switched off by the configuration of the service",
+            )
         } else {
             (check.run)(context)
         };
         findings.note(check.id, check.category, verdict, true);
     }
-    findings.ignore(override_list, NEVER_IGNORED, CLUSTER_CHECKS.iter().map(|check| check.id));
+    findings.ignore(
+        override_list,
+        NEVER_IGNORED,
+        CLUSTER_CHECKS.iter().map(|check| check.id),
+    );
     findings
 }
 
@@ -131,7 +213,9 @@ fn all_hosts_ready(on: &ClusterContext<'_>) -> Verdict {
     let waiting = on.hosts.iter().filter(|host| {
         !matches!(
             host.status,
-            HostStatus::Known | HostStatus::PreparingForInstallation | HostStatus::PreparingSuccessful
+            HostStatus::Known
+                | HostStatus::PreparingForInstallation
+                | HostStatus::PreparingSuccessful
         )
     });
     match waiting.count() {
@@ -154,10 +238,14 @@ fn sufficient_masters(on: &ClusterContext<'_>) -> Verdict {
         ));
     }
     if wanted == 2 && counts.arbiters == 0 && !roles::is_fenced_pair(on.cluster, on.hosts) {
-        return Verdict::fail("Two control plane hosts need an arbiter, or fencing credentials on both");
+        return Verdict::fail(
+            "Two control plane hosts need an arbiter, or fencing credentials on both",
+        );
     }
     if wanted == 1 && workers != 0 {
-        return Verdict::fail(format!("A single-node cluster has no workers, but {workers} other hosts are bound to it"));
+        return Verdict::fail(format!(
+            "A single-node cluster has no workers, but {workers} other hosts are bound to it"
+        ));
     }
     Verdict::pass(format!("{masters} control plane hosts, as needed"))
 }
@@ -172,12 +260,16 @@ fn vips_defined(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) ->
     if networks::dhcp_vips(on.cluster) {
         let known = machine_cidr_defined(on).outcome == Outcome::Success;
         return if known {
-            Verdict::fail(format!("No DHCP lease for the {kind} address yet; check the DHCP server"))
+            Verdict::fail(format!(
+                "No DHCP lease for the {kind} address yet; check the DHCP server"
+            ))
         } else {
             Verdict::wait("The machine network is not known yet")
         };
     }
-    Verdict::fail(format!("The virtual address for {kind} is not set; choose a free one in the hosts' network"))
+    Verdict::fail(format!(
+        "The virtual address for {kind} is not set; choose a free one in the hosts' network"
+    ))
 }
 
 fn api_vips_defined(on: &ClusterContext<'_>) -> Verdict {
@@ -203,29 +295,47 @@ fn vips_valid(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> V
     if !on.has_inventory() || machine.is_empty() {
         return Verdict::wait("The machine network is not known yet");
     }
-    let judge = |vip: &Vip, network: &IpNet, ask: bool| {
-        vips::standing(vip, network, ask, on.hosts.iter())
-    };
+    let judge =
+        |vip: &Vip, network: &IpNet, ask: bool| vips::standing(vip, network, ask, on.hosts.iter());
     let standings: Vec<(Standing, &Vip)> = if networks::user_load_balancer(on.cluster) {
-        let inside = machine.iter().any(|net| judge(&list[0], net, false) == Standing::Free);
-        vec![(if inside { Standing::Free } else { Standing::Outside }, &list[0])]
+        let inside = machine
+            .iter()
+            .any(|net| judge(&list[0], net, false) == Standing::Free);
+        vec![(
+            if inside {
+                Standing::Free
+            } else {
+                Standing::Outside
+            },
+            &list[0],
+        )]
     } else {
         list.iter()
             .enumerate()
             .map(|(i, vip)| {
                 let network = machine.get(i);
-                (network.map_or(Standing::Unverified, |net| judge(vip, net, true)), vip)
+                (
+                    network.map_or(Standing::Unverified, |net| judge(vip, net, true)),
+                    vip,
+                )
             })
             .collect()
     };
-    match standings.into_iter().find(|(standing, _)| *standing != Standing::Free) {
+    match standings
+        .into_iter()
+        .find(|(standing, _)| *standing != Standing::Free)
+    {
         None => Verdict::pass(format!("The virtual address for {kind} is free")),
         Some((standing, vip)) => {
             let fault = match standing {
                 Standing::Taken => "is used by another machine; choose a free one",
                 Standing::Outside => "is outside the machine network; choose one inside",
-                Standing::Broadcast => "is the broadcast address of the machine network; choose another",
-                Standing::Unverified | Standing::Free => "has not been looked at by the hosts yet; wait for their report",
+                Standing::Broadcast => {
+                    "is the broadcast address of the machine network; choose another"
+                }
+                Standing::Unverified | Standing::Free => {
+                    "has not been looked at by the hosts yet; wait for their report"
+                }
             };
             Verdict::fail(format!("Virtual address {} for {kind} {fault}", vip.ip))
         }
@@ -242,7 +352,11 @@ fn ingress_vips_valid(on: &ClusterContext<'_>) -> Verdict {
 
 fn cluster_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
     let networks = on.cluster.networks.cluster.iter().flatten();
-    if networks.filter(|net| !net.cidr.is_empty() || net.host_prefix != 0).count() > 0 {
+    if networks
+        .filter(|net| !net.cidr.is_empty() || net.host_prefix != 0)
+        .count()
+        > 0
+    {
         Verdict::pass("The network of the pods is set")
     } else {
         Verdict::fail("The network of the pods is not set; set cluster_networks")
@@ -250,7 +364,14 @@ fn cluster_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
 }
 
 fn service_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
-    if on.cluster.networks.service.iter().flatten().any(|net| !net.is_empty()) {
+    if on
+        .cluster
+        .networks
+        .service
+        .iter()
+        .flatten()
+        .any(|net| !net.is_empty())
+    {
         Verdict::pass("The network of the services is set")
     } else {
         Verdict::fail("The network of the services is not set; set service_networks")
@@ -258,7 +379,13 @@ fn service_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
 }
 
 fn dns_domain_defined(on: &ClusterContext<'_>) -> Verdict {
-    if on.cluster.base_dns_domain.as_deref().unwrap_or_default().is_empty() {
+    if on
+        .cluster
+        .base_dns_domain
+        .as_deref()
+        .unwrap_or_default()
+        .is_empty()
+    {
         Verdict::fail("The base domain is not set; set base_dns_domain")
     } else {
         Verdict::pass("The base domain is set")
@@ -269,12 +396,23 @@ fn machine_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
     if !on.needs_machine_network() {
         return Verdict::pass("No machine network is needed: the user manages the network");
     }
-    if on.cluster.networks.machine.iter().flatten().any(|net| !net.is_empty()) {
+    if on
+        .cluster
+        .networks
+        .machine
+        .iter()
+        .flatten()
+        .any(|net| !net.is_empty())
+    {
         Verdict::pass("The machine network is set")
     } else if on.has_inventory() {
-        Verdict::fail("The machine network is not known; set the virtual addresses, it follows from them")
+        Verdict::fail(
+            "The machine network is not known; set the virtual addresses, it follows from them",
+        )
     } else {
-        Verdict::wait("The machine network follows from the hosts, of which none has an inventory yet")
+        Verdict::wait(
+            "The machine network follows from the hosts, of which none has an inventory yet",
+        )
     }
 }
 
@@ -319,10 +457,16 @@ fn network_prefix_valid(on: &ClusterContext<'_>) -> Verdict {
     if networks.is_empty() {
         return Verdict::wait("The network of the pods is not set yet");
     }
-    let uses_prefix = matches!(on.cluster.network_type.as_deref(), Some("OVNKubernetes" | "OpenShiftSDN"));
+    let uses_prefix = matches!(
+        on.cluster.network_type.as_deref(),
+        Some("OVNKubernetes" | "OpenShiftSDN")
+    );
     for network in networks {
         let Ok(range) = network.cidr.parse::<IpNet>() else {
-            return Verdict::fail(format!("{:?} is not an address range in CIDR form", network.cidr));
+            return Verdict::fail(format!(
+                "{:?} is not an address range in CIDR form",
+                network.cidr
+            ));
         };
         let bits = i64::from(range.max_prefix_len());
         let prefix = match (uses_prefix, &range) {
@@ -336,7 +480,11 @@ fn network_prefix_valid(on: &ClusterContext<'_>) -> Verdict {
                 bits - 7
             ));
         }
-        let needed = if on.hosts.len() == 1 { 1 } else { on.hosts.len().max(4) };
+        let needed = if on.hosts.len() == 1 {
+            1
+        } else {
+            on.hosts.len().max(4)
+        };
         let shares = (prefix - i64::from(range.prefix_len())).clamp(0, 62);
         if (1_u64 << shares) < u64::try_from(needed).unwrap_or(u64::MAX) {
             return Verdict::fail(format!(
@@ -349,13 +497,31 @@ fn network_prefix_valid(on: &ClusterContext<'_>) -> Verdict {
 }
 
 fn network_type_valid(on: &ClusterContext<'_>) -> Verdict {
-    const KNOWN: &[&str] = &["OVNKubernetes", "OpenShiftSDN", "Cilium", "Calico", "CiscoACI", "None"];
+    const KNOWN: &[&str] = &[
+        "OVNKubernetes",
+        "OpenShiftSDN",
+        "Cilium",
+        "Calico",
+        "CiscoACI",
+        "None",
+    ];
     let kind = on.cluster.network_type.as_deref().unwrap_or_default();
     if !kind.is_empty() && !KNOWN.contains(&kind) {
-        return Verdict::fail(format!("{kind:?} is no network type; use one of {}", KNOWN.join(", ")));
+        return Verdict::fail(format!(
+            "{kind:?} is no network type; use one of {}",
+            KNOWN.join(", ")
+        ));
     }
-    let ranges = [networks::pods(on.cluster), networks::service(on.cluster), networks::machine(on.cluster)];
-    let has_v6 = ranges.iter().flatten().flatten().any(|net| matches!(net, IpNet::V6(_)));
+    let ranges = [
+        networks::pods(on.cluster),
+        networks::service(on.cluster),
+        networks::machine(on.cluster),
+    ];
+    let has_v6 = ranges
+        .iter()
+        .flatten()
+        .flatten()
+        .any(|net| matches!(net, IpNet::V6(_)));
     if kind == "OpenShiftSDN" && has_v6 {
         return Verdict::fail("OpenShiftSDN cannot carry IPv6; use OVNKubernetes");
     }
@@ -363,7 +529,9 @@ fn network_type_valid(on: &ClusterContext<'_>) -> Verdict {
         return Verdict::fail("OpenShiftSDN does not run on a single node; use OVNKubernetes");
     }
     if kind == "OVNKubernetes" && networks::dhcp_vips(on.cluster) {
-        return Verdict::fail("OVNKubernetes cannot take virtual addresses from DHCP; set them yourself");
+        return Verdict::fail(
+            "OVNKubernetes cannot take virtual addresses from DHCP; set them yourself",
+        );
     }
     Verdict::pass("The network type fits the cluster")
 }
@@ -401,7 +569,9 @@ fn same_families(on: &ClusterContext<'_>) -> Verdict {
         return Verdict::fail("Networks of pods and services must use the same address families");
     }
     if on.needs_machine_network() && distinct(&machine) != sorted(&service) {
-        return Verdict::fail("The machine network must use the same address families as the services");
+        return Verdict::fail(
+            "The machine network must use the same address families as the services",
+        );
     }
     Verdict::pass("All networks use the same address families")
 }
@@ -412,9 +582,17 @@ fn no_overlap(on: &ClusterContext<'_>) -> Verdict {
         Err(verdict) => return verdict,
     };
     if pods.len() != service.len() {
-        return Verdict::broken(format!("{} networks for pods, but {} for services", pods.len(), service.len()));
+        return Verdict::broken(format!(
+            "{} networks for pods, but {} for services",
+            pods.len(),
+            service.len()
+        ));
     }
-    let machine = if on.needs_machine_network() { machine } else { Vec::new() };
+    let machine = if on.needs_machine_network() {
+        machine
+    } else {
+        Vec::new()
+    };
     let kinds = pods
         .iter()
         .map(|net| ("pods", net))
@@ -443,7 +621,9 @@ fn clocks_agree(on: &ClusterContext<'_>) -> Verdict {
         .filter(|host| {
             !matches!(
                 host.status,
-                HostStatus::Disconnected | HostStatus::ResettingPendingUserAction | HostStatus::Discovering
+                HostStatus::Disconnected
+                    | HostStatus::ResettingPendingUserAction
+                    | HostStatus::Discovering
             )
         })
         .filter_map(host_network::seconds_behind)

@@ -46,15 +46,33 @@ pub(crate) struct HostCheck {
 }
 
 const fn hardware(id: &'static str, gate: Gate, run: fn(&HostContext<'_>) -> Verdict) -> HostCheck {
-    HostCheck { id, category: "hardware", gate, quiet_after_reboot: false, run }
+    HostCheck {
+        id,
+        category: "hardware",
+        gate,
+        quiet_after_reboot: false,
+        run,
+    }
 }
 
 const fn network(id: &'static str, gate: Gate, run: fn(&HostContext<'_>) -> Verdict) -> HostCheck {
-    HostCheck { id, category: "network", gate, quiet_after_reboot: false, run }
+    HostCheck {
+        id,
+        category: "network",
+        gate,
+        quiet_after_reboot: false,
+        run,
+    }
 }
 
 const fn live(id: &'static str, gate: Gate, run: fn(&HostContext<'_>) -> Verdict) -> HostCheck {
-    HostCheck { id, category: "network", gate, quiet_after_reboot: true, run }
+    HostCheck {
+        id,
+        category: "network",
+        gate,
+        quiet_after_reboot: true,
+        run,
+    }
 }
 
 /// Every host validation, in the order clients see them.
@@ -62,31 +80,107 @@ pub(crate) static HOST_CHECKS: &[HostCheck] = &[
     live("connected", Gate::Connection, net::connected),
     live("media-connected", Gate::Connection, net::media_connected),
     hardware("has-inventory", Gate::Inventory, hw::has_inventory),
-    hardware("inventory-not-partially-truncated", Gate::Nothing, hw::inventory_whole),
-    hardware("inventory-not-fully-truncated", Gate::Inventory, hw::inventory_usable),
-    hardware("has-min-cpu-cores", Gate::MinimumHardware, hw::has_min_cpu_cores),
+    hardware(
+        "inventory-not-partially-truncated",
+        Gate::Nothing,
+        hw::inventory_whole,
+    ),
+    hardware(
+        "inventory-not-fully-truncated",
+        Gate::Inventory,
+        hw::inventory_usable,
+    ),
+    hardware(
+        "has-min-cpu-cores",
+        Gate::MinimumHardware,
+        hw::has_min_cpu_cores,
+    ),
     hardware("has-min-memory", Gate::MinimumHardware, hw::has_min_memory),
-    hardware("has-min-valid-disks", Gate::MinimumHardware, hw::has_min_valid_disks),
-    network("machine-cidr-defined", Gate::Input, net::machine_cidr_defined),
-    hardware("has-cpu-cores-for-role", Gate::Install, hw::has_cpu_cores_for_role),
-    hardware("has-memory-for-role", Gate::Install, hw::has_memory_for_role),
+    hardware(
+        "has-min-valid-disks",
+        Gate::MinimumHardware,
+        hw::has_min_valid_disks,
+    ),
+    network(
+        "machine-cidr-defined",
+        Gate::Input,
+        net::machine_cidr_defined,
+    ),
+    hardware(
+        "has-cpu-cores-for-role",
+        Gate::Install,
+        hw::has_cpu_cores_for_role,
+    ),
+    hardware(
+        "has-memory-for-role",
+        Gate::Install,
+        hw::has_memory_for_role,
+    ),
     hardware("hostname-unique", Gate::Install, hw::hostname_unique),
-    network("belongs-to-machine-cidr", Gate::Install, net::belongs_to_machine_cidr),
+    network(
+        "belongs-to-machine-cidr",
+        Gate::Install,
+        net::belongs_to_machine_cidr,
+    ),
     hardware("hostname-valid", Gate::Install, hw::hostname_valid),
-    network("ignition-downloadable", Gate::Install, net::ignition_downloadable),
-    network("belongs-to-majority-group", Gate::Install, net::belongs_to_majority_group),
-    network("valid-platform-network-settings", Gate::Install, net::valid_platform_network_settings),
+    network(
+        "ignition-downloadable",
+        Gate::Install,
+        net::ignition_downloadable,
+    ),
+    network(
+        "belongs-to-majority-group",
+        Gate::Install,
+        net::belongs_to_majority_group,
+    ),
+    network(
+        "valid-platform-network-settings",
+        Gate::Install,
+        net::valid_platform_network_settings,
+    ),
     live("ntp-synced", Gate::Nothing, net::ntp_synced),
-    live("time-synced-between-host-and-service", Gate::Install, net::time_synced),
-    network("container-images-available", Gate::Preparation, net::container_images_available),
-    hardware("sufficient-installation-disk-speed", Gate::Install, hw::sufficient_disk_speed),
+    live(
+        "time-synced-between-host-and-service",
+        Gate::Install,
+        net::time_synced,
+    ),
+    network(
+        "container-images-available",
+        Gate::Preparation,
+        net::container_images_available,
+    ),
+    hardware(
+        "sufficient-installation-disk-speed",
+        Gate::Install,
+        hw::sufficient_disk_speed,
+    ),
     network("has-default-route", Gate::Install, net::has_default_route),
-    hardware("compatible-with-cluster-platform", Gate::MinimumHardware, hw::compatible_with_platform),
-    network("non-overlapping-subnets", Gate::Install, net::non_overlapping_subnets),
+    hardware(
+        "compatible-with-cluster-platform",
+        Gate::MinimumHardware,
+        hw::compatible_with_platform,
+    ),
+    network(
+        "non-overlapping-subnets",
+        Gate::Install,
+        net::non_overlapping_subnets,
+    ),
     hardware("compatible-agent", Gate::Install, hw::compatible_agent),
-    hardware("no-skip-installation-disk", Gate::Install, hw::no_skip_installation_disk),
-    hardware("no-skip-missing-disk", Gate::Install, hw::no_skip_missing_disk),
-    network("no-ip-collisions-in-network", Gate::Install, net::no_ip_collisions),
+    hardware(
+        "no-skip-installation-disk",
+        Gate::Install,
+        hw::no_skip_installation_disk,
+    ),
+    hardware(
+        "no-skip-missing-disk",
+        Gate::Install,
+        hw::no_skip_missing_disk,
+    ),
+    network(
+        "no-ip-collisions-in-network",
+        Gate::Install,
+        net::no_ip_collisions,
+    ),
 ];
 
 /// What can never be ignored: without it the rest means nothing.
@@ -141,10 +235,9 @@ impl HostContext<'_> {
         Verdict::wait("The host has not sent its inventory yet")
     }
 
-    /// What its role asks for; an open role asks for what a worker needs.
+    /// What its role asks for.
     pub(crate) fn needs(&self) -> &Requirements {
-        let single_node = self.cluster.is_some_and(Cluster::is_single_node);
-        needs_of(self.host.effective_role(), single_node, self.settings)
+        needs_of_host(self.host, self.cluster, self.settings)
     }
 
     /// The host has rebooted into its installed system, where no agent polls.
@@ -153,7 +246,28 @@ impl HostContext<'_> {
     }
 }
 
-/// Requirements of a role.
+/// What a host must have: a pool host need only be good enough for the humblest role.
+pub(crate) fn needs_of_host<'s>(
+    host: &Host,
+    cluster: Option<&Cluster>,
+    settings: &'s Settings,
+) -> &'s Requirements {
+    let table = &settings.requirements;
+    if host.cluster.is_none() {
+        let roles = [&table.worker, &table.master, &table.arbiter];
+        return roles
+            .into_iter()
+            .min_by_key(|needs| needs.disk_size_gb)
+            .unwrap_or(&table.worker);
+    }
+    needs_of(
+        host.effective_role(),
+        cluster.is_some_and(Cluster::is_single_node),
+        settings,
+    )
+}
+
+/// Requirements of a role; an open role asks for what a worker needs.
 pub(crate) fn needs_of(role: HostRole, single_node: bool, settings: &Settings) -> &Requirements {
     let table = &settings.requirements;
     match role {
@@ -185,7 +299,9 @@ pub(crate) const fn past_reboot(stage: Option<HostStage>) -> bool {
 /// Runs the whole table.
 pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
     let mut findings = Findings::default();
-    let override_list = context.cluster.and_then(|c| c.ignored_host_validations.as_deref());
+    let override_list = context
+        .cluster
+        .and_then(|c| c.ignored_host_validations.as_deref());
     // A list on the cluster replaces the service-wide one, even if it is empty.
     let disabled = |id: &str| {
         override_list.unwrap_or_default().is_empty()
@@ -193,7 +309,10 @@ pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
     };
     for check in HOST_CHECKS {
         let verdict = if disabled(check.id) {
-            Verdict::new(Outcome::Disabled, "Switched off by the configuration of the service")
+            Verdict::new(
+                Outcome::Disabled,
+                "Switched off by the configuration of the service",
+            )
         } else {
             (check.run)(context)
         };
@@ -201,7 +320,11 @@ pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
             && !(check.id == "compatible-agent" && context.host.progress.stage.is_some());
         findings.note(check.id, check.category, verdict, shown);
     }
-    findings.ignore(override_list, NEVER_IGNORED, HOST_CHECKS.iter().map(|check| check.id));
+    findings.ignore(
+        override_list,
+        NEVER_IGNORED,
+        HOST_CHECKS.iter().map(|check| check.id),
+    );
     findings
 }
 

@@ -42,17 +42,19 @@ fn truncated(on: &HostContext<'_>, kind: &str, effect: &str) -> Verdict {
             "The inventory was too large and had to be cut ({kind}), {effect}: {}",
             cut.reasons.items().join("; ")
         )),
-        Some(cut) if matches!(cut.kind.as_str(), "partial" | "full") => {
-            Verdict::pass(format!("The inventory is cut, but not so far ({})", cut.kind))
-        }
+        Some(cut) if matches!(cut.kind.as_str(), "partial" | "full") => Verdict::pass(format!(
+            "The inventory is cut, but not so far ({})",
+            cut.kind
+        )),
         Some(cut) => Verdict::broken(format!("Unknown kind of cut inventory: {:?}", cut.kind)),
     }
 }
 
 fn cores(inventory: &Inventory) -> Result<i64, Verdict> {
     let cpu = inventory.cpu.as_ref();
-    cpu.map(|cpu| cpu.count)
-        .ok_or_else(|| Verdict::broken("The inventory names no CPU; check the agent's log on the host"))
+    cpu.map(|cpu| cpu.count).ok_or_else(|| {
+        Verdict::broken("The inventory names no CPU; check the agent's log on the host")
+    })
 }
 
 pub(super) fn has_min_cpu_cores(on: &HostContext<'_>) -> Verdict {
@@ -72,9 +74,7 @@ fn compare_cores(on: &HostContext<'_>, need: i64, whom: &str) -> Verdict {
     };
     match cores(inventory) {
         Err(verdict) => verdict,
-        Ok(have) if have >= need => {
-            Verdict::pass(format!("{have} CPU cores, {whom} needs {need}"))
-        }
+        Ok(have) if have >= need => Verdict::pass(format!("{have} CPU cores, {whom} needs {need}")),
         Ok(have) => Verdict::fail(format!(
             "{have} CPU cores, {whom} needs at least {need}; use a larger machine"
         )),
@@ -95,7 +95,12 @@ pub(super) fn has_min_memory(on: &HostContext<'_>) -> Verdict {
 
 pub(super) fn has_memory_for_role(on: &HostContext<'_>) -> Verdict {
     let role = on.host.effective_role();
-    compare_memory(on, on.needs().ram_mib, MEMORY_TOLERANCE_MIB, &format!("role {role}"))
+    compare_memory(
+        on,
+        on.needs().ram_mib,
+        MEMORY_TOLERANCE_MIB,
+        &format!("role {role}"),
+    )
 }
 
 fn compare_memory(on: &HostContext<'_>, need_mib: i64, tolerance_mib: i64, whom: &str) -> Verdict {
@@ -108,7 +113,9 @@ fn compare_memory(on: &HostContext<'_>, need_mib: i64, tolerance_mib: i64, whom:
     let have_mib = memory.physical_bytes / MIB;
     let least = need_mib.saturating_sub(tolerance_mib).saturating_mul(MIB);
     if memory.physical_bytes >= least {
-        Verdict::pass(format!("{have_mib} MiB of memory, {whom} needs {need_mib} MiB"))
+        Verdict::pass(format!(
+            "{have_mib} MiB of memory, {whom} needs {need_mib} MiB"
+        ))
     } else {
         Verdict::fail(format!(
             "{have_mib} MiB of memory, {whom} needs at least {need_mib} MiB; add {} MiB",
@@ -125,9 +132,15 @@ pub(super) fn has_min_valid_disks(on: &HostContext<'_>) -> Verdict {
     if disks.is_empty() {
         return Verdict::broken("No disk was found on the host; check its storage controller");
     }
-    let fit = disks.iter().filter(|disk| disk.installation_eligibility.eligible).count();
+    let fit = disks
+        .iter()
+        .filter(|disk| disk.installation_eligibility.eligible)
+        .count();
     if fit > 0 {
-        Verdict::pass(format!("{fit} of {} disks can be installed to", disks.len()))
+        Verdict::pass(format!(
+            "{fit} of {} disks can be installed to",
+            disks.len()
+        ))
     } else {
         Verdict::fail(format!(
             "None of the {} disks can be installed to; see the reasons with each disk",
@@ -160,7 +173,9 @@ pub(super) fn hostname_valid(on: &HostContext<'_>) -> Verdict {
     let name = inventory::hostname(on.host);
     match name_fault(&name) {
         None => Verdict::pass(format!("{name} is a valid host name")),
-        Some(fault) => Verdict::fail(format!("Host name {name:?} {fault}; give the host another name")),
+        Some(fault) => Verdict::fail(format!(
+            "Host name {name:?} {fault}; give the host another name"
+        )),
     }
 }
 
@@ -184,7 +199,10 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     if name.starts_with('-') {
         return Some("begins with a hyphen");
     }
-    if !name.split('.').all(|label| !label.is_empty() && label.chars().all(allowed)) {
+    if !name
+        .split('.')
+        .all(|label| !label.is_empty() && label.chars().all(allowed))
+    {
         return Some("may have only lower-case letters, digits and hyphens between its dots");
     }
     None
@@ -222,14 +240,22 @@ pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> Verdict {
     let wanted = match platform.kind {
         PlatformType::Vsphere => "VMware, Inc.",
         PlatformType::Nutanix => "Nutanix",
-        PlatformType::External if platform.external_name.as_deref() == Some("oci") => "OracleCloud.com",
+        PlatformType::External if platform.external_name.as_deref() == Some("oci") => {
+            "OracleCloud.com"
+        }
         PlatformType::Baremetal | PlatformType::None | PlatformType::External => {
             return Verdict::pass(format!("Any machine fits platform {}", platform.kind));
         }
     };
-    let maker = inventory.system_vendor.as_ref().map_or("", |v| v.manufacturer.as_str());
+    let maker = inventory
+        .system_vendor
+        .as_ref()
+        .map_or("", |v| v.manufacturer.as_str());
     if maker == wanted {
-        Verdict::pass(format!("A machine of {maker} fits platform {}", platform.kind))
+        Verdict::pass(format!(
+            "A machine of {maker} fits platform {}",
+            platform.kind
+        ))
     } else {
         Verdict::fail(format!(
             "Platform {} needs machines of {wanted:?}, this one is of {maker:?}; change the platform or take the host out",
@@ -239,10 +265,16 @@ pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> Verdict {
 }
 
 pub(super) fn compatible_agent(on: &HostContext<'_>) -> Verdict {
-    let running = on.host.discovery_agent_version.as_deref().unwrap_or_default();
+    let running = on
+        .host
+        .discovery_agent_version
+        .as_deref()
+        .unwrap_or_default();
     match on.settings.upgrade_agent_to.as_deref() {
         None => Verdict::pass("Any version of the agent will do"),
-        Some(wanted) if wanted == running => Verdict::pass("The agent has the version of the service"),
+        Some(wanted) if wanted == running => {
+            Verdict::pass("The agent has the version of the service")
+        }
         Some(wanted) => Verdict::fail(format!(
             "The agent is {running:?}, the service needs {wanted:?}; it is told to upgrade itself"
         )),
@@ -250,10 +282,17 @@ pub(super) fn compatible_agent(on: &HostContext<'_>) -> Verdict {
 }
 
 pub(super) fn no_skip_installation_disk(on: &HostContext<'_>) -> Verdict {
-    match on.host.installation_disk_id.as_deref().filter(|id| !id.is_empty()) {
-        Some(id) if on.host.skip_formatting_disks.iter().any(|skip| skip == id) => Verdict::fail(format!(
-            "{id} is the installation disk and cannot be kept; choose another disk or allow formatting it"
-        )),
+    match on
+        .host
+        .installation_disk_id
+        .as_deref()
+        .filter(|id| !id.is_empty())
+    {
+        Some(id) if on.host.skip_formatting_disks.iter().any(|skip| skip == id) => {
+            Verdict::fail(format!(
+                "{id} is the installation disk and cannot be kept; choose another disk or allow formatting it"
+            ))
+        }
         _ => Verdict::pass("The installation disk may be formatted"),
     }
 }
@@ -263,7 +302,12 @@ pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> Verdict {
         return on.no_inventory();
     };
     let known = |id: &String| inventory.disks.items().iter().any(|disk| disk.id == *id);
-    let mut missing = on.host.skip_formatting_disks.iter().filter(|id| !known(id)).peekable();
+    let mut missing = on
+        .host
+        .skip_formatting_disks
+        .iter()
+        .filter(|id| !known(id))
+        .peekable();
     if missing.peek().is_none() {
         return Verdict::pass("All disks that shall be kept are there");
     }
@@ -277,8 +321,14 @@ pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> Verdict {
 /// Whether an inventory satisfies what a role asks for, whatever role the host has now.
 pub(crate) fn fits(inventory: &Inventory, needs: &Requirements) -> bool {
     let cores = inventory.cpu.as_ref().map_or(0, |cpu| cpu.count);
-    let bytes = inventory.memory.as_ref().map_or(0, |memory| memory.physical_bytes);
-    let least = needs.ram_mib.saturating_sub(MEMORY_TOLERANCE_MIB).saturating_mul(MIB);
+    let bytes = inventory
+        .memory
+        .as_ref()
+        .map_or(0, |memory| memory.physical_bytes);
+    let least = needs
+        .ram_mib
+        .saturating_sub(MEMORY_TOLERANCE_MIB)
+        .saturating_mul(MIB);
     cores >= needs.cpu_cores && bytes >= least
 }
 
@@ -293,7 +343,16 @@ mod tests {
             assert_eq!(name_fault(good), None, "{good}");
         }
         let longer = "a".repeat(64);
-        for bad in ["a_b", "Abc", "-a", "a..b", "a.", "", "localhost", longer.as_str()] {
+        for bad in [
+            "a_b",
+            "Abc",
+            "-a",
+            "a..b",
+            "a.",
+            "",
+            "localhost",
+            longer.as_str(),
+        ] {
             assert!(name_fault(bad).is_some(), "{bad}");
         }
     }

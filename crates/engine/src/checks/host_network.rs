@@ -24,8 +24,15 @@ pub(crate) fn disconnection_deadline(on: &HostContext<'_>) -> Option<Timestamp> 
         return None;
     }
     let limits = &on.settings.timeouts;
-    let grace = if on.host.bootstrap { limits.bootstrap_grace } else { std::time::Duration::ZERO };
-    Some(on.last_seen.plus(limits.disconnection.saturating_add(grace)))
+    let grace = if on.host.bootstrap {
+        limits.bootstrap_grace
+    } else {
+        std::time::Duration::ZERO
+    };
+    Some(
+        on.last_seen
+            .plus(limits.disconnection.saturating_add(grace)),
+    )
 }
 
 pub(super) fn connected(on: &HostContext<'_>) -> Verdict {
@@ -42,7 +49,9 @@ pub(super) fn media_connected(on: &HostContext<'_>) -> Verdict {
     if on.host.media_connected {
         Verdict::pass("The boot medium can be read")
     } else {
-        Verdict::fail("The boot medium cannot be read any more; connect it again or boot the host anew")
+        Verdict::fail(
+            "The boot medium cannot be read any more; connect it again or boot the host anew",
+        )
     }
 }
 
@@ -106,13 +115,25 @@ pub(super) fn ignition_downloadable(on: &HostContext<'_>) -> Verdict {
         return Verdict::silent();
     }
     match wire::stored::<ApiVipReply>(on.host.reports.api_vip_connectivity.as_deref()) {
-        Stored::Missing => Verdict::wait("The host has not tried to fetch Ignition from the cluster yet"),
+        Stored::Missing => {
+            Verdict::wait("The host has not tried to fetch Ignition from the cluster yet")
+        }
         Stored::Broken => Verdict::broken("The stored result of fetching Ignition cannot be read"),
-        Stored::Here(reply) if reply.is_success => Verdict::pass("Ignition can be fetched from the cluster"),
+        Stored::Here(reply) if reply.is_success => {
+            Verdict::pass("Ignition can be fetched from the cluster")
+        }
         Stored::Here(reply) => Verdict::fail(format!(
             "Ignition cannot be fetched from {}: {}; check name, port and certificate of the cluster's API",
-            if reply.url.is_empty() { "the cluster" } else { &reply.url },
-            if reply.download_error.is_empty() { "no reason given" } else { &reply.download_error },
+            if reply.url.is_empty() {
+                "the cluster"
+            } else {
+                &reply.url
+            },
+            if reply.download_error.is_empty() {
+                "no reason given"
+            } else {
+                &reply.download_error
+            },
         )),
     }
 }
@@ -134,9 +155,13 @@ pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> Verdict {
     let few = on.around.host_count < MIN_GROUP;
     let unreachable = |what: String| {
         if few {
-            Verdict::wait(format!("At least {MIN_GROUP} hosts are needed to judge who reaches whom"))
+            Verdict::wait(format!(
+                "At least {MIN_GROUP} hosts are needed to judge who reaches whom"
+            ))
         } else {
-            Verdict::fail(format!("{what}; check switches, VLANs and firewalls between the hosts"))
+            Verdict::fail(format!(
+                "{what}; check switches, VLANs and firewalls between the hosts"
+            ))
         }
     };
     if networks::user_managed(cluster) || networks::user_load_balancer(cluster) {
@@ -147,7 +172,10 @@ pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> Verdict {
         let reached = groups.l3_connected_addresses.get(&on.host.id);
         let covers = |v6: bool| {
             let mut addresses = reached.into_iter().flatten();
-            addresses.any(|a| a.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_ipv6() == v6))
+            addresses.any(|a| {
+                a.parse::<std::net::IpAddr>()
+                    .is_ok_and(|ip| ip.is_ipv6() == v6)
+            })
         };
         return if !families.is_empty() && families.iter().all(|v6| covers(*v6)) {
             Verdict::pass("All other hosts reach this one")
@@ -169,7 +197,10 @@ pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> Verdict {
     if lonely.is_empty() {
         Verdict::pass("The host reaches the majority of the cluster")
     } else {
-        unreachable(format!("The host does not reach the majority of the cluster in {}", lonely.join(", ")))
+        unreachable(format!(
+            "The host does not reach the majority of the cluster in {}",
+            lonely.join(", ")
+        ))
     }
 }
 
@@ -178,7 +209,11 @@ fn configured_families(on: &HostContext<'_>) -> Result<BTreeSet<bool>, String> {
         return Ok(BTreeSet::new());
     };
     let mut families = BTreeSet::new();
-    for networks in [networks::pods(cluster), networks::service(cluster), networks::machine(cluster)] {
+    for networks in [
+        networks::pods(cluster),
+        networks::service(cluster),
+        networks::machine(cluster),
+    ] {
         let networks = networks.map_err(|fault| format!("Networks of the cluster: {fault}"))?;
         families.extend(networks::families(&networks));
     }
@@ -189,7 +224,10 @@ pub(super) fn valid_platform_network_settings(on: &HostContext<'_>) -> Verdict {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
-    let product = inventory.system_vendor.as_ref().map_or("", |v| v.product_name.as_str());
+    let product = inventory
+        .system_vendor
+        .as_ref()
+        .map_or("", |v| v.product_name.as_str());
     if product != "OpenStack Compute" {
         return Verdict::pass("The network of this kind of machine needs no special care");
     }
@@ -211,9 +249,9 @@ pub(super) fn ntp_synced(on: &HostContext<'_>) -> Verdict {
             Verdict::pass("The host's clock follows a time source")
         }
         Stored::Here(_) | Stored::Missing if is_pool(on.host.status) => Verdict::silent(),
-        Stored::Here(_) | Stored::Missing => Verdict::fail(
-            "The host's clock follows no time source; add an NTP server it can reach",
-        ),
+        Stored::Here(_) | Stored::Missing => {
+            Verdict::fail("The host's clock follows no time source; add an NTP server it can reach")
+        }
     }
 }
 
@@ -275,7 +313,12 @@ pub(super) fn has_default_route(on: &HostContext<'_>) -> Verdict {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
-    if inventory.routes.items().iter().any(crate::inventory::Route::is_default) {
+    if inventory
+        .routes
+        .items()
+        .iter()
+        .any(crate::inventory::Route::is_default)
+    {
         Verdict::pass("The host has a default route")
     } else {
         Verdict::fail("The host has no default route; add one in its network settings or in DHCP")
@@ -319,7 +362,10 @@ pub(super) fn no_ip_collisions(on: &HostContext<'_>) -> Verdict {
     if cluster.is_day2() {
         return Verdict::pass("No address is known to be used twice");
     }
-    let mine: BTreeSet<String> = inventory.addresses().map(|(_, a)| a.addr().to_string()).collect();
+    let mine: BTreeSet<String> = inventory
+        .addresses()
+        .map(|(_, a)| a.addr().to_string())
+        .collect();
     let twice: Vec<&str> = on
         .around
         .collisions

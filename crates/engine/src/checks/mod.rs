@@ -136,7 +136,12 @@ impl Findings {
     }
 
     /// Ids the user decided to live with count as passed; what was found is still shown.
-    fn ignore(&mut self, list: Option<&str>, never: &[&str], all: impl Iterator<Item = &'static str>) {
+    fn ignore(
+        &mut self,
+        list: Option<&str>,
+        never: &[&str],
+        all: impl Iterator<Item = &'static str>,
+    ) {
         let ignored: Vec<String> = wire::stored(list).ok().unwrap_or_default();
         let everything = ignored.iter().any(|id| id == "all");
         for id in all {
@@ -177,7 +182,10 @@ pub(crate) fn host_changes(before: &Host, after: &Host, now: Timestamp) -> Vec<E
             Severity::Warning,
             after,
             now,
-            format!("Host {name}: validation '{}' fails: {}", entry.id, entry.message),
+            format!(
+                "Host {name}: validation '{}' fails: {}",
+                entry.id, entry.message
+            ),
         )),
         ("success", "failure") => Some(history::of_host(
             "host_validation_fixed",
@@ -189,7 +197,10 @@ pub(crate) fn host_changes(before: &Host, after: &Host, now: Timestamp) -> Vec<E
         _ => None,
     };
     let (old, new) = (&before.validations_info, &after.validations_info);
-    differences(old.as_deref(), new.as_deref()).into_iter().filter_map(told).collect()
+    differences(old.as_deref(), new.as_deref())
+        .into_iter()
+        .filter_map(told)
+        .collect()
 }
 
 /// The same for a cluster.
@@ -212,5 +223,8 @@ pub(crate) fn cluster_changes(before: &Cluster, after: &Cluster, now: Timestamp)
         _ => None,
     };
     let (old, new) = (&before.validations_info, &after.validations_info);
-    differences(old.as_deref(), new.as_deref()).into_iter().filter_map(told).collect()
+    differences(old.as_deref(), new.as_deref())
+        .into_iter()
+        .filter_map(told)
+        .collect()
 }

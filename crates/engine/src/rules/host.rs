@@ -28,11 +28,16 @@ pub(crate) struct HostRule {
 pub(crate) struct Next {
     pub(crate) status: HostStatus,
     pub(crate) info: String,
-    pub(crate) also: fn(&mut Host, Timestamp),
+    /// What else changes; most moves change nothing else.
+    pub(crate) also: Option<fn(&mut Host, Timestamp)>,
 }
 
 pub(crate) fn go(status: HostStatus, info: impl Into<String>) -> Option<Next> {
-    Some(Next { status, info: info.into(), also: |_, _| {} })
+    Some(Next {
+        status,
+        info: info.into(),
+        also: None,
+    })
 }
 
 /// What rules may ask.
@@ -50,7 +55,13 @@ pub(crate) struct HostFacts<'a> {
 
 use HostStatus::*;
 
-const COLLECTING: &[HostStatus] = &[Disconnected, Discovering, Insufficient, Known, PendingForInput];
+const COLLECTING: &[HostStatus] = &[
+    Disconnected,
+    Discovering,
+    Insufficient,
+    Known,
+    PendingForInput,
+];
 const INSTALLING: &[HostStatus] = &[
     Installing,
     InstallingInProgress,
@@ -69,7 +80,7 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
             Some(Next {
                 status: UnbindingPendingUserAction,
                 info: "The node did not come back to discovery in time; boot it from the discovery image".into(),
-                also: |host, _| binding::forget_cluster(host),
+                also: Some(|host, _| binding::forget_cluster(host)),
             })
         },
     },
@@ -81,7 +92,7 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
             Some(Next {
                 status: PreparingForInstallation,
                 info: "The host checks disk and images before the installation".into(),
-                also: begin_preparing,
+                also: Some(begin_preparing),
             })
         },
     },
@@ -89,7 +100,12 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
         name: "prepared",
         from: &[PreparingForInstallation],
         when: |on| on.reachable() && on.disk_proven() && on.images_proven() && on.preparing(),
-        then: |_| go(PreparingSuccessful, "The host is prepared for the installation"),
+        then: |_| {
+            go(
+                PreparingSuccessful,
+                "The host is prepared for the installation",
+            )
+        },
     },
     HostRule {
         name: "prepared, the cluster still prepares",
@@ -133,7 +149,13 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
             if !on.images_proven() {
                 missing.push("the image availability");
             }
-            go(PreparingFailed, format!("Preparation timed out waiting for {}", missing.join(" and ")))
+            go(
+                PreparingFailed,
+                format!(
+                    "Preparation timed out waiting for {}",
+                    missing.join(" and ")
+                ),
+            )
         },
     },
     HostRule {
@@ -162,15 +184,32 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
     },
     HostRule {
         name: "silent before the installation",
-        from: &[Discovering, Insufficient, Known, PendingForInput, Disconnected, PreparingFailed],
+        from: &[
+            Discovering,
+            Insufficient,
+            Known,
+            PendingForInput,
+            Disconnected,
+            PreparingFailed,
+        ],
         when: |on| !on.reachable(),
-        then: |on| go(Disconnected, on.silence("The host stopped talking to the service")),
+        then: |on| {
+            go(
+                Disconnected,
+                on.silence("The host stopped talking to the service"),
+            )
+        },
     },
     HostRule {
         name: "the cluster failed",
         from: INSTALLING,
         when: |on| on.cluster == ClusterStatus::Error && !on.host.is_day2(),
-        then: |_| go(Error, "The installation of the cluster failed, and this host with it"),
+        then: |_| {
+            go(
+                Error,
+                "The installation of the cluster failed, and this host with it",
+            )
+        },
     },
     HostRule {
         name: "told to install, but nothing happens",
@@ -178,32 +217,49 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
         when: |on| on.in_status_longer_than(on.settings.timeouts.host_installing),
         then: |on| {
             let minutes = on.settings.timeouts.host_installing.as_secs() / 60;
-            go(Error, format!("The host did not start to install within {minutes} minutes"))
+            go(
+                Error,
+                format!("The host did not start to install within {minutes} minutes"),
+            )
         },
     },
     HostRule {
         name: "silent while preparing",
         from: &[PreparingForInstallation, PreparingSuccessful],
         when: |on| !on.reachable(),
-        then: |on| go(Disconnected, on.silence("The host stopped talking while it prepared")),
+        then: |on| {
+            go(
+                Disconnected,
+                on.silence("The host stopped talking while it prepared"),
+            )
+        },
     },
     HostRule {
         name: "silent while installing",
         from: &[Installing, InstallingInProgress],
         when: |on| !on.findings.passes("connected"),
-        then: |_| go(Error, "The host stopped talking to the service during the installation"),
+        then: |_| {
+            go(
+                Error,
+                "The host stopped talking to the service during the installation",
+            )
+        },
     },
     HostRule {
         name: "stage clock stands still while another host needs the user",
         from: &[InstallingInProgress],
         when: |on| on.waits_for_the_user_elsewhere(),
         then: |on| {
-            let last = on.host.progress.stage_updated_at.unwrap_or(on.host.status_updated_at);
+            let last = on
+                .host
+                .progress
+                .stage_updated_at
+                .unwrap_or(on.host.status_updated_at);
             // Once a minute is exact enough and spares the store.
             (on.now.since(last) > Duration::from_secs(60)).then(|| Next {
                 status: InstallingInProgress,
                 info: on.host.status_info.clone(),
-                also: |host, now| host.progress.stage_updated_at = Some(now),
+                also: Some(|host, now| host.progress.stage_updated_at = Some(now)),
             })
         },
     },
@@ -226,7 +282,7 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
     HostRule {
         name: "stage took too long",
         from: &[InstallingInProgress],
-        when: HostFacts::stage_overdue,
+        when: |on| on.stage_overdue(),
         then: |on| {
             let stage = on.host.progress.stage.map_or("unknown", HostStage::as_str);
             go(
@@ -244,9 +300,17 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
         when: |on| {
             on.in_status_longer_than(on.settings.timeouts.host_pending_user_action)
                 && on.others_suffice
-                && !matches!(on.cluster, ClusterStatus::Installed | ClusterStatus::AddingHosts)
+                && !matches!(
+                    on.cluster,
+                    ClusterStatus::Installed | ClusterStatus::AddingHosts
+                )
         },
-        then: |on| go(Error, format!("The host was not booted from {} in time", on.disk())),
+        then: |on| {
+            go(
+                Error,
+                format!("The host was not booted from {} in time", on.disk()),
+            )
+        },
     },
     HostRule {
         name: "installation goes on",
@@ -270,13 +334,23 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
         name: "hardware below the minimum",
         from: COLLECTING,
         when: |on| on.reachable() && !open(on.findings, Gate::MinimumHardware),
-        then: |on| go(Insufficient, on.why("The machine is too small or does not fit")),
+        then: |on| {
+            go(
+                Insufficient,
+                on.why("The machine is too small or does not fit"),
+            )
+        },
     },
     HostRule {
         name: "the user must decide",
         from: COLLECTING,
         when: |on| on.reachable() && !open(on.findings, Gate::Input),
-        then: |_| go(PendingForInput, "Waiting for input: the machine network is not known yet"),
+        then: |_| {
+            go(
+                PendingForInput,
+                "Waiting for input: the machine network is not known yet",
+            )
+        },
     },
     HostRule {
         name: "some check fails",
@@ -287,7 +361,7 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
     HostRule {
         name: "all checks pass",
         from: COLLECTING,
-        when: HostFacts::reachable,
+        when: |on| on.reachable(),
         then: |_| ready(),
     },
     HostRule {
@@ -298,7 +372,7 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
             Some(Next {
                 status: on.host.status,
                 info: on.host.status_info.clone(),
-                also: |host, _| host.logs_info = Some(LogsState::Timeout),
+                also: Some(|host, _| host.logs_info = Some(LogsState::Timeout)),
             })
         },
     },
@@ -309,7 +383,10 @@ fn ready() -> Option<Next> {
 }
 
 fn failing(on: &HostFacts<'_>) -> Option<Next> {
-    go(Insufficient, on.why("The host is not ready to be installed"))
+    go(
+        Insufficient,
+        on.why("The host is not ready to be installed"),
+    )
 }
 
 fn begin_preparing(host: &mut Host, _: Timestamp) {
@@ -332,7 +409,10 @@ impl HostFacts<'_> {
     }
 
     fn has_fixed_role(&self) -> bool {
-        matches!(self.host.role, HostRole::Master | HostRole::Arbiter | HostRole::Worker)
+        matches!(
+            self.host.role,
+            HostRole::Master | HostRole::Arbiter | HostRole::Worker
+        )
     }
 
     fn in_status_longer_than(&self, limit: Duration) -> bool {
@@ -366,18 +446,28 @@ impl HostFacts<'_> {
         self.cluster == ClusterStatus::InstallingPendingUserAction
             && matches!(
                 self.host.progress.stage,
-                Some(WaitingForControlPlane | WaitingForController | WaitingForBootkube | Rebooting)
+                Some(
+                    WaitingForControlPlane | WaitingForController | WaitingForBootkube | Rebooting
+                )
             )
     }
 
     fn stage_limit(&self) -> Duration {
-        let stage = self.host.progress.stage.unwrap_or(HostStage::StartingInstallation);
+        let stage = self
+            .host
+            .progress
+            .stage
+            .unwrap_or(HostStage::StartingInstallation);
         self.settings.timeouts.host_stage(stage, self.single_node)
     }
 
     /// When the present stage is overdue.
     pub(crate) fn stage_deadline(&self) -> Timestamp {
-        let since = self.host.progress.stage_updated_at.unwrap_or(self.host.status_updated_at);
+        let since = self
+            .host
+            .progress
+            .stage_updated_at
+            .unwrap_or(self.host.status_updated_at);
         since.plus(self.stage_limit())
     }
 
@@ -390,7 +480,9 @@ impl HostFacts<'_> {
         let (pending, collecting) = self.settings.timeouts.host_logs;
         let host = self.host;
         match host.logs_info.unwrap_or(LogsState::Unset) {
-            LogsState::Unset if host.logs_started_at.is_none() => Some(host.status_updated_at.plus(pending)),
+            LogsState::Unset if host.logs_started_at.is_none() => {
+                Some(host.status_updated_at.plus(pending))
+            }
             LogsState::Requested => {
                 let since = host.logs_collected_at.or(host.logs_started_at);
                 since.map(|since| since.plus(collecting))
@@ -418,8 +510,16 @@ impl HostFacts<'_> {
     }
 
     fn disk(&self) -> String {
-        let path = self.host.installation_disk_path.as_deref().unwrap_or_default();
-        let id = self.host.installation_disk_id.as_deref().unwrap_or_default();
+        let path = self
+            .host
+            .installation_disk_path
+            .as_deref()
+            .unwrap_or_default();
+        let id = self
+            .host
+            .installation_disk_id
+            .as_deref()
+            .unwrap_or_default();
         if path.is_empty() && id.is_empty() {
             "the installation disk".to_owned()
         } else {

@@ -10,18 +10,39 @@ use crate::{
 
 use HostStatus::*;
 
-const POOL: &[HostStatus] = &[DiscoveringUnbound, InsufficientUnbound, KnownUnbound, DisconnectedUnbound];
+const POOL: &[HostStatus] = &[
+    DiscoveringUnbound,
+    InsufficientUnbound,
+    KnownUnbound,
+    DisconnectedUnbound,
+];
 
 /// What a host needs before it may be bound.
-const NEEDED: &[&str] = &["has-min-valid-disks", "has-min-cpu-cores", "has-min-memory", "hostname-valid"];
+const NEEDED: &[&str] = &[
+    "has-min-valid-disks",
+    "has-min-cpu-cores",
+    "has-min-memory",
+    "hostname-valid",
+];
 
 /// The table.
 pub(crate) static POOL_RULES: &[HostRule] = &[
     HostRule {
         name: "silent or without medium",
-        from: &[DiscoveringUnbound, InsufficientUnbound, KnownUnbound, DisconnectedUnbound, Unbinding],
+        from: &[
+            DiscoveringUnbound,
+            InsufficientUnbound,
+            KnownUnbound,
+            DisconnectedUnbound,
+            Unbinding,
+        ],
         when: |on| !open(on.findings, Gate::Connection),
-        then: |_| go(DisconnectedUnbound, "The host stopped talking to the service"),
+        then: |_| {
+            go(
+                DisconnectedUnbound,
+                "The host stopped talking to the service",
+            )
+        },
     },
     HostRule {
         name: "waits for its agent to restart",
@@ -33,7 +54,12 @@ pub(crate) static POOL_RULES: &[HostRule] = &[
         name: "no inventory yet",
         from: POOL,
         when: |on| on.inventory.is_none_or(Inventory::is_useless),
-        then: |_| go(DiscoveringUnbound, "Waiting for the host to describe its hardware"),
+        then: |_| {
+            go(
+                DiscoveringUnbound,
+                "Waiting for the host to describe its hardware",
+            )
+        },
     },
     HostRule {
         name: "not good enough for any cluster",
@@ -41,7 +67,10 @@ pub(crate) static POOL_RULES: &[HostRule] = &[
         when: |on| !fit(on),
         then: |on| {
             let failures = on.findings.failures();
-            go(InsufficientUnbound, format!("The host cannot be bound: {failures}"))
+            go(
+                InsufficientUnbound,
+                format!("The host cannot be bound: {failures}"),
+            )
         },
     },
     HostRule {

@@ -6,7 +6,7 @@ use muster_api::{bind::Args, contract::Operation, error::Failure};
 use muster_auth::Principal;
 use muster_model::{ClusterId, HostId, HostKey, InfraEnvId, Timestamp};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// A checked request. Ids in the path are well-formed, the body fits the contract.
@@ -47,12 +47,14 @@ impl Call {
         HostKey { infra_env: self.infra_env_id(), host: HostId(self.path_id("host_id")) }
     }
 
-    /// The body as its wire type. An absent optional body is the type with nothing set.
+    /// The body as its wire type. JSON null is the type with nothing set: an empty object, or
+    /// an empty text where the body is a text.
     pub fn body<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
-        let value = self.body.take().unwrap_or(Value::Null);
-        let value = if value.is_null() && self.operation.has_object_body() { Value::Object(Default::default()) } else { value };
-        serde_json::from_value(value)
-            .map_err(|cause| Failure::bad_request(format!("the body does not fit {}: {cause}", self.operation.id)))
+        let read = match self.body.take().unwrap_or(Value::Null) {
+            Value::Null => serde_json::from_value(json!({})).or_else(|_| serde_json::from_value(json!(""))),
+            value => serde_json::from_value(value),
+        };
+        read.map_err(|cause| Failure::bad_request(format!("the body does not fit {}: {cause}", self.operation.id)))
     }
 
     /// The raw body of a multipart upload.

@@ -12,11 +12,11 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use muster_api::{
-    bind,
+    BASE_PATH, bind,
     contract::{Operation, PathParams, RouteMiss, contract},
     error::Failure,
 };
-use muster_auth::{Credentials, Denied, Principal};
+use muster_auth::{Credentials, Denied, Principal, ReadOnly, Scope, check_role, check_scope};
 use muster_model::{ClusterId, InfraEnvId, Timestamp};
 use tracing::{Instrument, error, info_span};
 use uuid::Uuid;
@@ -24,8 +24,13 @@ use uuid::Uuid;
 use super::{Body, Call, Reply, cors, pages, routes};
 use crate::app::{Shared, store_failure};
 
-/// Where the operations live.
-pub const BASE_PATH: &str = "/api/assisted-install";
+/// Reads that show secrets; users who may only look may not call them.
+const HANDS_OUT_SECRETS: &[&str] = &[
+    "V2GetCredentials",
+    "V2DownloadClusterCredentials",
+    "V2GetPresignedForClusterCredentials",
+    "v2GetClusterInstallConfig",
+];
 
 /// Which door the request came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,15 +123,15 @@ async fn operate(
 ) -> Result<Reply, Failure> {
     let now = Timestamp::now();
     let (parts, incoming) = request.into_parts();
-    let query = parts.uri.query().unwrap_or("");
-    let principal = authenticate(app, operation, &parts, query, now)?;
+    let query = parts.uri.query();
+    let principal = authenticate(app, operation, &parts, query.unwrap_or(""), now)?;
     authorize(app, &principal, operation, params).await?;
     let (body, upload) = if operation.upload.is_some() {
         (None, Some(incoming))
     } else {
         (read_body(app, &parts.headers, incoming).await?, None)
     };
-    let bound = bind(operation, params, query, &parts.headers, body.as_deref())?;
+    let bound = bind(operation, params, query, &parts.headers, content_type(&parts.headers), body.as_deref())?;
     let call = Call {
         operation,
         args: bound.args,
@@ -161,21 +166,29 @@ fn authenticate(app: &Shared, operation: &Operation, parts: &Parts, query: &str,
         watcher: header("watcher-authorization"),
     };
     let principal = app.auth.authenticate(&operation.security, &credentials, now.unix_seconds()).map_err(denied)?;
-    app.auth.check_role(&principal, operation.method() == Method::GET).map_err(denied)?;
+    let read_only = if HANDS_OUT_SECRETS.contains(&operation.id.as_str()) { ReadOnly::Refused } else { ReadOnly::Admitted };
+    check_role(&principal, operation.method().as_str(), read_only).map_err(denied)?;
     Ok(principal)
 }
 
 /// Keeps scoped tokens inside their infra-env or cluster.
 async fn authorize(app: &Shared, principal: &Principal, operation: &Operation, params: &PathParams) -> Result<(), Failure> {
     let Some(scope) = principal.scope() else { return Ok(()) };
+    let exists = match scope {
+        Scope::InfraEnv(id) => app.store.infra_env(id).await.map_err(store_failure)?.is_some(),
+        Scope::Cluster(id) => app.store.cluster_even_deleted(id).await.map_err(store_failure)?.is_some(),
+    };
+    if !exists {
+        return Err(denied(Denied::resource_is_gone()));
+    }
     let infra_env = params.get("infra_env_id").and_then(|text| text.parse::<InfraEnvId>().ok());
     let cluster = params.get("cluster_id").and_then(|text| text.parse::<ClusterId>().ok());
-    let related = match (scope, cluster) {
-        (muster_auth::Scope::InfraEnv(own), Some(cluster)) => belongs(app, own, cluster).await?,
-        _ => false,
+    let related = match (scope, infra_env, cluster) {
+        (Scope::InfraEnv(own), _, Some(cluster)) => belongs(app, own, cluster).await?,
+        (Scope::Cluster(own), Some(infra_env), _) => belongs(app, infra_env, own).await?,
+        (Scope::InfraEnv(_) | Scope::Cluster(_), _, _) => false,
     };
-    app.auth
-        .check_scope(principal, infra_env, cluster, |_, _| related)
+    check_scope(principal, infra_env, cluster, |_, _| related)
         .map_err(|denial| {
             tracing::debug!(operation = %operation.id, "a token was used outside its scope");
             denied(denial)
@@ -183,7 +196,7 @@ async fn authorize(app: &Shared, principal: &Principal, operation: &Operation, p
 }
 
 /// Whether hosts of the infra-env belong to the cluster.
-async fn belongs(app: &Shared, infra_env: InfraEnvId, cluster: ClusterId) -> Result<bool, Failure> {
+pub(crate) async fn belongs(app: &Shared, infra_env: InfraEnvId, cluster: ClusterId) -> Result<bool, Failure> {
     let bound = app.store.infra_env(infra_env).await.map_err(store_failure)?.and_then(|row| row.cluster);
     if bound == Some(cluster) {
         return Ok(true);
@@ -236,15 +249,16 @@ fn relative_path(path: &str) -> Option<String> {
     rest.starts_with('/').then(|| rest.to_owned())
 }
 
+fn content_type(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("unreadable"))
+}
+
 fn route_miss(miss: &RouteMiss) -> Reply {
     let failure = Failure::from(miss.clone());
     let reply = Reply::failure(&failure);
-    match miss {
-        RouteMiss::MethodNotAllowed { allow, .. } => {
-            let methods: Vec<_> = allow.iter().map(Method::as_str).collect();
-            reply.header(header::ALLOW, methods.join(","))
-        }
-        RouteMiss::NotFound { .. } | RouteMiss::BadEncoding { .. } => reply,
+    match miss.allow_header() {
+        Some(allow) => reply.header(header::ALLOW, allow),
+        None => reply,
     }
 }
 

@@ -1,9 +1,12 @@
 //! What is served beside the API: health, metrics, the API document, login, a start page.
 
+use std::sync::OnceLock;
+
+use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use muster_api::{error::Failure, openapi};
+use muster_api::Failure;
 use muster_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -57,14 +60,18 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
         Page::Health => Reply::empty(StatusCode::OK),
         Page::Ready => ready(app).await,
         Page::Metrics => Reply::text("text/plain; version=0.0.4; charset=utf-8", app.metrics.render()),
-        Page::OpenApi => json_page(&openapi::openapi3()),
-        Page::Swagger => json_page(&openapi::swagger2()),
+        Page::OpenApi => document(&OPENAPI, muster_api::openapi3),
+        Page::Swagger => document(&SWAGGER, muster_api::swagger2),
         Page::Login => login(app, request).await.unwrap_or_else(|failure| Reply::failure(&failure)),
     }
 }
 
-fn json_page(document: &serde_json::Value) -> Reply {
-    Reply::json(StatusCode::OK, document).unwrap_or_else(|failure| Reply::failure(&failure))
+/// Both documents are the same for the life of the process.
+static OPENAPI: OnceLock<Bytes> = OnceLock::new();
+static SWAGGER: OnceLock<Bytes> = OnceLock::new();
+
+fn document(slot: &'static OnceLock<Bytes>, make: fn() -> serde_json::Value) -> Reply {
+    Reply::json_bytes(StatusCode::OK, slot.get_or_init(|| make().to_string().into()).clone())
 }
 
 /// Ready means that the database and the file store answer.
@@ -106,8 +113,8 @@ async fn login(app: &Shared, request: Request<Incoming>) -> Result<Reply, Failur
     let issued = tokio::task::spawn_blocking(move || app.auth.login(&login.username, &login.password, now))
         .await
         .map_err(|_| Failure::infra(StatusCode::INTERNAL_SERVER_ERROR, "the login could not be checked"))?;
-    let issued = issued.map_err(|denial| {
-        Failure::infra(StatusCode::from_u16(denial.status).unwrap_or(StatusCode::UNAUTHORIZED), denial.message)
+    let issued = issued.map_err(|refusal| {
+        Failure::infra(StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::UNAUTHORIZED), refusal.to_string())
     })?;
     let answer = Token { token: issued.token, expires_at: Timestamp::from_unix_seconds(issued.expires_at).millis() };
     Ok(Reply::json(StatusCode::OK, &answer)?.header(http::header::CACHE_CONTROL, "no-store"))

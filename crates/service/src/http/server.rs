@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use hyper::service::service_fn;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::{conn::auto, graceful::{GracefulShutdown, Watcher}},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -48,7 +48,7 @@ impl Listener {
 
     /// Serves until `stop` turns true, then waits for running requests up to `grace`.
     pub async fn serve(self, app: Shared, mut stop: watch::Receiver<bool>, grace: Duration) {
-        let graceful = Arc::new(GracefulShutdown::new());
+        let graceful = GracefulShutdown::new();
         loop {
             let stream = tokio::select! {
                 accepted = self.socket.accept() => match accepted {
@@ -60,45 +60,43 @@ impl Listener {
                         continue;
                     }
                 },
-                _ = stop.wait_for(|stopping| *stopping) => break,
+                () = told_to_stop(&mut stop) => break,
             };
-            let (app, tls, graceful, door) = (Arc::clone(&app), self.tls.clone(), Arc::clone(&graceful), self.door);
-            tokio::spawn(async move { connection(app, stream, tls, door, &graceful).await });
+            tokio::spawn(connection(Arc::clone(&app), stream, self.tls.clone(), self.door, graceful.watcher()));
         }
         drop(self.socket);
-        match Arc::try_unwrap(graceful) {
-            Ok(graceful) => {
-                if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
-                    info!("some requests did not finish in time and were cut");
-                }
-            }
-            // Handshakes are still under way; they hold nothing that matters.
-            Err(_) => debug!("stopping during a handshake"),
+        if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
+            info!("some requests did not finish in time and were cut");
         }
     }
 }
 
-async fn connection(app: Shared, stream: TcpStream, tls: Option<TlsAcceptor>, door: Door, graceful: &GracefulShutdown) {
+/// A sender that is gone means stop, too.
+async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stopping| *stopping).await;
+}
+
+async fn connection(app: Shared, stream: TcpStream, tls: Option<TlsAcceptor>, door: Door, watcher: Watcher) {
     // Answers are small and awaited: send them at once.
     let _ = stream.set_nodelay(true);
     match tls {
-        None => speak(app, stream, door, graceful).await,
+        None => speak(app, stream, door, watcher).await,
         Some(acceptor) => match tokio::time::timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => speak(app, stream, door, graceful).await,
+            Ok(Ok(stream)) => speak(app, stream, door, watcher).await,
             Ok(Err(error)) => debug!(%error, "a TLS handshake failed"),
             Err(_) => debug!("a TLS handshake took too long"),
         },
     }
 }
 
-async fn speak(app: Shared, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: Door, graceful: &GracefulShutdown) {
+async fn speak(app: Shared, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: Door, watcher: Watcher) {
     let header_timeout = app.config.server.header_timeout;
     let service = service_fn(move |request| dispatch::answer(Arc::clone(&app), door, request));
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(header_timeout);
     builder.http2().timer(TokioTimer::new()).max_header_list_size(64 << 10);
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-    if let Err(error) = graceful.watch(connection).await {
+    if let Err(error) = watcher.watch(connection).await {
         debug!(%error, "a connection ended early");
     }
 }

@@ -6,6 +6,7 @@
 pub mod clusters;
 pub mod events;
 pub mod features;
+pub mod fields;
 pub mod files;
 pub mod hosts;
 pub mod infra_envs;

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use muster_api::wire;
+use muster_catalog::BundleId;
+use muster_engine::inventory::Inventory;
 use muster_model::{
     Cluster, ClusterKind, Host, HostStatus, LogsState, MonitoredOperator, PlatformType, Timestamp, Vip,
 };
@@ -27,7 +29,7 @@ pub enum HostsShown {
 
 /// The cluster in the answer of a single-cluster operation.
 #[must_use]
-pub fn cluster(cluster: &Cluster, hosts: &[impl AsRef<Host>], shown: HostsShown, heartbeats: &Heartbeats) -> wire::Cluster {
+pub fn cluster(cluster: &Cluster, hosts: &[Row<Host>], shown: HostsShown, heartbeats: &Heartbeats) -> wire::Cluster {
     let mut view = record(cluster);
     view.operator_bundles = Some(bundles(cluster));
     view.host_networks = Some(if shown == HostsShown::Excluded { Vec::new() } else { host_networks(hosts) });
@@ -48,7 +50,7 @@ pub fn cluster_summary(cluster: &Cluster, hosts: &[Row<Host>], shown: HostsShown
     view
 }
 
-fn add_hosts(view: &mut wire::Cluster, cluster: &Cluster, hosts: &[impl AsRef<Host>], shown: HostsShown, heartbeats: &Heartbeats) {
+fn add_hosts(view: &mut wire::Cluster, cluster: &Cluster, hosts: &[Row<Host>], shown: HostsShown, heartbeats: &Heartbeats) {
     let detail = match shown {
         HostsShown::Excluded => {
             view.hosts = None;
@@ -60,10 +62,10 @@ fn add_hosts(view: &mut wire::Cluster, cluster: &Cluster, hosts: &[impl AsRef<Ho
     };
     view.hosts = Some(match detail {
         None => Vec::new(),
-        Some(detail) => hosts.iter().map(|one| host(one.as_ref(), Some(cluster), detail, heartbeats)).collect(),
+        Some(detail) => hosts.iter().map(|one| host(one, Some(cluster), detail, heartbeats)).collect(),
     });
-    let known = hosts.iter().filter(|one| one.as_ref().status == HostStatus::Known).count();
-    let enabled = hosts.iter().filter(|one| one.as_ref().status != HostStatus::Disabled).count();
+    let known = hosts.iter().filter(|one| one.status == HostStatus::Known).count();
+    let enabled = hosts.iter().filter(|one| one.status != HostStatus::Disabled).count();
     view.total_host_count = count(hosts.len() as i64);
     view.enabled_host_count = count(enabled as i64);
     view.ready_host_count = count(known as i64);
@@ -219,18 +221,23 @@ fn bundles(cluster: &Cluster) -> Vec<wire::BundleCreateParams> {
     ids.dedup();
     ids.into_iter()
         .map(|id| {
-            let optional = muster_catalog::bundle_optional_operators(id);
+            let optional = optional_operators(id, cluster.is_single_node());
             let chosen: Vec<String> = cluster
                 .monitored_operators
                 .iter()
                 .flatten()
                 .filter(|one| one.source_bundles.as_ref().is_some_and(|from| from.contains(id)))
-                .filter(|one| optional.contains(&one.name.as_str()))
+                .filter(|one| optional.contains(&one.name))
                 .map(|one| one.name.clone())
                 .collect();
             wire::BundleCreateParams { id: Some(id.clone()), optional_operators: (!chosen.is_empty()).then_some(chosen) }
         })
         .collect()
+}
+
+fn optional_operators(bundle: &str, single_node: bool) -> Vec<String> {
+    let bundle = bundle.parse::<BundleId>().map(|id| id.bundle(single_node));
+    bundle.map_or_else(|_| Vec::new(), |bundle| bundle.optional_operators.iter().map(ToString::to_string).collect())
 }
 
 fn feature_usage(cluster: &Cluster) -> String {
@@ -249,13 +256,12 @@ fn feature_usage(cluster: &Cluster) -> String {
 }
 
 /// Which networks the hosts see, each with the hosts in it.
-fn host_networks(hosts: &[impl AsRef<Host>]) -> Vec<wire::HostNetwork> {
+fn host_networks(hosts: &[Row<Host>]) -> Vec<wire::HostNetwork> {
     let mut networks: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for host in hosts {
-        let host = host.as_ref();
-        let Some(inventory) = &host.reports.inventory else { continue };
-        for cidr in muster_engine::inventory::networks(inventory) {
-            let ids = networks.entry(cidr.to_string()).or_default();
+        let Some(inventory) = host.reports.inventory.as_deref().and_then(|text| Inventory::parse(text).ok()) else { continue };
+        for (_, address) in inventory.addresses() {
+            let ids = networks.entry(address.trunc().to_string()).or_default();
             let id = host.id.to_string();
             if !ids.contains(&id) {
                 ids.push(id);

@@ -1,6 +1,7 @@
 //! A host on the wire.
 
 use muster_api::wire;
+use muster_engine::inventory;
 use muster_model::{Cluster, Host, HostKey, HostStage, LogsState, Timestamp};
 
 use super::{count, flag, millis, text};
@@ -72,7 +73,7 @@ pub fn host(host: &Host, cluster: Option<&Cluster>, detail: HostDetail, heartbea
         checked_in_at: millis(Some(heartbeats.last_seen(host))),
         registered_at: millis(Some(host.registered_at)),
         discovery_agent_version: host.discovery_agent_version.as_deref().and_then(text),
-        requested_hostname: if full { Some(shown_name(host)) } else { host.requested_hostname.clone() },
+        requested_hostname: if full { Some(inventory::hostname(host)) } else { host.requested_hostname.clone() },
         user_name: text(&host.user_name),
         media_status: (!host.media_connected).then(|| "disconnected".to_owned()),
         deleted_at: host.deleted_at.map(Timestamp::precise),
@@ -96,13 +97,4 @@ fn joined(items: &[String]) -> Option<String> {
 fn stages(host: &Host, cluster: Option<&Cluster>) -> &'static [HostStage] {
     let single_node = cluster.is_some_and(Cluster::is_single_node);
     HostStage::expected(host.role, host.bootstrap, single_node, host.is_day2())
-}
-
-/// The user's name for it, else its own, else its id.
-fn shown_name(host: &Host) -> String {
-    host.requested_hostname
-        .clone()
-        .filter(|name| !name.is_empty())
-        .or_else(|| host.reports.inventory.as_deref().and_then(muster_engine::inventory::hostname))
-        .unwrap_or_else(|| host.id.to_string())
 }

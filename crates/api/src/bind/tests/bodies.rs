@@ -114,7 +114,7 @@ fn a_body_of_the_wrong_shape_is_refused_with_the_cause() {
         (
             "v2CompleteInstallation",
             &deep,
-            "json: recursion limit exceeded at line 1 column 140",
+            "json: recursion limit exceeded at line 1 column 139",
         ),
     ] {
         let operation = crate::contract().operation(id).unwrap();

@@ -1,5 +1,6 @@
 //! Every rule of the binder, as the messages a client would read.
 
+mod anything;
 mod bodies;
 mod parameters;
 mod speed;

@@ -1,19 +1,179 @@
-use muster_api::error::Failure;
+//! Small facts kept beside a cluster: which validations it ignores, and what its web page
+//! remembers.
 
-use crate::{app::Shared, http::{Call, Reply}};
+use http::StatusCode;
+use muster_api::{contract::contract, error::Failure, wire};
+use muster_model::Cluster;
 
-pub async fn ignored_validations(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+use crate::{
+    aggregate::Cause,
+    app::Shared,
+    http::{Call, Reply},
+};
+
+/// Stands for every validation that may be ignored.
+const ALL: &str = "all";
+
+/// A kind of validations: where its ids are listed and which of them always count.
+struct Kind {
+    member: &'static str,
+    definition: &'static str,
+    always: &'static [&'static str],
 }
 
-pub async fn set_ignored_validations(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+static OF_CLUSTER: Kind = Kind {
+    member: "cluster-validation-ids",
+    definition: "cluster-validation-id",
+    always: &[
+        "api-vips-defined",
+        "ingress-vips-defined",
+        "all-hosts-are-ready-to-install",
+        "sufficient-masters-count",
+        "pull-secret-set",
+    ],
+};
+
+static OF_HOST: Kind = Kind {
+    member: "host-validation-ids",
+    definition: "host-validation-id",
+    always: &[
+        "connected",
+        "has-inventory",
+        "inventory-not-fully-truncated",
+        "machine-cidr-defined",
+        "hostname-unique",
+        "hostname-valid",
+    ],
+};
+
+/// `GET /v2/clusters/{cluster_id}/ignored-validations`.
+pub async fn ignored_validations(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let cluster = app.cluster(call.cluster_id()).await?;
+    Reply::json(StatusCode::OK, &ignored(&cluster))
 }
 
-pub async fn ui_settings(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+/// `PUT /v2/clusters/{cluster_id}/ignored-validations`. Both lists are replaced; one that is
+/// not given is emptied.
+pub async fn set_ignored_validations(app: Shared, mut call: Call) -> Result<Reply, Failure> {
+    let wanted: wire::IgnoredValidations = call.body()?;
+    let of_cluster = OF_CLUSTER.checked(wanted.cluster_validation_ids)?;
+    let of_host = OF_HOST.checked(wanted.host_validation_ids)?;
+    let cause = Cause::from(&call);
+    let (shown, _) = app
+        .change_cluster(call.cluster_id(), &cause, |all| {
+            let cluster = all.cluster_mut()?;
+            if !cluster.status.accepts_changes() {
+                return Err(Failure::bad_request(format!(
+                    "cluster {} is {}; which validations are ignored can be changed before its \
+                     installation only",
+                    cluster.id, cluster.status
+                )));
+            }
+            cluster.ignored_cluster_validations.clone_from(&of_cluster);
+            cluster.ignored_host_validations.clone_from(&of_host);
+            let shown = ignored(cluster);
+            all.refresh(&app, cause.now);
+            Ok(shown)
+        })
+        .await?;
+    Reply::json(StatusCode::CREATED, &shown)
 }
 
-pub async fn set_ui_settings(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+fn ignored(cluster: &Cluster) -> wire::IgnoredValidations {
+    wire::IgnoredValidations {
+        cluster_validation_ids: cluster.ignored_cluster_validations.clone(),
+        host_validation_ids: cluster.ignored_host_validations.clone(),
+    }
+}
+
+impl Kind {
+    /// The text to store: a JSON list of known ids, kept as it was sent. Empty text is none.
+    fn checked(&self, text: Option<String>) -> Result<Option<String>, Failure> {
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+        let member = self.member;
+        let ids: Vec<String> = serde_json::from_str(&text).map_err(|cause| {
+            Failure::bad_request(format!(
+                "{member} must be a JSON list of validation ids in a string, such as \
+                 \"[\\\"{}\\\"]\": {cause}",
+                ALL
+            ))
+        })?;
+        let is_all = |id: &String| id.eq_ignore_ascii_case(ALL);
+        let known = contract().definitions().get(self.definition);
+        let known = known.map_or(&[][..], |definition| &definition.choices);
+        if let Some(id) = ids.iter().find(|id| !is_all(id) && !known.contains(id)) {
+            return Err(Failure::bad_request(format!(
+                "{member}: {id:?} is no validation; use {ALL} or one of: {}",
+                known.join(", ")
+            )));
+        }
+        let fixed = ids.iter().find(|id| self.always.contains(&id.as_str()));
+        match fixed {
+            Some(id) if !ids.iter().any(is_all) => Err(Failure::bad_request(format!(
+                "{member}: {id} cannot be ignored, the installation would fail without it; \
+                 remove it from the list"
+            ))),
+            _ => Ok(Some(text)),
+        }
+    }
+}
+
+/// `GET /v2/clusters/{cluster_id}/ui-settings`.
+pub async fn ui_settings(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let cluster = app.cluster(call.cluster_id()).await?;
+    Reply::json(StatusCode::OK, &cluster.ui_settings)
+}
+
+/// `PUT /v2/clusters/{cluster_id}/ui-settings`. The text means nothing to us.
+pub async fn set_ui_settings(app: Shared, mut call: Call) -> Result<Reply, Failure> {
+    let text = call.body::<Option<String>>()?.unwrap_or_default();
+    let cause = Cause::from(&call);
+    app.change_cluster(call.cluster_id(), &cause, |all| {
+        all.cluster_mut()?.ui_settings.clone_from(&text);
+        Ok(())
+    })
+    .await?;
+    Reply::json(StatusCode::OK, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_host(text: &str) -> Result<Option<String>, Failure> {
+        OF_HOST.checked(Some(text.to_owned()))
+    }
+
+    #[test]
+    fn every_validation_that_always_counts_is_a_known_one() {
+        for kind in [&OF_CLUSTER, &OF_HOST] {
+            let known = &contract().definitions()[kind.definition].choices;
+            assert!(kind.always.iter().all(|id| known.iter().any(|one| one == id)), "{}", kind.member);
+        }
+    }
+
+    #[test]
+    fn lists_of_known_ids_are_kept_as_they_were_sent() {
+        for text in ["[]", r#"["all"]"#, r#"["ALL"]"#, r#"[ "ntp-synced","has-min-memory" ]"#] {
+            assert_eq!(of_host(text).unwrap().as_deref(), Some(text));
+        }
+        assert_eq!(of_host("").unwrap(), None);
+        assert_eq!(OF_HOST.checked(None).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_list_of_ids_is_refused() {
+        for text in ["ntp-synced", "{}", "[1]", "\"all\"", r#"["no-such-check"]"#] {
+            let failure = of_host(text).unwrap_err();
+            assert_eq!(failure.status, StatusCode::BAD_REQUEST, "{text}");
+            assert!(failure.reason.contains("host-validation-ids"), "{}", failure.reason);
+        }
+    }
+
+    #[test]
+    fn what_always_counts_can_only_hide_behind_all() {
+        assert!(of_host(r#"["connected"]"#).unwrap_err().reason.contains("connected"));
+        assert!(of_host(r#"["connected", "all"]"#).is_ok());
+        assert!(OF_CLUSTER.checked(Some(r#"["pull-secret-set"]"#.into())).is_err());
+    }
 }

@@ -1,23 +1,125 @@
-use muster_api::error::Failure;
+//! What a user does with a host: bind, unbind, install (day 2), reset, repeat a check.
 
-use crate::{app::Shared, http::{Call, Reply}};
+use std::sync::Arc;
 
-pub async fn bind(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+use http::StatusCode;
+use muster_api::{error::Failure, wire};
+use muster_engine::{binding, install as installation, reset as resetting};
+use muster_model::{ClusterId, HostKey, HostStatus};
+
+use crate::{
+    aggregate::{Aggregate, Cause},
+    app::{App, Shared, store_failure},
+    driver::Scope,
+    http::{Call, Reply},
+    ops::files,
+    views::{self, HostDetail},
+};
+
+/// `POST …/actions/bind`.
+pub async fn bind(app: Shared, mut call: Call) -> Result<Reply, Failure> {
+    let body: wire::BindHostParams = call.body()?;
+    let text = body.cluster_id.as_deref().unwrap_or_default();
+    let asked: ClusterId = text.parse().map_err(|_| Failure::bad_request(format!("cluster_id {text:?} is not a UUID")))?;
+    let cluster = app.store.cluster(asked).await.map_err(store_failure)?;
+    let key = call.host_key();
+    let cause = Cause::from(&call);
+    let (_, all) = app
+        .change_host(key, &cause, |all| {
+            let result = binding::bind(all.host(key)?, asked, cluster.as_deref(), cause.now);
+            all.settle_with(result)
+        })
+        .await?;
+    app.driver.forget(Scope::Host(key));
+    shown(&app, &all, key, StatusCode::OK)
 }
 
-pub async fn unbind(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+/// `POST …/actions/unbind`.
+pub async fn unbind(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let key = call.host_key();
+    let infra_env = app.store.infra_env(key.infra_env).await.map_err(store_failure)?;
+    let bound = infra_env.is_some_and(|row| row.cluster.is_some());
+    let before = app.host(key).await?.cluster;
+    let cause = Cause::from(&call);
+    let (_, all) = app
+        .change_host(key, &cause, |all| {
+            let result = binding::unbind(all.host(key)?, bound, cause.now);
+            all.settle_with(result)
+        })
+        .await?;
+    if let Some(cluster) = before {
+        app.driver.touch(Scope::Cluster(cluster));
+    }
+    app.driver.touch(Scope::Host(key));
+    shown(&app, &all, key, StatusCode::OK)
 }
 
-pub async fn reset(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+/// `POST …/actions/reset`.
+pub async fn reset(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let key = call.host_key();
+    if app.host(key).await?.cluster.is_none() {
+        return Err(Failure::conflict("the host is bound to no cluster, so there is no installation to reset"));
+    }
+    let cause = Cause::from(&call);
+    let (_, all) = app
+        .change_host_in_context(key, &cause, |all| {
+            let result = resetting::reset_host(&all.view(&app.heartbeats)?, key, cause.now);
+            all.settle_with(result)
+        })
+        .await?;
+    shown(&app, &all, key, StatusCode::OK)
 }
 
-pub async fn install(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+/// `POST …/actions/install`: a day-2 host. Its Ignition is made before the decision is stored,
+/// because the host may ask for it with its next poll.
+pub async fn install(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let key = call.host_key();
+    if app.host(key).await?.cluster.is_none() {
+        return Err(Failure::not_found("the host is bound to no cluster"));
+    }
+    let cause = Cause::from(&call);
+    let rehearsal = |all: &mut Aggregate| {
+        let result = installation::start_host(&all.view(&app.heartbeats)?, key, &app.rules.of(all.cluster.as_ref()), cause.now);
+        all.settle_with(result)?;
+        // The files are made right here, not as a job afterwards.
+        all.jobs.clear();
+        Ok(())
+    };
+    app.would_change_host(key, rehearsal).await?;
+    files::generate_for_host(&app, key).await?;
+    let (_, all) = app.change_host_in_context(key, &cause, rehearsal).await?;
+    shown(&app, &all, key, StatusCode::ACCEPTED)
 }
 
-pub async fn reset_validation(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+/// `PATCH …/actions/reset-validation/{validation_id}`: forget a result, so that the check is
+/// asked for again.
+pub async fn reset_validation(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let key = call.host_key();
+    let validation = call.args.text("validation_id").unwrap_or_default().to_owned();
+    let host = app.host(key).await?;
+    if !matches!(validation.as_str(), "sufficient-installation-disk-speed" | "container-images-available") {
+        return Err(Failure::bad_request(format!(
+            "validation {validation} cannot be reset; only sufficient-installation-disk-speed and container-images-available can"
+        )));
+    }
+    if host.cluster.is_none() || matches!(host.status, HostStatus::Binding) {
+        return Err(Failure::conflict("the host is bound to no cluster, so nothing has been checked"));
+    }
+    let cause = Cause::from(&call);
+    app.change_host(key, &cause, |all| {
+        let reports = &mut all.host_mut(key)?.reports;
+        if validation == "container-images-available" {
+            reports.images_status = None;
+        } else {
+            reports.disks_info = None;
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(Reply::empty(StatusCode::OK))
+}
+
+/// The host as the change left it.
+fn shown(app: &Arc<App>, all: &Aggregate, key: HostKey, status: StatusCode) -> Result<Reply, Failure> {
+    Reply::json(status, &views::host(all.host(key)?, all.cluster.as_ref(), HostDetail::WithFreeAddresses, &app.heartbeats))
 }

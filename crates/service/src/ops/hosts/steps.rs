@@ -1,11 +1,139 @@
-use muster_api::error::Failure;
+//! The agent's conversation: what shall I do, and what came of it.
 
-use crate::{app::Shared, http::{Call, Reply}};
+use std::{sync::Arc, time::Duration};
 
-pub async fn next(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+use http::StatusCode;
+use muster_api::{error::Failure, wire};
+use muster_engine::{HostView, StepType, Surroundings, replies, steps as instructions, steps::Steps};
+use muster_model::{Host, HostStatus};
+use muster_store::Row;
+use rand::Rng;
+
+use crate::{
+    aggregate::Cause,
+    app::{App, Shared, store_failure},
+    driver::Scope,
+    http::{Call, Reply},
+    steps::StepsKey,
+};
+
+/// `GET …/instructions`: a heartbeat, answered with work.
+pub async fn next(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let key = call.host_key();
+    let host = app.host(key).await?;
+    app.heartbeats.heard(key, call.now, call.args.int("timestamp"));
+    note_agent_version(&app, &host, &call).await?;
+    let scope = host.cluster.map_or(Scope::Host(key), Scope::Cluster);
+    if matches!(host.status, HostStatus::Disconnected | HostStatus::DisconnectedUnbound) {
+        // It is back: let the rules see that before it is told what to do.
+        app.driver.touch(scope);
+    }
+    app.driver.settle(&app, scope).await;
+    let host = app.host(key).await?;
+    let steps = steps_for(&app, &host).await?;
+    Reply::json(StatusCode::OK, &steps_view(&steps))
 }
 
-pub async fn reply(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+/// Another version of the agent is a fact worth a write; an unchanged one is not.
+async fn note_agent_version(app: &Arc<App>, host: &Host, call: &Call) -> Result<(), Failure> {
+    let Some(version) = call.args.text("discovery_agent_version").filter(|text| !text.is_empty()) else { return Ok(()) };
+    if host.discovery_agent_version.as_deref() == Some(version) {
+        return Ok(());
+    }
+    app.change_host(host.key(), &Cause::from(call), |all| {
+        all.host_mut(host.key())?.discovery_agent_version = Some(version.to_owned());
+        Ok(())
+    })
+    .await
+    .map(|_| ())
+}
+
+async fn steps_for(app: &Arc<App>, host: &Row<Host>) -> Result<Arc<Steps>, Failure> {
+    let infra_env = app.store.infra_env(host.infra_env).await.map_err(store_failure)?;
+    let surroundings = match host.cluster {
+        Some(id) => app.store.cluster_revision(id).await.map_err(store_failure)?.unwrap_or(0),
+        None => host.version.unsigned_abs(),
+    };
+    let key = StepsKey { surroundings, infra_env: infra_env.as_ref().map_or(0, |row| row.version) };
+    if let Some(steps) = app.steps.get(host.key(), key) {
+        return Ok(steps);
+    }
+    let (cluster, peers) = match host.cluster {
+        Some(id) => (
+            app.store.cluster(id).await.map_err(store_failure)?,
+            app.store.hosts_of_cluster(id).await.map_err(store_failure)?,
+        ),
+        None => (None, Vec::new()),
+    };
+    let peers: Vec<HostView<'_>> =
+        peers.iter().map(|peer| HostView { host: peer, last_seen: app.heartbeats.last_seen(peer) }).collect();
+    let around = Surroundings { cluster: cluster.as_deref(), peers: &peers, infra_env: infra_env.as_deref() };
+    let steps = instructions::next(host, &around, &app.rules.of(cluster.as_deref()));
+    Ok(app.steps.put(host.key(), key, steps))
+}
+
+fn steps_view(steps: &Steps) -> wire::Steps {
+    if steps.exit {
+        return wire::Steps { instructions: None, next_instruction_seconds: None, post_step_action: Some("exit".to_owned()) };
+    }
+    let mut random = rand::rng();
+    let shown = steps
+        .steps
+        .iter()
+        .map(|step| wire::Step {
+            step_type: Some(step.step_type.to_string()),
+            step_id: Some(format!("{}-{:08x}", step.step_type, random.random::<u32>())),
+            args: Some(step.args.clone()),
+        })
+        .collect();
+    wire::Steps {
+        instructions: Some(shown),
+        next_instruction_seconds: Some(i64::try_from(steps.interval.max(Duration::from_secs(1)).as_secs()).unwrap_or(60)),
+        post_step_action: Some("continue".to_owned()),
+    }
+}
+
+/// `POST …/instructions`: the result of a step. A step that failed is told with 204 too: the
+/// agent did its duty.
+pub async fn reply(app: Shared, mut call: Call) -> Result<Reply, Failure> {
+    let body: wire::StepReply = call.body()?;
+    let key = call.host_key();
+    let host = app.host(key).await?;
+    let step_type = match body.step_type.as_deref() {
+        // Old agents leave it out of what nobody reads.
+        None | Some("") => return Ok(Reply::empty(StatusCode::NO_CONTENT)),
+        Some(text) => text.parse::<StepType>().map_err(|unknown| Failure::bad_request(unknown.to_string()))?,
+    };
+    let reply = replies::StepReply {
+        step_type,
+        exit_code: body.exit_code.unwrap_or(0),
+        output: body.output.unwrap_or_default(),
+        error: body.error.unwrap_or_default(),
+    };
+    let limit = app.config.cluster.inventory_max_size;
+    if step_type == StepType::Inventory && limit > 0 && reply.output.len() as u64 > limit {
+        return Err(Failure::bad_request(format!("the inventory has {} bytes, {limit} are allowed", reply.output.len())));
+    }
+    let infra_env = app.store.infra_env(key.infra_env).await.map_err(store_failure)?;
+    drop(host);
+    let cause = Cause::from(&call);
+    app.change_host(key, &cause, |all| {
+        let settings = app.rules.of(all.cluster.as_ref());
+        let decision = {
+            let around = Surroundings { cluster: all.cluster.as_ref(), peers: &[], infra_env: infra_env.as_deref() };
+            replies::apply(all.host(key)?, &around, &reply, &settings, cause.now)
+        };
+        match decision {
+            Ok(decision) => {
+                all.take(decision);
+                Ok(())
+            }
+            Err(bad) => {
+                let status = StatusCode::from_u16(bad.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
+                Err(Failure::api(status, bad.to_string()))
+            }
+        }
+    })
+    .await?;
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
 }

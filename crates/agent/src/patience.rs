@@ -1,0 +1,44 @@
+//! How long to wait before trying again: doubling, with jitter, never for ever.
+
+use std::time::Duration;
+
+use rand::Rng;
+
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Waiting times of one run of failures.
+#[derive(Debug, Default)]
+pub struct Patience {
+    failures: u32,
+}
+
+impl Patience {
+    /// It worked: the next failure starts from the beginning.
+    pub fn restored(&mut self) {
+        self.failures = 0;
+    }
+
+    /// How long to wait now. Half of it is random, so that a room full of machines does not
+    /// knock in step when the service comes back.
+    pub fn next(&mut self) -> Duration {
+        let full = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
+        self.failures += 1;
+        full / 2 + rand::rng().random_range(Duration::ZERO..=full / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_up_to_a_limit_and_start_over_after_success() {
+        let mut patience = Patience::default();
+        let waits: Vec<_> = (0..40).map(|_| patience.next()).collect();
+        assert!(waits[0] <= FIRST && waits.iter().all(|wait| *wait <= LONGEST));
+        assert!(waits[39] >= LONGEST / 2);
+        patience.restored();
+        assert!(patience.next() <= FIRST);
+    }
+}

@@ -1,0 +1,206 @@
+//! A typed client for the operations that machines call.
+//!
+//! The discovery agent, the node installer and the load driver share it, so the agent protocol
+//! is written down once. Feature `client`, because only programs that dial out need it.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use reqwest::{Certificate, Method, RequestBuilder, Url};
+use serde::{Serialize, de::DeserializeOwned};
+use uuid::Uuid;
+
+use crate::{BASE_PATH, wire};
+
+/// How to reach a service.
+#[derive(Clone, Default)]
+pub struct ClientOptions {
+    /// Sent as `X-Secret-Key`.
+    pub token: Option<String>,
+    /// PEM certificates to trust, and only those.
+    pub ca_pem: Option<String>,
+    /// Do not check the service's certificate.
+    pub insecure: bool,
+    /// Sent with every request of an agent.
+    pub agent_version: Option<String>,
+}
+
+/// Leaves out the token.
+impl std::fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientOptions")
+            .field("ca", &self.ca_pem.is_some())
+            .field("insecure", &self.insecure)
+            .field("agent_version", &self.agent_version)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a call brought no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The client itself cannot work.
+    #[error("bad client settings: {0}")]
+    Settings(String),
+    /// No answer at all.
+    #[error("the service did not answer")]
+    Unreachable(#[source] reqwest::Error),
+    /// An answer that is none.
+    #[error("the service answered {status} with something that is not {wanted}")]
+    Garbage {
+        /// Status of the answer.
+        status: StatusCode,
+        /// What it should have been.
+        wanted: &'static str,
+    },
+    /// A refusal.
+    #[error("the service answered {status}: {reason}")]
+    Refused {
+        /// Status of the answer.
+        status: StatusCode,
+        /// Its words.
+        reason: String,
+    },
+}
+
+impl ClientError {
+    /// The status of a refusal.
+    #[must_use]
+    pub fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Refused { status, .. } | Self::Garbage { status, .. } => Some(*status),
+            Self::Settings(_) | Self::Unreachable(_) => None,
+        }
+    }
+}
+
+/// A client of one service.
+#[derive(Clone, Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    base: Url,
+    options: ClientOptions,
+}
+
+impl Client {
+    /// A client for the service at `url` (without the API's base path; a path is kept).
+    ///
+    /// # Errors
+    /// If the URL or the certificates are unusable.
+    pub fn new(url: &str, options: ClientOptions) -> Result<Self, ClientError> {
+        let settings = |problem: String| ClientError::Settings(problem);
+        let joined = format!("{}{BASE_PATH}/v2/", url.trim_end_matches('/'));
+        let base = Url::parse(&joined).map_err(|cause| settings(format!("{url} is no URL: {cause}")))?;
+        // Another part of the program may have chosen a provider already; then it stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            .timeout(Duration::from_secs(60))
+            .tcp_nodelay(true)
+            .danger_accept_invalid_certs(options.insecure);
+        if let Some(pem) = &options.ca_pem {
+            let bundle = Certificate::from_pem_bundle(pem.as_bytes()).map_err(|cause| settings(format!("CA certificates: {cause}")))?;
+            for certificate in bundle {
+                builder = builder.add_root_certificate(certificate);
+            }
+        }
+        let http = builder.build().map_err(|cause| settings(cause.to_string()))?;
+        Ok(Self { http, base, options })
+    }
+
+    /// Says hello for a host.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn register_host(&self, infra_env: Uuid, host: Uuid) -> Result<wire::HostRegistrationResponse, ClientError> {
+        let body = wire::HostCreateParams {
+            host_id: Some(host.to_string()),
+            discovery_agent_version: self.options.agent_version.clone(),
+        };
+        self.json(self.request(Method::POST, &format!("infra-envs/{infra_env}/hosts"))?.json(&body)).await
+    }
+
+    /// Asks what to do; `clock` is the host's own Unix time.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn next_steps(&self, infra_env: Uuid, host: Uuid, clock: i64) -> Result<wire::Steps, ClientError> {
+        let path = format!("infra-envs/{infra_env}/hosts/{host}/instructions?timestamp={clock}");
+        self.json(self.request(Method::GET, &path)?).await
+    }
+
+    /// Reports the result of a step.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn reply(&self, infra_env: Uuid, host: Uuid, reply: &wire::StepReply) -> Result<(), ClientError> {
+        let path = format!("infra-envs/{infra_env}/hosts/{host}/instructions");
+        self.send(self.request(Method::POST, &path)?.json(reply)).await.map(|_| ())
+    }
+
+    /// Any other call: a path below `/v2/`, an optional body, a JSON answer.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn call<T: DeserializeOwned>(&self, method: Method, path: &str, body: Option<&(impl Serialize + Sync)>) -> Result<T, ClientError> {
+        let mut request = self.request(method, path)?;
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        self.json(request).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
+        let url = self.base.join(path).map_err(|cause| ClientError::Settings(format!("{path}: {cause}")))?;
+        let mut request = self.http.request(method, url);
+        if let Some(token) = &self.options.token {
+            request = request.header("X-Secret-Key", token);
+        }
+        if let Some(version) = &self.options.agent_version {
+            request = request.header("discovery_agent_version", version);
+        }
+        Ok(request)
+    }
+
+    async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
+        let response = self.send(request).await?;
+        let status = response.status();
+        let bytes = response.bytes().await.map_err(ClientError::Unreachable)?;
+        serde_json::from_slice(&bytes).map_err(|_| ClientError::Garbage { status, wanted: std::any::type_name::<T>() })
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<reqwest::Response, ClientError> {
+        let response = request.send().await.map_err(ClientError::Unreachable)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let text = response.text().await.unwrap_or_default();
+        Err(ClientError::Refused { status, reason: reason(&text) })
+    }
+}
+
+/// The words of either error shape, or the text itself, shortened.
+fn reason(text: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let words = ["reason", "message"].iter().find_map(|key| value.get(key)?.as_str());
+    words.unwrap_or(text).chars().take(1000).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_in_the_words_of_either_shape() {
+        assert_eq!(reason(r#"{"code":"404","reason":"no such host"}"#), "no such host");
+        assert_eq!(reason(r#"{"code":401,"message":"who are you"}"#), "who are you");
+        assert_eq!(reason("<html>"), "<html>");
+    }
+
+    #[test]
+    fn the_path_of_the_url_is_kept() {
+        let client = Client::new("https://example.com/prefix/", ClientOptions::default()).unwrap();
+        assert_eq!(client.base.as_str(), "https://example.com/prefix/api/assisted-install/v2/");
+    }
+}

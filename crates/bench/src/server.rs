@@ -1,0 +1,76 @@
+//! The service under test: a process of its own with a data directory of its own.
+
+use std::{
+    net::SocketAddr,
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+};
+
+use crate::connection::Connection;
+
+/// A running service.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    process: Child,
+    _data: TempDir,
+}
+
+impl Server {
+    /// Starts it; the duration is from the start of the process to the first answered request.
+    pub async fn start(muster: &Path, arguments: &[String]) -> anyhow::Result<(Self, Duration)> {
+        let data = tempfile::Builder::new().prefix("muster-bench").tempdir_in("target").or_else(|_| tempfile::tempdir())?;
+        let began = Instant::now();
+        let mut process = Command::new(muster)
+            .args(["serve", "--listen", "127.0.0.1:0", "--plain-http", "--auth", "none", "--data-dir"])
+            .arg(data.path())
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("{} cannot be started", muster.display()))?;
+        let stdout = process.stdout.take().context("the service has no output")?;
+        let mut lines = BufReader::new(stdout).lines();
+        let address = loop {
+            match lines.next_line().await? {
+                Some(line) => {
+                    if let Some(address) = line.strip_prefix("listening on http://") {
+                        break address.trim().parse()?;
+                    }
+                }
+                None => bail!("the service ended before it listened"),
+            }
+        };
+        let mut first = Connection::open(address).await?;
+        first.call(http::Method::GET, "/component-versions", None, false).await?;
+        let startup = began.elapsed();
+        // The pipe must stay open and be read, or a later line would block or end the service.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Ok((Self { address, process, _data: data }, startup))
+    }
+
+    /// Memory in use, MiB.
+    pub fn resident_mib(&self) -> anyhow::Result<u64> {
+        let pid = self.process.id().context("the service has ended")?;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
+        let kib: u64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
+        Ok(kib / 1024)
+    }
+
+    /// Ends it.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        self.process.kill().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! Where data, records and files are kept when nobody says.
+
+use std::path::PathBuf;
+
+use url::Url;
+
+use crate::kinds::DatabaseUrl;
+use crate::load::{Loading, Sources, inside};
+use crate::sections::StorageKind;
+
+pub(super) fn data_dir(loading: &mut Loading, sources: &Sources) {
+    if !loading.config.data_dir.as_os_str().is_empty() {
+        return;
+    }
+    let folder = |name| {
+        sources
+            .variable(name)
+            .filter(|path| path.starts_with('/'))
+            .map(PathBuf::from)
+    };
+    let found = if sources.root {
+        Some((PathBuf::from("/var/lib/muster"), "default for root"))
+    } else if let Some(base) = folder("XDG_DATA_HOME") {
+        Some((base.join("muster"), "from $XDG_DATA_HOME"))
+    } else {
+        folder("HOME").map(|home| (home.join(".local/share/muster"), "from $HOME"))
+    };
+    match found {
+        Some((path, how)) => {
+            loading.config.data_dir = path;
+            loading.derived("data_dir", how);
+        }
+        None => loading.complain(
+            "data_dir",
+            "no place for data: neither $XDG_DATA_HOME nor $HOME is an absolute path; set it",
+        ),
+    }
+}
+
+pub(super) fn database(loading: &mut Loading) {
+    let database = &loading.config.database;
+    if !database.url.is_unset() {
+        return;
+    }
+    if database.host.is_empty() {
+        if ["database.user", "database.password"]
+            .iter()
+            .any(|key| loading.is_set(key))
+        {
+            loading.complain(
+                "database.host",
+                "credentials of a database are given but not its host; set $DB_HOST or \
+                 database.url",
+            );
+        }
+        let path = inside(&loading.config.data_dir, "muster.db");
+        loading.config.database.url = DatabaseUrl::new(format!("sqlite:{path}"));
+        loading.derived("database.url", "inside data_dir");
+        return;
+    }
+    match postgres_url(loading) {
+        Some(url) => {
+            loading.config.database.url = DatabaseUrl::new(url);
+            loading.derived("database.url", "made of database.host and its neighbours");
+        }
+        None => loading.complain("database.host", "cannot be the host of a database"),
+    }
+}
+
+/// Assembles the parts, with everything escaped that needs it.
+fn postgres_url(loading: &Loading) -> Option<String> {
+    let database = &loading.config.database;
+    let socket = database.host.starts_with('/');
+    let mut url = Url::parse("postgres://localhost").ok()?;
+    if !socket {
+        let bare_ipv6 = database.host.contains(':') && !database.host.starts_with('[');
+        let host = if bare_ipv6 {
+            format!("[{}]", database.host)
+        } else {
+            database.host.clone()
+        };
+        url.set_host(Some(&host)).ok()?;
+    }
+    url.set_port(Some(database.port)).ok()?;
+    // The setters take `%` for the beginning of an escape that somebody already made.
+    let literal = |text: &str| text.replace('%', "%25");
+    url.set_username(&literal(&database.user)).ok()?;
+    if !database.password.is_empty() {
+        let password = literal(database.password.reveal());
+        url.set_password(Some(&password)).ok()?;
+    }
+    url.set_path(&literal(&database.name));
+    if socket {
+        url.query_pairs_mut().append_pair("host", &database.host);
+    }
+    Some(url.into())
+}
+
+pub(super) fn storage(loading: &mut Loading) {
+    let storage = &mut loading.config.storage;
+    if !storage.url.is_empty() {
+        match storage.url.split_once("://") {
+            Some(("file", path)) if path.starts_with('/') => {
+                storage.kind = Some(StorageKind::Filesystem);
+            }
+            Some(("s3", bucket)) if !bucket.is_empty() => {
+                storage.kind = Some(StorageKind::S3);
+                storage.s3_bucket = bucket.split('/').next().unwrap_or_default().into();
+            }
+            _ => {
+                let problem = format!(
+                    "`{}` is no place for files; expected file:///folder or s3://bucket",
+                    storage.url
+                );
+                loading.complain("storage.url", problem);
+            }
+        }
+        return;
+    }
+    let kind = storage.kind.unwrap_or(match storage.s3_bucket.is_empty() {
+        true => StorageKind::Filesystem,
+        false => StorageKind::S3,
+    });
+    storage.kind = Some(kind);
+    match kind {
+        StorageKind::Filesystem => {
+            storage.url = format!("file://{}", inside(&loading.config.data_dir, "files"));
+            loading.derived("storage.url", "inside data_dir");
+        }
+        StorageKind::S3 if storage.s3_bucket.is_empty() => {
+            loading.complain(
+                "storage.kind",
+                "files go to S3 but no bucket is named; set $S3_BUCKET or storage.s3_bucket",
+            );
+        }
+        StorageKind::S3 => {
+            storage.url = format!("s3://{}", storage.s3_bucket);
+            loading.derived("storage.url", "made of storage.s3_bucket");
+        }
+    }
+    if !loading.is_set("storage.kind") {
+        loading.derived("storage.kind", "from the other storage settings");
+    }
+}

@@ -1,0 +1,256 @@
+//! The start of an installation, and the news of its generated files.
+
+use muster_model::{Cluster, ClusterStatus, HostKey, HostRole, HostStatus, Severity, Timestamp};
+use uuid::Uuid;
+
+use crate::{
+    draft::Draft,
+    history, inventory, refresh, roles,
+    settings::Settings,
+    view::{ClusterView, Decision, HostView, Job, Refused},
+};
+
+/// Starts the installation of a ready cluster: fixes roles, chooses the bootstrap host and
+/// asks for the files.
+///
+/// # Errors
+/// 409 when the cluster is not ready, with the reason its validations give.
+pub fn start(
+    view: &ClusterView<'_>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<Decision, Refused> {
+    let mut draft = Draft::of(view, now);
+    // Judge first: what was seen may be older than the question.
+    draft.absorb(refresh(view, settings, now));
+    draft.jobs.clear();
+    if draft.cluster.status != ClusterStatus::Ready {
+        return Err(Refused::conflict(format!(
+            "cluster {} is {}, not ready: {} {}",
+            draft.cluster.name,
+            draft.cluster.status,
+            draft.cluster.status_info,
+            draft
+                .cluster
+                .validations_info
+                .as_deref()
+                .unwrap_or_default()
+        )));
+    }
+    for host in &mut draft.hosts {
+        host.installer_version = Some(settings.images.installer.clone());
+        if host.role == HostRole::AutoAssign {
+            host.role = host.suggested_role;
+        }
+    }
+    let Some(lead) = roles::choose_bootstrap(&draft.hosts) else {
+        return Err(Refused::conflict(
+            "no control plane host is ready to lead the installation",
+        ));
+    };
+    if !draft.hosts[lead].bootstrap {
+        draft.hosts[lead].bootstrap = true;
+        let host = &draft.hosts[lead];
+        let message = format!("Host {}: leads the installation", inventory::hostname(host));
+        let event = history::of_host("host_bootstrap_set", Severity::Info, host, now, message);
+        draft.events.push(event);
+    }
+    tell_ignored(&mut draft);
+    let cluster = &mut draft.cluster;
+    cluster.schedulable_masters_forced_true = roles::masters_must_work(cluster, &draft.hosts);
+    cluster.install_started_at = Some(now);
+    cluster.install_completed_at = None;
+    cluster.logs_info = None;
+    cluster.controller_logs_started_at = None;
+    cluster.controller_logs_collected_at = None;
+    cluster.preparation.status = Some("not_started".to_owned());
+    cluster.preparation.reason = Some("The preparation has not been performed yet".to_owned());
+    cluster.kubeconfig_uploaded = false;
+    let id = cluster.id;
+    draft.move_cluster(
+        ClusterStatus::PreparingForInstallation,
+        "The installation is being prepared",
+    );
+    draft
+        .jobs
+        .extend([Job::DeleteLogs(id), Job::MakeClusterFiles(id)]);
+    follow(draft, view, settings, now)
+}
+
+/// Lets hosts follow at once, so that the next poll already brings work.
+fn follow(
+    draft: Draft<'_>,
+    view: &ClusterView<'_>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<Decision, Refused> {
+    let mut draft = draft;
+    let (cluster, hosts) = (draft.cluster.clone(), draft.hosts.clone());
+    let after = ClusterView {
+        cluster: &cluster,
+        hosts: hosts
+            .iter()
+            .map(|host| HostView {
+                host,
+                last_seen: view
+                    .host(host.key())
+                    .map_or(host.checked_in_at, |seen| seen.last_seen),
+            })
+            .collect(),
+    };
+    let mut more = refresh(&after, settings, now);
+    let wake_at = more.wake_at;
+    more.jobs.clear();
+    draft.absorb(more);
+    Ok(Decision {
+        wake_at,
+        ..draft.finish()
+    })
+}
+
+fn tell_ignored(draft: &mut Draft<'_>) {
+    let cluster = &draft.cluster;
+    let lists = [
+        &cluster.ignored_host_validations,
+        &cluster.ignored_cluster_validations,
+    ];
+    let any = lists.iter().any(|list| {
+        list.as_deref()
+            .is_some_and(|text| !matches!(text, "" | "[]"))
+    });
+    if any {
+        let message = "The installation starts although validations are ignored; the result may not be supported";
+        let event = history::of_cluster(
+            "validations_ignored",
+            Severity::Info,
+            cluster,
+            draft.now,
+            message,
+        );
+        draft.events.push(event);
+    }
+}
+
+/// The files of the cluster are stored.
+///
+/// News of an attempt that was given up meanwhile, or told before, change nothing.
+pub fn files_ready(
+    view: &ClusterView<'_>,
+    openshift_cluster_id: Option<Uuid>,
+    now: Timestamp,
+) -> Decision {
+    let mut draft = Draft::of(view, now);
+    if !awaits_files(&draft.cluster) {
+        return Decision::default();
+    }
+    if openshift_cluster_id.is_some() {
+        draft.cluster.openshift_cluster_id = openshift_cluster_id;
+    }
+    draft.cluster.preparation.status = Some("success".to_owned());
+    draft.cluster.preparation.reason = Some("The files of the cluster are ready".to_owned());
+    let message = format!(
+        "The preparation of cluster {} goes on: its files are ready",
+        draft.cluster.name
+    );
+    let event = history::of_cluster(
+        "cluster_prepare_installation_started",
+        Severity::Info,
+        &draft.cluster,
+        now,
+        message,
+    );
+    draft.events.push(event);
+    draft.finish()
+}
+
+/// The files of the cluster cannot be made.
+pub fn files_failed(view: &ClusterView<'_>, reason: &str, now: Timestamp) -> Decision {
+    let mut draft = Draft::of(view, now);
+    if !awaits_files(&draft.cluster) {
+        return Decision::default();
+    }
+    draft.cluster.preparation.status = Some("failed".to_owned());
+    draft.cluster.preparation.reason = Some(reason.to_owned());
+    let message = format!(
+        "The installation of cluster {} could not be prepared: {reason}",
+        draft.cluster.name
+    );
+    let event = history::of_cluster(
+        "prepare_installation_failed",
+        Severity::Warning,
+        &draft.cluster,
+        now,
+        message,
+    );
+    draft.events.push(event);
+    draft.finish()
+}
+
+/// The cluster prepares and nobody has told yet how its files came out.
+pub(crate) fn awaits_files(cluster: &Cluster) -> bool {
+    cluster.status == ClusterStatus::PreparingForInstallation
+        && !matches!(
+            cluster.preparation.status.as_deref(),
+            Some("success" | "failed")
+        )
+}
+
+/// The final kubeconfig is stored (the ingress CA arrived).
+///
+/// # Errors
+/// 400 unless the cluster is finalizing or installed.
+pub fn kubeconfig_uploaded(view: &ClusterView<'_>, now: Timestamp) -> Result<Decision, Refused> {
+    let mut draft = Draft::of(view, now);
+    if !matches!(
+        draft.cluster.status,
+        ClusterStatus::Finalizing | ClusterStatus::Installed
+    ) {
+        return Err(Refused::bad_request(format!(
+            "cluster {} is {}; the ingress certificate is taken while it is finalizing",
+            draft.cluster.id, draft.cluster.status
+        )));
+    }
+    draft.cluster.kubeconfig_uploaded = true;
+    Ok(draft.finish())
+}
+
+/// Starts the installation of a day-2 host.
+///
+/// # Errors
+/// 404 when the host is not bound to this cluster, 409 when it is no day-2 host or not known.
+pub fn start_host(
+    view: &ClusterView<'_>,
+    key: HostKey,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<Decision, Refused> {
+    let mut draft = Draft::of(view, now);
+    draft.absorb(refresh(view, settings, now));
+    let Some(index) = draft.hosts.iter().position(|host| host.key() == key) else {
+        return Err(Refused::not_found(format!(
+            "host {} is not bound to cluster {}",
+            key.host, view.cluster.id
+        )));
+    };
+    let host = &mut draft.hosts[index];
+    if !host.is_day2() {
+        return Err(Refused::conflict(format!(
+            "host {} is part of the cluster's own installation; install the cluster instead",
+            host.id
+        )));
+    }
+    if host.status != HostStatus::Known {
+        return Err(Refused::conflict(format!(
+            "host {} is {}, not known: {}",
+            host.id, host.status, host.status_info
+        )));
+    }
+    if host.role == HostRole::AutoAssign {
+        host.role = HostRole::Worker;
+        host.suggested_role = HostRole::Worker;
+    }
+    host.installer_version = Some(settings.images.installer.clone());
+    draft.move_host(index, HostStatus::Installing, "The installation has begun");
+    draft.jobs.push(Job::MakeHostFiles(key));
+    Ok(draft.finish())
+}

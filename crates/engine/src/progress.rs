@@ -1,0 +1,291 @@
+//! How far things have come: stage reports of hosts and of the controller, and percentages.
+//!
+//! Percentages are floating-point products cut to integers, in the order clients have always
+//! seen them; integer arithmetic would differ by one here and there.
+
+use muster_model::{
+    Cluster, ClusterStatus, FinalizingStage, Host, HostStage, HostStatus, Severity, Timestamp,
+};
+
+use crate::{
+    draft::Draft,
+    history, inventory, operators,
+    settings::{Mode, Settings},
+    view::{ClusterView, Decision, Refused},
+};
+
+/// What a host says about its installation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StageReport {
+    /// The stage; may be missing in an empty report.
+    pub stage: Option<HostStage>,
+    /// Detail.
+    pub info: String,
+}
+
+/// Takes in a host's stage report.
+///
+/// `view` is the host's cluster; a host that is not bound has none and is refused.
+///
+/// # Errors
+/// 400 for an unbound host or a missing stage, 409 when the host is not installing, or the
+/// stage is not one of its own or lies behind.
+pub fn report_host(
+    host: &Host,
+    view: Option<&ClusterView<'_>>,
+    report: &StageReport,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<Decision, Refused> {
+    let Some(view) = view else {
+        return Err(Refused::bad_request(format!(
+            "host {} belongs to no cluster, so it cannot be installing",
+            host.id
+        )));
+    };
+    let present_info = host.progress.info.as_deref().unwrap_or_default();
+    let same_stage = report.stage == host.progress.stage;
+    if same_stage && report.info == present_info {
+        return Ok(Decision::default());
+    }
+    let Some(stage) = report.stage else {
+        return Err(Refused::bad_request(
+            "a progress report needs current_stage",
+        ));
+    };
+    let mut draft = Draft::of(view, now);
+    let Some(index) = draft.hosts.iter().position(|h| h.key() == host.key()) else {
+        return Err(Refused::bad_request(format!(
+            "host {} is not bound to this cluster",
+            host.id
+        )));
+    };
+    if same_stage {
+        let progress = &mut draft.hosts[index].progress;
+        progress.info = Some(report.info.clone());
+        progress.stage_updated_at = Some(now);
+        tell_stage(&mut draft, index, stage, &report.info);
+        return Ok(draft.finish());
+    }
+    check_stage(host, view.cluster, stage)?;
+    if stage == HostStage::Failed {
+        let reason = if report.info.is_empty() {
+            "Failed".to_owned()
+        } else {
+            format!("Failed - {}", report.info)
+        };
+        draft.move_host(index, HostStatus::Error, reason);
+    } else {
+        store_stage(&mut draft, index, stage, &report.info, settings);
+    }
+    tell_stage(&mut draft, index, stage, &report.info);
+    if !view.cluster.is_day2() {
+        count_hosts(&mut draft.cluster, &draft.hosts);
+    }
+    Ok(draft.finish())
+}
+
+fn check_stage(host: &Host, cluster: &Cluster, stage: HostStage) -> Result<(), Refused> {
+    use HostStatus::*;
+    if !matches!(
+        host.status,
+        Installing | InstallingInProgress | InstallingPendingUserAction
+    ) {
+        return Err(Refused::conflict(format!(
+            "host {} is {}; progress is only taken while it is installing",
+            host.id, host.status
+        )));
+    }
+    let Some(present) = host.progress.stage.filter(|_| stage != HostStage::Failed) else {
+        return Ok(());
+    };
+    let list = stages(host, cluster);
+    let Some(new) = list.iter().position(|s| *s == stage) else {
+        return Err(Refused::conflict(format!(
+            "stage {:?} is not one a {} goes through",
+            stage.as_str(),
+            host.effective_role()
+        )));
+    };
+    if list
+        .iter()
+        .position(|s| *s == present)
+        .is_some_and(|old| new < old)
+    {
+        return Err(Refused::conflict(format!(
+            "stage {:?} lies before the present one, {:?}",
+            stage.as_str(),
+            present.as_str()
+        )));
+    }
+    Ok(())
+}
+
+fn store_stage(
+    draft: &mut Draft<'_>,
+    index: usize,
+    stage: HostStage,
+    info: &str,
+    settings: &Settings,
+) {
+    use HostStatus::*;
+    let now = draft.now;
+    let host = &mut draft.hosts[index];
+    let day2 = host.is_day2();
+    // Nobody watches a day-2 host after its reboot, so that is the end of it.
+    let last_word = day2 && stage == HostStage::Rebooting && settings.mode == Mode::Rest;
+    let percentage = percentage(host, &draft.cluster, stage);
+    let stage = if last_word { HostStage::Done } else { stage };
+    host.progress.stage = Some(stage);
+    host.progress.info = Some(info.to_owned());
+    host.progress.percentage = if stage == HostStage::Done {
+        100
+    } else {
+        percentage
+    };
+    host.progress.stage_started_at = Some(now);
+    host.progress.stage_updated_at = Some(now);
+    host.progress.stage_timed_out = false;
+    let to = match (stage, host.status) {
+        (HostStage::Done, Installing | InstallingInProgress | InstallingPendingUserAction)
+            if day2 =>
+        {
+            AddedToExistingCluster
+        }
+        (HostStage::Done, Installing | InstallingInProgress) => Installed,
+        _ => InstallingInProgress,
+    };
+    let text = if last_word {
+        "The host has rebooted and will join the cluster; approve its certificate requests there"
+            .to_owned()
+    } else {
+        stage.to_string()
+    };
+    draft.move_host(index, to, text);
+}
+
+fn tell_stage(draft: &mut Draft<'_>, index: usize, stage: HostStage, info: &str) {
+    let host = &draft.hosts[index];
+    let detail = if info.is_empty() {
+        String::new()
+    } else {
+        format!(": {info}")
+    };
+    let message = format!(
+        "Host {}: reached installation stage {stage}{detail}",
+        inventory::hostname(host)
+    );
+    let event = history::of_host(
+        "host_install_progress_updated",
+        Severity::Info,
+        host,
+        draft.now,
+        message,
+    );
+    draft.events.push(event);
+}
+
+/// The stages a host goes through, in order.
+#[must_use]
+pub fn stages(host: &Host, cluster: &Cluster) -> &'static [HostStage] {
+    HostStage::expected(
+        host.role,
+        host.bootstrap,
+        cluster.is_single_node(),
+        host.is_day2(),
+    )
+}
+
+fn percentage(host: &Host, cluster: &Cluster, stage: HostStage) -> i64 {
+    let list = stages(host, cluster);
+    match list.iter().position(|s| *s == stage) {
+        Some(index) => ((index + 1) as f64 / list.len() as f64 * 100.0) as i64,
+        None => 0,
+    }
+}
+
+/// Recomputes the share of the hosts and the total.
+pub(crate) fn count_hosts(cluster: &mut Cluster, hosts: &[Host]) {
+    let (mut done, mut all) = (0_usize, 0_usize);
+    for host in hosts {
+        let list = stages(host, cluster);
+        all += list.len();
+        done += host
+            .progress
+            .stage
+            .and_then(|stage| list.iter().position(|s| *s == stage))
+            .map_or(0, |index| index + 1);
+    }
+    let installing = if all == 0 {
+        0.0
+    } else {
+        (done as f64 / all as f64 * 100.0).floor()
+    };
+    let progress = &mut cluster.progress;
+    progress.installing = installing as i64;
+    let others = (0.1 * progress.preparing as f64 + 0.15 * progress.finalizing as f64).floor();
+    progress.total = if cluster.status == ClusterStatus::Installed {
+        100
+    } else {
+        ((0.7 * installing).floor() + others) as i64
+    };
+}
+
+/// Recomputes the share of the operators and the total; the total never falls.
+pub(crate) fn count_operators(cluster: &mut Cluster) {
+    let all = cluster.monitored_operators.iter().flatten().count();
+    let done = cluster
+        .monitored_operators
+        .iter()
+        .flatten()
+        .filter(|o| operators::is_settled(o))
+        .count();
+    if all == 0 {
+        return;
+    }
+    let finalizing = (done as f64 / all as f64 * 100.0).floor();
+    let progress = &mut cluster.progress;
+    let others = (0.1 * progress.preparing as f64 + 0.7 * progress.installing as f64).floor();
+    let total = ((0.15 * finalizing).floor() + others) as i64;
+    if total >= progress.total {
+        progress.finalizing = finalizing as i64;
+        progress.total = total;
+    }
+}
+
+/// Takes in the finalizing stage the controller reports.
+///
+/// # Errors
+/// 400 unless the cluster is installing or finalizing.
+pub fn report_finalizing(
+    view: &ClusterView<'_>,
+    stage: FinalizingStage,
+    now: Timestamp,
+) -> Result<Decision, Refused> {
+    let mut draft = Draft::of(view, now);
+    if !draft.cluster.status.is_installing() {
+        return Err(Refused::bad_request(format!(
+            "cluster {} is {}; a finalizing stage is only taken during an installation",
+            draft.cluster.id, draft.cluster.status
+        )));
+    }
+    if draft.cluster.progress.finalizing_stage == Some(stage) {
+        return Ok(Decision::default());
+    }
+    draft.cluster.progress.finalizing_stage = Some(stage);
+    draft.cluster.progress.finalizing_stage_started_at = Some(now);
+    draft.cluster.progress.finalizing_stage_timed_out = false;
+    let message = format!(
+        "Cluster {} reached finalizing stage {stage}",
+        draft.cluster.name
+    );
+    let event = history::of_cluster(
+        "cluster_finalizing_stage_updated",
+        Severity::Info,
+        &draft.cluster,
+        now,
+        message,
+    );
+    draft.events.push(event);
+    Ok(draft.finish())
+}

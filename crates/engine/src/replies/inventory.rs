@@ -1,0 +1,104 @@
+//! An inventory arrives: disks are judged, the installation disk is chosen.
+
+use muster_model::{HostRole, HostStatus, Severity, Timestamp};
+
+use super::{BadReply, Outcome, tell};
+use crate::{
+    StepType,
+    checks::host::needs_of_host,
+    disks,
+    inventory::{self, Inventory},
+    settings::Settings,
+    view::Surroundings,
+};
+
+pub(super) fn store(
+    outcome: &mut Outcome,
+    around: &Surroundings<'_>,
+    text: &str,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<(), BadReply> {
+    let mut inventory = Inventory::parse(text)?;
+    let status = outcome.host.status;
+    if !may_change(status) {
+        return Err(BadReply::not_now(
+            StepType::Inventory,
+            format!("the host is {status}, its hardware must not change now"),
+        ));
+    }
+    if let Some(nics) = inventory.interfaces.0.as_mut() {
+        if !settings.keep_virtual_interfaces {
+            nics.retain(inventory::Interface::is_lasting);
+        }
+    } else {
+        inventory.interfaces.0 = Some(Vec::new());
+    }
+    if let Some(mac) = &settings.bootstrap_mac
+        && !outcome.host.bootstrap
+        && inventory
+            .interfaces
+            .items()
+            .iter()
+            .any(|nic| nic.mac_address.eq_ignore_ascii_case(mac))
+    {
+        outcome.host.role = HostRole::Master;
+        outcome.host.suggested_role = HostRole::Master;
+        outcome.host.bootstrap = true;
+        let message = format!(
+            "Host {}: leads the installation, as configured",
+            outcome.host.id
+        );
+        tell(outcome, "host_bootstrap_set", Severity::Info, now, message);
+    }
+    let version = match (around.cluster, around.infra_env) {
+        (Some(cluster), _) if !cluster.is_day2() => cluster.openshift_version.as_str(),
+        (_, Some(infra_env)) => infra_env.openshift_version.as_str(),
+        (Some(cluster), None) => cluster.openshift_version.as_str(),
+        (None, None) => "",
+    };
+    let host = &mut outcome.host;
+    let needs = needs_of_host(host, around.cluster, settings);
+    disks::judge(&mut inventory, needs, version);
+    let present = [
+        host.installation_disk_id.as_deref().unwrap_or_default(),
+        host.installation_disk_path.as_deref().unwrap_or_default(),
+    ];
+    let chosen = disks::choose(&inventory, &present);
+    let (id, path) = (
+        chosen.map(|d| d.id.clone()),
+        chosen.map(|d| format!("/dev/{}", d.name)),
+    );
+    host.installation_disk_id = id;
+    host.installation_disk_path = path;
+    host.disks_to_be_formatted = disks::to_be_formatted(&inventory);
+    host.reports.inventory = Some(inventory.to_text());
+    Ok(())
+}
+
+const fn may_change(status: HostStatus) -> bool {
+    use HostStatus::*;
+    match status {
+        Discovering | Known | Disconnected | Insufficient | PendingForInput
+        | InstallingInProgress | DiscoveringUnbound | DisconnectedUnbound | InsufficientUnbound
+        | KnownUnbound => true,
+        Disabled
+        | PreparingForInstallation
+        | PreparingFailed
+        | PreparingSuccessful
+        | Installing
+        | InstallingPendingUserAction
+        | ResettingPendingUserAction
+        | Installed
+        | Error
+        | Resetting
+        | AddedToExistingCluster
+        | Cancelled
+        | Binding
+        | Unbinding
+        | UnbindingPendingUserAction
+        | DisabledUnbound
+        | Reclaiming
+        | ReclaimingRebooting => false,
+    }
+}

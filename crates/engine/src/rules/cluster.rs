@@ -1,0 +1,527 @@
+//! What becomes of a cluster when time passes or its hosts, operators or checks change.
+
+use std::time::Duration;
+
+use muster_model::{
+    Cluster, ClusterStatus, Event, FinalizingStage, Host, HostStatus, LogsState, Severity,
+    Timestamp, Vip,
+};
+
+use crate::{
+    checks::{
+        Findings,
+        cluster::{Gate, open},
+    },
+    history,
+    inventory::Inventory,
+    networks, operators, roles,
+    settings::Settings,
+};
+
+/// One row: in these statuses, when this holds, do that.
+pub(crate) struct ClusterRule {
+    pub(crate) name: &'static str,
+    pub(crate) from: &'static [ClusterStatus],
+    pub(crate) when: fn(&ClusterFacts<'_>) -> bool,
+    pub(crate) then: fn(&ClusterFacts<'_>) -> Option<Next>,
+}
+
+/// Where a cluster goes, what else changes and what else is told.
+pub(crate) struct Next {
+    pub(crate) status: ClusterStatus,
+    pub(crate) info: String,
+    pub(crate) also: fn(&mut Cluster, &ClusterFacts<'_>),
+    pub(crate) told: Vec<Event>,
+}
+
+/// What rules may ask.
+pub(crate) struct ClusterFacts<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) hosts: &'a [Host],
+    pub(crate) inventories: &'a [Option<Inventory>],
+    pub(crate) findings: &'a Findings,
+    pub(crate) settings: &'a Settings,
+    pub(crate) now: Timestamp,
+}
+
+use ClusterStatus::*;
+
+/// Statuses in which settings may change and validations are judged.
+pub(crate) const EDITABLE: &[ClusterStatus] = &[PendingForInput, Ready, Insufficient];
+
+fn go(status: ClusterStatus, info: impl Into<String>) -> Option<Next> {
+    Some(Next {
+        status,
+        info: info.into(),
+        also: |_, _| {},
+        told: Vec::new(),
+    })
+}
+
+/// The table.
+pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
+    ClusterRule {
+        name: "the user must decide",
+        from: EDITABLE,
+        when: |on| {
+            !open(on.findings, Gate::Input) || (!on.dhcp() && !open(on.findings, Gate::Vips))
+        },
+        then: |_| {
+            go(
+                PendingForInput,
+                "Settings are missing; see the validations of the cluster",
+            )
+        },
+    },
+    ClusterRule {
+        name: "some check fails",
+        from: EDITABLE,
+        when: |on| !open(on.findings, Gate::Install) || !open(on.findings, Gate::Vips),
+        then: |_| {
+            go(
+                Insufficient,
+                "The cluster cannot be installed yet; see the validations of cluster and hosts",
+            )
+        },
+    },
+    ClusterRule {
+        name: "all checks pass",
+        from: EDITABLE,
+        when: |_| true,
+        then: |_| go(Ready, "The cluster is ready to be installed"),
+    },
+    ClusterRule {
+        name: "preparation took too long",
+        from: &[PreparingForInstallation],
+        when: |on| {
+            on.in_status_longer_than(on.settings.timeouts.cluster_preparing)
+                && !on.some_host(HostStatus::PreparingFailed)
+        },
+        then: |on| {
+            let reason = "The installation could not be prepared in time; see the hosts, then start it again";
+            Some(Next {
+                status: Ready,
+                info: reason.to_owned(),
+                also: |cluster, _| {
+                    cluster.preparation.status = Some("failed".to_owned());
+                    cluster.preparation.reason = Some("The preparation timed out".to_owned());
+                },
+                told: vec![on.event(
+                    "installation_preparing_timed_out",
+                    Severity::Warning,
+                    reason,
+                )],
+            })
+        },
+    },
+    ClusterRule {
+        name: "all hosts and files are prepared",
+        from: &[PreparingForInstallation],
+        when: |on| {
+            !on.hosts.is_empty()
+                && on
+                    .hosts
+                    .iter()
+                    .all(|host| host.status == HostStatus::PreparingSuccessful)
+                && on.preparation("success")
+        },
+        then: |_| {
+            Some(Next {
+                status: Installing,
+                info: "The installation has begun".to_owned(),
+                also: begin_installing,
+                told: Vec::new(),
+            })
+        },
+    },
+    ClusterRule {
+        name: "a host stopped preparing",
+        from: &[PreparingForInstallation],
+        when: |on| on.hosts.is_empty() || !on.hosts.iter().all(|host| is_preparing(host.status)),
+        then: |_| {
+            go(
+                Insufficient,
+                "The preparation was given up: at least one host dropped out of it",
+            )
+        },
+    },
+    ClusterRule {
+        name: "preparation failed",
+        from: &[PreparingForInstallation],
+        when: |on| on.some_host(HostStatus::PreparingFailed) || on.preparation("failed"),
+        then: |on| {
+            let reason = on
+                .cluster
+                .preparation
+                .reason
+                .as_deref()
+                .filter(|_| on.preparation("failed"));
+            go(
+                Ready,
+                format!(
+                    "The installation could not be prepared: {}",
+                    reason.unwrap_or("a host failed to prepare")
+                ),
+            )
+        },
+    },
+    ClusterRule {
+        name: "too few hosts are left while one needs the user",
+        from: &[InstallingPendingUserAction],
+        when: |on| !on.enough_installing() && !on.enough_installed(),
+        then: |on| failed(on, "Too many hosts failed for the cluster to work"),
+    },
+    ClusterRule {
+        name: "waited too long for the user",
+        from: &[InstallingPendingUserAction],
+        when: |on| {
+            on.installation_deadline()
+                .is_some_and(|deadline| on.now > deadline)
+        },
+        then: |on| {
+            failed(
+                on,
+                "The installation took too long while a host waited for the user",
+            )
+        },
+    },
+    ClusterRule {
+        name: "finalizing took too long",
+        from: &[Finalizing],
+        when: |on| on.in_status_longer_than(on.settings.timeouts.finalizing),
+        then: |on| {
+            let minutes = on.settings.timeouts.finalizing.as_secs() / 60;
+            failed(
+                on,
+                format!("The cluster did not come up within {minutes} minutes"),
+            )
+        },
+    },
+    ClusterRule {
+        name: "a finalizing stage took too long",
+        from: &[Finalizing],
+        when: |on| on.stage_overdue() && !on.stage_may_fail(),
+        then: |on| {
+            let stage = on
+                .cluster
+                .progress
+                .finalizing_stage
+                .map_or("", FinalizingStage::as_str);
+            failed(
+                on,
+                format!(
+                    "Stage {stage:?} did not end within {} minutes",
+                    on.stage_limit().as_secs() / 60
+                ),
+            )
+        },
+    },
+    ClusterRule {
+        name: "optional operators took too long",
+        from: &[Finalizing],
+        when: |on| on.stage_overdue() && !on.cluster.progress.finalizing_stage_timed_out,
+        then: |on| {
+            let stage = on
+                .cluster
+                .progress
+                .finalizing_stage
+                .map_or("", FinalizingStage::as_str);
+            let text = format!(
+                "Stage {stage:?} takes longer than {} minutes; operators that are not there yet count as failed",
+                on.stage_limit().as_secs() / 60
+            );
+            Some(Next {
+                status: Finalizing,
+                info: text.clone(),
+                also: |cluster, _| cluster.progress.finalizing_stage_timed_out = true,
+                told: vec![on.event("finalizing_stage_timed_out", Severity::Warning, text)],
+            })
+        },
+    },
+    ClusterRule {
+        name: "a host still needs the user",
+        from: &[InstallingPendingUserAction],
+        when: |on| on.some_host(HostStatus::InstallingPendingUserAction),
+        then: |_| None,
+    },
+    ClusterRule {
+        name: "the user helped, the cluster goes on finalizing",
+        from: &[InstallingPendingUserAction],
+        when: |on| on.enough_installed(),
+        then: |_| {
+            Some(Next {
+                status: Finalizing,
+                info: "Finalizing the installation".to_owned(),
+                also: restart_stage_clock,
+                told: Vec::new(),
+            })
+        },
+    },
+    ClusterRule {
+        name: "the user helped, the cluster goes on installing",
+        from: &[InstallingPendingUserAction],
+        when: |_| true,
+        then: |_| go(Installing, "The installation goes on"),
+    },
+    ClusterRule {
+        name: "a host needs the user",
+        from: &[Installing, Finalizing],
+        when: |on| {
+            on.some_host(HostStatus::InstallingPendingUserAction)
+                && (on.enough_installing() || on.enough_installed())
+        },
+        then: |_| {
+            go(
+                InstallingPendingUserAction,
+                "A host waits for the user; see the hosts",
+            )
+        },
+    },
+    ClusterRule {
+        name: "enough hosts are installed",
+        from: &[Installing],
+        when: |on| on.enough_installed(),
+        then: |_| go(Finalizing, "Finalizing the installation"),
+    },
+    ClusterRule {
+        name: "installation goes on",
+        from: &[Installing],
+        when: |on| on.enough_installing(),
+        then: |_| None,
+    },
+    ClusterRule {
+        name: "everything is there",
+        from: &[Finalizing],
+        when: |on| on.all_hosts_settled() && on.complete(),
+        then: completed,
+    },
+    ClusterRule {
+        name: "too few hosts are left",
+        from: &[Installing],
+        when: |_| true,
+        then: |on| failed(on, "Too many hosts failed for the cluster to work"),
+    },
+    ClusterRule {
+        name: "logs did not arrive in time",
+        from: &[Error, Cancelled],
+        when: |on| on.logs_deadline().is_some_and(|deadline| on.now > deadline),
+        then: |on| {
+            Some(Next {
+                status: on.cluster.status,
+                info: on.cluster.status_info.clone(),
+                also: |cluster, _| cluster.logs_info = Some(LogsState::Timeout),
+                told: Vec::new(),
+            })
+        },
+    },
+];
+
+fn failed(on: &ClusterFacts<'_>, reason: impl Into<String>) -> Option<Next> {
+    let reason = reason.into();
+    let told = vec![on.event(
+        "cluster_installation_failed",
+        Severity::Critical,
+        format!(
+            "The installation of cluster {} failed: {reason}",
+            on.cluster.name
+        ),
+    )];
+    Some(Next {
+        status: Error,
+        info: reason,
+        also: |_, _| {},
+        told,
+    })
+}
+
+fn begin_installing(cluster: &mut Cluster, on: &ClusterFacts<'_>) {
+    cluster.progress.preparing = 100;
+    cluster.progress.total = 10;
+    if !cluster.is_single_node() {
+        return;
+    }
+    // The one host answers for API and ingress itself.
+    let networks = networks::machine(cluster).unwrap_or_default();
+    let host = on.inventories.iter().flatten().next();
+    let own: Vec<Vip> = networks
+        .iter()
+        .filter_map(|net| host?.address_in(net))
+        .map(|ip| Vip {
+            ip,
+            verification: None,
+        })
+        .collect();
+    if !own.is_empty() {
+        cluster.api_vips = Some(own.clone());
+        cluster.ingress_vips = Some(own);
+    }
+}
+
+fn restart_stage_clock(cluster: &mut Cluster, on: &ClusterFacts<'_>) {
+    if cluster.progress.finalizing_stage.is_some() {
+        cluster.progress.finalizing_stage_started_at = Some(on.now);
+        cluster.progress.finalizing_stage_timed_out = false;
+    }
+}
+
+fn completed(on: &ClusterFacts<'_>) -> Option<Next> {
+    let degraded = operators::failed_olm(on.cluster);
+    let missing = on
+        .hosts
+        .iter()
+        .filter(|host| host.status != HostStatus::Installed)
+        .count();
+    let mut told = Vec::new();
+    let info = if !degraded.is_empty() {
+        let text = format!(
+            "The cluster is installed but degraded: operators {} failed",
+            degraded.join(", ")
+        );
+        told.push(on.event(
+            "cluster_degraded_OLM_operators_failed",
+            Severity::Warning,
+            text.clone(),
+        ));
+        text
+    } else if missing > 0 {
+        format!("The cluster is installed, but {missing} workers did not join it")
+    } else {
+        "The cluster is installed".to_owned()
+    };
+    told.push(on.event(
+        "cluster_installation_completed",
+        Severity::Info,
+        format!(
+            "The installation of cluster {} is complete",
+            on.cluster.name
+        ),
+    ));
+    Some(Next {
+        status: Installed,
+        info,
+        also: |cluster, _| {
+            cluster.progress.finalizing = 100;
+            cluster.progress.total = 100;
+        },
+        told,
+    })
+}
+
+const fn is_preparing(status: HostStatus) -> bool {
+    matches!(
+        status,
+        HostStatus::PreparingForInstallation
+            | HostStatus::PreparingSuccessful
+            | HostStatus::PreparingFailed
+            | HostStatus::Known
+    )
+}
+
+impl ClusterFacts<'_> {
+    fn event(&self, name: &str, severity: Severity, message: impl Into<String>) -> Event {
+        history::of_cluster(name, severity, self.cluster, self.now, message)
+    }
+
+    fn dhcp(&self) -> bool {
+        networks::dhcp_vips(self.cluster)
+    }
+
+    fn in_status_longer_than(&self, limit: Duration) -> bool {
+        self.now.since(self.cluster.status_updated_at) > limit
+    }
+
+    fn some_host(&self, status: HostStatus) -> bool {
+        self.hosts.iter().any(|host| host.status == status)
+    }
+
+    fn preparation(&self, status: &str) -> bool {
+        self.cluster.preparation.status.as_deref() == Some(status)
+    }
+
+    fn enough_installed(&self) -> bool {
+        roles::enough(self.cluster, self.hosts, &[HostStatus::Installed])
+    }
+
+    /// Hosts follow the cluster into the installation, so those still prepared count too.
+    fn enough_installing(&self) -> bool {
+        use HostStatus::*;
+        const UNDER_WAY: &[HostStatus] = &[
+            Installing,
+            InstallingInProgress,
+            Installed,
+            InstallingPendingUserAction,
+            PreparingSuccessful,
+        ];
+        roles::enough(self.cluster, self.hosts, UNDER_WAY)
+    }
+
+    fn all_hosts_settled(&self) -> bool {
+        let settled =
+            |host: &Host| matches!(host.status, HostStatus::Installed | HostStatus::Error);
+        self.hosts.iter().all(settled)
+    }
+
+    fn complete(&self) -> bool {
+        self.cluster.kubeconfig_uploaded && operators::all_settled(self.cluster)
+    }
+
+    pub(crate) fn installation_deadline(&self) -> Option<Timestamp> {
+        let started = self.cluster.install_started_at?;
+        Some(started.plus(self.settings.timeouts.installation))
+    }
+
+    fn stage_limit(&self) -> Duration {
+        let slowest = operators::slowest_olm(self.cluster);
+        let stage = self.cluster.progress.finalizing_stage;
+        stage.map_or(self.settings.timeouts.finalizing, |stage| {
+            self.settings.timeouts.finalizing_stage(stage, slowest)
+        })
+    }
+
+    /// When the finalizing stage is overdue, if there is one.
+    pub(crate) fn stage_deadline(&self) -> Option<Timestamp> {
+        self.cluster.progress.finalizing_stage?;
+        Some(
+            self.cluster
+                .progress
+                .finalizing_stage_started_at?
+                .plus(self.stage_limit()),
+        )
+    }
+
+    fn stage_overdue(&self) -> bool {
+        self.stage_deadline()
+            .is_some_and(|deadline| self.now > deadline)
+    }
+
+    /// Optional operators may fail without failing the cluster.
+    fn stage_may_fail(&self) -> bool {
+        use FinalizingStage::*;
+        matches!(
+            self.cluster.progress.finalizing_stage,
+            Some(
+                ApplyingOlmManifests
+                    | WaitingForOlmOperatorsCsvInitialization
+                    | WaitingForOlmOperatorsCsv
+            )
+        )
+    }
+
+    /// When waiting for the controller's logs is given up; `None` once that is settled.
+    pub(crate) fn logs_deadline(&self) -> Option<Timestamp> {
+        let (pending, collecting) = self.settings.timeouts.cluster_logs;
+        let cluster = self.cluster;
+        match cluster.logs_info.unwrap_or(LogsState::Unset) {
+            LogsState::Unset if cluster.controller_logs_started_at.is_none() => {
+                Some(cluster.status_updated_at.plus(pending))
+            }
+            LogsState::Requested | LogsState::Collecting => {
+                let since = cluster
+                    .controller_logs_collected_at
+                    .or(cluster.controller_logs_started_at);
+                since.map(|since| since.plus(collecting))
+            }
+            LogsState::Unset | LogsState::Completed | LogsState::Timeout => None,
+        }
+    }
+}

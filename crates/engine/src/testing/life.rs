@@ -1,0 +1,601 @@
+//! Whole lives, purely in memory.
+
+use muster_model::{
+    ClusterStatus, FinalizingStage, HostKind, HostRole, HostStage, HostStatus, Severity,
+};
+
+use super::{Fleet, key, minutes, operator};
+use crate::{
+    Job, RefusalCode, Settings, StepType, Surroundings, binding, cancel, install,
+    operators::{self, OperatorReport},
+    progress, reset,
+    settings::Polling,
+    steps,
+};
+
+fn report_operators(fleet: &mut Fleet, status: &str) {
+    let names: Vec<String> = fleet
+        .cluster
+        .monitored_operators
+        .iter()
+        .flatten()
+        .map(|o| o.name.clone())
+        .collect();
+    for name in names {
+        let report = OperatorReport {
+            name,
+            status: status.into(),
+            status_info: None,
+            version: None,
+        };
+        let decision = operators::report(&fleet.view(), &report, fleet.now).unwrap();
+        fleet.store(decision);
+        fleet.refresh();
+    }
+}
+
+fn finalize(fleet: &mut Fleet) {
+    for stage in [
+        FinalizingStage::WaitingForClusterOperators,
+        FinalizingStage::Done,
+    ] {
+        let decision = progress::report_finalizing(&fleet.view(), stage, fleet.now).unwrap();
+        fleet.store(decision);
+        fleet.refresh();
+    }
+    report_operators(fleet, "available");
+    let decision = install::kubeconfig_uploaded(&fleet.view(), fleet.now).unwrap();
+    fleet.store(decision);
+    fleet.refresh();
+}
+
+#[test]
+fn three_hosts_and_two_workers_become_a_cluster() {
+    let mut fleet = Fleet::new(3, 5);
+    fleet.refresh();
+    assert_eq!(fleet.cluster.status, ClusterStatus::PendingForInput);
+    fleet.boot_all();
+    fleet.refresh();
+    assert!(
+        fleet
+            .statuses()
+            .iter()
+            .all(|s| *s == HostStatus::Discovering)
+    );
+    fleet.settle();
+    assert!(
+        fleet.statuses().iter().all(|s| *s == HostStatus::Known),
+        "{:?}",
+        fleet.hosts[0].status_info
+    );
+    assert_eq!(
+        fleet.cluster.status,
+        ClusterStatus::Ready,
+        "{:?}",
+        fleet.cluster.validations_info
+    );
+    assert_eq!(
+        fleet.cluster.networks.machine,
+        Some(vec!["192.0.2.0/24".to_owned()])
+    );
+    assert_eq!(
+        fleet.host(1).installation_disk_path.as_deref(),
+        Some("/dev/sda")
+    );
+
+    fleet.start();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
+    assert!(
+        fleet
+            .statuses()
+            .iter()
+            .all(|s| *s == HostStatus::Installing)
+    );
+    assert_eq!(
+        fleet
+            .hosts
+            .iter()
+            .filter(|h| h.role == HostRole::Master)
+            .count(),
+        3
+    );
+    assert_eq!(fleet.hosts.iter().filter(|h| h.bootstrap).count(), 1);
+    assert_eq!(
+        (
+            fleet.cluster.progress.preparing,
+            fleet.cluster.progress.total
+        ),
+        (100, 10)
+    );
+
+    fleet.install_all();
+    assert!(fleet.statuses().iter().all(|s| *s == HostStatus::Installed));
+    assert_eq!(fleet.cluster.status, ClusterStatus::Finalizing);
+    assert_eq!(
+        (
+            fleet.cluster.progress.installing,
+            fleet.cluster.progress.total
+        ),
+        (100, 80)
+    );
+
+    finalize(&mut fleet);
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installed);
+    assert_eq!(fleet.cluster.progress.total, 100);
+    assert!(fleet.cluster.install_completed_at.is_some());
+    assert_eq!(fleet.told("host_registration_succeeded"), 5);
+    assert_eq!(fleet.told("cluster_installation_completed"), 1);
+    assert_eq!(fleet.told("cluster_prepare_installation_started"), 1);
+    assert_eq!(fleet.told("host_bootstrap_set"), 1);
+}
+
+#[test]
+fn a_single_node_becomes_a_cluster_and_its_total_follows_the_contract() {
+    let mut fleet = Fleet::ready(1, 1);
+    assert_eq!(
+        fleet.cluster.status,
+        ClusterStatus::Ready,
+        "{:?}",
+        fleet.cluster.validations_info
+    );
+    assert_eq!(fleet.host(1).effective_role(), HostRole::Master);
+    fleet.start();
+    assert_eq!(
+        fleet.cluster.api_vips.as_ref().unwrap()[0].ip.to_string(),
+        "192.0.2.11"
+    );
+    let mut totals = vec![fleet.cluster.progress.total];
+    let mut percentages = Vec::new();
+    for stage in fleet.stages_of(1) {
+        fleet.stage(1, *stage).unwrap();
+        totals.push(fleet.cluster.progress.total);
+        percentages.push(fleet.host(1).progress.percentage);
+    }
+    assert_eq!(totals, [10, 18, 27, 35, 45, 53, 62, 70, 80]);
+    assert_eq!(percentages, [12, 25, 37, 50, 62, 75, 87, 100]);
+    finalize(&mut fleet);
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installed);
+}
+
+#[test]
+fn a_failed_image_pull_brings_cluster_and_host_back_and_a_second_try_succeeds() {
+    let mut fleet = Fleet::ready(3, 3).edit(2, |m| m.bad_image = Some("installer".into()));
+    fleet.start();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
+    assert!(
+        fleet.statuses().iter().all(|s| *s == HostStatus::Known),
+        "{:?}",
+        fleet.statuses()
+    );
+    assert!(
+        fleet
+            .events
+            .iter()
+            .any(|e| e.message.contains("preparing-failed"))
+    );
+    let mut fleet = fleet.edit(2, |m| m.bad_image = None);
+    fleet.start();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
+}
+
+#[test]
+fn a_failed_disk_check_makes_the_host_insufficient_and_says_which_disk() {
+    let mut fleet = Fleet::ready(3, 3).edit(3, |m| m.disk_check_exit_code = 255);
+    fleet.start();
+    assert_eq!(fleet.status(3), HostStatus::Insufficient);
+    assert!(
+        fleet.host(3).status_info.contains("/dev/disk/by-id/wwn-3"),
+        "{}",
+        fleet.host(3).status_info
+    );
+    assert_eq!(fleet.cluster.status, ClusterStatus::Insufficient);
+    assert_eq!(fleet.status(1), HostStatus::Known);
+}
+
+#[test]
+fn files_that_cannot_be_made_bring_the_cluster_back_to_ready_with_the_reason() {
+    let mut fleet = Fleet::ready(3, 3);
+    let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
+    assert!(
+        decision
+            .jobs
+            .contains(&Job::MakeClusterFiles(fleet.cluster.id))
+    );
+    fleet.store(decision);
+    fleet.jobs.clear();
+    assert!(
+        fleet
+            .statuses()
+            .iter()
+            .all(|s| *s == HostStatus::PreparingForInstallation)
+    );
+    let decision = install::files_failed(&fleet.view(), "no room for keys", fleet.now);
+    fleet.store(decision);
+    fleet.refresh();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
+    assert_eq!(
+        fleet.cluster.preparation.reason.as_deref(),
+        Some("no room for keys")
+    );
+    assert_eq!(fleet.told("prepare_installation_failed"), 1);
+}
+
+#[test]
+fn the_wish_for_files_is_repeated_until_they_are_there() {
+    let mut fleet = Fleet::ready(3, 3);
+    let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
+    fleet.store(decision);
+    let wanted = Job::MakeClusterFiles(fleet.cluster.id);
+    let again = crate::refresh(&fleet.view(), &fleet.settings, fleet.now);
+    assert_eq!(again.jobs, [wanted]);
+    assert!(again.changes_nothing());
+    let decision = install::files_ready(&fleet.view(), None, fleet.now);
+    fleet.store(decision);
+    assert!(
+        crate::refresh(&fleet.view(), &fleet.settings, fleet.now)
+            .jobs
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_failed_master_fails_the_cluster_and_a_failed_spare_worker_does_not() {
+    let mut fleet = Fleet::ready(3, 6);
+    fleet.start();
+    let worker = fleet
+        .hosts
+        .iter()
+        .find(|h| h.role == HostRole::Worker)
+        .unwrap()
+        .id
+        .0
+        .as_u128();
+    fleet.stage(worker, HostStage::Failed).unwrap();
+    assert_eq!(fleet.status(worker), HostStatus::Error);
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
+    let master = fleet
+        .hosts
+        .iter()
+        .find(|h| h.role == HostRole::Master)
+        .unwrap()
+        .id
+        .0
+        .as_u128();
+    fleet.stage(master, HostStage::Failed).unwrap();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Error);
+    assert!(fleet.statuses().iter().all(|s| *s == HostStatus::Error));
+    let failure = fleet
+        .events
+        .iter()
+        .find(|e| e.name == "cluster_installation_failed")
+        .unwrap();
+    assert_eq!(failure.severity, Severity::Critical);
+}
+
+#[test]
+fn a_failed_installer_step_fails_its_host_unless_the_installer_runs_already() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.start();
+    let mut reply = crate::replies::StepReply {
+        step_type: StepType::Install,
+        exit_code: 125,
+        output: String::new(),
+        error: "Error: the container name \"assisted-installer\" is already in use by 12ab".into(),
+    };
+    fleet.reply(0, &reply);
+    assert_eq!(fleet.status(1), HostStatus::Installing);
+    reply.exit_code = 2;
+    fleet.reply(0, &reply);
+    assert_eq!(fleet.status(1), HostStatus::Error);
+}
+
+#[test]
+fn cancel_then_reset_then_reboot_leads_back_to_ready() {
+    let mut fleet = Fleet::ready(3, 3);
+    assert_eq!(
+        cancel::cancel(&fleet.view(), fleet.now).unwrap_err().code,
+        RefusalCode::Conflict
+    );
+    fleet.start();
+    let decision = cancel::cancel(&fleet.view(), fleet.now).unwrap();
+    fleet.store(decision);
+    fleet.refresh();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Cancelled);
+    assert!(fleet.statuses().iter().all(|s| *s == HostStatus::Cancelled));
+    let refusal = fleet.boot(1).unwrap_err();
+    assert_eq!(refusal.code, RefusalCode::BadRequest);
+    assert_eq!(refusal.events[0].name, "host_registration_failed");
+
+    let decision = reset::reset(&fleet.view(), fleet.now).unwrap();
+    assert!(
+        decision
+            .jobs
+            .contains(&Job::DeleteClusterFiles(fleet.cluster.id))
+    );
+    fleet.store(decision);
+    fleet.refresh();
+    assert!(
+        fleet
+            .statuses()
+            .iter()
+            .all(|s| *s == HostStatus::ResettingPendingUserAction)
+    );
+    assert_eq!(fleet.cluster.progress.total, 0);
+    fleet.boot_all();
+    fleet.settle();
+    assert_eq!(
+        fleet.cluster.status,
+        ClusterStatus::Ready,
+        "{:?}",
+        fleet.statuses()
+    );
+    fleet.start();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
+}
+
+#[test]
+fn cancelling_a_preparation_makes_everything_ready_again() {
+    let mut fleet = Fleet::ready(3, 3);
+    let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
+    fleet.store(decision);
+    let decision = cancel::cancel(&fleet.view(), fleet.now).unwrap();
+    fleet.store(decision);
+    fleet.refresh();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
+    assert!(fleet.statuses().iter().all(|s| *s == HostStatus::Known));
+}
+
+#[test]
+fn a_silent_host_is_disconnected_at_the_moment_the_engine_asked_to_be_woken() {
+    let mut fleet = Fleet::ready(3, 3).edit(2, |m| m.alive = false);
+    let decision = crate::refresh(&fleet.view(), &fleet.settings, fleet.now);
+    let wake_at = decision.wake_at.unwrap();
+    fleet.now = muster_model::Timestamp(wake_at.0 - 1);
+    fleet.refresh();
+    assert_eq!(fleet.status(2), HostStatus::Known);
+    fleet.now = wake_at;
+    fleet.poll_all();
+    assert_eq!(fleet.status(2), HostStatus::Disconnected);
+    assert_eq!(fleet.cluster.status, ClusterStatus::Insufficient);
+    let mut fleet = fleet.edit(2, |m| m.alive = true);
+    fleet.settle();
+    assert_eq!(fleet.status(2), HostStatus::Known);
+    assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
+}
+
+#[test]
+fn a_host_that_boots_the_image_again_needs_the_user_and_can_go_on() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.start();
+    let number = fleet
+        .hosts
+        .iter()
+        .find(|h| !h.bootstrap)
+        .unwrap()
+        .id
+        .0
+        .as_u128();
+    for stage in [HostStage::StartingInstallation, HostStage::Rebooting] {
+        fleet.stage(number, stage).unwrap();
+    }
+    fleet.boot(number).unwrap();
+    fleet.refresh();
+    assert_eq!(
+        fleet.status(number),
+        HostStatus::InstallingPendingUserAction
+    );
+    assert!(
+        fleet.host(number).status_info.contains("sda"),
+        "{}",
+        fleet.host(number).status_info
+    );
+    assert_eq!(
+        fleet.cluster.status,
+        ClusterStatus::InstallingPendingUserAction
+    );
+    // Not 409: the agent must try again until somebody corrects the boot order.
+    assert_eq!(
+        fleet.boot(number).unwrap_err().code,
+        RefusalCode::BadRequest
+    );
+    fleet.stage(number, HostStage::Joined).unwrap();
+    assert_eq!(fleet.status(number), HostStatus::InstallingInProgress);
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
+}
+
+#[test]
+fn an_installed_host_that_boots_the_image_is_told_to_sleep() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.start();
+    fleet.install_all();
+    assert_eq!(fleet.boot(1).unwrap_err().code, RefusalCode::Conflict);
+    assert_eq!(fleet.status(1), HostStatus::Installed);
+}
+
+#[test]
+fn a_pool_host_is_bound_installed_with_the_cluster_and_may_not_leave_meanwhile() {
+    let mut fleet = Fleet::new(3, 3);
+    let cluster = fleet.cluster.clone();
+    for number in 1..=3 {
+        let new = crate::registration::NewHost {
+            key: key(number),
+            cluster: None,
+            agent_version: None,
+            user_name: "admin",
+        };
+        let registered = crate::registration::register(None, &new, fleet.now).unwrap();
+        fleet.hosts.push(registered.host);
+        fleet.last_seen.push(fleet.now);
+    }
+    fleet.refresh();
+    assert_eq!(fleet.status(1), HostStatus::DiscoveringUnbound);
+    assert_eq!(
+        binding::bind(fleet.host(1), cluster.id, Some(&cluster), fleet.now)
+            .unwrap_err()
+            .code,
+        RefusalCode::Conflict
+    );
+    fleet.settle();
+    assert!(
+        fleet
+            .statuses()
+            .iter()
+            .all(|s| *s == HostStatus::KnownUnbound),
+        "{:?}",
+        fleet.hosts[0].status_info
+    );
+    let unknown = binding::bind(fleet.host(1), cluster.id, None, fleet.now).unwrap_err();
+    assert_eq!(
+        (unknown.code, unknown.events[0].name.as_str()),
+        (RefusalCode::BadRequest, "host_bind_failed")
+    );
+    for number in 1..=3 {
+        let decision =
+            binding::bind(fleet.host(number), cluster.id, Some(&cluster), fleet.now).unwrap();
+        fleet.store(decision);
+    }
+    assert_eq!(fleet.status(1), HostStatus::Binding);
+    fleet.settle();
+    assert_eq!(
+        fleet.cluster.status,
+        ClusterStatus::Ready,
+        "{:?}",
+        fleet.statuses()
+    );
+    fleet.start();
+    assert_eq!(
+        binding::unbind(fleet.host(1), false, fleet.now)
+            .unwrap_err()
+            .code,
+        RefusalCode::Conflict
+    );
+}
+
+#[test]
+fn an_unbound_host_goes_back_to_the_pool_with_its_role_forgotten() {
+    let mut fleet = Fleet::ready(3, 3);
+    assert_eq!(
+        binding::unbind(fleet.host(1), true, fleet.now)
+            .unwrap_err()
+            .code,
+        RefusalCode::Conflict
+    );
+    let decision = binding::unbind(fleet.host(1), false, fleet.now).unwrap();
+    fleet.store(decision);
+    assert_eq!(fleet.status(1), HostStatus::Unbinding);
+    fleet.settle();
+    assert_eq!(fleet.status(1), HostStatus::KnownUnbound);
+    assert_eq!(fleet.host(1).role, HostRole::AutoAssign);
+    assert_eq!(fleet.cluster.status, ClusterStatus::Insufficient);
+}
+
+#[test]
+fn a_day2_host_is_installed_on_its_own_and_ends_with_its_reboot() {
+    let mut fleet = Fleet::new(3, 1);
+    fleet.cluster.kind = muster_model::ClusterKind::AddHostsCluster;
+    fleet.cluster.status = ClusterStatus::AddingHosts;
+    fleet.cluster.api_vip_dns_name = Some("api.muster.example.com".into());
+    fleet.boot_all();
+    fleet.settle();
+    assert_eq!(
+        fleet.status(1),
+        HostStatus::Known,
+        "{}",
+        fleet.host(1).status_info
+    );
+    assert_eq!(
+        (fleet.host(1).kind, fleet.host(1).role),
+        (HostKind::AddToExistingClusterHost, HostRole::Worker)
+    );
+    let decision = install::start_host(&fleet.view(), key(1), &fleet.settings, fleet.now).unwrap();
+    assert_eq!(decision.jobs, [Job::MakeHostFiles(key(1))]);
+    fleet.store(decision);
+    fleet.refresh();
+    let mut percentages = Vec::new();
+    for stage in fleet.stages_of(1) {
+        fleet.stage(1, *stage).unwrap();
+        percentages.push(fleet.host(1).progress.percentage);
+    }
+    assert_eq!(percentages, [20, 40, 60, 80, 100]);
+    assert_eq!(fleet.status(1), HostStatus::AddedToExistingCluster);
+    assert_eq!(fleet.host(1).progress.stage, Some(HostStage::Done));
+    let decision = reset::reset_host(&fleet.view(), key(1), fleet.now).unwrap();
+    fleet.store(decision);
+    assert_eq!(fleet.status(1), HostStatus::ResettingPendingUserAction);
+}
+
+#[test]
+fn failed_optional_operators_leave_the_cluster_installed_but_degraded() {
+    let mut fleet = Fleet::new(3, 3);
+    fleet
+        .cluster
+        .monitored_operators
+        .as_mut()
+        .unwrap()
+        .push(operator("odf", "olm"));
+    fleet.boot_all();
+    fleet.settle();
+    fleet.start();
+    fleet.install_all();
+    for (name, status) in [
+        ("console", "available"),
+        ("cvo", "available"),
+        ("odf", "failed"),
+    ] {
+        let report = OperatorReport {
+            name: name.into(),
+            status: status.into(),
+            status_info: None,
+            version: None,
+        };
+        let decision = operators::report(&fleet.view(), &report, fleet.now).unwrap();
+        fleet.store(decision);
+    }
+    let decision = install::kubeconfig_uploaded(&fleet.view(), fleet.now).unwrap();
+    fleet.store(decision);
+    fleet.refresh();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installed);
+    assert!(fleet.cluster.status_info.contains("odf"));
+    assert_eq!(fleet.told("cluster_degraded_OLM_operators_failed"), 1);
+}
+
+#[test]
+fn losing_the_boot_medium_disconnects_a_known_host_and_finding_it_again_heals_it() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.say(1, StepType::NtpSynchronizer, 256, "");
+    assert_eq!(fleet.status(1), HostStatus::Disconnected);
+    fleet.say(1, StepType::NtpSynchronizer, 256, "");
+    assert_eq!(fleet.told("host_media_disconnected"), 1);
+    fleet.say(1, StepType::NtpSynchronizer, 0, r#"{"ntp_sources":[]}"#);
+    assert_eq!(fleet.status(1), HostStatus::Known);
+}
+
+#[test]
+fn a_host_that_restarts_while_preparing_is_prepared_again_and_the_files_stay() {
+    let mut fleet = Fleet::ready(3, 3);
+    let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
+    fleet.store(decision);
+    let decision = install::files_ready(&fleet.view(), None, fleet.now);
+    fleet.store(decision);
+    fleet.boot(1).unwrap();
+    assert_eq!(fleet.status(1), HostStatus::Known);
+    fleet.settle();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
+}
+
+#[test]
+fn hosts_are_hurried_only_when_a_change_is_near() {
+    let mut settings = Settings::default();
+    settings.polling = Polling {
+        near_change: minutes(0) + std::time::Duration::from_secs(5),
+        ..Polling::default()
+    };
+    let fleet = Fleet::ready(3, 3);
+    let interval =
+        |fleet: &Fleet| steps::next(fleet.host(1), &Surroundings::default(), &settings).interval;
+    assert_eq!(interval(&fleet).as_secs(), 60);
+    let mut fleet = fleet;
+    let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
+    fleet.store(decision);
+    assert_eq!(interval(&fleet).as_secs(), 5);
+}

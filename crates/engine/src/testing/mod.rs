@@ -1,0 +1,472 @@
+//! A fleet in memory: a cluster, its machines and agents that answer every step, so that tests
+//! read like stories. Defaults describe good hosts; each test breaks one thing.
+
+mod agent;
+mod life;
+mod properties;
+mod rules;
+
+use std::time::Duration;
+
+use muster_model::{
+    Cluster, ClusterId, ClusterKind, ClusterNetwork, ClusterStatus, Event, Host, HostId, HostKey,
+    HostStage, HostStatus, InfraEnvId, MonitoredOperator, Platform, PlatformType, Secret,
+    Timestamp, Vip,
+};
+use uuid::Uuid;
+
+use crate::{
+    ClusterView, Decision, HostView, Job, Refused, Settings, StepType, Surroundings, install,
+    progress::{self, StageReport},
+    refresh, refresh_unbound,
+    registration::{self, NewHost},
+    replies::{self, BadReply, StepReply},
+    steps,
+};
+
+pub(crate) const START: Timestamp = Timestamp(1_700_000_000_000_000);
+
+pub(crate) fn key(n: u128) -> HostKey {
+    HostKey {
+        infra_env: InfraEnvId(Uuid::from_u128(0xE)),
+        host: HostId(Uuid::from_u128(n)),
+    }
+}
+
+pub(crate) fn minutes(n: u64) -> Duration {
+    Duration::from_secs(n * 60)
+}
+
+/// A machine before it says anything.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) number: u128,
+    pub(crate) cores: i64,
+    pub(crate) memory_gib: i64,
+    pub(crate) disk_gb: i64,
+    pub(crate) hostname: String,
+    /// Peers it cannot reach.
+    pub(crate) cut_off_from: Vec<u128>,
+    /// Images it cannot pull end with this text.
+    pub(crate) bad_image: Option<String>,
+    pub(crate) disk_check_exit_code: i64,
+    /// Its agent asks for work.
+    pub(crate) alive: bool,
+}
+
+impl Machine {
+    pub(crate) fn new(number: u128) -> Self {
+        Self {
+            number,
+            cores: 8,
+            memory_gib: 32,
+            disk_gb: 120,
+            hostname: format!("host-{number}"),
+            cut_off_from: Vec::new(),
+            bad_image: None,
+            disk_check_exit_code: 0,
+            alive: true,
+        }
+    }
+
+    pub(crate) fn key(&self) -> HostKey {
+        key(self.number)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Fleet {
+    pub(crate) cluster: Cluster,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) machines: Vec<Machine>,
+    pub(crate) last_seen: Vec<Timestamp>,
+    pub(crate) settings: Settings,
+    pub(crate) now: Timestamp,
+    pub(crate) events: Vec<Event>,
+    pub(crate) jobs: Vec<Job>,
+}
+
+pub(crate) fn good_cluster(control_planes: i64) -> Cluster {
+    let id = ClusterId(Uuid::from_u128(0xC));
+    let mut cluster = Cluster::blank(
+        id,
+        ClusterKind::Cluster,
+        "muster",
+        ClusterStatus::Insufficient,
+        "admin",
+        START,
+    );
+    cluster.openshift_version = "4.16.3".into();
+    cluster.ocp_release_image = Some("registry.example.com/release:4.16.3".into());
+    cluster.cpu_architecture = Some("x86_64".into());
+    cluster.base_dns_domain = Some("example.com".into());
+    cluster.pull_secret = Secret::new("{}");
+    cluster.control_plane_count = Some(control_planes);
+    cluster.network_type = Some("OVNKubernetes".into());
+    cluster.networks.cluster = Some(vec![ClusterNetwork {
+        cidr: "10.128.0.0/14".into(),
+        host_prefix: 23,
+    }]);
+    cluster.networks.service = Some(vec!["172.30.0.0/16".into()]);
+    let single = control_planes == 1;
+    let kind = if single {
+        PlatformType::None
+    } else {
+        PlatformType::Baremetal
+    };
+    cluster.platform = Some(Platform {
+        kind,
+        external_name: None,
+        cloud_controller_manager: None,
+    });
+    cluster.user_managed_networking = Some(single);
+    if !single {
+        cluster.api_vips = Some(vec![vip("192.0.2.200")]);
+        cluster.ingress_vips = Some(vec![vip("192.0.2.201")]);
+    }
+    cluster.monitored_operators = Some(vec![
+        operator("console", "builtin"),
+        operator("cvo", "builtin"),
+    ]);
+    cluster
+}
+
+pub(crate) fn vip(ip: &str) -> Vip {
+    Vip {
+        ip: ip.parse().unwrap(),
+        verification: None,
+    }
+}
+
+pub(crate) fn operator(name: &str, kind: &str) -> MonitoredOperator {
+    MonitoredOperator {
+        name: name.into(),
+        operator_type: kind.into(),
+        namespace: None,
+        subscription_name: None,
+        properties: None,
+        timeout_seconds: 3600,
+        source_bundles: None,
+        dependency_only: false,
+        version: None,
+        status: None,
+        status_info: None,
+        status_updated_at: None,
+    }
+}
+
+impl Fleet {
+    /// A good cluster with this many control planes and machines that have not booted yet.
+    pub(crate) fn new(control_planes: i64, machines: u128) -> Self {
+        let mut settings = Settings::default();
+        settings.images.installer = "registry.example.com/installer:1".into();
+        settings.images.controller = "registry.example.com/controller:1".into();
+        Self {
+            cluster: good_cluster(control_planes),
+            hosts: Vec::new(),
+            machines: (1..=machines).map(Machine::new).collect(),
+            last_seen: Vec::new(),
+            settings,
+            now: START,
+            events: Vec::new(),
+            jobs: Vec::new(),
+        }
+    }
+
+    /// The same, discovered and ready to install.
+    pub(crate) fn ready(control_planes: i64, machines: u128) -> Self {
+        let mut fleet = Self::new(control_planes, machines);
+        fleet.boot_all();
+        fleet.settle();
+        fleet
+    }
+
+    pub(crate) fn edit(mut self, number: u128, change: impl FnOnce(&mut Machine)) -> Self {
+        let machine = self
+            .machines
+            .iter_mut()
+            .find(|m| m.number == number)
+            .unwrap();
+        change(machine);
+        self
+    }
+
+    pub(crate) fn boot_all(&mut self) {
+        for number in self.machines.iter().map(|m| m.number).collect::<Vec<_>>() {
+            self.boot(number).unwrap();
+        }
+    }
+
+    /// The machine boots the discovery image and registers.
+    pub(crate) fn boot(&mut self, number: u128) -> Result<(), Refused> {
+        let existing = self.hosts.iter().find(|h| h.key() == key(number));
+        let new = NewHost {
+            key: key(number),
+            cluster: Some(&self.cluster),
+            agent_version: Some("agent:1"),
+            user_name: "admin",
+        };
+        let registered = registration::register(existing, &new, self.now)?;
+        self.events.extend(registered.events);
+        match self.hosts.iter().position(|h| h.key() == key(number)) {
+            Some(index) => {
+                self.hosts[index] = registered.host;
+                self.last_seen[index] = self.now;
+            }
+            None => {
+                self.hosts.push(registered.host);
+                self.last_seen.push(self.now);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn index(&self, number: u128) -> usize {
+        self.hosts
+            .iter()
+            .position(|h| h.key() == key(number))
+            .unwrap()
+    }
+
+    pub(crate) fn host(&self, number: u128) -> &Host {
+        &self.hosts[self.index(number)]
+    }
+
+    pub(crate) fn status(&self, number: u128) -> HostStatus {
+        self.host(number).status
+    }
+
+    pub(crate) fn statuses(&self) -> Vec<HostStatus> {
+        self.hosts.iter().map(|h| h.status).collect()
+    }
+
+    pub(crate) fn view(&self) -> ClusterView<'_> {
+        ClusterView {
+            cluster: &self.cluster,
+            hosts: self
+                .hosts
+                .iter()
+                .zip(&self.last_seen)
+                .filter(|(host, _)| host.cluster == Some(self.cluster.id))
+                .map(|(host, &last_seen)| HostView { host, last_seen })
+                .collect(),
+        }
+    }
+
+    pub(crate) fn store(&mut self, decision: Decision) {
+        if let Some(cluster) = decision.cluster {
+            self.cluster = cluster;
+        }
+        for host in decision.hosts {
+            let index = self
+                .hosts
+                .iter()
+                .position(|h| h.key() == host.key())
+                .unwrap();
+            self.hosts[index] = host;
+        }
+        self.events.extend(decision.events);
+        self.jobs.extend(decision.jobs);
+    }
+
+    /// Refreshes cluster and pool hosts once.
+    pub(crate) fn refresh(&mut self) {
+        let decision = refresh(&self.view(), &self.settings, self.now);
+        self.store(decision);
+        for index in 0..self.hosts.len() {
+            if self.hosts[index].cluster.is_none() {
+                let view = HostView {
+                    host: &self.hosts[index],
+                    last_seen: self.last_seen[index],
+                };
+                let decision = refresh_unbound(&view, &self.settings, self.now);
+                self.store(decision);
+            }
+        }
+    }
+
+    /// One poll of every living agent, all replies, and refreshes; runs wanted jobs.
+    pub(crate) fn poll_all(&mut self) {
+        for index in 0..self.hosts.len() {
+            self.poll(index);
+        }
+        self.run_jobs();
+        self.refresh();
+    }
+
+    pub(crate) fn poll(&mut self, index: usize) {
+        let number = self.hosts[index].id.0.as_u128();
+        let machine = self
+            .machines
+            .iter()
+            .find(|m| m.number == number)
+            .unwrap()
+            .clone();
+        let past_reboot = matches!(
+            self.hosts[index].status,
+            HostStatus::Installed
+                | HostStatus::AddedToExistingCluster
+                | HostStatus::ResettingPendingUserAction
+        );
+        if !machine.alive || past_reboot {
+            return;
+        }
+        self.last_seen[index] = self.now;
+        self.hosts[index].checked_in_at = self.now;
+        self.hosts[index].agent_clock = Some(self.now.unix_seconds());
+        let view = self.view();
+        let around = Surroundings {
+            cluster: self.hosts[index].cluster.map(|_| &self.cluster),
+            peers: &view.hosts,
+            infra_env: None,
+        };
+        let next = steps::next(&self.hosts[index], &around, &self.settings);
+        if next.exit {
+            self.boot_again(index);
+            return;
+        }
+        for step in next.steps {
+            let Some(reply) = agent::answer(&machine, &step, &self.machines) else {
+                continue;
+            };
+            self.reply(index, &reply);
+            self.refresh();
+        }
+    }
+
+    /// The agent restarts; its infra-env is bound to nothing, so it keeps the host's cluster.
+    fn boot_again(&mut self, index: usize) {
+        let host = self.hosts[index].clone();
+        let new = NewHost {
+            key: host.key(),
+            cluster: host.cluster.map(|_| &self.cluster),
+            agent_version: Some("agent:1"),
+            user_name: "admin",
+        };
+        let registered = registration::register(Some(&host), &new, self.now).unwrap();
+        self.events.extend(registered.events);
+        self.hosts[index] = registered.host;
+    }
+
+    pub(crate) fn reply(&mut self, index: usize, reply: &StepReply) {
+        let view = self.view();
+        let around = Surroundings {
+            cluster: self.hosts[index].cluster.map(|_| &self.cluster),
+            peers: &view.hosts,
+            infra_env: None,
+        };
+        let decision = replies::apply(&self.hosts[index], &around, reply, &self.settings, self.now);
+        match decision {
+            Ok(decision) => self.store(decision),
+            // The host moved on between question and answer; a real agent shrugs as well.
+            Err(BadReply::NotNow { .. }) => {}
+            Err(bad @ BadReply::Unreadable { .. }) => panic!("{reply:?}: {bad}"),
+        }
+    }
+
+    pub(crate) fn say(&mut self, number: u128, step_type: StepType, exit_code: i64, output: &str) {
+        let reply = StepReply {
+            step_type,
+            exit_code,
+            output: output.into(),
+            error: String::new(),
+        };
+        self.reply(self.index(number), &reply);
+        self.refresh();
+    }
+
+    fn run_jobs(&mut self) {
+        for job in std::mem::take(&mut self.jobs) {
+            if matches!(job, Job::MakeClusterFiles(_)) {
+                let id = Some(Uuid::from_u128(0xAB));
+                let decision = install::files_ready(&self.view(), id, self.now);
+                self.store(decision);
+            }
+        }
+    }
+
+    /// Polls, half a minute apart, until nothing changes any more.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..12 {
+            let before = (self.cluster.status, self.statuses());
+            self.now = self.now.plus(Duration::from_secs(30));
+            self.poll_all();
+            self.poll_all();
+            if before == (self.cluster.status, self.statuses()) {
+                return;
+            }
+        }
+        panic!(
+            "the fleet does not settle: {:?} {:?}",
+            self.cluster.status,
+            self.statuses()
+        );
+    }
+
+    /// Time passes; living agents keep polling, and the engine is woken when it asked to be.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let end = self.now.plus(time);
+        while self.now < end {
+            self.now = self.now.plus(Duration::from_secs(60)).min(end);
+            self.poll_all();
+        }
+    }
+
+    /// Starts the installation and brings all hosts to `installing`.
+    pub(crate) fn start(&mut self) {
+        let decision = install::start(&self.view(), &self.settings, self.now).unwrap();
+        self.store(decision);
+        self.settle();
+    }
+
+    pub(crate) fn stage(&mut self, number: u128, stage: HostStage) -> Result<(), Refused> {
+        let report = StageReport {
+            stage: Some(stage),
+            info: String::new(),
+        };
+        let host = self.host(number).clone();
+        let decision =
+            progress::report_host(&host, Some(&self.view()), &report, &self.settings, self.now)?;
+        self.store(decision);
+        self.refresh();
+        Ok(())
+    }
+
+    pub(crate) fn stages_of(&self, number: u128) -> &'static [HostStage] {
+        progress::stages(self.host(number), &self.cluster)
+    }
+
+    /// Brings every host through all its stages.
+    pub(crate) fn install_all(&mut self) {
+        for number in self.machines.iter().map(|m| m.number).collect::<Vec<_>>() {
+            for stage in self.stages_of(number) {
+                self.stage(number, *stage).unwrap();
+            }
+        }
+    }
+
+    pub(crate) fn told(&self, name: &str) -> usize {
+        self.events
+            .iter()
+            .filter(|event| event.name == name)
+            .count()
+    }
+
+    pub(crate) fn check(&self, number: u128, id: &str) -> Option<(String, String)> {
+        find(self.host(number).validations_info.as_deref()?, id)
+    }
+
+    pub(crate) fn cluster_check(&self, id: &str) -> Option<(String, String)> {
+        find(self.cluster.validations_info.as_deref()?, id)
+    }
+}
+
+/// Status and message of one validation in a stored text.
+fn find(text: &str, id: &str) -> Option<(String, String)> {
+    let all: std::collections::BTreeMap<String, Vec<std::collections::BTreeMap<String, String>>> =
+        serde_json::from_str(text).unwrap();
+    all.values()
+        .flatten()
+        .find(|entry| entry["id"] == id)
+        .map(|entry| (entry["status"].clone(), entry["message"].clone()))
+}

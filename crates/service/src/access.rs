@@ -1,0 +1,191 @@
+//! Keys, users and TLS of this installation: from the configuration and the data directory.
+
+use std::{
+    fs::OpenOptions,
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use muster_auth::{
+    Authenticator, Authority, AuthorityError, KeyError, KeyPair, Mode, OldestTls, Role, Rules, TlsFiles, User, UserError,
+    Users, hash_password,
+};
+use muster_config::{
+    Config,
+    sections::{Auth, AuthMode, TlsVersion, UserRole},
+};
+use muster_model::{Secret, Timestamp};
+use rand::Rng;
+
+/// Name of the user made when nobody configured one.
+const FIRST_USER: &str = "admin";
+
+/// A user made at this start; its password is shown once and kept only as a hash.
+#[derive(Debug)]
+pub struct FirstUser {
+    /// Name.
+    pub name: String,
+    /// Password, for the announcement.
+    pub password: Secret,
+}
+
+/// Why access control could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// The signing keys.
+    #[error("the signing keys are not usable")]
+    Keys(#[from] KeyError),
+    /// A user.
+    #[error("the users are not usable")]
+    Users(#[from] UserError),
+    /// Certificates.
+    #[error("the certificates are not usable")]
+    Tls(#[from] AuthorityError),
+    /// A file of ours.
+    #[error("{path}")]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+}
+
+/// Sets up the mode in force; in mode `users` with no user at all a first one is made.
+pub fn authenticator(auth: &Auth, data_dir: &Path) -> Result<(Authenticator, Option<FirstUser>), AccessError> {
+    let rules = Rules {
+        enforce_scope: auth.enforce_resource_scope,
+        token_lifetime: seconds(auth.token_lifetime),
+        link_lifetime: seconds(auth.link_lifetime),
+    };
+    let mut first_user = None;
+    let mode = match auth.mode {
+        AuthMode::None => Mode::None,
+        AuthMode::Local => Mode::Local(own_keys(auth, data_dir)?),
+        AuthMode::Users => {
+            let (users, made) = users(auth, data_dir)?;
+            first_user = made;
+            Mode::Users(own_keys(auth, data_dir)?, users)
+        }
+        AuthMode::AgentInstallerLocal => Mode::AgentInstallerLocal(KeyPair::from_public_base64(&auth.ec_public_key)?),
+    };
+    Ok((Authenticator::new(mode, rules), first_user))
+}
+
+fn own_keys(auth: &Auth, data_dir: &Path) -> Result<KeyPair, KeyError> {
+    match (auth.ec_private_key.reveal(), auth.ec_public_key.as_str()) {
+        ("", "") => KeyPair::load_or_create(&data_dir.join("keys")),
+        ("", public) => KeyPair::from_public_pem(public),
+        (private, "") => KeyPair::from_private_pem(private),
+        (private, public) => KeyPair::from_pems(private, public),
+    }
+}
+
+fn users(auth: &Auth, data_dir: &Path) -> Result<(Users, Option<FirstUser>), AccessError> {
+    let mut users: Vec<User> = auth
+        .users
+        .0
+        .iter()
+        .map(|user| User { name: user.name.clone(), password_hash: user.password_hash.clone(), role: role(user.role) })
+        .collect();
+    if !users.is_empty() {
+        return Ok((Users::new(users)?, None));
+    }
+    let path = data_dir.join("first-user.hash");
+    let failed = |cause| AccessError::File { path: path.clone(), cause };
+    let (hash, made) = match std::fs::read_to_string(&path) {
+        Ok(hash) => (hash.trim().to_owned(), None),
+        Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => {
+            let password = random_password();
+            let hash = hash_password(&password)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+            file.write_all(hash.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+            (hash, Some(FirstUser { name: FIRST_USER.to_owned(), password: Secret::new(password) }))
+        }
+        Err(cause) => return Err(failed(cause)),
+    };
+    users.push(User { name: FIRST_USER.to_owned(), password_hash: Secret::new(hash), role: Role::Admin });
+    Ok((Users::new(users)?, made))
+}
+
+const fn role(role: UserRole) -> Role {
+    match role {
+        UserRole::Admin => Role::Admin,
+        UserRole::User => Role::User,
+        UserRole::ReadOnly => Role::ReadOnly,
+    }
+}
+
+/// 24 letters and digits that are not mistaken for each other: about 135 bits.
+fn random_password() -> String {
+    const LETTERS: &[u8] = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+    let mut random = rand::rng();
+    (0..24).map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())])).collect()
+}
+
+/// What the listener shows, and the CA hosts must trust (if it is ours or configured).
+#[derive(Debug)]
+pub struct Tls {
+    /// For the listener.
+    pub server: Arc<rustls::ServerConfig>,
+    /// PEM for hosts.
+    pub ca_pem: Option<String>,
+}
+
+/// TLS from the user's certificate, else from our own CA.
+pub fn tls(config: &Config) -> Result<Option<Tls>, AccessError> {
+    let server = &config.server;
+    if server.plain_http {
+        return Ok(None);
+    }
+    let oldest = match server.tls_min_version {
+        Some(TlsVersion::Tls13) => OldestTls::Tls13,
+        Some(TlsVersion::Tls12) | None => OldestTls::Tls12,
+    };
+    let (files, own_ca) = match (&server.tls_cert, &server.tls_key) {
+        (Some(cert), Some(key)) => (TlsFiles::read(cert, key)?, None),
+        _ => {
+            let authority = Authority::open(
+                &config.data_dir.join("tls"),
+                host_name().as_deref(),
+                &certificate_names(config),
+                Timestamp::now().unix_seconds(),
+            )?;
+            (authority.server, Some(authority.ca_pem))
+        }
+    };
+    Ok(Some(Tls { server: Arc::new(files.server_config(oldest)?), ca_pem: own_ca }))
+}
+
+/// The CA bundle for hosts: the configured one, else ours.
+pub fn ca_for_hosts(config: &Config, own: Option<String>) -> Result<Option<String>, AccessError> {
+    match &config.server.service_ca_cert {
+        Some(path) => std::fs::read_to_string(path)
+            .map(Some)
+            .map_err(|cause| AccessError::File { path: path.clone(), cause }),
+        None => Ok(own),
+    }
+}
+
+fn certificate_names(config: &Config) -> Vec<String> {
+    let mut names = config.server.tls_names.clone();
+    let listen = config.server.listen.ip();
+    if !listen.is_unspecified() {
+        names.push(listen.to_string());
+    }
+    let host = url::Url::parse(config.server.base_url.as_str()).ok().and_then(|url| url.host_str().map(str::to_owned));
+    names.extend(host.map(|host| host.trim_matches(['[', ']']).to_owned()));
+    names
+}
+
+fn host_name() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+fn seconds(duration: std::time::Duration) -> i64 {
+    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,183 @@
+//! Making and removing the files an installation needs.
+//!
+//! This build renders the install-config for real and everything after it as placeholders, and
+//! only when told so: a rehearsal must not be mistaken for an installation.
+
+use std::sync::Arc;
+
+use muster_api::error::Failure;
+use muster_model::{Cluster, ClusterId, HostKey};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{kubeconfig, kubeconfig::KubeconfigError, placeholders, places};
+use crate::{
+    app::{App, blob_failure, store_failure},
+    ops::clusters::install_config,
+};
+
+/// What is known once the files of a cluster are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilesMade {
+    /// The id the cluster will give itself.
+    pub openshift_cluster_id: Uuid,
+}
+
+/// Makes all files of a cluster that is being prepared.
+///
+/// May be repeated, after a crash or because somebody wants the credentials early: ids and
+/// password stay as they were made first, the rest follows the records.
+pub async fn generate(app: &Arc<App>, id: ClusterId) -> Result<FilesMade, Failure> {
+    require_rehearsal(app)?;
+    // Two makers at once would mix two identities.
+    let _turn = app.driver.turn(id).await;
+    let cluster = app.cluster(id).await?;
+    let hosts = app.store.hosts_of_cluster(id).await.map_err(store_failure)?;
+    let config = install_config::of_cluster(app, &cluster).await?;
+    let config = serde_yaml_ng::to_string(&config).map_err(|cause| {
+        Failure::internal(format!("the install-config cannot be written as YAML: {cause}"))
+    })?;
+    let identity = Identity::kept_or_new(app, &cluster).await?;
+
+    let files = Files { app, cluster: id };
+    // A final kubeconfig is that of an earlier attempt.
+    files.remove(places::KUBECONFIG).await?;
+    files.put(places::INSTALL_CONFIG, config).await?;
+    for role in ["bootstrap", "master", "worker"] {
+        files.put(&format!("{role}.ign"), placeholders::ignition(role).to_string()).await?;
+    }
+    for host in &hosts {
+        let name = places::host_ignition(host);
+        if name.starts_with("arbiter") {
+            files.put("arbiter.ign", placeholders::ignition("arbiter").to_string()).await?;
+        }
+        let title = name.trim_end_matches(".ign");
+        files.put(&name, placeholders::ignition(title).to_string()).await?;
+    }
+    files.put(places::KUBECONFIG_NOINGRESS, kubeconfig::placeholder(&cluster)).await?;
+    let metadata = placeholders::metadata(&cluster, identity.cluster_id, &identity.infra_id);
+    files.put(places::METADATA, metadata.to_string()).await?;
+    if files.get(places::PASSWORD).await?.is_none() {
+        let password = placeholders::password(&mut rand::rng());
+        files.put(places::PASSWORD, password).await?;
+    }
+    Ok(FilesMade { openshift_cluster_id: identity.cluster_id })
+}
+
+/// Makes the Ignition config of a host that joins a running cluster.
+pub async fn generate_for_host(app: &Arc<App>, key: HostKey) -> Result<(), Failure> {
+    require_rehearsal(app)?;
+    let host = app.host(key).await?;
+    let cluster = host.cluster.ok_or_else(|| {
+        Failure::conflict(format!("host {} belongs to no cluster; bind it to one first", key.host))
+    })?;
+    let name = places::host_ignition(&host);
+    let title = name.trim_end_matches(".ign");
+    Files { app, cluster }.put(&name, placeholders::ignition(title).to_string()).await
+}
+
+/// Removes what was made for a cluster; logs and the user's manifests stay.
+pub async fn delete_generated(app: &Arc<App>, id: ClusterId) -> Result<(), Failure> {
+    for folder in [places::all_generated(id)?, places::system_manifests(id)?] {
+        app.blobs.delete_prefix(&folder).await.map_err(blob_failure)?;
+    }
+    Ok(())
+}
+
+/// Takes the certificate authority of the cluster's ingress in and stores the final
+/// kubeconfig. Once that exists, nothing more is looked at: controllers repeat themselves.
+pub async fn finish_kubeconfig(app: &Arc<App>, id: ClusterId, pem: &str) -> Result<(), Failure> {
+    let files = Files { app, cluster: id };
+    let done = places::generated(id, places::KUBECONFIG)?;
+    if app.blobs.exists(&done).await.map_err(blob_failure)? {
+        return Ok(());
+    }
+    let first = files.get(places::KUBECONFIG_NOINGRESS).await?.ok_or_else(|| {
+        Failure::conflict(format!(
+            "cluster {id} has no {} to add the ingress certificate to; was it installed here?",
+            places::KUBECONFIG_NOINGRESS
+        ))
+    })?;
+    let finished = kubeconfig::with_authority(&first, pem).map_err(|error| match error {
+        KubeconfigError::Certificate(_) => Failure::bad_request(error.to_string()),
+        KubeconfigError::Stored(_) => Failure::internal(error.to_string()),
+    })?;
+    files.put(places::KUBECONFIG, finished).await
+}
+
+fn require_rehearsal(app: &App) -> Result<(), Failure> {
+    if app.config.features.dummy_ignition {
+        return Ok(());
+    }
+    Err(Failure::conflict(
+        "this build cannot generate install assets yet, so the installation cannot be prepared; \
+         set DUMMY_IGNITION=true for a rehearsal with placeholder files",
+    ))
+}
+
+/// What tells this attempt of a cluster from all others.
+struct Identity {
+    cluster_id: Uuid,
+    infra_id: String,
+}
+
+impl Identity {
+    async fn kept_or_new(app: &App, cluster: &Cluster) -> Result<Self, Failure> {
+        let files = Files { app, cluster: cluster.id };
+        let kept = files.get(places::METADATA).await?;
+        Ok(kept.and_then(|text| Self::read(&text)).unwrap_or_else(|| Self {
+            cluster_id: Uuid::new_v4(),
+            infra_id: placeholders::infra_id(&cluster.name, &mut rand::rng()),
+        }))
+    }
+
+    fn read(metadata: &[u8]) -> Option<Self> {
+        let metadata: Value = serde_json::from_slice(metadata).ok()?;
+        Some(Self {
+            cluster_id: metadata["clusterID"].as_str()?.parse().ok()?,
+            infra_id: metadata["infraID"].as_str()?.to_owned(),
+        })
+    }
+}
+
+/// The generated files of one cluster.
+struct Files<'a> {
+    app: &'a App,
+    cluster: ClusterId,
+}
+
+impl Files<'_> {
+    async fn put(&self, name: &str, content: String) -> Result<(), Failure> {
+        let path = places::generated(self.cluster, name)?;
+        self.app.blobs.put(&path, content.into()).await.map_err(blob_failure)
+    }
+
+    async fn get(&self, name: &str) -> Result<Option<bytes::Bytes>, Failure> {
+        let path = places::generated(self.cluster, name)?;
+        self.app.blobs.get(&path).await.map_err(blob_failure)
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), Failure> {
+        let path = places::generated(self.cluster, name)?;
+        self.app.blobs.delete(&path).await.map_err(blob_failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_model::{ClusterKind, ClusterStatus, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn an_identity_is_read_back_from_the_metadata_it_was_written_to() {
+        let id = ClusterId(Uuid::from_u128(1));
+        let status = ClusterStatus::Ready;
+        let cluster = Cluster::blank(id, ClusterKind::Cluster, "lab", status, "a", Timestamp(0));
+        let text = placeholders::metadata(&cluster, Uuid::from_u128(7), "lab-x2x2x").to_string();
+        let identity = Identity::read(text.as_bytes()).unwrap();
+        assert_eq!(identity.cluster_id, Uuid::from_u128(7));
+        assert_eq!(identity.infra_id, "lab-x2x2x");
+        assert!(Identity::read(b"{\"clusterID\": 7}").is_none());
+    }
+}

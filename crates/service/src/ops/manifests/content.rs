@@ -1,0 +1,172 @@
+//! What a manifest may contain: text of the promised format, and not too much of it.
+//!
+//! The checks look at the form only and keep nothing of what they read: a small document full
+//! of references to itself must not grow in memory.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use muster_api::error::Failure;
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, IgnoredAny, Visitor},
+};
+
+use super::name::{Format, ManifestName};
+
+/// Most bytes of a manifest.
+const LARGEST: usize = 1 << 20;
+
+/// Unpacks the base64 text of a request.
+pub fn decode(name: &ManifestName, base64: &str) -> Result<Bytes, Failure> {
+    // Encoders of the command line break lines; a broken line is no other content.
+    let packed: Vec<u8> = base64.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    let content = STANDARD.decode(&packed).map_err(|cause| {
+        Failure::bad_request(format!("the content of manifest {name} is not base64: {cause}"))
+    })?;
+    if content.is_empty() {
+        return Err(Failure::bad_request(format!("the content of manifest {name} is empty")));
+    }
+    if content.len() > LARGEST {
+        return Err(Failure::bad_request(format!(
+            "the content of manifest {name} has {} bytes, more than the {LARGEST} allowed; split it",
+            content.len()
+        )));
+    }
+    Ok(content.into())
+}
+
+/// Refuses content that is not of the format its name promises.
+pub async fn check(name: &ManifestName, format: Format, content: Bytes) -> Result<(), Failure> {
+    let verdict = tokio::task::spawn_blocking(move || check_form(format, &content)).await;
+    match verdict {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(why)) => Err(Failure::bad_request(format!("manifest {name}: {why}"))),
+        Err(_) => Err(Failure::internal(format!("the check of manifest {name} was broken off"))),
+    }
+}
+
+fn check_form(format: Format, content: &[u8]) -> Result<(), String> {
+    match format {
+        Format::Json => serde_json::from_slice::<IgnoredAny>(content)
+            .map(drop)
+            .map_err(|cause| format!("the content is not JSON: {cause}")),
+        Format::Yaml => {
+            for (index, document) in serde_yaml_ng::Deserializer::from_slice(content).enumerate() {
+                IgnoredAny::deserialize(document).map_err(|cause| {
+                    format!("document {} of the content is not YAML: {cause}", index + 1)
+                })?;
+            }
+            Ok(())
+        }
+        Format::Patch => serde_yaml_ng::from_slice::<Vec<Change>>(content).map(drop).map_err(|cause| {
+            format!("the content is not a list of changes in the form of RFC 6902 (op, path …): {cause}")
+        }),
+    }
+}
+
+/// One change of a patch; only its form is of interest.
+#[derive(Deserialize)]
+struct Change {
+    #[serde(rename = "op")]
+    _op: Op,
+    #[serde(rename = "path")]
+    _path: Pointer,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Op {
+    Add,
+    Remove,
+    Replace,
+    Move,
+    Copy,
+    Test,
+}
+
+/// A JSON pointer that was looked at and dropped.
+struct Pointer;
+
+impl<'de> Deserialize<'de> for Pointer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Look;
+        impl Visitor<'_> for Look {
+            type Value = Pointer;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON pointer such as /spec/replicas")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Pointer, E> {
+                if text.is_empty() || text.starts_with('/') {
+                    Ok(Pointer)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
+            }
+        }
+        deserializer.deserialize_str(Look)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name() -> ManifestName {
+        ManifestName::parse("a.yaml").unwrap()
+    }
+
+    #[test]
+    fn exactly_one_mebibyte_passes_and_one_byte_more_does_not() {
+        let packed = |size| STANDARD.encode(vec![b'a'; size]);
+        assert_eq!(decode(&name(), &packed(1 << 20)).unwrap().len(), 1 << 20);
+        assert!(decode(&name(), &packed((1 << 20) + 1)).unwrap_err().reason.contains("split it"));
+    }
+
+    #[test]
+    fn empty_and_unpacked_content_is_refused_and_line_breaks_are_not() {
+        assert!(decode(&name(), "").is_err());
+        assert!(decode(&name(), "a: b").is_err());
+        assert_eq!(decode(&name(), "YTog\r\nYg==\n").unwrap(), "a: b");
+    }
+
+    #[test]
+    fn content_must_have_the_form_its_name_promises() {
+        for (format, content, fits) in [
+            (Format::Json, r#"{"a": [1]}"#, true),
+            (Format::Json, "a: b", false),
+            (Format::Json, "{} {}", false),
+            (Format::Yaml, "a: b\n---\nc: [1, 2]\n", true),
+            (Format::Yaml, "just a scalar", true),
+            (Format::Yaml, "a: b\n---\nc: [1, 2\n", false),
+            (Format::Yaml, "a: *nowhere", false),
+            (Format::Yaml, "\tx", false),
+            (Format::Patch, "- op: replace\n  path: /spec/x\n  value: {a: 1}\n", true),
+            (Format::Patch, r#"[{"op": "remove", "path": "/spec/x"}]"#, true),
+            (Format::Patch, "op: replace\npath: /x\n", false),
+            (Format::Patch, "- op: paint\n  path: /x\n", false),
+            (Format::Patch, "- op: add\n  path: spec\n", false),
+            (Format::Patch, "- op: add\n", false),
+        ] {
+            let verdict = check_form(format, content.as_bytes());
+            assert_eq!(verdict.is_ok(), fits, "{format:?} {content:?}: {verdict:?}");
+        }
+        assert!(check_form(Format::Yaml, b"\xff\xfe\xff").is_err());
+    }
+
+    #[test]
+    fn documents_made_to_exhaust_the_service_are_answered_soon() {
+        let mut laughs = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..60 {
+            let refs = vec![format!("*a{}", level - 1); 9].join(", ");
+            laughs.push_str(&format!("a{level}: &a{level} [{refs}]\n"));
+        }
+        let began = std::time::Instant::now();
+        let _ = check_form(Format::Yaml, laughs.as_bytes());
+        let _ = check_form(Format::Yaml, "[".repeat(1 << 20).as_bytes());
+        let _ = check_form(Format::Yaml, "- ".repeat(1 << 19).as_bytes());
+        let _ = check_form(Format::Json, "[".repeat(1 << 20).as_bytes());
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    }
+}

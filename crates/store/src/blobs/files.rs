@@ -1,0 +1,190 @@
+//! Files that survive a power cut.
+//!
+//! A blob is written beside its final place, synced, renamed into place, and its folder is
+//! synced: at any moment there is the whole old blob or the whole new one. The object store
+//! library reads the same folder; it ignores names that end in `#` and digits, which is how
+//! unfinished files are called.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+use object_store::path::Path as StorePath;
+use tokio::io::AsyncWriteExt as _;
+use uuid::Uuid;
+
+/// Names of unfinished files begin like this; no blob name does, as `#` is encoded in them.
+const UNFINISHED: &str = "incoming#";
+/// An unfinished file this old belongs to a process that died.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+/// Times a folder may vanish under our hands because its last other blob was deleted.
+const ATTEMPTS: usize = 20;
+
+/// A folder of blobs.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    root: Arc<Path>,
+}
+
+impl Folder {
+    /// Creates the folder if it is missing and clears what died processes left.
+    pub(super) async fn open(root: &Path) -> io::Result<Self> {
+        let root: Arc<Path> = root.into();
+        let folder = Self {
+            root: Arc::clone(&root),
+        };
+        blocking(move || {
+            fs::create_dir_all(&root)?;
+            for entry in fs::read_dir(&root)? {
+                let entry = entry?;
+                let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+                if unfinished && is_abandoned(&entry) {
+                    fs::remove_file(entry.path())?;
+                }
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(folder)
+    }
+
+    pub(super) async fn put(&self, location: &StorePath, bytes: Bytes) -> io::Result<()> {
+        let mut incoming = self.incoming().await?;
+        incoming.write(&bytes).await?;
+        incoming.land(location).await.map(drop)
+    }
+
+    /// A file to write to.
+    pub(super) async fn incoming(&self) -> io::Result<Incoming> {
+        let name = format!("{UNFINISHED}{}", Uuid::new_v4().as_u128());
+        let unfinished = Unfinished(self.root.join(name));
+        let file = tokio::fs::File::create_new(&unfinished.0).await?;
+        Ok(Incoming {
+            folder: self.clone(),
+            file,
+            unfinished,
+            size: 0,
+        })
+    }
+
+    /// Removes folders that a deletion left empty; one that is in use again stays.
+    pub(super) async fn remove_empty_folders(&self, location: &StorePath) {
+        let top = self.path(location);
+        let done = blocking(move || {
+            remove_if_empty(&top);
+            Ok(())
+        });
+        // Empty folders harm nobody.
+        let _ = done.await;
+    }
+
+    fn path(&self, location: &StorePath) -> PathBuf {
+        let mut path = self.root.to_path_buf();
+        path.extend(location.parts().map(|part| part.as_ref().to_owned()));
+        path
+    }
+}
+
+/// A blob that is being written; vanishes unless it lands.
+pub(super) struct Incoming {
+    folder: Folder,
+    file: tokio::fs::File,
+    unfinished: Unfinished,
+    size: u64,
+}
+
+impl Incoming {
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.size += bytes.len() as u64;
+        self.file.write_all(bytes).await
+    }
+
+    /// Makes it durable under its name and tells its size.
+    pub(super) async fn land(mut self, location: &StorePath) -> io::Result<u64> {
+        self.file.flush().await?;
+        self.file.sync_all().await?;
+        let target = self.folder.path(location);
+        let root = Arc::clone(&self.folder.root);
+        let unfinished = self.unfinished;
+        blocking(move || move_into_place(&root, &unfinished.0, &target)).await?;
+        Ok(self.size)
+    }
+}
+
+/// The name of a file that is not a blob yet; once it was renamed there is nothing to remove.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Renames, creating folders as needed, and syncs every folder that changed. The syncs come last:
+/// until the blob is in it, a new folder is empty and may be cleared away by a deletion.
+fn move_into_place(root: &Path, from: &Path, to: &Path) -> io::Result<()> {
+    let mut attempt = 1;
+    loop {
+        let moved = create_folders(root, to.parent().unwrap_or(root))
+            .and_then(|changed| fs::rename(from, to).map(|()| changed));
+        match moved {
+            Ok(changed) => return changed.iter().try_for_each(File::sync_all),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS => {
+                attempt += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Creates the folders from `root` down to `folder`; returns those that need a sync.
+fn create_folders(root: &Path, folder: &Path) -> io::Result<Vec<File>> {
+    let Ok(below) = folder.strip_prefix(root) else {
+        return Err(io::Error::other("a blob is never outside its folder"));
+    };
+    let mut changed = Vec::new();
+    let mut parent = root.to_path_buf();
+    for name in below {
+        let child = parent.join(name);
+        match fs::create_dir(&child) {
+            Ok(()) => changed.push(File::open(&parent)?),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        parent = child;
+    }
+    changed.push(File::open(&parent)?);
+    Ok(changed)
+}
+
+/// `remove_dir` refuses folders with something in them, which is all the care this needs.
+fn remove_if_empty(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_if_empty(&entry.path());
+        }
+    }
+    let _ = fs::remove_dir(folder);
+}
+
+fn is_abandoned(entry: &fs::DirEntry) -> bool {
+    let modified = entry.metadata().and_then(|found| found.modified());
+    modified.is_ok_and(|at| {
+        SystemTime::now()
+            .duration_since(at)
+            .is_ok_and(|age| age > ABANDONED)
+    })
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)))
+}

@@ -1,0 +1,231 @@
+//! Reading documents: from the library as far as it may answer, else from the database.
+//!
+//! Every read has the same three parts: which rows are there now and at which version, which of
+//! their documents are in memory at that version, and a query for the others. On SQLite the
+//! library itself knows the first part, so a warm read does no database work at all.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use muster_model::Timestamp;
+
+use crate::{
+    cache::{Library, Listed},
+    database::Pool,
+    document::{Document, Group, Row, parse},
+    error::StoreError,
+    statement::Statement,
+};
+
+/// Documents fetched by one query; fewer are padded, so that there are two texts per noun.
+const FETCH: usize = 16;
+
+/// How far the library may be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Nobody else writes: it is the truth.
+    Full,
+    /// Others write too: it is a memo, to be checked by version.
+    ByVersion,
+}
+
+/// The reading side of the store.
+pub(crate) struct Reader {
+    pub(crate) pool: Pool,
+    pub(crate) library: Arc<RwLock<Library>>,
+    pub(crate) trust: Trust,
+}
+
+impl Reader {
+    /// Lists every live row, so that the library can be the truth.
+    pub(crate) async fn list_all<T: Document>(&self) -> Result<(), StoreError> {
+        let statement = Statement::built(format!(
+            "SELECT {}, version, created_at, {} FROM {} WHERE {}",
+            T::KEY,
+            T::CLUSTER,
+            T::TABLE,
+            T::LIVE
+        ));
+        let rows = self.pool.rows(&statement).await?;
+        let mut library = self.library_mut();
+        let shelf = T::shelf_mut(&mut library);
+        for row in rows {
+            let version = row.int(T::KEY_COLUMNS)?;
+            let created_at = Timestamp(row.int(T::KEY_COLUMNS + 1)?);
+            let cluster = row.maybe_id(T::KEY_COLUMNS + 2)?;
+            shelf.put(T::read_key(&row)?, version, (created_at, cluster), None);
+        }
+        Ok(())
+    }
+
+    /// One live row.
+    pub(crate) async fn one<T: Document>(&self, key: T::Key) -> Result<Option<Row<T>>, StoreError> {
+        let listed = match self.trust {
+            Trust::Full => T::shelf(&self.library()).get(key),
+            Trust::ByVersion => self.version_of(key).await?,
+        };
+        match listed {
+            None => Ok(None),
+            Some(Listed {
+                version,
+                doc: Some(value),
+                ..
+            }) => Ok(Some(Row { version, value })),
+            Some(Listed { doc: None, .. }) => Ok(self.fetch(&[key]).await?.pop()),
+        }
+    }
+
+    /// The live rows of a group, by creation, then id.
+    pub(crate) async fn group<T: Document>(&self, group: Group) -> Result<Vec<Row<T>>, StoreError> {
+        let listed = self.listed::<T>(group).await?;
+        let cold: Vec<T::Key> = listed
+            .iter()
+            .filter(|row| row.doc.is_none())
+            .map(|row| row.key)
+            .collect();
+        let mut fetched: HashMap<T::Key, Row<T>> = HashMap::with_capacity(cold.len());
+        for keys in cold.chunks(FETCH) {
+            let rows = self.fetch::<T>(keys).await?;
+            fetched.extend(rows.into_iter().map(|row| (row.value.key(), row)));
+        }
+        let rows = listed.into_iter().filter_map(|listed| match listed.doc {
+            Some(value) => Some(Row {
+                version: listed.version,
+                value,
+            }),
+            // Not found any more: it went away since it was listed.
+            None => fetched.remove(&listed.key),
+        });
+        Ok(rows.collect())
+    }
+
+    /// The versions of a group, with the documents that are in memory.
+    pub(crate) async fn listed<T: Document>(
+        &self,
+        group: Group,
+    ) -> Result<Vec<Listed<T>>, StoreError> {
+        if self.trust == Trust::Full {
+            return Ok(T::shelf(&self.library()).list(group));
+        }
+        let (condition, arg) = group.condition();
+        let mut statement = Statement::built(format!(
+            "SELECT {}, version FROM {} WHERE {} AND {condition} ORDER BY created_at, id",
+            T::KEY,
+            T::TABLE,
+            T::LIVE
+        ));
+        if let Some(arg) = arg {
+            statement = statement.json(arg);
+        }
+        let rows = self.pool.rows(&statement).await?;
+        let library = self.library();
+        rows.iter()
+            .map(|row| {
+                let key = T::read_key(row)?;
+                let version = row.int(T::KEY_COLUMNS)?;
+                let doc = T::shelf(&library).recall(key, version);
+                Ok(Listed { key, version, doc })
+            })
+            .collect()
+    }
+
+    async fn version_of<T: Document>(&self, key: T::Key) -> Result<Option<Listed<T>>, StoreError> {
+        let statement = select::<T>("version", &[key]);
+        let rows = self.pool.rows(&statement).await?;
+        let Some(row) = rows.first() else {
+            T::shelf_mut(&mut self.library_mut()).remove(key);
+            return Ok(None);
+        };
+        let version = row.int(T::KEY_COLUMNS)?;
+        let doc = T::shelf(&self.library()).recall(key, version);
+        Ok(Some(Listed { key, version, doc }))
+    }
+
+    /// Reads up to [`FETCH`] live documents and keeps them; in no particular order.
+    async fn fetch<T: Document>(&self, keys: &[T::Key]) -> Result<Vec<Row<T>>, StoreError> {
+        let raw = self.pool.rows(&select::<T>("version, doc", keys)).await?;
+        let mut rows = Vec::with_capacity(raw.len());
+        for row in &raw {
+            let key = T::read_key(row)?;
+            rows.push(Row {
+                version: row.int(T::KEY_COLUMNS)?,
+                value: parse::<T>(row, T::KEY_COLUMNS + 1, key)?,
+            });
+        }
+        let mut library = self.library_mut();
+        for row in &rows {
+            match self.trust {
+                Trust::Full => T::shelf_mut(&mut library).fill(row),
+                Trust::ByVersion => T::shelf_mut(&mut library).land(row),
+            }
+        }
+        if self.trust == Trust::ByVersion {
+            library.trim_memo();
+        }
+        Ok(rows)
+    }
+
+    /// Rows straight from the database, deleted ones too.
+    pub(crate) async fn even_deleted<T: Document>(
+        &self,
+        condition: &str,
+        arg: Option<String>,
+    ) -> Result<Vec<Row<T>>, StoreError> {
+        let mut statement = Statement::built(format!(
+            "SELECT {}, version, doc FROM {} WHERE {condition} ORDER BY created_at, id",
+            T::KEY,
+            T::TABLE
+        ));
+        if let Some(arg) = arg {
+            statement = statement.json(arg);
+        }
+        let raw = self.pool.rows(&statement).await?;
+        raw.iter()
+            .map(|row| {
+                let key = T::read_key(row)?;
+                Ok(Row {
+                    version: row.int(T::KEY_COLUMNS)?,
+                    value: parse::<T>(row, T::KEY_COLUMNS + 1, key)?,
+                })
+            })
+            .collect()
+    }
+
+    fn library(&self) -> RwLockReadGuard<'_, Library> {
+        self.library.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn library_mut(&self) -> RwLockWriteGuard<'_, Library> {
+        self.library.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Key and `columns` of the live rows with these keys.
+fn select<T: Document>(columns: &str, keys: &[T::Key]) -> Statement {
+    let places = if keys.len() == 1 { 1 } else { FETCH };
+    let tuples: Vec<String> = (0..places)
+        .map(|tuple| {
+            let names: Vec<String> = (1..=T::KEY_COLUMNS)
+                .map(|column| format!("${}", tuple * T::KEY_COLUMNS + column))
+                .collect();
+            format!("({})", names.join(", "))
+        })
+        .collect();
+    let mut statement = Statement::built(format!(
+        "SELECT {key}, {columns} FROM {} WHERE {} AND ({key}) IN (VALUES {})",
+        T::TABLE,
+        T::LIVE,
+        tuples.join(", "),
+        key = T::KEY,
+    ));
+    // The last key fills the places that are left.
+    let padded = keys.iter().chain(std::iter::repeat(&keys[keys.len() - 1]));
+    for key in padded.take(places) {
+        for part in T::key_args(*key) {
+            statement = statement.json(part);
+        }
+    }
+    statement
+}

@@ -1,0 +1,317 @@
+//! The store: open it by address, read documents, commit changes.
+
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Arc, RwLock},
+};
+
+use muster_model::{
+    Cluster, ClusterId, EventScope, Host, HostKey, InfraEnv, InfraEnvId, Timestamp,
+};
+
+use crate::{
+    cache::{Library, Listed},
+    changes::{Changes, Step, Unit},
+    database::{Address, Pool},
+    document::{Group, Row},
+    error::StoreError,
+    events::{self, EventPage, EventQuery},
+    heartbeats::{self, Heartbeat},
+    migrations,
+    reader::{Reader, Trust},
+    sqlite_file::SqliteFile,
+    statement::{Connection, Options, Statement},
+    writer::{self, Lane},
+};
+
+/// Statements the writing connection keeps prepared: every text it will ever run.
+const WRITER_STATEMENTS: usize = 200;
+
+/// Whether deleted rows are asked for too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// Only live ones.
+    Excluded,
+    /// All that were not purged.
+    Included,
+}
+
+/// All that outlives the process, but for blobs. Clones share one store.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    reader: Reader,
+    writer: Writer,
+}
+
+enum Writer {
+    Sqlite(Lane),
+    Postgres,
+}
+
+impl Store {
+    /// Opens `sqlite:///absolute/path` (created if missing, ours alone while open) or
+    /// `postgres://user:password@host/database` (may be shared), and updates the schema.
+    pub async fn open(url: &str) -> Result<Self, StoreError> {
+        match Address::parse(url)? {
+            Address::Sqlite(file) => Self::open_sqlite(&file).await,
+            Address::Postgres(options) => Self::open_postgres(Pool::postgres(options)).await,
+        }
+    }
+
+    async fn open_sqlite(file: &SqliteFile) -> Result<Self, StoreError> {
+        let lock = file.lock()?;
+        let named = |error: StoreError| match error {
+            StoreError::Corrupt { source, .. } => {
+                StoreError::corrupt(format!("the database {}", file.path().display()), source)
+            }
+            other => other,
+        };
+        let options = Options::Sqlite(Box::new(file.writer_options(WRITER_STATEMENTS)));
+        let mut connection = options.connect().await.map_err(named)?;
+        migrations::run(&mut connection).await.map_err(named)?;
+        let library: Arc<RwLock<Library>> = Arc::default();
+        let reader = Reader {
+            pool: Pool::sqlite_readers(file),
+            library: Arc::clone(&library),
+            trust: Trust::Full,
+        };
+        reader.list_all::<Cluster>().await.map_err(named)?;
+        reader.list_all::<InfraEnv>().await.map_err(named)?;
+        reader.list_all::<Host>().await.map_err(named)?;
+        let lane = Lane::start(options, connection, library, lock);
+        Ok(Self::of(reader, Writer::Sqlite(lane)))
+    }
+
+    async fn open_postgres(pool: Pool) -> Result<Self, StoreError> {
+        let mut lease = pool.lease().await?;
+        migrations::run(&mut lease.connection).await?;
+        warn_if_commits_are_not_durable(&mut lease.connection).await?;
+        lease.give_back();
+        let reader = Reader {
+            pool,
+            library: Arc::default(),
+            trust: Trust::ByVersion,
+        };
+        Ok(Self::of(reader, Writer::Postgres))
+    }
+
+    fn of(reader: Reader, writer: Writer) -> Self {
+        Self {
+            inner: Arc::new(Inner { reader, writer }),
+        }
+    }
+
+    /// Finishes what was committed before, closes all connections and frees the file. Calls that
+    /// come later fail with [`StoreError::Closed`].
+    pub async fn close(&self) {
+        self.reader().pool.close().await;
+        match &self.inner.writer {
+            Writer::Sqlite(lane) => lane.stop().await,
+            Writer::Postgres => {}
+        }
+    }
+
+    /// Asks the database for a sign of life.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        let statement = Statement::new("SELECT 1");
+        self.reader().pool.rows(&statement).await.map(drop)
+    }
+
+    /// A live cluster.
+    pub async fn cluster(&self, id: ClusterId) -> Result<Option<Row<Cluster>>, StoreError> {
+        self.reader().one(id).await
+    }
+
+    /// A cluster, also a deleted one that is not purged yet.
+    pub async fn cluster_even_deleted(
+        &self,
+        id: ClusterId,
+    ) -> Result<Option<Row<Cluster>>, StoreError> {
+        if let Some(live) = self.cluster(id).await? {
+            return Ok(Some(live));
+        }
+        let found = self.reader().even_deleted("id = $1", Some(id.to_string()));
+        Ok(found.await?.pop())
+    }
+
+    /// All clusters, by creation, then id.
+    pub async fn clusters(&self, which: Deleted) -> Result<Vec<Row<Cluster>>, StoreError> {
+        match which {
+            Deleted::Excluded => self.reader().group(Group::All).await,
+            Deleted::Included => self.reader().even_deleted("1 = 1", None).await,
+        }
+    }
+
+    /// An infra-env.
+    pub async fn infra_env(&self, id: InfraEnvId) -> Result<Option<Row<InfraEnv>>, StoreError> {
+        self.reader().one(id).await
+    }
+
+    /// All infra-envs, by creation, then id.
+    pub async fn infra_envs(&self) -> Result<Vec<Row<InfraEnv>>, StoreError> {
+        self.reader().group(Group::All).await
+    }
+
+    /// The infra-envs bound to a cluster, by creation, then id.
+    pub async fn infra_envs_of_cluster(
+        &self,
+        id: ClusterId,
+    ) -> Result<Vec<Row<InfraEnv>>, StoreError> {
+        self.reader().group(Group::OfCluster(id)).await
+    }
+
+    /// A live host.
+    pub async fn host(&self, key: HostKey) -> Result<Option<Row<Host>>, StoreError> {
+        self.reader().one(key).await
+    }
+
+    /// The live hosts of a cluster, by creation, then id.
+    pub async fn hosts_of_cluster(&self, id: ClusterId) -> Result<Vec<Row<Host>>, StoreError> {
+        self.reader().group(Group::OfCluster(id)).await
+    }
+
+    /// The live hosts of an infra-env, by creation, then id.
+    pub async fn hosts_of_infra_env(&self, id: InfraEnvId) -> Result<Vec<Row<Host>>, StoreError> {
+        self.reader().group(Group::OfInfraEnv(id)).await
+    }
+
+    /// The hosts of a cluster, also deleted ones that are not purged yet.
+    pub async fn hosts_of_cluster_even_deleted(
+        &self,
+        id: ClusterId,
+    ) -> Result<Vec<Row<Host>>, StoreError> {
+        let (condition, arg) = Group::OfCluster(id).condition();
+        self.reader().even_deleted(condition, arg).await
+    }
+
+    /// A number that changes whenever the cluster or one of its hosts does; `None` if there is no
+    /// such cluster. Ask for it before reading what it shall stand for: then a change in between
+    /// makes the answer newer than its number, which the next comparison puts right.
+    pub async fn cluster_revision(&self, id: ClusterId) -> Result<Option<u64>, StoreError> {
+        let Some(cluster) = self.reader().one::<Cluster>(id).await? else {
+            return Ok(None);
+        };
+        let hosts: Vec<Listed<Host>> = self.reader().listed(Group::OfCluster(id)).await?;
+        let mut hasher = DefaultHasher::new();
+        cluster.version.hash(&mut hasher);
+        for host in hosts {
+            (host.key, host.version).hash(&mut hasher);
+        }
+        Ok(Some(hasher.finish()))
+    }
+
+    /// Writes all changes or none; they are durable when this returns. Once called it is carried
+    /// out even if the caller stops waiting.
+    pub async fn commit(&self, changes: Changes) -> Result<(), StoreError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.write(changes.into_unit()?).await
+    }
+
+    /// Answers a question about history.
+    pub async fn events(&self, query: &EventQuery) -> Result<EventPage, StoreError> {
+        events::page(&self.reader().pool, query).await
+    }
+
+    /// Whether an event of this name and exactly this scope happened at or after `since`.
+    pub async fn event_happened_since(
+        &self,
+        name: &str,
+        scope: &EventScope,
+        since: Timestamp,
+    ) -> Result<bool, StoreError> {
+        events::happened_since(&self.reader().pool, name, scope, since).await
+    }
+
+    /// A setting, if it was ever put.
+    pub async fn setting(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let statement = Statement::new("SELECT value FROM settings WHERE key = $1").text(key);
+        let rows = self.reader().pool.rows(&statement).await?;
+        rows.first()
+            .map(|row| row.text(0).map(str::to_owned))
+            .transpose()
+    }
+
+    /// Puts a setting; durable when this returns.
+    pub async fn put_setting(&self, key: &str, value: &str) -> Result<(), StoreError> {
+        if key.contains('\0') || value.contains('\0') {
+            return Err(StoreError::Invalid {
+                what: format!("setting {key:?}"),
+                reason: "databases keep no NUL characters; encode it".to_owned(),
+            });
+        }
+        let statement = Statement::new(
+            "INSERT INTO settings (key, value) VALUES ($1, $2) \
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        );
+        let mut unit = Unit::default();
+        unit.steps.push(Step::free(statement.text(key).text(value)));
+        self.write(unit).await
+    }
+
+    /// Saves signs of life; of several for one host the newest wins.
+    pub async fn save_heartbeats(&self, beats: &[Heartbeat]) -> Result<(), StoreError> {
+        if beats.is_empty() {
+            return Ok(());
+        }
+        self.write(heartbeats::save(beats)).await
+    }
+
+    /// The last saved sign of life of each host.
+    pub async fn heartbeats(&self) -> Result<Vec<Heartbeat>, StoreError> {
+        let rows = self.reader().pool.rows(&heartbeats::all()).await?;
+        rows.iter().map(heartbeats::read).collect()
+    }
+
+    async fn write(&self, unit: Unit) -> Result<(), StoreError> {
+        match &self.inner.writer {
+            Writer::Sqlite(lane) => lane.write(unit).await,
+            Writer::Postgres => {
+                let inner = Arc::clone(&self.inner);
+                let task = tokio::spawn(async move {
+                    let Reader { pool, library, .. } = &inner.reader;
+                    writer::write_to_postgres(pool, library, &unit).await
+                });
+                task.await.map_err(|_| StoreError::Closed)?
+            }
+        }
+    }
+
+    fn reader(&self) -> &Reader {
+        &self.inner.reader
+    }
+}
+
+/// The address may hold a password and the cache holds documents: show neither.
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.inner.writer {
+            Writer::Sqlite(_) => "sqlite",
+            Writer::Postgres => "postgres",
+        };
+        f.debug_tuple("Store").field(&kind).finish()
+    }
+}
+
+/// "Answered means durable" is the server's promise; say so if it does not give it.
+async fn warn_if_commits_are_not_durable(connection: &mut Connection) -> Result<(), StoreError> {
+    let asked =
+        Statement::new("SELECT current_setting('synchronous_commit'), current_setting('fsync')");
+    for row in connection.rows(&asked).await? {
+        let (synchronous_commit, fsync) = (row.text(0)?, row.text(1)?);
+        if synchronous_commit == "off" || fsync == "off" {
+            tracing::warn!(
+                synchronous_commit,
+                fsync,
+                "the PostgreSQL server may lose answered writes in a crash; turn both on"
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! The store's promises, each kept by SQLite and PostgreSQL alike.
+
+// Every function here is part of a test.
+#![allow(clippy::unwrap_used)]
+
+mod blobs;
+mod coherence;
+mod conflicts;
+mod documents;
+mod durability;
+mod events;
+mod grouping;
+mod heartbeats;
+mod places;
+mod samples;
