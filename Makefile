@@ -51,9 +51,8 @@ build: ## Debug binaries
 release: ## Optimised binaries in target/release
 	cargo build --release --locked -p muster-cli -p muster-agent
 
-bless: ## Rewrite generated documents (docs/settings.md, docs/openapi.json); review the diff
-	cargo run --quiet --locked -p muster-cli -- settings > target/settings.md
-	scripts/bless
+bless: ## Rewrite documents made from code; review the diff
+	BLESS=1 cargo test --quiet --locked -p muster-cli --test generated
 
 deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny

@@ -83,7 +83,8 @@ pub fn run(serve: Serve) -> ExitCode {
 }
 
 fn load(serve: Serve) -> Result<Loaded, String> {
-    let mut flags = Overrides { config_file: serve.config, ..Overrides::default() };
+    let mut flags = Overrides::default();
+    flags.config_file = serve.config;
     for (flag, key, value) in [
         ("--listen", "server.listen", serve.listen),
         ("--data-dir", "data_dir", serve.data_dir),

@@ -312,7 +312,7 @@ impl Parse for BaseUrl {
     }
 }
 
-/// Which database: `sqlite:/path/to/file` or `postgres://user:password@host/name`.
+/// Which database: `sqlite:///path/to/file` or `postgres://user:password@host/name`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
@@ -339,14 +339,14 @@ impl std::fmt::Debug for DatabaseUrl {
 }
 
 impl Parse for DatabaseUrl {
-    const KIND: &'static str = "sqlite:/path/to/file or postgres://user:password@host/name";
+    const KIND: &'static str = "sqlite:///path/to/file or postgres://user:password@host/name";
     const SECRET: bool = true;
 
     fn parse(text: &str) -> Result<Self, String> {
         if text.contains(MASK) {
             return Err(WAS_MASKED.into());
         }
-        let known = ["sqlite:", "postgres://", "postgresql://"];
+        let known = ["sqlite://", "postgres://", "postgresql://"];
         if !text.is_empty() && !known.iter().any(|scheme| text.starts_with(scheme)) {
             return Err("unknown kind of database".into());
         }

@@ -21,10 +21,13 @@ pub(crate) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     pub(crate) fn of(seen: &'a ClusterView<'a>, now: Timestamp) -> Self {
+        let mut hosts: Vec<Host> = seen.hosts.iter().map(|h| h.host.clone()).collect();
+        // Some rules take the first host that fits; the store's order must not matter.
+        hosts.sort_by_key(Host::key);
         Self {
             seen,
             cluster: seen.cluster.clone(),
-            hosts: seen.hosts.iter().map(|h| h.host.clone()).collect(),
+            hosts,
             events: Vec::new(),
             jobs: Vec::new(),
             moves: Vec::new(),

@@ -8,8 +8,10 @@
 pub mod binding;
 pub mod cancel;
 mod checks;
+mod deadlines;
 mod disks;
 mod draft;
+pub mod heartbeat;
 mod history;
 pub mod install;
 pub mod inventory;

@@ -1,25 +1,24 @@
 //! Which hosts can all reach each other, and which addresses are used twice.
 //!
-//! A group is a full mesh of at least three hosts (by id order, so that the answer is stable).
-//! The search starts from each host's neighbourhood and shrinks the largest candidate until
-//! every member vouches for all of it.
+//! A group is a full mesh of at least three hosts. Hosts are taken in the order of their ids,
+//! so the answer does not depend on who reported first. Start at [`Web::of`]; the search for
+//! the largest mesh is in [`mesh`].
 
-use std::collections::{BTreeMap, BTreeSet};
+mod mesh;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use ipnet::IpNet;
 use muster_model::{Host, HostId};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    inventory::Inventory,
-    reports::{Connectivity, RemoteHost},
-    wire,
-};
+use crate::{inventory::Inventory, reports::Connectivity, wire};
 
 /// Fewer hosts than this make no majority.
 pub(crate) const MIN_GROUP: usize = 3;
-/// Sets looked at before the search gives up; real networks need a handful.
-const MAX_CANDIDATES: usize = 4096;
 
 /// The stored form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,51 +28,69 @@ pub(crate) struct Groups {
 }
 
 /// What each host says about the others.
-pub(crate) struct Web<'a> {
-    hosts: Vec<Node<'a>>,
+pub(crate) struct Web {
+    nodes: Vec<Node>,
+    collisions: BTreeMap<String, Vec<String>>,
 }
 
-struct Node<'a> {
+struct Node {
     id: HostId,
-    inventory: Option<&'a Inventory>,
-    says: Connectivity,
+    addresses: Vec<IpNet>,
+    /// Peers by index, with the addresses of theirs that answered.
+    reached: BTreeMap<usize, Reached>,
 }
 
-impl<'a> Web<'a> {
-    pub(crate) fn of(hosts: &'a [Host], inventories: &'a [Option<Inventory>]) -> Self {
-        let mut hosts: Vec<Node<'a>> = hosts
+#[derive(Default)]
+struct Reached {
+    on_link: Vec<IpAddr>,
+    by_ping: BTreeSet<IpAddr>,
+}
+
+impl Web {
+    /// Reads all reports; unreadable ones count as silence.
+    pub(crate) fn of(hosts: &[Host], inventories: &[Option<Inventory>]) -> Self {
+        let mut order: Vec<usize> = (0..hosts.len()).collect();
+        order.sort_by_key(|&i| hosts[i].id);
+        let index: BTreeMap<String, usize> = order
             .iter()
-            .zip(inventories)
-            .map(|(host, inventory)| Node {
-                id: host.id,
-                inventory: inventory.as_ref(),
-                says: wire::stored(host.reports.connectivity.as_deref())
-                    .ok()
-                    .unwrap_or_default(),
-            })
+            .enumerate()
+            .map(|(place, &i)| (hosts[i].id.to_string(), place))
             .collect();
-        hosts.sort_by_key(|node| node.id);
-        Self { hosts }
+        let mut web = Self {
+            nodes: Vec::new(),
+            collisions: BTreeMap::new(),
+        };
+        for i in order {
+            let report = wire::stored(hosts[i].reports.connectivity.as_deref());
+            let report: Connectivity = report.ok().unwrap_or_default();
+            web.note_collisions(&report);
+            let addresses = inventories[i].iter().flat_map(Inventory::addresses);
+            web.nodes.push(Node {
+                id: hosts[i].id,
+                addresses: addresses.map(|(_, address)| address).collect(),
+                reached: reached(&report, &index),
+            });
+        }
+        web
     }
 
     /// Groups per network seen on any host and per family.
     pub(crate) fn groups(&self) -> Groups {
-        let mut networks: BTreeSet<IpNet> = BTreeSet::new();
-        for node in &self.hosts {
-            networks.extend(
-                node.inventory
-                    .iter()
-                    .flat_map(|i| i.addresses())
-                    .map(|(_, a)| a.trunc()),
-            );
-        }
+        let networks: BTreeSet<IpNet> = self
+            .nodes
+            .iter()
+            .flat_map(|node| node.addresses.iter().map(IpNet::trunc))
+            .collect();
         let mut majority_groups = BTreeMap::new();
         for network in networks {
-            let group = self.largest_mesh(|_, remote, _| reaches_in(remote, &network));
-            majority_groups.insert(network.to_string(), group);
+            majority_groups.insert(network.to_string(), self.group_in(&network));
         }
         for (name, v6) in [("IPv4", false), ("IPv6", true)] {
-            let group = self.largest_mesh(|_, remote, peer| reaches_all(remote, peer, v6));
+            let group = self.largest_mesh(|reached, peer| {
+                let mut wanted = peer.addresses.iter().map(IpNet::addr);
+                let mut wanted = wanted.by_ref().filter(|ip| ip.is_ipv6() == v6).peekable();
+                wanted.peek().is_some() && wanted.all(|ip| reached.by_ping.contains(&ip))
+            });
             majority_groups.insert(name.to_owned(), group);
         }
         Groups {
@@ -82,207 +99,136 @@ impl<'a> Web<'a> {
         }
     }
 
-    fn largest_mesh(
-        &self,
-        edge: impl Fn(&Node<'_>, &RemoteHost, &Node<'_>) -> bool,
-    ) -> Vec<HostId> {
-        let index: BTreeMap<String, usize> = self
-            .hosts
-            .iter()
-            .enumerate()
-            .map(|(i, n)| (n.id.to_string(), i))
-            .collect();
-        let mut reach: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.hosts.len()];
-        for (from, node) in self.hosts.iter().enumerate() {
-            for remote in node.says.remote_hosts.items() {
-                if let Some(&to) = index.get(&remote.host_id)
-                    && to != from
-                    && edge(node, remote, &self.hosts[to])
-                {
-                    reach[from].insert(to);
-                }
-            }
+    /// Addresses that answered with two different MACs on one link.
+    pub(crate) const fn collisions(&self) -> &BTreeMap<String, Vec<String>> {
+        &self.collisions
+    }
+
+    fn group_in(&self, network: &IpNet) -> Vec<HostId> {
+        let is_there = |node: &&Node| node.addresses.iter().any(|a| network.contains(&a.addr()));
+        if self.nodes.iter().filter(is_there).count() < MIN_GROUP {
+            return Vec::new();
         }
-        let circles: Vec<BTreeSet<usize>> = (0..reach.len())
-            .map(|me| {
-                let mutual = reach[me]
-                    .iter()
-                    .copied()
-                    .filter(|&peer| reach[peer].contains(&me));
-                mutual.chain([me]).collect()
+        let v6 = matches!(network, IpNet::V6(_));
+        self.largest_mesh(|reached, _| {
+            reached.on_link.iter().any(|ip| network.contains(ip))
+                || (v6 && reached.by_ping.iter().any(|ip| network.contains(ip)))
+        })
+    }
+
+    fn largest_mesh(&self, edge: impl Fn(&Reached, &Node) -> bool) -> Vec<HostId> {
+        let reaches = |from: &Node, to: usize| {
+            let seen = from.reached.get(&to);
+            seen.is_some_and(|reached| edge(reached, &self.nodes[to]))
+        };
+        let oneway: Vec<BTreeSet<usize>> = self
+            .nodes
+            .iter()
+            .map(|node| {
+                let peers = node.reached.keys().copied();
+                peers.filter(|&to| reaches(node, to)).collect()
             })
             .collect();
-        mesh(&circles)
-            .into_iter()
-            .map(|member| self.hosts[member].id)
-            .collect()
+        let mutual: Vec<BTreeSet<usize>> = (0..oneway.len())
+            .map(|me| {
+                let peers = oneway[me].iter().copied();
+                peers.filter(|&peer| oneway[peer].contains(&me)).collect()
+            })
+            .collect();
+        let members = mesh::largest(&mutual, MIN_GROUP);
+        members.into_iter().map(|i| self.nodes[i].id).collect()
     }
 
     /// Per host, its addresses that every other host could ping.
     fn addresses_all_others_reach(&self) -> BTreeMap<HostId, Vec<String>> {
-        let mut witnesses: BTreeMap<(String, String), BTreeSet<HostId>> = BTreeMap::new();
-        for node in &self.hosts {
-            for remote in node.says.remote_hosts.items() {
-                for ping in remote
-                    .l3_connectivity
-                    .items()
-                    .iter()
-                    .filter(|l3| l3.successful)
-                {
-                    let key = (remote.host_id.clone(), ping.remote_ip_address.clone());
-                    witnesses.entry(key).or_default().insert(node.id);
+        let mut witnesses: BTreeMap<(usize, IpAddr), usize> = BTreeMap::new();
+        for (place, node) in self.nodes.iter().enumerate() {
+            for (&peer, reached) in node.reached.iter().filter(|(peer, _)| **peer != place) {
+                for &ip in &reached.by_ping {
+                    *witnesses.entry((peer, ip)).or_default() += 1;
                 }
             }
         }
+        let others = self.nodes.len().saturating_sub(1);
         let mut answer: BTreeMap<HostId, Vec<String>> = BTreeMap::new();
-        for node in &self.hosts {
-            let id = node.id.to_string();
-            let others = self.hosts.len() - 1;
-            let mut reached: Vec<String> = witnesses
-                .range((id.clone(), String::new())..)
-                .take_while(|((host, _), _)| *host == id)
-                .filter(|(_, by)| {
-                    others > 0 && by.iter().filter(|w| **w != node.id).count() == others
-                })
-                .map(|((_, address), _)| address.clone())
-                .collect();
-            reached.sort();
-            if !reached.is_empty() {
-                answer.insert(node.id, reached);
+        for ((place, ip), count) in witnesses {
+            if count == others {
+                let id = self.nodes[place].id;
+                answer.entry(id).or_default().push(ip.to_string());
             }
+        }
+        for addresses in answer.values_mut() {
+            addresses.sort();
         }
         answer
     }
 
-    /// Addresses that answered with two different MACs on one link.
-    pub(crate) fn collisions(&self) -> BTreeMap<String, Vec<String>> {
-        let mut found = BTreeMap::new();
-        for node in &self.hosts {
-            let mut first: BTreeMap<(&str, &str), &str> = BTreeMap::new();
-            for remote in node.says.remote_hosts.items() {
-                for l2 in remote.l2_connectivity.items() {
-                    let seen = first
-                        .entry((&l2.outgoing_nic, &l2.remote_ip_address))
-                        .or_insert(&l2.remote_mac);
-                    if *seen != l2.remote_mac {
-                        let mut macs = vec![(*seen).to_owned(), l2.remote_mac.clone()];
-                        macs.sort();
-                        found.insert(l2.remote_ip_address.clone(), macs);
-                    }
+    fn note_collisions(&mut self, report: &Connectivity) {
+        let mut first: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+        for remote in report.remote_hosts.items() {
+            for l2 in remote.l2_connectivity.items() {
+                let place = (l2.outgoing_nic.as_str(), l2.remote_ip_address.as_str());
+                let seen = *first.entry(place).or_insert(&l2.remote_mac);
+                if seen != l2.remote_mac {
+                    let mut macs = vec![seen.to_owned(), l2.remote_mac.clone()];
+                    macs.sort();
+                    self.collisions.insert(l2.remote_ip_address.clone(), macs);
                 }
             }
         }
-        found
     }
 }
 
-fn reaches_in(remote: &RemoteHost, network: &IpNet) -> bool {
-    let inside = |text: &str| {
-        text.parse()
-            .is_ok_and(|ip: std::net::IpAddr| network.contains(&ip))
-    };
-    let l2 = remote.l2_connectivity.items().iter();
-    let on_link = l2
-        .filter(|l2| l2.successful)
-        .any(|l2| inside(&l2.remote_ip_address));
-    let l3 = remote.l3_connectivity.items().iter();
-    on_link
-        || (matches!(network, IpNet::V6(_))
-            && l3
-                .filter(|l3| l3.successful)
-                .any(|l3| inside(&l3.remote_ip_address)))
-}
-
-fn reaches_all(remote: &RemoteHost, peer: &Node<'_>, v6: bool) -> bool {
-    let reached: BTreeSet<std::net::IpAddr> = remote
-        .l3_connectivity
-        .items()
-        .iter()
-        .filter(|l3| l3.successful)
-        .filter_map(|l3| l3.remote_ip_address.parse().ok())
-        .collect();
-    let mut wanted = peer
-        .inventory
-        .iter()
-        .flat_map(|i| i.addresses())
-        .map(|(_, address)| address.addr())
-        .filter(|ip| ip.is_ipv6() == v6)
-        .peekable();
-    wanted.peek().is_some() && wanted.all(|ip| reached.contains(&ip))
-}
-
-/// The largest set in which every member's circle contains the whole set.
-fn mesh(circles: &[BTreeSet<usize>]) -> BTreeSet<usize> {
-    let big_enough = |set: &BTreeSet<usize>| set.len() >= MIN_GROUP;
-    let mut pool: BTreeSet<BTreeSet<usize>> =
-        circles.iter().filter(|c| big_enough(c)).cloned().collect();
-    let originals: Vec<BTreeSet<usize>> = pool.iter().cloned().collect();
-    let vouching =
-        |set: &BTreeSet<usize>| set.iter().filter(|&&m| set.is_subset(&circles[m])).count();
-    let mut looked_at = 0;
-    // Largest first; ties go to the better vouched, then to the smaller ids.
-    while let Some(best) = pool
-        .iter()
-        .max_by(|a, b| {
-            (a.len(), vouching(a))
-                .cmp(&(b.len(), vouching(b)))
-                .then_with(|| b.cmp(a))
-        })
-        .cloned()
-    {
-        looked_at += 1;
-        if vouching(&best) == best.len() {
-            return best;
-        }
-        if looked_at > MAX_CANDIDATES {
-            break;
-        }
-        pool.remove(&best);
-        let smaller = originals
-            .iter()
-            .map(|circle| {
-                best.intersection(circle)
-                    .copied()
-                    .collect::<BTreeSet<usize>>()
-            })
-            .filter(|set| set.len() < best.len() && set.len() >= MIN_GROUP);
-        pool.extend(smaller);
+/// Who answered; peers that are not in the cluster are left out.
+fn reached(report: &Connectivity, index: &BTreeMap<String, usize>) -> BTreeMap<usize, Reached> {
+    let mut all: BTreeMap<usize, Reached> = BTreeMap::new();
+    for remote in report.remote_hosts.items() {
+        let Some(&place) = index.get(&remote.host_id) else {
+            continue;
+        };
+        let entry = all.entry(place).or_default();
+        let l2 = remote.l2_connectivity.items().iter();
+        let l2 = l2.filter(|l2| l2.successful);
+        entry
+            .on_link
+            .extend(l2.filter_map(|l2| l2.remote_ip_address.parse::<IpAddr>().ok()));
+        let l3 = remote.l3_connectivity.items().iter();
+        let l3 = l3.filter(|l3| l3.successful);
+        entry
+            .by_ping
+            .extend(l3.filter_map(|l3| l3.remote_ip_address.parse::<IpAddr>().ok()));
     }
-    BTreeSet::new()
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn circles(count: usize, cut: &[(usize, usize)]) -> Vec<BTreeSet<usize>> {
-        (0..count)
-            .map(|me| {
-                (0..count)
-                    .filter(|&peer| !cut.contains(&(me, peer)) && !cut.contains(&(peer, me)))
-                    .collect()
-            })
-            .collect()
-    }
+    use crate::{
+        reports::{L2, RemoteHost},
+        testing::START,
+    };
 
     #[test]
-    fn an_isolated_host_is_outside_the_majority() {
-        let group = mesh(&circles(4, &[(3, 0), (3, 1), (3, 2)]));
-        assert_eq!(group, BTreeSet::from([0, 1, 2]));
-    }
-
-    #[test]
-    fn one_broken_link_costs_the_host_with_the_larger_id() {
-        let group = mesh(&circles(4, &[(0, 3)]));
-        assert_eq!(group, BTreeSet::from([0, 1, 2]));
-    }
-
-    #[test]
-    fn two_pairs_and_a_ring_have_no_majority() {
-        assert!(mesh(&circles(4, &[(0, 2), (0, 3), (1, 2), (1, 3)])).is_empty());
-        let ring: Vec<BTreeSet<usize>> = (0..6)
-            .map(|me| BTreeSet::from([me, (me + 1) % 6, (me + 5) % 6]))
-            .collect();
-        assert!(mesh(&ring).is_empty());
+    fn an_address_that_answers_with_two_macs_is_used_twice() {
+        let l2 = |mac: &str| L2 {
+            outgoing_nic: "eth0".into(),
+            remote_ip_address: "192.0.2.9".into(),
+            remote_mac: mac.into(),
+            ..L2::default()
+        };
+        let report = Connectivity {
+            remote_hosts: vec![RemoteHost {
+                l2_connectivity: vec![l2("b"), l2("a"), l2("b")].into(),
+                ..RemoteHost::default()
+            }]
+            .into(),
+        };
+        let mut host = Host::registered(crate::testing::key(1), None, "", START);
+        host.reports.connectivity = Some(wire::text(&report));
+        let web = Web::of(&[host], &[None]);
+        let expected =
+            BTreeMap::from([("192.0.2.9".to_owned(), vec!["a".to_owned(), "b".to_owned()])]);
+        assert_eq!(*web.collisions(), expected);
     }
 }

@@ -7,14 +7,15 @@
 
 use std::collections::BTreeMap;
 
-use muster_model::{ClusterStatus, Host, HostKey, HostStatus, Severity, Timestamp};
+use muster_model::{ClusterStatus, Host, HostKey, Severity, Timestamp};
 
 use crate::{
     checks::{
         self, Findings,
         cluster::ClusterContext,
-        host::{HostContext, Neighbourhood, disconnection_deadline},
+        host::{HostContext, Neighbourhood},
     },
+    deadlines,
     draft::{self, Draft},
     history, install,
     inventory::{self, Inventory},
@@ -49,11 +50,11 @@ pub fn refresh(view: &ClusterView<'_>, settings: &Settings, now: Timestamp) -> D
 /// Judges a host that belongs to no cluster.
 pub fn refresh_unbound(view: &HostView<'_>, settings: &Settings, now: Timestamp) -> Decision {
     let mut host = view.host.clone();
-    let (inventory, broken) = read(&host);
     let around = Neighbourhood::default();
     let mut events = Vec::new();
     let mut moves = Vec::new();
     for _ in 0..MAX_PASSES {
+        let (inventory, broken) = read(&host);
         let context = HostContext {
             host: &host,
             last_seen: last_seen(&host, view.last_seen),
@@ -70,13 +71,12 @@ pub fn refresh_unbound(view: &HostView<'_>, settings: &Settings, now: Timestamp)
             inventory: inventory.as_ref(),
             cluster: ClusterStatus::Unmonitored,
             single_node: false,
-            others_suffice: false,
+            fleet: None,
             findings: &findings,
             settings,
             now,
         };
-        // Reclaiming is a bound rule that outlives the binding.
-        let next = step(POOL_RULES, &facts).or_else(|| step(&HOST_RULES[..1], &facts));
+        let next = step(POOL_RULES, &facts);
         host.validations_info = Some(findings.text());
         let from = host.status;
         if let Some((rule, Some(next))) = next {
@@ -91,16 +91,16 @@ pub fn refresh_unbound(view: &HostView<'_>, settings: &Settings, now: Timestamp)
                 });
             }
         }
-        // Validations of a pool host do not depend on its status, save for the silence of
-        // some; one more look after a move settles them.
+        // Only a move can change what the checks say, so no move means rest.
         if host.status == from {
             break;
         }
     }
     events.extend(checks::host_changes(view.host, &host, now));
-    let wake_at = host_deadlines(&host, view.last_seen, None, settings, now);
+    let seen = last_seen(&host, view.last_seen);
+    let wake_at = deadlines::next_of_host(&host, seen, None, settings, now);
     let mut decision = draft::about_host(view.host, host, events, now);
-    decision.wake_at = wake_at.into_iter().min();
+    decision.wake_at = wake_at;
     decision.moves = moves;
     decision
 }
@@ -112,6 +112,8 @@ struct Round<'a> {
     broken: Vec<bool>,
     around: Neighbourhood,
     settings: &'a Settings,
+    /// Hosts were compared with each other.
+    compared: bool,
     /// Something changed in this pass, so another one is needed.
     moved: bool,
 }
@@ -136,25 +138,29 @@ impl<'a> Round<'a> {
             .iter()
             .map(|h| (h.host.key(), last_seen(h.host, h.last_seen)))
             .collect();
-        let mut round = Self {
+        Self {
             draft,
             last_seen,
             inventories,
             broken,
             around,
             settings,
+            compared: false,
             moved: false,
-        };
-        round.compare_hosts();
-        round
+        }
     }
 
-    /// Who reaches whom; settled once an installation has begun.
+    /// Who reaches whom: what was stored stands once an installation has begun. Costly, so it
+    /// is done once, in the first pass that finds the cluster editable.
     fn compare_hosts(&mut self) {
         let cluster = &mut self.draft.cluster;
+        if self.compared {
+            return;
+        }
         if EDITABLE.contains(&cluster.status) {
+            self.compared = true;
             let web = Web::of(&self.draft.hosts, &self.inventories);
-            let (groups, collisions) = (web.groups(), web.collisions());
+            let (groups, collisions) = (web.groups(), web.collisions().clone());
             cluster.connectivity_majority_groups = Some(wire::text(&groups));
             cluster.ip_collisions = Some(wire::text(&collisions));
             self.around.groups = Some(groups);
@@ -168,9 +174,7 @@ impl<'a> Round<'a> {
     }
 
     fn pass(&mut self) {
-        if self.around.groups.is_none() || !self.compared {
-            self.compare_hosts();
-        }
+        self.compare_hosts();
         self.find_machine_network();
         self.suggest_roles();
         self.around.machine = networks::machine(&self.draft.cluster);
@@ -225,11 +229,7 @@ impl<'a> Round<'a> {
         let host = &self.draft.hosts[index];
         let context = HostContext {
             host,
-            last_seen: self
-                .last_seen
-                .get(&host.key())
-                .copied()
-                .unwrap_or(host.checked_in_at),
+            last_seen: self.last_seen(host),
             inventory: self.inventories[index].as_ref(),
             inventory_broken: self.broken[index],
             cluster: Some(&self.draft.cluster),
@@ -252,7 +252,11 @@ impl<'a> Round<'a> {
     }
 
     fn move_host(&mut self, index: usize, rule: &'static str, next: host::Next) {
-        let before = self.draft.hosts[index].clone();
+        let host = &self.draft.hosts[index];
+        if next.also.is_none() && next.status == host.status && next.info == host.status_info {
+            return;
+        }
+        let before = host.clone();
         self.draft.move_host(index, next.status, next.info);
         let host = &mut self.draft.hosts[index];
         if let Some(also) = next.also {
@@ -274,7 +278,7 @@ impl<'a> Round<'a> {
             inventory: self.inventories[index].as_ref(),
             cluster: cluster.status,
             single_node: cluster.is_single_node(),
-            others_suffice: roles::enough(cluster, &self.draft.hosts, &[HostStatus::Installed]),
+            fleet: Some((cluster, &self.draft.hosts)),
             findings,
             settings: self.settings,
             now: self.draft.now,
@@ -337,139 +341,28 @@ impl<'a> Round<'a> {
                 .jobs
                 .push(Job::MakeClusterFiles(self.draft.cluster.id));
         }
-        let wake_at = self.deadlines().into_iter().min();
+        let wake_at = self.next_deadline();
         Decision {
             wake_at,
             ..self.draft.finish()
         }
     }
 
-    fn deadlines(&self) -> Vec<Timestamp> {
-        let now = self.draft.now;
-        let mut all = Vec::new();
-        for host in &self.draft.hosts {
-            let seen = self
-                .last_seen
-                .get(&host.key())
-                .copied()
-                .unwrap_or(host.checked_in_at);
-            all.extend(host_deadlines(
-                host,
-                seen,
-                Some(&self.draft),
-                self.settings,
-                now,
-            ));
-        }
-        let findings = Findings::default();
-        let cluster = &self.draft.cluster;
-        let facts = ClusterFacts {
-            cluster,
-            hosts: &self.draft.hosts,
-            inventories: &self.inventories,
-            findings: &findings,
-            settings: self.settings,
-            now,
-        };
-        let limits = &self.settings.timeouts;
-        let since = cluster.status_updated_at;
-        let own = match cluster.status {
-            ClusterStatus::PreparingForInstallation => {
-                vec![Some(since.plus(limits.cluster_preparing))]
-            }
-            ClusterStatus::InstallingPendingUserAction => vec![facts.installation_deadline()],
-            ClusterStatus::Finalizing => {
-                vec![Some(since.plus(limits.finalizing)), facts.stage_deadline()]
-            }
-            ClusterStatus::Error | ClusterStatus::Cancelled => vec![facts.logs_deadline()],
-            ClusterStatus::Insufficient
-            | ClusterStatus::Ready
-            | ClusterStatus::PendingForInput
-            | ClusterStatus::Installing
-            | ClusterStatus::Installed
-            | ClusterStatus::AddingHosts
-            | ClusterStatus::Unmonitored => Vec::new(),
-        };
-        all.extend(
-            own.into_iter()
-                .flatten()
-                .filter_map(|deadline| after(deadline, now)),
-        );
-        all
+    fn next_deadline(&self) -> Option<Timestamp> {
+        let (cluster, now) = (&self.draft.cluster, self.draft.now);
+        let hosts = self.draft.hosts.iter().filter_map(|host| {
+            let seen = self.last_seen(host);
+            deadlines::next_of_host(host, seen, Some(cluster), self.settings, now)
+        });
+        hosts
+            .chain(deadlines::next_of_cluster(cluster, self.settings, now))
+            .min()
     }
-}
 
-/// Rules ask whether a deadline has *passed*, so the moment to look again is just behind it.
-fn after(deadline: Timestamp, now: Timestamp) -> Option<Timestamp> {
-    (deadline >= now).then(|| Timestamp(deadline.0.saturating_add(1)))
-}
-
-/// Moments at which a rule may see this host with other eyes.
-fn host_deadlines(
-    host: &Host,
-    seen: Timestamp,
-    draft: Option<&Draft<'_>>,
-    settings: &Settings,
-    now: Timestamp,
-) -> Vec<Timestamp> {
-    use HostStatus::*;
-    let (around, findings) = (Neighbourhood::default(), Findings::default());
-    let cluster = draft.map(|draft| &draft.cluster);
-    let context = HostContext {
-        host,
-        last_seen: last_seen(host, seen),
-        inventory: None,
-        inventory_broken: false,
-        cluster,
-        around: &around,
-        settings,
-        now,
-    };
-    let facts = HostFacts {
-        host,
-        inventory: None,
-        cluster: cluster.map_or(ClusterStatus::Unmonitored, |c| c.status),
-        single_node: cluster.is_some_and(muster_model::Cluster::is_single_node),
-        others_suffice: false,
-        findings: &findings,
-        settings,
-        now,
-    };
-    let silence = disconnection_deadline(&context);
-    let in_status = |limit| Some(host.status_updated_at.plus(limit));
-    let limits = &settings.timeouts;
-    let all = match host.status {
-        Discovering | Known | Insufficient | PendingForInput | PreparingFailed
-        | PreparingSuccessful | DiscoveringUnbound | KnownUnbound | InsufficientUnbound
-        | Unbinding => vec![silence],
-        PreparingForInstallation => vec![silence, in_status(limits.host_preparing)],
-        Installing => vec![silence, in_status(limits.host_installing)],
-        InstallingInProgress if facts.waits_for_the_user_elsewhere() => {
-            let minute = std::time::Duration::from_secs(60);
-            vec![
-                silence,
-                host.progress.stage_updated_at.map(|at| at.plus(minute)),
-            ]
-        }
-        InstallingInProgress => vec![silence, Some(facts.stage_deadline())],
-        InstallingPendingUserAction => vec![in_status(limits.host_pending_user_action)],
-        Reclaiming | ReclaimingRebooting => vec![in_status(limits.reclaim)],
-        Error | Cancelled => vec![facts.logs_deadline()],
-        Disconnected
-        | DisconnectedUnbound
-        | Disabled
-        | DisabledUnbound
-        | ResettingPendingUserAction
-        | Installed
-        | Resetting
-        | AddedToExistingCluster
-        | Binding
-        | UnbindingPendingUserAction => Vec::new(),
-    };
-    all.into_iter()
-        .flatten()
-        .filter_map(|deadline| after(deadline, now))
-        .collect()
+    fn last_seen(&self, host: &Host) -> Timestamp {
+        let live = self.last_seen.get(&host.key());
+        live.copied().unwrap_or(host.checked_in_at)
+    }
 }
 
 /// The first rule that fits: its name, and where it leads unless it says to stay.

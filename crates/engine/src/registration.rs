@@ -192,7 +192,9 @@ fn again(existing: &Host, new: &NewHost<'_>, now: Timestamp) -> Result<Registere
         }
     }
     host.registered_at = now;
+    // A clock read before the restart says nothing about the clock now.
     host.checked_in_at = now;
+    host.agent_clock = None;
     host.updated_at = now;
     Ok(Registered {
         host,

@@ -1,16 +1,17 @@
-//! The user starts over: a whole cluster, or one day-2 host.
+//! The user starts over: a whole cluster, one day-2 host, or one measurement.
 //!
 //! Hosts that have not left the discovery image (insufficient, disconnected, binding) keep
 //! their status; the reference refuses the whole reset because of them.
 
 use muster_model::{
-    ClusterProgress, ClusterStatus, HostKey, HostStatus, Preparation, Severity, Timestamp,
+    ClusterProgress, ClusterStatus, Host, HostKey, HostStatus, Preparation, Severity, Timestamp,
 };
 
 use crate::{
-    draft::Draft,
-    history, inventory,
+    draft::{self, Draft},
+    history, inventory, reports,
     view::{ClusterView, Decision, Job, Refused},
+    wire,
 };
 
 /// Resets a cluster so that it can be installed again.
@@ -124,6 +125,37 @@ pub fn reset_host(
         reason.clone(),
     );
     Err(Refused::conflict(reason).with(event))
+}
+
+/// Forgets a measurement so that it is taken again at the next preparation.
+///
+/// # Errors
+/// 400 for validations that are not measured once and kept, 409 for an unbound host.
+pub fn reset_validation(host: &Host, id: &str, now: Timestamp) -> Result<Decision, Refused> {
+    if host.cluster.is_none() {
+        return Err(Refused::conflict(format!(
+            "host {} is not bound to a cluster",
+            host.id
+        )));
+    }
+    let mut fresh = host.clone();
+    match id {
+        "sufficient-installation-disk-speed" => {
+            let mut disks = reports::disks_of(host).ok().unwrap_or_default();
+            if let Some(device) = reports::boot_device(host) {
+                disks.remove(device);
+            }
+            fresh.reports.disks_info = (!disks.is_empty()).then(|| wire::text(&disks));
+        }
+        "container-images-available" => fresh.reports.images_status = None,
+        _ => {
+            return Err(Refused::bad_request(format!(
+                "validation {id:?} cannot be reset; only sufficient-installation-disk-speed and \
+                 container-images-available can"
+            )));
+        }
+    }
+    Ok(draft::about_host(host, fresh, Vec::new(), now))
 }
 
 fn reset_one(draft: &mut Draft<'_>, index: usize) {

@@ -69,6 +69,9 @@ pub struct Move {
 }
 
 /// What shall become true.
+///
+/// Requests and replies change facts; only a refresh draws the conclusions. So the shell
+/// refreshes after it has stored any other decision, and takes `wake_at` from that refresh.
 #[must_use = "a decision changes nothing until it is stored"]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {

@@ -15,9 +15,9 @@ use sqlx::{ConnectOptions as _, postgres::PgConnectOptions};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
-    error::StoreError,
-    sqlite_file::SqliteFile,
-    statement::{Connection, Options, RawRow, Statement},
+    error::{Fault, StoreError},
+    sqlite::{Access, SqliteFile},
+    statement::{Connection, Options, RawRow, Statement, aside},
 };
 
 /// Connections to one PostgreSQL server; its default limit is 100 for all replicas together.
@@ -72,10 +72,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn sqlite_readers(file: &SqliteFile) -> Self {
-        Self::new(
-            Options::Sqlite(Box::new(file.reader_options(PREPARED_STATEMENTS))),
-            SQLITE_READERS,
-        )
+        Self::new(Options::Sqlite(file.clone(), Access::Read), SQLITE_READERS)
     }
 
     pub(crate) fn postgres(options: Box<PgConnectOptions>) -> Self {
@@ -93,19 +90,12 @@ impl Pool {
     /// The rows of a query; asked again on a fresh connection if an idle one had died.
     pub(crate) async fn rows(&self, statement: &Statement) -> Result<Vec<RawRow>, StoreError> {
         loop {
-            let mut lease = self.lease().await?;
-            match patiently(lease.connection.rows(statement)).await {
-                Ok(rows) => {
-                    lease.give_back();
-                    return Ok(rows);
-                }
-                Err(error) if lease.reused && is_lost(&error) => self.forget_idle(),
-                Err(error) => {
-                    if !is_lost(&error) {
-                        lease.give_back();
-                    }
-                    return Err(error.into());
-                }
+            let lease = self.lease().await?;
+            let reused = lease.reused;
+            match lease.ask(statement).await? {
+                Ok(rows) => return Ok(rows),
+                Err(fault) if reused && fault.lost => self.forget_idle(),
+                Err(fault) => return Err(fault.error),
             }
         }
     }
@@ -130,9 +120,11 @@ impl Pool {
     }
 
     async fn connect(&self) -> Result<Connection, StoreError> {
-        tokio::time::timeout(PATIENCE, self.options.connect())
-            .await
-            .map_err(|_| StoreError::unavailable("the database does not accept connections"))?
+        if self.options.block() {
+            let options = self.options.clone();
+            return Ok(aside(async move { options.connect().await }).await??);
+        }
+        Ok(patiently(self.options.connect()).await?)
     }
 
     /// After one connection died the others most likely did too.
@@ -163,6 +155,29 @@ pub(crate) struct Lease<'pool> {
 }
 
 impl Lease<'_> {
+    /// The rows of one query; the connection goes back if it is still good.
+    async fn ask(
+        mut self,
+        statement: &Statement,
+    ) -> Result<Result<Vec<RawRow>, Fault>, StoreError> {
+        let answer = if self.pool.options.block() {
+            let (mut connection, statement) = (self.connection, statement.clone());
+            let asked = aside(async move {
+                let answer = connection.rows(&statement).await;
+                (connection, answer)
+            });
+            let (connection, answer) = asked.await?;
+            self.connection = connection;
+            answer
+        } else {
+            patiently(self.connection.rows(statement)).await
+        };
+        if !answer.as_ref().is_err_and(|fault| fault.lost) {
+            self.give_back();
+        }
+        Ok(answer)
+    }
+
     /// Returns the connection; only when no statement or transaction is under way.
     pub(crate) fn give_back(self) {
         if !self.pool.permits.is_closed() {
@@ -173,25 +188,9 @@ impl Lease<'_> {
 
 /// Waits for an answer, but not for ever.
 pub(crate) async fn patiently<T>(
-    answer: impl Future<Output = Result<T, sqlx::Error>>,
-) -> Result<T, sqlx::Error> {
+    answer: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
     tokio::time::timeout(PATIENCE, answer)
         .await
-        .unwrap_or_else(|_| {
-            Err(sqlx::Error::Io(std::io::Error::new(
-                std::io::ErrorKind::TimedOut,
-                "no answer from the database",
-            )))
-        })
-}
-
-/// Whether the connection itself is gone, not just the statement refused.
-pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
-    match error.as_database_error() {
-        // Server shutting down, crashed or starting up; connection exceptions.
-        Some(said) => said.code().is_some_and(|code| {
-            code.starts_with("57P0") || (code.len() == 5 && code.starts_with("08"))
-        }),
-        None => true,
-    }
+        .unwrap_or_else(|_| Err(Fault::silence()))
 }

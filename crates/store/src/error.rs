@@ -104,39 +104,66 @@ impl StoreError {
     }
 }
 
-/// SQLite's codes for a file that is no database or no longer a sound one.
-const SQLITE_CORRUPT: i32 = 11;
-const SQLITE_NOT_A_DATABASE: i32 = 26;
-/// SQLite puts the detail in the upper bits of its codes.
-const SQLITE_PRIMARY_CODE: i32 = 0xff;
+/// A statement that failed.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) error: StoreError,
+    /// The connection is of no use any more.
+    pub(crate) lost: bool,
+}
+
+impl Fault {
+    /// The database did not answer in time.
+    pub(crate) fn silence() -> Self {
+        Self {
+            error: StoreError::unavailable("no answer from the database"),
+            lost: true,
+        }
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        fault.error
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let error = match error.sqlite_error_code() {
+            Some(DatabaseCorrupt | NotADatabase) => StoreError::corrupt("the database", error),
+            _ => StoreError::unavailable(error),
+        };
+        Self { error, lost: false }
+    }
+}
+
 /// PostgreSQL gave up one of two transactions: deadlock, serialization failure.
 const POSTGRES_RETRY: [&str; 2] = ["40P01", "40001"];
 /// PostgreSQL found damaged data or a damaged index.
 const POSTGRES_CORRUPT: [&str; 2] = ["XX001", "XX002"];
+/// Connection exceptions; server shutting down, crashed or starting up.
+const POSTGRES_LOST: [&str; 2] = ["08", "57P0"];
 
-impl From<sqlx::Error> for StoreError {
+impl From<sqlx::Error> for Fault {
     fn from(error: sqlx::Error) -> Self {
-        let Some(code) = error.as_database_error().and_then(|e| e.code()) else {
-            return Self::unavailable(error);
-        };
-        if POSTGRES_RETRY.contains(&code.as_ref()) {
-            return Self::Conflict {
-                what: "a row of this change".to_owned(),
+        let code = error.as_database_error().and_then(|said| said.code());
+        let Some(code) = code.map(std::borrow::Cow::into_owned) else {
+            return Self {
+                error: StoreError::unavailable(error),
+                lost: true,
             };
-        }
-        let damaged = match code.parse::<i32>() {
-            // A PostgreSQL code has five characters and may be all digits.
-            Ok(number) if code.len() < 5 => matches!(
-                number & SQLITE_PRIMARY_CODE,
-                SQLITE_CORRUPT | SQLITE_NOT_A_DATABASE
-            ),
-            Ok(_) => false,
-            Err(_) => POSTGRES_CORRUPT.contains(&code.as_ref()),
         };
-        if damaged {
-            Self::corrupt("the database", error)
+        let lost = POSTGRES_LOST.iter().any(|class| code.starts_with(class));
+        let error = if POSTGRES_RETRY.contains(&code.as_str()) {
+            let what = "a row of this change".to_owned();
+            StoreError::Conflict { what }
+        } else if POSTGRES_CORRUPT.contains(&code.as_str()) {
+            StoreError::corrupt("the database", error)
         } else {
-            Self::unavailable(error)
-        }
+            StoreError::unavailable(error)
+        };
+        Self { error, lost }
     }
 }

@@ -15,7 +15,7 @@ mod events;
 mod heartbeats;
 mod migrations;
 mod reader;
-mod sqlite_file;
+mod sqlite;
 mod statement;
 mod store;
 mod writer;

@@ -202,30 +202,77 @@ impl Reader {
     }
 }
 
-/// Key and `columns` of the live rows with these keys.
+/// Key and `columns` of the live rows with these keys. Equality and OR, because SQLite answers
+/// `(a, b) IN (VALUES …)` by reading the whole table.
 fn select<T: Document>(columns: &str, keys: &[T::Key]) -> Statement {
     let places = if keys.len() == 1 { 1 } else { FETCH };
-    let tuples: Vec<String> = (0..places)
-        .map(|tuple| {
-            let names: Vec<String> = (1..=T::KEY_COLUMNS)
-                .map(|column| format!("${}", tuple * T::KEY_COLUMNS + column))
-                .collect();
-            format!("({})", names.join(", "))
-        })
-        .collect();
+    let mut number = 0;
+    let mut one_of = Vec::with_capacity(places);
+    for _ in 0..places {
+        let parts = T::KEY.split(", ").map(|column| {
+            number += 1;
+            format!("{column} = ${number}")
+        });
+        one_of.push(format!("({})", parts.collect::<Vec<_>>().join(" AND ")));
+    }
     let mut statement = Statement::built(format!(
-        "SELECT {key}, {columns} FROM {} WHERE {} AND ({key}) IN (VALUES {})",
+        "SELECT {}, {columns} FROM {} WHERE {} AND ({})",
+        T::KEY,
         T::TABLE,
         T::LIVE,
-        tuples.join(", "),
-        key = T::KEY,
+        one_of.join(" OR "),
     ));
     // The last key fills the places that are left.
-    let padded = keys.iter().chain(std::iter::repeat(&keys[keys.len() - 1]));
+    let padded = keys.iter().chain(keys.last().into_iter().cycle());
     for key in padded.take(places) {
         for part in T::key_args(*key) {
             statement = statement.json(part);
         }
     }
     statement
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_model::{Cluster, ClusterId, Host, HostId, HostKey, InfraEnvId};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{
+        migrations,
+        sqlite::{Access, SqliteFile},
+        statement::{Options, RawRow},
+    };
+
+    async fn plan(connection: &mut crate::statement::Connection, query: Statement) -> String {
+        let explained = Statement::built(format!("EXPLAIN QUERY PLAN {}", query.sql));
+        let rows = connection.rows(&explained.args(query.args)).await;
+        let rows = rows.expect("it can be explained");
+        let lines = rows.iter().map(|row: &RawRow| row.text(3).expect("a line"));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[tokio::test]
+    async fn no_fetch_by_key_reads_a_whole_table() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite://{}/muster.db", dir.path().display());
+        let file = SqliteFile::parse(&url).expect("valid");
+        let connection = Options::Sqlite(file, Access::Write).connect().await;
+        let mut connection = connection.expect("opens");
+        migrations::run(&mut connection).await.expect("migrates");
+        let cluster = ClusterId(Uuid::nil());
+        let host = HostKey {
+            infra_env: InfraEnvId(Uuid::nil()),
+            host: HostId(Uuid::nil()),
+        };
+        for query in [
+            select::<Cluster>("version", &[cluster]),
+            select::<Cluster>("version, doc", &[cluster; 5]),
+            select::<Host>("version", &[host]),
+            select::<Host>("version, doc", &[host; 16]),
+        ] {
+            let plan = plan(&mut connection, query.clone()).await;
+            assert!(!plan.contains("SCAN"), "{query:?}\n{plan}");
+        }
+    }
 }

@@ -1,20 +1,23 @@
 //! One SQL text, two databases: statements, connections and rows without a dialect.
 //!
-//! Both drivers take `$1` placeholders, TEXT and BIGINT, and that is all the store uses. So a
-//! [`Statement`] is a text with arguments, a [`Connection`] runs it, and only this file knows
-//! which driver is underneath. (sqlx has an `Any` driver for the same purpose, but it cannot
-//! set SQLite's durability options except through the address.)
+//! Both databases take `$1` placeholders, TEXT and BIGINT, and that is all the store uses. So a
+//! [`Statement`] is a text with arguments, a [`Connection`] runs it, and only this file and its
+//! two drivers know what is underneath.
+//!
+//! SQLite is a library: its half of these functions does not yield but blocks. It may be called
+//! from the lane's own thread and from [`aside`], nowhere else.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, future::Future};
 
 use sqlx::{
     Arguments as _, ConnectOptions as _, Connection as _, Executor as _, PgConnection, Row as _,
-    SqliteConnection,
     postgres::{PgArguments, PgConnectOptions, PgRow},
-    sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow},
 };
 
-use crate::error::StoreError;
+use crate::{
+    error::{Fault, StoreError},
+    sqlite::{Access, SqliteConnection, SqliteFile, SqliteRow},
+};
 
 /// A value for a placeholder. Missing values keep their type, as PostgreSQL wants to know it.
 #[derive(Clone, Debug)]
@@ -28,10 +31,10 @@ pub(crate) enum Arg {
 /// SQL with its arguments; can be run again after a rollback.
 #[derive(Clone)]
 pub(crate) struct Statement {
-    sql: Cow<'static, str>,
-    args: Vec<Arg>,
+    pub(crate) sql: Cow<'static, str>,
+    pub(crate) args: Vec<Arg>,
     /// Prepared once per connection; off for texts that differ from call to call.
-    keep: bool,
+    pub(crate) keep: bool,
 }
 
 impl Statement {
@@ -104,21 +107,37 @@ impl std::fmt::Debug for Statement {
 /// How to open one more connection.
 #[derive(Clone)]
 pub(crate) enum Options {
-    Sqlite(Box<SqliteConnectOptions>),
+    Sqlite(SqliteFile, Access),
     Postgres(Box<PgConnectOptions>),
 }
 
 impl Options {
-    pub(crate) async fn connect(&self) -> Result<Connection, StoreError> {
+    pub(crate) async fn connect(&self) -> Result<Connection, Fault> {
         Ok(match self {
-            Self::Sqlite(options) => Connection::Sqlite(Box::new(options.connect().await?)),
+            Self::Sqlite(file, access) => Connection::Sqlite(Box::new(file.connect(*access)?)),
             Self::Postgres(options) => Connection::Postgres(Box::new(options.connect().await?)),
         })
     }
+
+    /// Whether connections block instead of yielding.
+    pub(crate) const fn block(&self) -> bool {
+        match self {
+            Self::Sqlite(..) => true,
+            Self::Postgres(_) => false,
+        }
+    }
+}
+
+/// Runs work that may block where that disturbs nobody.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(|| futures::executor::block_on(work))
+        .await
+        .map_err(StoreError::unavailable)
 }
 
 /// One open connection.
-#[derive(Debug)]
 pub(crate) enum Connection {
     Sqlite(Box<SqliteConnection>),
     Postgres(Box<PgConnection>),
@@ -126,49 +145,43 @@ pub(crate) enum Connection {
 
 impl Connection {
     /// Runs a statement and tells how many rows it touched.
-    pub(crate) async fn run(&mut self, statement: &Statement) -> Result<u64, sqlx::Error> {
-        let sql = statement.sql.as_ref();
+    pub(crate) async fn run(&mut self, statement: &Statement) -> Result<u64, Fault> {
         Ok(match self {
-            Self::Sqlite(connection) => sqlx::query_with(sql, sqlite_args(&statement.args)?)
-                .persistent(statement.keep)
-                .execute(&mut **connection)
-                .await?
-                .rows_affected(),
-            Self::Postgres(connection) => sqlx::query_with(sql, postgres_args(&statement.args)?)
-                .persistent(statement.keep)
-                .execute(&mut **connection)
-                .await?
-                .rows_affected(),
+            Self::Sqlite(connection) => connection.run(statement)?,
+            Self::Postgres(connection) => {
+                sqlx::query_with(&statement.sql, postgres_args(&statement.args)?)
+                    .persistent(statement.keep)
+                    .execute(&mut **connection)
+                    .await?
+                    .rows_affected()
+            }
         })
     }
 
     /// Runs a statement and collects its rows.
-    pub(crate) async fn rows(&mut self, statement: &Statement) -> Result<Vec<RawRow>, sqlx::Error> {
-        let sql = statement.sql.as_ref();
+    pub(crate) async fn rows(&mut self, statement: &Statement) -> Result<Vec<RawRow>, Fault> {
         Ok(match self {
-            Self::Sqlite(connection) => sqlx::query_with(sql, sqlite_args(&statement.args)?)
-                .persistent(statement.keep)
-                .fetch_all(&mut **connection)
-                .await?
+            Self::Sqlite(connection) => connection
+                .rows(statement)?
                 .into_iter()
                 .map(RawRow::Sqlite)
                 .collect(),
-            Self::Postgres(connection) => sqlx::query_with(sql, postgres_args(&statement.args)?)
-                .persistent(statement.keep)
-                .fetch_all(&mut **connection)
-                .await?
-                .into_iter()
-                .map(RawRow::Postgres)
-                .collect(),
+            Self::Postgres(connection) => {
+                sqlx::query_with(&statement.sql, postgres_args(&statement.args)?)
+                    .persistent(statement.keep)
+                    .fetch_all(&mut **connection)
+                    .await?
+                    .into_iter()
+                    .map(RawRow::Postgres)
+                    .collect()
+            }
         })
     }
 
     /// Runs a script of many statements without arguments.
-    pub(crate) async fn script(&mut self, sql: &str) -> Result<(), sqlx::Error> {
+    pub(crate) async fn script(&mut self, sql: &str) -> Result<(), Fault> {
         match self {
-            Self::Sqlite(connection) => {
-                connection.execute(sql).await?;
-            }
+            Self::Sqlite(connection) => connection.script(sql)?,
             Self::Postgres(connection) => {
                 connection.execute(sql).await?;
             }
@@ -179,28 +192,14 @@ impl Connection {
     /// Says goodbye; SQLite moves its log into the database file here.
     pub(crate) async fn close(self) {
         let closed = match self {
-            Self::Sqlite(connection) => connection.close().await,
-            Self::Postgres(connection) => connection.close().await,
+            Self::Sqlite(connection) => connection.close(),
+            Self::Postgres(connection) => connection.close().await.map_err(Fault::from),
         };
-        if let Err(error) = closed {
+        if let Err(fault) = closed {
             // Every acknowledged write is durable already.
-            tracing::debug!(%error, "database connection did not close cleanly");
+            tracing::debug!(error = %fault.error, "database connection did not close cleanly");
         }
     }
-}
-
-fn sqlite_args(args: &[Arg]) -> Result<SqliteArguments<'_>, sqlx::Error> {
-    let mut bound = SqliteArguments::default();
-    for arg in args {
-        match arg {
-            Arg::Text(value) => bound.add(value.as_str()),
-            Arg::Int(value) => bound.add(*value),
-            Arg::MaybeText(value) => bound.add(value.as_deref()),
-            Arg::MaybeInt(value) => bound.add(*value),
-        }
-        .map_err(sqlx::Error::Encode)?;
-    }
-    Ok(bound)
 }
 
 fn postgres_args(args: &[Arg]) -> Result<PgArguments, sqlx::Error> {
@@ -225,35 +224,25 @@ pub(crate) enum RawRow {
 
 impl RawRow {
     pub(crate) fn text(&self, column: usize) -> Result<&str, StoreError> {
-        let value = match self {
-            Self::Sqlite(row) => row.try_get(column),
-            Self::Postgres(row) => row.try_get(column),
-        };
-        value.map_err(unreadable)
-    }
-
-    pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
-        let value = match self {
-            Self::Sqlite(row) => row.try_get(column),
-            Self::Postgres(row) => row.try_get(column),
-        };
-        value.map_err(unreadable)
-    }
-
-    pub(crate) fn maybe_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
-        let value = match self {
-            Self::Sqlite(row) => row.try_get(column),
-            Self::Postgres(row) => row.try_get(column),
-        };
-        value.map_err(unreadable)
+        self.maybe_text(column)?.ok_or_else(|| empty(column))
     }
 
     pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<&str>, StoreError> {
-        let value = match self {
-            Self::Sqlite(row) => row.try_get(column),
-            Self::Postgres(row) => row.try_get(column),
-        };
-        value.map_err(unreadable)
+        match self {
+            Self::Sqlite(row) => row.text(column),
+            Self::Postgres(row) => row.try_get(column).map_err(unreadable),
+        }
+    }
+
+    pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
+        self.maybe_int(column)?.ok_or_else(|| empty(column))
+    }
+
+    pub(crate) fn maybe_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        match self {
+            Self::Sqlite(row) => row.int(column),
+            Self::Postgres(row) => row.try_get(column).map_err(unreadable),
+        }
     }
 
     /// A column that holds an id.
@@ -280,4 +269,8 @@ impl RawRow {
 
 fn unreadable(error: sqlx::Error) -> StoreError {
     StoreError::corrupt("a column of the database", error)
+}
+
+fn empty(column: usize) -> StoreError {
+    StoreError::corrupt("a row of the database", format!("column {column} is empty"))
 }

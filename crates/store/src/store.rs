@@ -20,13 +20,10 @@ use crate::{
     heartbeats::{self, Heartbeat},
     migrations,
     reader::{Reader, Trust},
-    sqlite_file::SqliteFile,
-    statement::{Connection, Options, Statement},
+    sqlite::{Access, SqliteFile},
+    statement::{Connection, Options, Statement, aside},
     writer::{self, Lane},
 };
-
-/// Statements the writing connection keeps prepared: every text it will ever run.
-const WRITER_STATEMENTS: usize = 200;
 
 /// Whether deleted rows are asked for too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +68,16 @@ impl Store {
             }
             other => other,
         };
-        let options = Options::Sqlite(Box::new(file.writer_options(WRITER_STATEMENTS)));
-        let mut connection = options.connect().await.map_err(named)?;
-        migrations::run(&mut connection).await.map_err(named)?;
+        let options = Options::Sqlite(file.clone(), Access::Write);
+        let opening = {
+            let options = options.clone();
+            aside(async move {
+                let mut connection = options.connect().await?;
+                migrations::run(&mut connection).await?;
+                Ok(connection)
+            })
+        };
+        let connection = opening.await?.map_err(named)?;
         let library: Arc<RwLock<Library>> = Arc::default();
         let reader = Reader {
             pool: Pool::sqlite_readers(file),
@@ -83,7 +87,7 @@ impl Store {
         reader.list_all::<Cluster>().await.map_err(named)?;
         reader.list_all::<InfraEnv>().await.map_err(named)?;
         reader.list_all::<Host>().await.map_err(named)?;
-        let lane = Lane::start(options, connection, library, lock);
+        let lane = Lane::start(options, connection, library, lock)?;
         Ok(Self::of(reader, Writer::Sqlite(lane)))
     }
 

@@ -1,6 +1,6 @@
 //! Where units become durable.
 //!
-//! SQLite has one lane: a task that owns the writing connection. Whatever has queued up while
+//! SQLite has one lane: a thread that owns the writing connection. Whatever has queued up while
 //! the last fsync ran goes into the next transaction, so many callers share one fsync. A unit
 //! that is refused is taken back alone, by savepoint; if the database itself fails, the group is
 //! undone and tried unit by unit, so that one bad unit cannot hurt its neighbours. Nobody is
@@ -14,13 +14,14 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use futures::executor::block_on;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     cache::Library,
     changes::{NoRow, Step, Unit},
-    database::{Pool, is_lost, patiently},
-    error::StoreError,
+    database::{Pool, patiently},
+    error::{Fault, StoreError},
     statement::{Connection, Options, Statement},
 };
 
@@ -48,7 +49,7 @@ impl Lane {
         connection: Connection,
         library: Arc<RwLock<Library>>,
         lock: File,
-    ) -> Self {
+    ) -> Result<Self, StoreError> {
         let (orders, inbox) = mpsc::channel(QUEUE);
         let desk = Desk {
             options,
@@ -56,8 +57,11 @@ impl Lane {
             library,
             _lock: lock,
         };
-        tokio::spawn(desk.work(inbox));
-        Self { orders }
+        std::thread::Builder::new()
+            .name("muster-writer".to_owned())
+            .spawn(|| block_on(desk.work(inbox)))
+            .map_err(StoreError::unavailable)?;
+        Ok(Self { orders })
     }
 
     /// Writes a unit; it is carried out even if the caller stops waiting.
@@ -80,7 +84,7 @@ impl Lane {
     }
 }
 
-/// The state of the lane's task.
+/// The state of the lane's thread.
 struct Desk {
     options: Options,
     /// `None` after a failure that left it in doubt.
@@ -182,20 +186,24 @@ impl Desk {
 async fn transact(
     connection: &mut Connection,
     units: &[&Unit],
-) -> Result<Vec<Result<(), StoreError>>, sqlx::Error> {
-    let mut results = Vec::with_capacity(units.len());
+) -> Result<Vec<Result<(), StoreError>>, Fault> {
     connection.run(&Statement::new("BEGIN IMMEDIATE")).await?;
+    if let [unit] = units {
+        let result = run(connection, &unit.steps).await?;
+        let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        connection.run(&Statement::new(end)).await?;
+        return Ok(vec![result]);
+    }
+    let mut results = Vec::with_capacity(units.len());
     for unit in units {
         connection.run(&Statement::new("SAVEPOINT unit")).await?;
         let result = run(connection, &unit.steps).await?;
         if result.is_err() {
-            connection
-                .run(&Statement::new("ROLLBACK TO SAVEPOINT unit"))
-                .await?;
+            let undo = Statement::new("ROLLBACK TO SAVEPOINT unit");
+            connection.run(&undo).await?;
         }
-        connection
-            .run(&Statement::new("RELEASE SAVEPOINT unit"))
-            .await?;
+        let done = Statement::new("RELEASE SAVEPOINT unit");
+        connection.run(&done).await?;
         results.push(result);
     }
     connection.run(&Statement::new("COMMIT")).await?;
@@ -203,10 +211,7 @@ async fn transact(
 }
 
 /// Runs the steps of a unit. The inner error is a refusal; the outer one the database's failure.
-async fn run(
-    connection: &mut Connection,
-    steps: &[Step],
-) -> Result<Result<(), StoreError>, sqlx::Error> {
+async fn run(connection: &mut Connection, steps: &[Step]) -> Result<Result<(), StoreError>, Fault> {
     for step in steps {
         if connection.run(&step.statement).await? > 0 {
             continue;
@@ -235,10 +240,10 @@ pub(crate) async fn write_to_postgres(
     unit: &Unit,
 ) -> Result<(), StoreError> {
     let mut lease = pool.lease().await?;
-    while let Err(error) = patiently(lease.connection.run(&Statement::new("BEGIN"))).await {
+    while let Err(fault) = patiently(lease.connection.run(&Statement::new("BEGIN"))).await {
         // Nothing has been sent yet, so a connection that died while idle is simply replaced.
-        if !(lease.reused && is_lost(&error)) {
-            return Err(error.into());
+        if !(lease.reused && fault.lost) {
+            return Err(fault.error);
         }
         drop(lease);
         pool.forget_idle();

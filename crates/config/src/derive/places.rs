@@ -6,10 +6,14 @@ use url::Url;
 
 use crate::kinds::DatabaseUrl;
 use crate::load::{Loading, Sources, inside};
-use crate::sections::StorageKind;
+use crate::sections::{Storage, StorageKind};
 
 pub(super) fn data_dir(loading: &mut Loading, sources: &Sources) {
     if !loading.config.data_dir.as_os_str().is_empty() {
+        // Addresses of database and files are made of it, and those are absolute.
+        if let Ok(absolute) = std::path::absolute(&loading.config.data_dir) {
+            loading.config.data_dir = absolute;
+        }
         return;
     }
     let folder = |name| {
@@ -54,7 +58,7 @@ pub(super) fn database(loading: &mut Loading) {
             );
         }
         let path = inside(&loading.config.data_dir, "muster.db");
-        loading.config.database.url = DatabaseUrl::new(format!("sqlite:{path}"));
+        loading.config.database.url = DatabaseUrl::new(format!("sqlite://{path}"));
         loading.derived("database.url", "inside data_dir");
         return;
     }
@@ -96,6 +100,23 @@ fn postgres_url(loading: &Loading) -> Option<String> {
     Some(url.into())
 }
 
+/// Bucket, service and region in one address; credentials stay in their variables.
+fn s3_url(storage: &Storage) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    if !storage.s3_endpoint.is_empty() {
+        query.append_pair("endpoint", &storage.s3_endpoint);
+        if storage.s3_endpoint.starts_with("http://") {
+            query.append_pair("allow_http", "true");
+        }
+    }
+    if !storage.s3_region.is_empty() {
+        query.append_pair("region", &storage.s3_region);
+    }
+    let query = query.finish();
+    let separator = if query.is_empty() { "" } else { "?" };
+    format!("s3://{}{separator}{query}", storage.s3_bucket)
+}
+
 pub(super) fn storage(loading: &mut Loading) {
     let storage = &mut loading.config.storage;
     if !storage.url.is_empty() {
@@ -134,7 +155,7 @@ pub(super) fn storage(loading: &mut Loading) {
             );
         }
         StorageKind::S3 => {
-            storage.url = format!("s3://{}", storage.s3_bucket);
+            storage.url = s3_url(storage);
             loading.derived("storage.url", "made of storage.s3_bucket");
         }
     }

@@ -79,7 +79,7 @@ fn data_lies_where_the_user_keeps_data() {
     );
     assert_eq!(
         config.database.url.reveal(),
-        "sqlite:/home/ann/.local/share/muster/muster.db"
+        "sqlite:///home/ann/.local/share/muster/muster.db"
     );
     assert_eq!(
         config.storage.url,

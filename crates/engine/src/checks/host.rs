@@ -14,7 +14,6 @@ use crate::{
 };
 
 pub(crate) use super::host_hardware::fits;
-pub(crate) use super::host_network::disconnection_deadline;
 
 /// What a check holds back while it is not true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,9 +315,11 @@ pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
         } else {
             (check.run)(context)
         };
-        let shown = !(check.quiet_after_reboot && context.past_reboot())
-            && !(check.id == "compatible-agent" && context.host.progress.stage.is_some());
-        findings.note(check.id, check.category, verdict, shown);
+        let pointless = match check.id {
+            "compatible-agent" => context.host.progress.stage.is_some(),
+            _ => check.quiet_after_reboot && context.past_reboot(),
+        };
+        findings.note(check.id, check.category, verdict, !pointless);
     }
     findings.ignore(
         override_list,

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use ipnet::IpNet;
-use muster_model::{HostStatus, Timestamp};
+use muster_model::HostStatus;
 
 use super::{Verdict, host::HostContext};
 use crate::{
+    deadlines,
     majority::MIN_GROUP,
     networks, reports,
     reports::{ApiVipReply, NtpSource},
@@ -18,25 +19,8 @@ const MAX_BEHIND_SECONDS: i64 = 20 * 60;
 /// … and run this much ahead.
 const MAX_AHEAD_SECONDS: i64 = 60 * 60;
 
-/// When silence becomes a disconnection.
-pub(crate) fn disconnection_deadline(on: &HostContext<'_>) -> Option<Timestamp> {
-    if on.past_reboot() {
-        return None;
-    }
-    let limits = &on.settings.timeouts;
-    let grace = if on.host.bootstrap {
-        limits.bootstrap_grace
-    } else {
-        std::time::Duration::ZERO
-    };
-    Some(
-        on.last_seen
-            .plus(limits.disconnection.saturating_add(grace)),
-    )
-}
-
 pub(super) fn connected(on: &HostContext<'_>) -> Verdict {
-    match disconnection_deadline(on) {
+    match deadlines::silence(on.host, on.last_seen, on.settings) {
         Some(deadline) if on.now > deadline => Verdict::fail(format!(
             "The agent has not asked for work for more than {} seconds; check that the host runs and reaches the service",
             on.settings.timeouts.disconnection.as_secs()
@@ -336,20 +320,22 @@ pub(super) fn non_overlapping_subnets(on: &HostContext<'_>) -> Verdict {
         Ok(families) => families,
         Err(fault) => return Verdict::broken(fault),
     };
-    let mut places: Vec<(&str, IpNet)> = inventory
+    let mut places: Vec<(IpNet, &str)> = inventory
         .addresses()
-        .map(|(nic, address)| (nic.name.as_str(), address.trunc()))
-        .filter(|(_, net)| families.contains(&matches!(net, IpNet::V6(_))))
+        .map(|(nic, address)| (address.trunc(), nic.name.as_str()))
+        .filter(|(net, _)| families.contains(&matches!(net, IpNet::V6(_))))
         .collect();
-    places.sort();
+    places.sort_unstable();
     places.dedup();
-    for (i, (nic, net)) in places.iter().enumerate() {
-        for (other, theirs) in &places[i + 1..] {
-            if networks::overlap(net, theirs) {
-                return Verdict::fail(format!(
-                    "Networks {net} on {nic} and {theirs} on {other} overlap; give each interface a range of its own"
-                ));
-            }
+    // Ranges are either apart or nested, so in sorted order neighbours tell it all.
+    for pair in places.windows(2) {
+        let [(net, nic), (theirs, other)] = pair else {
+            continue;
+        };
+        if networks::overlap(net, theirs) {
+            return Verdict::fail(format!(
+                "Networks {net} on {nic} and {theirs} on {other} overlap; give each interface a range of its own"
+            ));
         }
     }
     Verdict::pass("The networks of the host do not overlap")

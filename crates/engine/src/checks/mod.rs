@@ -7,6 +7,9 @@
 //! requirements and all operator requirements.
 
 pub(crate) mod cluster;
+mod cluster_hosts;
+mod cluster_network;
+mod cluster_vips;
 pub(crate) mod host;
 mod host_hardware;
 mod host_network;

@@ -7,6 +7,8 @@
 mod inventory;
 mod results;
 
+use std::fmt;
+
 use muster_model::{Cluster, Event, Host, HostStatus, Severity, Timestamp};
 
 use crate::{
@@ -15,8 +17,8 @@ use crate::{
     view::{Decision, Surroundings},
 };
 
-/// A reply to one step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A reply to one step. Output may hold secrets of the host, so `Debug` shows only its length.
+#[derive(Clone, PartialEq, Eq)]
 pub struct StepReply {
     /// Which kind of step.
     pub step_type: StepType,
@@ -26,6 +28,16 @@ pub struct StepReply {
     pub output: String,
     /// What it complained about.
     pub error: String,
+}
+
+impl fmt::Debug for StepReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StepReply")
+            .field("step_type", &self.step_type)
+            .field("exit_code", &self.exit_code)
+            .field("output_bytes", &self.output.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A reply that cannot be used.

@@ -1,21 +1,11 @@
 //! What becomes of a cluster when time passes or its hosts, operators or checks change.
 
-use std::time::Duration;
+use muster_model::{Cluster, ClusterStatus, Event, HostStatus, LogsState, Severity, Vip};
 
-use muster_model::{
-    Cluster, ClusterStatus, Event, FinalizingStage, Host, HostStatus, LogsState, Severity,
-    Timestamp, Vip,
-};
-
+pub(crate) use super::cluster_facts::ClusterFacts;
 use crate::{
-    checks::{
-        Findings,
-        cluster::{Gate, open},
-    },
-    history,
-    inventory::Inventory,
-    networks, operators, roles,
-    settings::Settings,
+    checks::cluster::{Gate, open},
+    networks, operators,
 };
 
 /// One row: in these statuses, when this holds, do that.
@@ -32,16 +22,6 @@ pub(crate) struct Next {
     pub(crate) info: String,
     pub(crate) also: fn(&mut Cluster, &ClusterFacts<'_>),
     pub(crate) told: Vec<Event>,
-}
-
-/// What rules may ask.
-pub(crate) struct ClusterFacts<'a> {
-    pub(crate) cluster: &'a Cluster,
-    pub(crate) hosts: &'a [Host],
-    pub(crate) inventories: &'a [Option<Inventory>],
-    pub(crate) findings: &'a Findings,
-    pub(crate) settings: &'a Settings,
-    pub(crate) now: Timestamp,
 }
 
 use ClusterStatus::*;
@@ -174,10 +154,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "waited too long for the user",
         from: &[InstallingPendingUserAction],
-        when: |on| {
-            on.installation_deadline()
-                .is_some_and(|deadline| on.now > deadline)
-        },
+        when: |on| on.installation_overdue(),
         then: |on| {
             failed(
                 on,
@@ -202,17 +179,10 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
         from: &[Finalizing],
         when: |on| on.stage_overdue() && !on.stage_may_fail(),
         then: |on| {
-            let stage = on
-                .cluster
-                .progress
-                .finalizing_stage
-                .map_or("", FinalizingStage::as_str);
+            let (stage, minutes) = on.stage();
             failed(
                 on,
-                format!(
-                    "Stage {stage:?} did not end within {} minutes",
-                    on.stage_limit().as_secs() / 60
-                ),
+                format!("Stage {stage:?} did not end within {minutes} minutes"),
             )
         },
     },
@@ -221,14 +191,9 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
         from: &[Finalizing],
         when: |on| on.stage_overdue() && !on.cluster.progress.finalizing_stage_timed_out,
         then: |on| {
-            let stage = on
-                .cluster
-                .progress
-                .finalizing_stage
-                .map_or("", FinalizingStage::as_str);
+            let (stage, minutes) = on.stage();
             let text = format!(
-                "Stage {stage:?} takes longer than {} minutes; operators that are not there yet count as failed",
-                on.stage_limit().as_secs() / 60
+                "Stage {stage:?} takes longer than {minutes} minutes; operators that are not there yet count as failed"
             );
             Some(Next {
                 status: Finalizing,
@@ -304,7 +269,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "logs did not arrive in time",
         from: &[Error, Cancelled],
-        when: |on| on.logs_deadline().is_some_and(|deadline| on.now > deadline),
+        when: |on| on.logs_overdue(),
         then: |on| {
             Some(Next {
                 status: on.cluster.status,
@@ -415,113 +380,4 @@ const fn is_preparing(status: HostStatus) -> bool {
             | HostStatus::PreparingFailed
             | HostStatus::Known
     )
-}
-
-impl ClusterFacts<'_> {
-    fn event(&self, name: &str, severity: Severity, message: impl Into<String>) -> Event {
-        history::of_cluster(name, severity, self.cluster, self.now, message)
-    }
-
-    fn dhcp(&self) -> bool {
-        networks::dhcp_vips(self.cluster)
-    }
-
-    fn in_status_longer_than(&self, limit: Duration) -> bool {
-        self.now.since(self.cluster.status_updated_at) > limit
-    }
-
-    fn some_host(&self, status: HostStatus) -> bool {
-        self.hosts.iter().any(|host| host.status == status)
-    }
-
-    fn preparation(&self, status: &str) -> bool {
-        self.cluster.preparation.status.as_deref() == Some(status)
-    }
-
-    fn enough_installed(&self) -> bool {
-        roles::enough(self.cluster, self.hosts, &[HostStatus::Installed])
-    }
-
-    /// Hosts follow the cluster into the installation, so those still prepared count too.
-    fn enough_installing(&self) -> bool {
-        use HostStatus::*;
-        const UNDER_WAY: &[HostStatus] = &[
-            Installing,
-            InstallingInProgress,
-            Installed,
-            InstallingPendingUserAction,
-            PreparingSuccessful,
-        ];
-        roles::enough(self.cluster, self.hosts, UNDER_WAY)
-    }
-
-    fn all_hosts_settled(&self) -> bool {
-        let settled =
-            |host: &Host| matches!(host.status, HostStatus::Installed | HostStatus::Error);
-        self.hosts.iter().all(settled)
-    }
-
-    fn complete(&self) -> bool {
-        self.cluster.kubeconfig_uploaded && operators::all_settled(self.cluster)
-    }
-
-    pub(crate) fn installation_deadline(&self) -> Option<Timestamp> {
-        let started = self.cluster.install_started_at?;
-        Some(started.plus(self.settings.timeouts.installation))
-    }
-
-    fn stage_limit(&self) -> Duration {
-        let slowest = operators::slowest_olm(self.cluster);
-        let stage = self.cluster.progress.finalizing_stage;
-        stage.map_or(self.settings.timeouts.finalizing, |stage| {
-            self.settings.timeouts.finalizing_stage(stage, slowest)
-        })
-    }
-
-    /// When the finalizing stage is overdue, if there is one.
-    pub(crate) fn stage_deadline(&self) -> Option<Timestamp> {
-        self.cluster.progress.finalizing_stage?;
-        Some(
-            self.cluster
-                .progress
-                .finalizing_stage_started_at?
-                .plus(self.stage_limit()),
-        )
-    }
-
-    fn stage_overdue(&self) -> bool {
-        self.stage_deadline()
-            .is_some_and(|deadline| self.now > deadline)
-    }
-
-    /// Optional operators may fail without failing the cluster.
-    fn stage_may_fail(&self) -> bool {
-        use FinalizingStage::*;
-        matches!(
-            self.cluster.progress.finalizing_stage,
-            Some(
-                ApplyingOlmManifests
-                    | WaitingForOlmOperatorsCsvInitialization
-                    | WaitingForOlmOperatorsCsv
-            )
-        )
-    }
-
-    /// When waiting for the controller's logs is given up; `None` once that is settled.
-    pub(crate) fn logs_deadline(&self) -> Option<Timestamp> {
-        let (pending, collecting) = self.settings.timeouts.cluster_logs;
-        let cluster = self.cluster;
-        match cluster.logs_info.unwrap_or(LogsState::Unset) {
-            LogsState::Unset if cluster.controller_logs_started_at.is_none() => {
-                Some(cluster.status_updated_at.plus(pending))
-            }
-            LogsState::Requested | LogsState::Collecting => {
-                let since = cluster
-                    .controller_logs_collected_at
-                    .or(cluster.controller_logs_started_at);
-                since.map(|since| since.plus(collecting))
-            }
-            LogsState::Unset | LogsState::Completed | LogsState::Timeout => None,
-        }
-    }
 }

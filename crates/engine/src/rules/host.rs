@@ -1,18 +1,13 @@
 //! What becomes of a bound host when time passes or its cluster or checks change.
 
-use std::time::Duration;
+use muster_model::{ClusterStatus, Host, HostStage, HostStatus, LogsState, Timestamp};
 
-use muster_model::{ClusterStatus, Host, HostRole, HostStage, HostStatus, LogsState, Timestamp};
-
+pub(crate) use super::host_facts::HostFacts;
 use crate::{
-    binding,
-    checks::{
-        Findings,
-        host::{Gate, open},
-    },
+    checks::host::{Gate, open},
+    deadlines,
     inventory::Inventory,
     reports,
-    settings::Settings,
     wire::Stored,
 };
 
@@ -40,19 +35,6 @@ pub(crate) fn go(status: HostStatus, info: impl Into<String>) -> Option<Next> {
     })
 }
 
-/// What rules may ask.
-pub(crate) struct HostFacts<'a> {
-    pub(crate) host: &'a Host,
-    pub(crate) inventory: Option<&'a Inventory>,
-    pub(crate) cluster: ClusterStatus,
-    pub(crate) single_node: bool,
-    /// The cluster would work with the hosts that are installed already.
-    pub(crate) others_suffice: bool,
-    pub(crate) findings: &'a Findings,
-    pub(crate) settings: &'a Settings,
-    pub(crate) now: Timestamp,
-}
-
 use HostStatus::*;
 
 const COLLECTING: &[HostStatus] = &[
@@ -72,18 +54,6 @@ const INSTALLING: &[HostStatus] = &[
 
 /// The table.
 pub(crate) static HOST_RULES: &[HostRule] = &[
-    HostRule {
-        name: "reclaiming took too long",
-        from: &[Reclaiming, ReclaimingRebooting],
-        when: |on| on.in_status_longer_than(on.settings.timeouts.reclaim),
-        then: |_| {
-            Some(Next {
-                status: UnbindingPendingUserAction,
-                info: "The node did not come back to discovery in time; boot it from the discovery image".into(),
-                also: Some(|host, _| binding::forget_cluster(host)),
-            })
-        },
-    },
     HostRule {
         name: "the cluster prepares",
         from: &[Known],
@@ -250,13 +220,8 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
         from: &[InstallingInProgress],
         when: |on| on.waits_for_the_user_elsewhere(),
         then: |on| {
-            let last = on
-                .host
-                .progress
-                .stage_updated_at
-                .unwrap_or(on.host.status_updated_at);
-            // Once a minute is exact enough and spares the store.
-            (on.now.since(last) > Duration::from_secs(60)).then(|| Next {
+            let last = deadlines::stage_moved(on.host);
+            (on.now.since(last) > deadlines::FROZEN_CLOCK_STEP).then(|| Next {
                 status: InstallingInProgress,
                 info: on.host.status_info.clone(),
                 also: Some(|host, now| host.progress.stage_updated_at = Some(now)),
@@ -299,7 +264,7 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
         from: &[InstallingPendingUserAction],
         when: |on| {
             on.in_status_longer_than(on.settings.timeouts.host_pending_user_action)
-                && on.others_suffice
+                && on.others_suffice()
                 && !matches!(
                     on.cluster,
                     ClusterStatus::Installed | ClusterStatus::AddingHosts
@@ -367,7 +332,7 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
     HostRule {
         name: "logs did not arrive in time",
         from: &[Error, Cancelled],
-        when: |on| on.logs_deadline().is_some_and(|deadline| on.now > deadline),
+        when: |on| on.logs_overdue(),
         then: |on| {
             Some(Next {
                 status: on.host.status,
@@ -397,133 +362,4 @@ fn begin_preparing(host: &mut Host, _: Timestamp) {
     host.logs_info = None;
     host.logs_started_at = None;
     host.logs_collected_at = None;
-}
-
-impl HostFacts<'_> {
-    fn reachable(&self) -> bool {
-        open(self.findings, Gate::Connection)
-    }
-
-    fn preparing(&self) -> bool {
-        self.cluster == ClusterStatus::PreparingForInstallation
-    }
-
-    fn has_fixed_role(&self) -> bool {
-        matches!(
-            self.host.role,
-            HostRole::Master | HostRole::Arbiter | HostRole::Worker
-        )
-    }
-
-    fn in_status_longer_than(&self, limit: Duration) -> bool {
-        self.now.since(self.host.status_updated_at) > limit
-    }
-
-    /// The disk was measured, or need not be.
-    fn disk_proven(&self) -> bool {
-        reports::saves_partitions(self.host)
-            || self.inventory.is_some_and(Inventory::boots_from_disk)
-            || reports::boot_disk_speed(self.host).is_some_and(|speed| speed.exit_code == 0)
-    }
-
-    fn disk_not_bad(&self) -> bool {
-        self.findings.passes("sufficient-installation-disk-speed")
-    }
-
-    fn images_proven(&self) -> bool {
-        matches!(
-            reports::images_of(self.host),
-            Stored::Here(images) if !images.is_empty() && !images.values().any(reports::ImageStatus::is_bad)
-        )
-    }
-
-    fn images_not_bad(&self) -> bool {
-        self.findings.passes("container-images-available")
-    }
-
-    pub(crate) fn waits_for_the_user_elsewhere(&self) -> bool {
-        use HostStage::*;
-        self.cluster == ClusterStatus::InstallingPendingUserAction
-            && matches!(
-                self.host.progress.stage,
-                Some(
-                    WaitingForControlPlane | WaitingForController | WaitingForBootkube | Rebooting
-                )
-            )
-    }
-
-    fn stage_limit(&self) -> Duration {
-        let stage = self
-            .host
-            .progress
-            .stage
-            .unwrap_or(HostStage::StartingInstallation);
-        self.settings.timeouts.host_stage(stage, self.single_node)
-    }
-
-    /// When the present stage is overdue.
-    pub(crate) fn stage_deadline(&self) -> Timestamp {
-        let since = self
-            .host
-            .progress
-            .stage_updated_at
-            .unwrap_or(self.host.status_updated_at);
-        since.plus(self.stage_limit())
-    }
-
-    fn stage_overdue(&self) -> bool {
-        self.now > self.stage_deadline()
-    }
-
-    /// When waiting for the host's logs is given up; `None` once that is settled.
-    pub(crate) fn logs_deadline(&self) -> Option<Timestamp> {
-        let (pending, collecting) = self.settings.timeouts.host_logs;
-        let host = self.host;
-        match host.logs_info.unwrap_or(LogsState::Unset) {
-            LogsState::Unset if host.logs_started_at.is_none() => {
-                Some(host.status_updated_at.plus(pending))
-            }
-            LogsState::Requested => {
-                let since = host.logs_collected_at.or(host.logs_started_at);
-                since.map(|since| since.plus(collecting))
-            }
-            LogsState::Collecting => host.logs_collected_at.map(|since| since.plus(pending)),
-            LogsState::Unset | LogsState::Completed | LogsState::Timeout => None,
-        }
-    }
-
-    fn why(&self, head: &str) -> String {
-        let failures = self.findings.failures();
-        if failures.is_empty() {
-            format!("{head}: waiting for data from the host")
-        } else {
-            format!("{head}: {failures}")
-        }
-    }
-
-    fn silence(&self, otherwise: &str) -> String {
-        if self.host.media_connected {
-            otherwise.to_owned()
-        } else {
-            "The host cannot read its boot medium any more".to_owned()
-        }
-    }
-
-    fn disk(&self) -> String {
-        let path = self
-            .host
-            .installation_disk_path
-            .as_deref()
-            .unwrap_or_default();
-        let id = self
-            .host
-            .installation_disk_id
-            .as_deref()
-            .unwrap_or_default();
-        if path.is_empty() && id.is_empty() {
-            "the installation disk".to_owned()
-        } else {
-            format!("the installation disk ({path}, {id})")
-        }
-    }
 }

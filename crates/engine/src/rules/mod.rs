@@ -5,5 +5,7 @@
 //! Soft timeouts (warn instead of fail) are left to a later version.
 
 pub(crate) mod cluster;
+mod cluster_facts;
 pub(crate) mod host;
+mod host_facts;
 pub(crate) mod pool;

@@ -2,8 +2,9 @@
 
 use muster_model::HostStatus;
 
-use super::host::{HostFacts, HostRule, go};
+use super::host::{HostFacts, HostRule, Next, go};
 use crate::{
+    binding,
     checks::host::{Gate, open},
     inventory::Inventory,
 };
@@ -49,6 +50,18 @@ pub(crate) static POOL_RULES: &[HostRule] = &[
         from: &[Binding, Unbinding],
         when: |_| true,
         then: |_| None,
+    },
+    HostRule {
+        name: "reclaiming took too long",
+        from: &[Reclaiming, ReclaimingRebooting],
+        when: |on| on.in_status_longer_than(on.settings.timeouts.reclaim),
+        then: |_| {
+            Some(Next {
+                status: UnbindingPendingUserAction,
+                info: "The node did not come back to discovery in time; boot it from the discovery image".into(),
+                also: Some(|host, _| binding::forget_cluster(host)),
+            })
+        },
     },
     HostRule {
         name: "no inventory yet",

@@ -96,13 +96,20 @@ impl fmt::Display for StepType {
 #[error("{0:?} is not a step type")]
 pub struct UnknownStep(pub String);
 
-/// One instruction; the shell adds a step id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One instruction; the shell adds a step id. Arguments may hold tokens, so `Debug` shows none.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Step {
     /// Kind.
     pub step_type: StepType,
     /// Its arguments, most of them JSON texts.
     pub args: Vec<String>,
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.args.len();
+        write!(f, "Step({}, {count} args)", self.step_type)
+    }
 }
 
 /// The answer to a poll.

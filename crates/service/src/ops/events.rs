@@ -25,7 +25,9 @@ pub async fn list(app: Shared, call: Call) -> Result<Reply, Failure> {
     let query = query(&call.args)?;
     require_scope(&app, &call.principal, &query).await?;
     if let Some(cluster) = query.cluster {
-        app.driver.settle(&app, driver::Scope::Cluster(cluster)).await;
+        app.driver
+            .settle(&app, driver::Scope::Cluster(cluster))
+            .await;
     }
     let names_nothing =
         query.cluster.is_none() && query.infra_env.is_none() && query.hosts.is_empty();
@@ -82,7 +84,8 @@ fn query(args: &Args) -> Result<EventQuery, Failure> {
         )));
     }
     let severities = args.list("severities").iter().map(|text| {
-        text.parse::<Severity>().map_err(|why| Failure::bad_request(format!("severities: {why}")))
+        text.parse::<Severity>()
+            .map_err(|why| Failure::bad_request(format!("severities: {why}")))
     });
     Ok(EventQuery {
         cluster: args.uuid("cluster_id").map(ClusterId),
@@ -90,7 +93,10 @@ fn query(args: &Args) -> Result<EventQuery, Failure> {
         hosts,
         deleted_hosts: args.flag("deleted_hosts"),
         cluster_level: args.flag("cluster_level"),
-        message: args.text("message").filter(|text| !text.is_empty()).map(str::to_owned),
+        message: args
+            .text("message")
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned),
         severities: severities.collect::<Result<_, _>>()?,
         categories: categories(args.list("categories")),
         order: match args.text("order") {
@@ -110,21 +116,32 @@ fn categories(names: &[String]) -> Vec<Category> {
 
 /// Keeps the holder of a token within what the token was made for.
 async fn require_scope(app: &App, caller: &Principal, query: &EventQuery) -> Result<(), Failure> {
-    let Some(scope) = caller.scope().filter(|_| !caller.is_admin()) else { return Ok(()) };
+    let Some(scope) = caller.scope().filter(|_| !caller.is_admin()) else {
+        return Ok(());
+    };
     let mine = match scope {
         Scope::Cluster(own) => query.cluster == Some(own),
         // With a cluster named the store looks at nothing else, so it must not be foreign.
         Scope::InfraEnv(_) if query.cluster.is_some() => false,
         Scope::InfraEnv(own) if query.hosts.is_empty() => query.infra_env == Some(own),
         Scope::InfraEnv(own) => {
-            let hosts = app.store.hosts_of_infra_env(own).await.map_err(store_failure)?;
-            query.hosts.iter().all(|id| hosts.iter().any(|host| host.id == *id))
+            let hosts = app
+                .store
+                .hosts_of_infra_env(own)
+                .await
+                .map_err(store_failure)?;
+            query
+                .hosts
+                .iter()
+                .all(|id| hosts.iter().any(|host| host.id == *id))
         }
     };
     if mine {
         Ok(())
     } else {
-        Err(Failure::not_found("the events asked for are not among those this token opens"))
+        Err(Failure::not_found(
+            "the events asked for are not among those this token opens",
+        ))
     }
 }
 
@@ -146,12 +163,18 @@ fn event(told: &wire::Event, now: Timestamp) -> Result<Event, Failure> {
     let category = match told.category.as_deref() {
         None | Some("") => Category::User,
         Some(name) => name.parse().map_err(|_| {
-            bad("category", format!("{name:?} is unknown; use user or metrics"))
+            bad(
+                "category",
+                format!("{name:?} is unknown; use user or metrics"),
+            )
         })?,
     };
     let severity = told.severity.as_deref().unwrap_or_default();
     let severity: Severity = severity.parse().map_err(|_| {
-        bad("severity", format!("{severity:?} is unknown; use info, warning, error or critical"))
+        bad(
+            "severity",
+            format!("{severity:?} is unknown; use info, warning, error or critical"),
+        )
     })?;
     let id = |member: &str, text: &Option<String>| {
         let parsed = text.as_deref().filter(|text| !text.is_empty()).map(|text| {
@@ -168,13 +191,17 @@ fn event(told: &wire::Event, now: Timestamp) -> Result<Event, Failure> {
     let message = told.message.clone().unwrap_or_default();
     let mut event = Event::new(name, severity, scope, now, message);
     event.category = category;
-    event.props = told.props.as_deref().filter(|text| !text.is_empty()).and_then(|text| {
-        let props = props(text);
-        if let Err(why) = &props {
-            warn!(event = name, %why, "the properties of an event were dropped");
-        }
-        props.ok()
-    });
+    event.props = told
+        .props
+        .as_deref()
+        .filter(|text| !text.is_empty())
+        .and_then(|text| {
+            let props = props(text);
+            if let Err(why) = &props {
+                warn!(event = name, %why, "the properties of an event were dropped");
+            }
+            props.ok()
+        });
     Ok(event)
 }
 
@@ -205,7 +232,9 @@ fn paired(items: &[Value]) -> Result<Map<String, Value>, String> {
 
 /// A machine may tell about itself and its cluster, not about others.
 async fn require_own(app: &Shared, caller: &Principal, about: &EventScope) -> Result<(), Failure> {
-    let Some(scope) = caller.scope().filter(|_| !caller.is_admin()) else { return Ok(()) };
+    let Some(scope) = caller.scope().filter(|_| !caller.is_admin()) else {
+        return Ok(());
+    };
     let mine = match (scope, about.cluster, about.infra_env) {
         (Scope::Cluster(own), cluster, _) => cluster.is_none_or(|id| id == own),
         (Scope::InfraEnv(own), _, Some(other)) if own != other => false,
@@ -215,7 +244,9 @@ async fn require_own(app: &Shared, caller: &Principal, about: &EventScope) -> Re
     if mine {
         Ok(())
     } else {
-        Err(Failure::not_found("the event is about something this token was not made for"))
+        Err(Failure::not_found(
+            "the event is about something this token was not made for",
+        ))
     }
 }
 
@@ -262,10 +293,16 @@ mod tests {
     fn unknown_words_and_broken_ids_are_bad_requests() {
         let mut odd = told("");
         odd.category = Some("gossip".into());
-        assert_eq!(event(&odd, Timestamp(0)).unwrap_err().status, StatusCode::BAD_REQUEST);
+        assert_eq!(
+            event(&odd, Timestamp(0)).unwrap_err().status,
+            StatusCode::BAD_REQUEST
+        );
         let mut odd = told("");
         odd.host_id = Some("me".into());
-        assert_eq!(event(&odd, Timestamp(0)).unwrap_err().status, StatusCode::BAD_REQUEST);
+        assert_eq!(
+            event(&odd, Timestamp(0)).unwrap_err().status,
+            StatusCode::BAD_REQUEST
+        );
     }
 
     #[test]
@@ -281,7 +318,12 @@ mod tests {
         let mut event = event(&told("{}"), Timestamp(1_000)).unwrap();
         event.request_id = Some("r".into());
         let shown = serde_json::to_value(shown(&event)).unwrap();
-        let keys: Vec<_> = shown.as_object().unwrap().keys().map(String::as_str).collect();
+        let keys: Vec<_> = shown
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         assert_eq!(keys, ["event_time", "message", "name", "props", "severity"]);
         assert_eq!(shown["event_time"], "1970-01-01T00:00:00.001Z");
     }

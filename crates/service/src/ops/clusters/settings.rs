@@ -89,7 +89,9 @@ fn ignored(cluster: &Cluster) -> wire::IgnoredValidations {
 impl Kind {
     /// The text to store: a JSON list of known ids, kept as it was sent. Empty text is none.
     fn checked(&self, text: Option<String>) -> Result<Option<String>, Failure> {
-        let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
         let member = self.member;
         let ids: Vec<String> = serde_json::from_str(&text).map_err(|cause| {
             Failure::bad_request(format!(
@@ -148,13 +150,24 @@ mod tests {
     fn every_validation_that_always_counts_is_a_known_one() {
         for kind in [&OF_CLUSTER, &OF_HOST] {
             let known = &contract().definitions()[kind.definition].choices;
-            assert!(kind.always.iter().all(|id| known.iter().any(|one| one == id)), "{}", kind.member);
+            assert!(
+                kind.always
+                    .iter()
+                    .all(|id| known.iter().any(|one| one == id)),
+                "{}",
+                kind.member
+            );
         }
     }
 
     #[test]
     fn lists_of_known_ids_are_kept_as_they_were_sent() {
-        for text in ["[]", r#"["all"]"#, r#"["ALL"]"#, r#"[ "ntp-synced","has-min-memory" ]"#] {
+        for text in [
+            "[]",
+            r#"["all"]"#,
+            r#"["ALL"]"#,
+            r#"[ "ntp-synced","has-min-memory" ]"#,
+        ] {
             assert_eq!(of_host(text).unwrap().as_deref(), Some(text));
         }
         assert_eq!(of_host("").unwrap(), None);
@@ -166,14 +179,27 @@ mod tests {
         for text in ["ntp-synced", "{}", "[1]", "\"all\"", r#"["no-such-check"]"#] {
             let failure = of_host(text).unwrap_err();
             assert_eq!(failure.status, StatusCode::BAD_REQUEST, "{text}");
-            assert!(failure.reason.contains("host-validation-ids"), "{}", failure.reason);
+            assert!(
+                failure.reason.contains("host-validation-ids"),
+                "{}",
+                failure.reason
+            );
         }
     }
 
     #[test]
     fn what_always_counts_can_only_hide_behind_all() {
-        assert!(of_host(r#"["connected"]"#).unwrap_err().reason.contains("connected"));
+        assert!(
+            of_host(r#"["connected"]"#)
+                .unwrap_err()
+                .reason
+                .contains("connected")
+        );
         assert!(of_host(r#"["connected", "all"]"#).is_ok());
-        assert!(OF_CLUSTER.checked(Some(r#"["pull-secret-set"]"#.into())).is_err());
+        assert!(
+            OF_CLUSTER
+                .checked(Some(r#"["pull-secret-set"]"#.into()))
+                .is_err()
+        );
     }
 }

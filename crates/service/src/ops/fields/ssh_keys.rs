@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn keys_of_every_known_type_pass_with_or_without_a_comment() {
-        let point = |length| [vec![4], vec![9; length - 1]].concat();
+        let point = |length: usize| [vec![4], vec![9; length - 1]].concat();
         let keys = [
             ed25519(),
             rsa(),

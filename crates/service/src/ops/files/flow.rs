@@ -43,7 +43,9 @@ impl Outlet {
         if sent == size {
             Ok(())
         } else {
-            Err(io::Error::other(format!("a stored file has {sent} bytes instead of {size}")))
+            Err(io::Error::other(format!(
+                "a stored file has {sent} bytes instead of {size}"
+            )))
         }
     }
 }
@@ -76,7 +78,10 @@ mod tests {
 
     #[tokio::test]
     async fn pieces_arrive_in_order() {
-        let pieces = [Ok(Bytes::from_static(b"one")), Ok(Bytes::from_static(b"two"))];
+        let pieces = [
+            Ok(Bytes::from_static(b"one")),
+            Ok(Bytes::from_static(b"two")),
+        ];
         let chunks = produced(|out| async move { out.copy(6, stream::iter(pieces)).await });
         let all: Vec<Bytes> = chunks.map(Result::unwrap).collect().await;
         assert_eq!(all.concat(), b"onetwo");
@@ -87,7 +92,11 @@ mod tests {
         let pieces = [Ok(Bytes::from_static(b"one"))];
         let chunks = produced(|out| async move { out.copy(6, stream::iter(pieces)).await });
         let last = chunks.collect::<Vec<_>>().await.pop().unwrap();
-        assert!(last.unwrap_err().to_string().contains("3 bytes instead of 6"));
+        assert!(
+            last.unwrap_err()
+                .to_string()
+                .contains("3 bytes instead of 6")
+        );
     }
 
     #[tokio::test]

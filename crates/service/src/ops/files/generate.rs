@@ -32,10 +32,16 @@ pub async fn generate(app: &Arc<App>, id: ClusterId) -> Result<FilesMade, Failur
     // Two makers at once would mix two identities.
     let _turn = app.driver.turn(id).await;
     let cluster = app.cluster(id).await?;
-    let hosts = app.store.hosts_of_cluster(id).await.map_err(store_failure)?;
+    let hosts = app
+        .store
+        .hosts_of_cluster(id)
+        .await
+        .map_err(store_failure)?;
     let config = install_config::of_cluster(app, &cluster).await?;
     let config = serde_yaml_ng::to_string(&config).map_err(|cause| {
-        Failure::internal(format!("the install-config cannot be written as YAML: {cause}"))
+        Failure::internal(format!(
+            "the install-config cannot be written as YAML: {cause}"
+        ))
     })?;
     let identity = Identity::kept_or_new(app, &cluster).await?;
 
@@ -44,24 +50,40 @@ pub async fn generate(app: &Arc<App>, id: ClusterId) -> Result<FilesMade, Failur
     files.remove(places::KUBECONFIG).await?;
     files.put(places::INSTALL_CONFIG, config).await?;
     for role in ["bootstrap", "master", "worker"] {
-        files.put(&format!("{role}.ign"), placeholders::ignition(role).to_string()).await?;
+        files
+            .put(
+                &format!("{role}.ign"),
+                placeholders::ignition(role).to_string(),
+            )
+            .await?;
     }
     for host in &hosts {
         let name = places::host_ignition(host);
         if name.starts_with("arbiter") {
-            files.put("arbiter.ign", placeholders::ignition("arbiter").to_string()).await?;
+            files
+                .put("arbiter.ign", placeholders::ignition("arbiter").to_string())
+                .await?;
         }
         let title = name.trim_end_matches(".ign");
-        files.put(&name, placeholders::ignition(title).to_string()).await?;
+        files
+            .put(&name, placeholders::ignition(title).to_string())
+            .await?;
     }
-    files.put(places::KUBECONFIG_NOINGRESS, kubeconfig::placeholder(&cluster)).await?;
+    files
+        .put(
+            places::KUBECONFIG_NOINGRESS,
+            kubeconfig::placeholder(&cluster),
+        )
+        .await?;
     let metadata = placeholders::metadata(&cluster, identity.cluster_id, &identity.infra_id);
     files.put(places::METADATA, metadata.to_string()).await?;
     if files.get(places::PASSWORD).await?.is_none() {
         let password = placeholders::password(&mut rand::rng());
         files.put(places::PASSWORD, password).await?;
     }
-    Ok(FilesMade { openshift_cluster_id: identity.cluster_id })
+    Ok(FilesMade {
+        openshift_cluster_id: identity.cluster_id,
+    })
 }
 
 /// Makes the Ignition config of a host that joins a running cluster.
@@ -69,17 +91,25 @@ pub async fn generate_for_host(app: &Arc<App>, key: HostKey) -> Result<(), Failu
     require_rehearsal(app)?;
     let host = app.host(key).await?;
     let cluster = host.cluster.ok_or_else(|| {
-        Failure::conflict(format!("host {} belongs to no cluster; bind it to one first", key.host))
+        Failure::conflict(format!(
+            "host {} belongs to no cluster; bind it to one first",
+            key.host
+        ))
     })?;
     let name = places::host_ignition(&host);
     let title = name.trim_end_matches(".ign");
-    Files { app, cluster }.put(&name, placeholders::ignition(title).to_string()).await
+    Files { app, cluster }
+        .put(&name, placeholders::ignition(title).to_string())
+        .await
 }
 
 /// Removes what was made for a cluster; logs and the user's manifests stay.
 pub async fn delete_generated(app: &Arc<App>, id: ClusterId) -> Result<(), Failure> {
     for folder in [places::all_generated(id)?, places::system_manifests(id)?] {
-        app.blobs.delete_prefix(&folder).await.map_err(blob_failure)?;
+        app.blobs
+            .delete_prefix(&folder)
+            .await
+            .map_err(blob_failure)?;
     }
     Ok(())
 }
@@ -92,12 +122,15 @@ pub async fn finish_kubeconfig(app: &Arc<App>, id: ClusterId, pem: &str) -> Resu
     if app.blobs.exists(&done).await.map_err(blob_failure)? {
         return Ok(());
     }
-    let first = files.get(places::KUBECONFIG_NOINGRESS).await?.ok_or_else(|| {
-        Failure::conflict(format!(
-            "cluster {id} has no {} to add the ingress certificate to; was it installed here?",
-            places::KUBECONFIG_NOINGRESS
-        ))
-    })?;
+    let first = files
+        .get(places::KUBECONFIG_NOINGRESS)
+        .await?
+        .ok_or_else(|| {
+            Failure::conflict(format!(
+                "cluster {id} has no {} to add the ingress certificate to; was it installed here?",
+                places::KUBECONFIG_NOINGRESS
+            ))
+        })?;
     let finished = kubeconfig::with_authority(&first, pem).map_err(|error| match error {
         KubeconfigError::Certificate(_) => Failure::bad_request(error.to_string()),
         KubeconfigError::Stored(_) => Failure::internal(error.to_string()),
@@ -123,12 +156,17 @@ struct Identity {
 
 impl Identity {
     async fn kept_or_new(app: &App, cluster: &Cluster) -> Result<Self, Failure> {
-        let files = Files { app, cluster: cluster.id };
+        let files = Files {
+            app,
+            cluster: cluster.id,
+        };
         let kept = files.get(places::METADATA).await?;
-        Ok(kept.and_then(|text| Self::read(&text)).unwrap_or_else(|| Self {
-            cluster_id: Uuid::new_v4(),
-            infra_id: placeholders::infra_id(&cluster.name, &mut rand::rng()),
-        }))
+        Ok(kept
+            .and_then(|text| Self::read(&text))
+            .unwrap_or_else(|| Self {
+                cluster_id: Uuid::new_v4(),
+                infra_id: placeholders::infra_id(&cluster.name, &mut rand::rng()),
+            }))
     }
 
     fn read(metadata: &[u8]) -> Option<Self> {
@@ -149,7 +187,11 @@ struct Files<'a> {
 impl Files<'_> {
     async fn put(&self, name: &str, content: String) -> Result<(), Failure> {
         let path = places::generated(self.cluster, name)?;
-        self.app.blobs.put(&path, content.into()).await.map_err(blob_failure)
+        self.app
+            .blobs
+            .put(&path, content.into())
+            .await
+            .map_err(blob_failure)
     }
 
     async fn get(&self, name: &str) -> Result<Option<bytes::Bytes>, Failure> {

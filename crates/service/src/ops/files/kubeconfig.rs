@@ -22,7 +22,10 @@ pub enum KubeconfigError {
 
 /// A kubeconfig that names the cluster's API and holds no credentials.
 pub fn placeholder(cluster: &Cluster) -> String {
-    let (name, domain) = (&cluster.name, cluster.base_dns_domain.as_deref().unwrap_or_default());
+    let (name, domain) = (
+        &cluster.name,
+        cluster.base_dns_domain.as_deref().unwrap_or_default(),
+    );
     let authority = STANDARD.encode(format!("# {NOTE}\n"));
     let server = serde_json::json!(format!("https://api.{name}.{domain}:6443"));
     let name = serde_json::json!(name);
@@ -64,7 +67,10 @@ pub fn with_authority(kubeconfig: &[u8], pem: &str) -> Result<String, Kubeconfig
             .get_mut("cluster")
             .and_then(Value::as_mapping_mut)
             .ok_or_else(|| damaged("an entry of clusters has no cluster".to_owned()))?;
-        let known = match cluster.get("certificate-authority-data").and_then(Value::as_str) {
+        let known = match cluster
+            .get("certificate-authority-data")
+            .and_then(Value::as_str)
+        {
             Some(packed) => STANDARD
                 .decode(packed)
                 .map_err(|cause| damaged(format!("certificate-authority-data: {cause}")))?,
@@ -73,7 +79,10 @@ pub fn with_authority(kubeconfig: &[u8], pem: &str) -> Result<String, Kubeconfig
         let mut all = pem.trim_end().as_bytes().to_vec();
         all.push(b'\n');
         all.extend(known);
-        cluster.insert("certificate-authority-data".into(), STANDARD.encode(all).into());
+        cluster.insert(
+            "certificate-authority-data".into(),
+            STANDARD.encode(all).into(),
+        );
     }
     serde_yaml_ng::to_string(&config).map_err(|cause| damaged(cause.to_string()))
 }
@@ -97,7 +106,11 @@ fn check_certificates(pem: &str) -> Result<(), KubeconfigError> {
         }
         rest = next;
     }
-    if found { Ok(()) } else { refuse("there is no such block") }
+    if found {
+        Ok(())
+    } else {
+        refuse("there is no such block")
+    }
 }
 
 #[cfg(test)]
@@ -109,8 +122,14 @@ mod tests {
     fn first() -> String {
         let id = ClusterId(uuid::Uuid::from_u128(1));
         let kind = ClusterKind::Cluster;
-        let mut cluster =
-            Cluster::blank(id, kind, "lab", ClusterStatus::Installing, "admin", Timestamp(0));
+        let mut cluster = Cluster::blank(
+            id,
+            kind,
+            "lab",
+            ClusterStatus::Installing,
+            "admin",
+            Timestamp(0),
+        );
         cluster.base_dns_domain = Some("example.com".into());
         placeholder(&cluster)
     }
@@ -127,7 +146,10 @@ mod tests {
         let config: Value = serde_yaml_ng::from_str(&first()).unwrap();
         let cluster = &config["clusters"][0]["cluster"];
         assert_eq!(cluster["server"], "https://api.lab.example.com:6443");
-        assert_eq!(config["contexts"][0]["context"]["cluster"], config["clusters"][0]["name"]);
+        assert_eq!(
+            config["contexts"][0]["context"]["cluster"],
+            config["clusters"][0]["name"]
+        );
         assert!(first().contains(NOTE));
     }
 
@@ -145,15 +167,30 @@ mod tests {
     fn what_is_not_a_certificate_is_refused() {
         let key = pem().replace("CERTIFICATE", "EC PRIVATE KEY");
         let cut = pem().replace("-----END", "-----AND");
-        for bad in ["", "junk", &key, &cut, "-----BEGIN CERTIFICATE-----!-----END CERTIFICATE-----"] {
+        for bad in [
+            "",
+            "junk",
+            &key,
+            &cut,
+            "-----BEGIN CERTIFICATE-----!-----END CERTIFICATE-----",
+        ] {
             let refusal = with_authority(first().as_bytes(), bad).unwrap_err();
-            assert!(matches!(refusal, KubeconfigError::Certificate(_)), "{bad:?}");
+            assert!(
+                matches!(refusal, KubeconfigError::Certificate(_)),
+                "{bad:?}"
+            );
         }
     }
 
     #[test]
     fn a_damaged_kubeconfig_is_named_as_such() {
-        for bad in ["", "[]", "clusters: []", "clusters: [{}]", "clusters: [{cluster: {certificate-authority-data: '?'}}]"] {
+        for bad in [
+            "",
+            "[]",
+            "clusters: []",
+            "clusters: [{}]",
+            "clusters: [{cluster: {certificate-authority-data: '?'}}]",
+        ] {
             let refusal = with_authority(bad.as_bytes(), &pem()).unwrap_err();
             assert!(matches!(refusal, KubeconfigError::Stored(_)), "{bad:?}");
         }

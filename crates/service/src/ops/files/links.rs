@@ -35,13 +35,22 @@ pub async fn presign(app: Shared, call: Call) -> Result<Reply, Failure> {
         "logs" => {
             let wanted = logs::Wanted::from_link_args(&call.args)?;
             logs::require(&app, id, &wanted).await?;
-            own_link(&app, id, &format!("logs{}", wanted.query()), Opens::BySignature, call.now)?
+            own_link(
+                &app,
+                id,
+                &format!("logs{}", wanted.query()),
+                Opens::BySignature,
+                call.now,
+            )?
         }
         "manifests" => {
             let place = manifest_place(call.args.text("additional_name"))?;
             let cluster = app.cluster(id).await?;
             let shelf = Shelf::of(&app, cluster.id);
-            let path = shelf.locate(&place).await?.ok_or_else(|| manifests::missing(&place))?;
+            let path = shelf
+                .locate(&place)
+                .await?
+                .ok_or_else(|| manifests::missing(&place))?;
             let own = format!(
                 "manifests/files?file_name={}&folder={}",
                 escaped(place.name.as_str()),
@@ -95,8 +104,16 @@ async fn link(
     opens: Opens,
     now: Timestamp,
 ) -> Result<wire::PresignedUrl, Failure> {
-    match app.blobs.presign(path, BUCKET_LINK).await.map_err(blob_failure)? {
-        Some(url) => Ok(wire::PresignedUrl { url: Some(url.into()), expires_at: None }),
+    match app
+        .blobs
+        .presign(path, BUCKET_LINK)
+        .await
+        .map_err(blob_failure)?
+    {
+        Some(url) => Ok(wire::PresignedUrl {
+            url: Some(url.into()),
+            expires_at: None,
+        }),
         None => own_link(app, id, own, opens, now),
     }
 }
@@ -111,7 +128,10 @@ fn own_link(
     let base = app.config.server.base_url.as_str();
     let plain = format!("{base}{BASE_PATH}/v2/clusters/{id}/{own}");
     if app.auth.is_open() {
-        return Ok(wire::PresignedUrl { url: Some(plain), expires_at: None });
+        return Ok(wire::PresignedUrl {
+            url: Some(plain),
+            expires_at: None,
+        });
     }
     let refused = || {
         Failure::bad_request(format!(
@@ -129,8 +149,13 @@ fn own_link(
     if signed.url == plain {
         return Err(refused());
     }
-    let expires_at = signed.expires_at.map(|end| Timestamp::from_unix_seconds(end).millis());
-    Ok(wire::PresignedUrl { url: Some(signed.url), expires_at })
+    let expires_at = signed
+        .expires_at
+        .map(|end| Timestamp::from_unix_seconds(end).millis());
+    Ok(wire::PresignedUrl {
+        url: Some(signed.url),
+        expires_at,
+    })
 }
 
 /// `additional_name` is `folder/file`.
@@ -142,7 +167,10 @@ fn manifest_place(text: Option<&str>) -> Result<Place, Failure> {
         )
     })?;
     let name = ManifestName::parse(name).map_err(|failure| Failure::bad_request(failure.reason))?;
-    Ok(Place { folder: Folder::from_request(Some(folder))?, name })
+    Ok(Place {
+        folder: Folder::from_request(Some(folder))?,
+        name,
+    })
 }
 
 fn escaped(text: &str) -> String {
@@ -159,8 +187,14 @@ mod tests {
         assert_eq!(place.folder, Folder::Openshift);
         assert_eq!(place.name.as_str(), "a.yaml");
         for bad in [
-            None, Some(""), Some("a.yaml"), Some("/etc/passwd"), Some("../manifests/a.yaml"),
-            Some("manifests/../../a.yaml"), Some("manifests/"), Some("elsewhere/a.yaml"),
+            None,
+            Some(""),
+            Some("a.yaml"),
+            Some("/etc/passwd"),
+            Some("../manifests/a.yaml"),
+            Some("manifests/../../a.yaml"),
+            Some("manifests/"),
+            Some("elsewhere/a.yaml"),
         ] {
             let failure = manifest_place(bad).unwrap_err();
             assert_eq!(failure.status, StatusCode::BAD_REQUEST, "{bad:?}");

@@ -13,7 +13,7 @@ use muster_catalog::BuiltinOperator;
 use muster_model::{Cluster, ClusterId, ClusterStatus};
 
 pub use flow::{Outlet, produced};
-pub use generate::{FilesMade, delete_generated, finish_kubeconfig, generate, generate_for_host};
+pub use generate::{delete_generated, finish_kubeconfig, generate, generate_for_host};
 pub use links::{presign, presign_credentials};
 pub use places::{controller_logs, generated, host_ignition, host_logs};
 
@@ -30,7 +30,9 @@ pub async fn download(app: Shared, call: Call) -> Result<Reply, Failure> {
     let name = call.args.text("file_name").unwrap_or_default();
     let cluster = app.cluster(call.cluster_id()).await?;
     require_files(&cluster, name)?;
-    send(&app, cluster.id, name).await?.ok_or_else(|| not_there(cluster.id, name))
+    send(&app, cluster.id, name)
+        .await?
+        .ok_or_else(|| not_there(cluster.id, name))
 }
 
 /// `GET /v2/clusters/{cluster_id}/downloads/credentials`. A kubeconfig that is not there yet
@@ -56,7 +58,9 @@ pub async fn download_credentials(app: Shared, call: Call) -> Result<Reply, Fail
     if early {
         generate(&app, cluster.id).await?;
     }
-    send(&app, cluster.id, name).await?.ok_or_else(|| not_there(cluster.id, name))
+    send(&app, cluster.id, name)
+        .await?
+        .ok_or_else(|| not_there(cluster.id, name))
 }
 
 /// `GET /v2/clusters/{cluster_id}/credentials`.
@@ -76,7 +80,10 @@ pub async fn credentials(app: Shared, call: Call) -> Result<Reply, Failure> {
     let password = password.ok_or_else(|| not_there(cluster.id, places::PASSWORD))?;
     let console_url = (console != Console::Absent).then(|| {
         let domain = cluster.base_dns_domain.as_deref().unwrap_or("");
-        format!("https://console-openshift-console.apps.{}.{domain}", cluster.name)
+        format!(
+            "https://console-openshift-console.apps.{}.{domain}",
+            cluster.name
+        )
     });
     let shown = wire::Credentials {
         username: Some("kubeadmin".to_owned()),
@@ -96,7 +103,12 @@ enum Console {
 
 fn console_of(cluster: &Cluster) -> Console {
     let name = BuiltinOperator::Console.as_str();
-    match cluster.monitored_operators.iter().flatten().find(|operator| operator.name == name) {
+    match cluster
+        .monitored_operators
+        .iter()
+        .flatten()
+        .find(|operator| operator.name == name)
+    {
         None => Console::Absent,
         Some(operator) if operator.status.as_deref() == Some("available") => Console::Ready,
         Some(_) => Console::Pending,
@@ -109,7 +121,11 @@ const fn has_kubeconfig(status: ClusterStatus) -> bool {
         Finalizing | Installed | Error | AddingHosts | Cancelled | InstallingPendingUserAction => {
             true
         }
-        Insufficient | Ready | PreparingForInstallation | PendingForInput | Installing
+        Insufficient
+        | Ready
+        | PreparingForInstallation
+        | PendingForInput
+        | Installing
         | Unmonitored => false,
     }
 }
@@ -119,8 +135,16 @@ const fn hands_out_early(status: ClusterStatus) -> bool {
     use ClusterStatus::*;
     match status {
         Ready | PreparingForInstallation => true,
-        Insufficient | Error | PendingForInput | Installing | Finalizing | Installed
-        | AddingHosts | Cancelled | InstallingPendingUserAction | Unmonitored => false,
+        Insufficient
+        | Error
+        | PendingForInput
+        | Installing
+        | Finalizing
+        | Installed
+        | AddingHosts
+        | Cancelled
+        | InstallingPendingUserAction
+        | Unmonitored => false,
     }
 }
 
@@ -166,7 +190,11 @@ mod tests {
         assert_eq!(
             open,
             [
-                "error", "finalizing", "installed", "adding-hosts", "cancelled",
+                "error",
+                "finalizing",
+                "installed",
+                "adding-hosts",
+                "cancelled",
                 "installing-pending-user-action"
             ]
         );

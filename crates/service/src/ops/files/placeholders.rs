@@ -39,7 +39,11 @@ pub fn metadata(cluster: &Cluster, cluster_id: Uuid, infra_id: &str) -> Value {
         "clusterID": cluster_id,
         "infraID": infra_id,
     });
-    if cluster.platform.as_ref().is_some_and(|on| on.kind == PlatformType::Baremetal) {
+    if cluster
+        .platform
+        .as_ref()
+        .is_some_and(|on| on.kind == PlatformType::Baremetal)
+    {
         let local = json!({
             "libvirtURI": "", "bootstrapProvisioningIP": "", "provisioningHostIP": "",
         });
@@ -65,12 +69,16 @@ pub fn infra_id(name: &str, random: &mut impl Rng) -> String {
 
 /// A password of four groups of five.
 pub fn password(random: &mut impl Rng) -> String {
-    let groups: Vec<String> = (0..4).map(|_| letters(PASSWORD_LETTERS, 5, random)).collect();
+    let groups: Vec<String> = (0..4)
+        .map(|_| letters(PASSWORD_LETTERS, 5, random))
+        .collect();
     groups.join("-")
 }
 
 fn letters(alphabet: &[u8], count: usize, random: &mut impl Rng) -> String {
-    (0..count).map(|_| char::from(alphabet[random.random_range(0..alphabet.len())])).collect()
+    (0..count)
+        .map(|_| char::from(alphabet[random.random_range(0..alphabet.len())]))
+        .collect()
 }
 
 #[cfg(test)]
@@ -83,9 +91,13 @@ mod tests {
     fn a_placeholder_ignition_is_valid_and_says_what_it_is() {
         let config = ignition("master");
         assert_eq!(config["ignition"]["version"], "3.2.0");
-        let source = config["storage"]["files"][0]["contents"]["source"].as_str().unwrap();
+        let source = config["storage"]["files"][0]["contents"]["source"]
+            .as_str()
+            .unwrap();
         let data = source.strip_prefix("data:,").unwrap();
-        let text = percent_encoding::percent_decode_str(data).decode_utf8().unwrap();
+        let text = percent_encoding::percent_decode_str(data)
+            .decode_utf8()
+            .unwrap();
         assert_eq!(text, NOTE);
     }
 
@@ -102,9 +114,11 @@ mod tests {
     #[test]
     fn infra_ids_are_short_and_plain_whatever_the_name() {
         let mut random = StdRng::seed_from_u64(7);
-        for (name, head) in
-            [("a", "a-"), ("a..b", "a-b-"), ("quite-a-long-name-for-a-cluster", "quite-a-long-name-for-")]
-        {
+        for (name, head) in [
+            ("a", "a-"),
+            ("a..b", "a-b-"),
+            ("quite-a-long-name-for-a-cluster", "quite-a-long-name-for-"),
+        ] {
             let id = infra_id(name, &mut random);
             assert!(id.starts_with(head), "{id}");
             assert!(id.len() <= 27, "{id}");

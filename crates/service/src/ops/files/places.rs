@@ -34,7 +34,12 @@ pub fn system_manifests(cluster: ClusterId) -> Result<BlobPath, Failure> {
 
 /// The last logs a host sent.
 pub fn host_logs(cluster: ClusterId, host: HostId) -> Result<BlobPath, Failure> {
-    path(&[&cluster.to_string(), "logs", &host.to_string(), "logs.tar.gz"])
+    path(&[
+        &cluster.to_string(),
+        "logs",
+        &host.to_string(),
+        "logs.tar.gz",
+    ])
 }
 
 /// The last logs the controller inside the cluster sent.

@@ -1,11 +1,67 @@
+//! Reading hosts.
+
+use http::StatusCode;
 use muster_api::error::Failure;
+use muster_model::Cluster;
+use muster_store::Row;
 
-use crate::{app::Shared, http::{Call, Reply}};
+use crate::{
+    app::{App, Shared, store_failure},
+    driver::Scope,
+    http::{Call, Reply},
+    views::{self, HostDetail},
+};
 
-pub async fn list(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+/// `GET /v2/infra-envs/{infra_env_id}/hosts`.
+pub async fn list(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let infra_env = app.infra_env(call.infra_env_id()).await?;
+    let seen = app
+        .store
+        .hosts_of_infra_env(infra_env.id)
+        .await
+        .map_err(store_failure)?;
+    let mut scopes: Vec<Scope> = Vec::new();
+    for host in &seen {
+        let scope = host.cluster.map_or(Scope::Host(host.key()), Scope::Cluster);
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    for scope in scopes {
+        app.driver.settle(&app, scope).await;
+    }
+    let hosts = app
+        .store
+        .hosts_of_infra_env(infra_env.id)
+        .await
+        .map_err(store_failure)?;
+    // Stages are those of a multi-node cluster here, whatever the cluster: no look-up per host.
+    let list: Vec<_> = hosts
+        .iter()
+        .map(|host| views::host(host, None, HostDetail::Full, &app.heartbeats))
+        .collect();
+    Reply::json(StatusCode::OK, &list)
 }
 
-pub async fn get(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+/// `GET /v2/infra-envs/{infra_env_id}/hosts/{host_id}`.
+pub async fn get(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let key = call.host_key();
+    let seen = app.host(key).await?;
+    let scope = seen.cluster.map_or(Scope::Host(key), Scope::Cluster);
+    app.driver.settle(&app, scope).await;
+    let host = app.host(key).await?;
+    let cluster = cluster_of(&app, &host).await?;
+    let view = views::host(&host, cluster.as_deref(), HostDetail::Full, &app.heartbeats);
+    Reply::json(StatusCode::OK, &view)
+}
+
+/// The host's cluster, if it has one and it lives.
+pub async fn cluster_of(
+    app: &App,
+    host: &muster_model::Host,
+) -> Result<Option<Row<Cluster>>, Failure> {
+    match host.cluster {
+        Some(id) => app.store.cluster(id).await.map_err(store_failure),
+        None => Ok(None),
+    }
 }

@@ -1,7 +1,116 @@
-use muster_api::error::Failure;
+//! What users may change about a host.
+//!
+//! All or nothing, in a fixed order, and only while the host is not being installed. Afterwards
+//! the rules look at the cluster as a whole, because a role or a disk changes what is still
+//! missing.
 
-use crate::{app::Shared, http::{Call, Reply}};
+mod disks;
+mod labels;
+mod name;
+mod role;
 
-pub async fn update(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use muster_api::{error::Failure, wire};
+use muster_config::sections::Features;
+use muster_model::{Cluster, Host, Secret};
+
+use crate::{
+    aggregate::Cause,
+    app::{Shared, missing_host},
+    http::{Call, Reply},
+    views::{self, HostDetail},
+};
+
+/// `PATCH /v2/infra-envs/{infra_env_id}/hosts/{host_id}`.
+pub async fn update(app: Shared, mut call: Call) -> Result<Reply, Failure> {
+    let given: wire::HostUpdateParams = call.body()?;
+    let (key, cause) = (call.host_key(), Cause::from(&call));
+    let ((), all) = app
+        .change_host_in_context(key, &cause, |all| {
+            let cluster = all.cluster.as_ref();
+            let host = all.hosts.iter_mut().find(|host| host.key() == key);
+            let host = host.ok_or_else(|| missing_host(key))?;
+            apply(host, cluster, &given, &app.config.features)?;
+            all.refresh(&app, cause.now);
+            Ok(())
+        })
+        .await?;
+    let (host, cluster) = (all.host(key)?, all.cluster.as_ref());
+    let view = views::host(
+        host,
+        cluster,
+        HostDetail::WithFreeAddresses,
+        &app.heartbeats,
+    );
+    Reply::json(StatusCode::CREATED, &view)
 }
+
+fn apply(
+    host: &mut Host,
+    cluster: Option<&Cluster>,
+    given: &wire::HostUpdateParams,
+    features: &Features,
+) -> Result<(), Failure> {
+    if !host.status.accepts_changes() {
+        return Err(Failure::conflict(format!(
+            "host {} is {} and cannot be changed now; hosts are changed before their installation",
+            host.id, host.status
+        )));
+    }
+    if let Some(wanted) = &given.host_role {
+        role::set(host, cluster, wanted, features).map_err(Failure::bad_request)?;
+    }
+    if let Some(wanted) = &given.host_name {
+        name::check(wanted).map_err(Failure::bad_request)?;
+        host.requested_hostname = Some(wanted.clone());
+    }
+    if let Some(wanted) = &given.disks_selected_config {
+        disks::select(host, wanted).map_err(Failure::conflict)?;
+    }
+    if let Some(wanted) = &given.machine_config_pool_name {
+        host.machine_config_pool_name = Some(wanted.clone()).filter(|name| !name.is_empty());
+    }
+    if let Some(wanted) = &given.ignition_endpoint_token {
+        host.ignition_endpoint_token =
+            Some(Secret::new(wanted.as_str())).filter(|token| !token.is_empty());
+    }
+    if let Some(wanted) = &given.ignition_endpoint_http_headers {
+        let pair = |header: &wire::IgnitionEndpointHttpHeadersParams| {
+            (
+                header.key.clone().unwrap_or_default(),
+                header.value.clone().unwrap_or_default(),
+            )
+        };
+        let headers: BTreeMap<String, String> = wanted.iter().map(pair).collect();
+        host.ignition_endpoint_http_headers = Some(headers).filter(|headers| !headers.is_empty());
+    }
+    if let Some(wanted) = &given.node_labels {
+        host.node_labels = Some(labels::read(wanted).map_err(Failure::bad_request)?);
+    }
+    if let Some(wanted) = &given.disks_skip_formatting {
+        disks::skip_formatting(host, wanted)?;
+    }
+    if let Some(wanted) = &given.fencing_credentials {
+        role::check_fencing(cluster, features).map_err(Failure::bad_request)?;
+        host.fencing_credentials = Some(Secret::new(fencing_text(wanted)));
+    }
+    Ok(())
+}
+
+fn fencing_text(given: &wire::FencingCredentialsParams) -> String {
+    let mut credentials = serde_json::json!({
+        "address": given.address,
+        "username": given.username,
+        "password": given.password,
+        "certificate_verification": given.certificate_verification.as_deref().unwrap_or("Enabled"),
+    });
+    if let Some(mac) = &given.mac_address {
+        credentials["mac_address"] = serde_json::json!(mac);
+    }
+    credentials.to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -41,7 +41,10 @@ impl Cpio {
     }
 
     fn parents(&mut self, path: &str) {
-        let ends = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
+        let ends = path
+            .match_indices('/')
+            .map(|(at, _)| at)
+            .filter(|at| *at > 0);
         for end in ends {
             let directory = &path[..end];
             if self.directories.insert(directory.to_owned()) {
@@ -66,7 +69,8 @@ impl Cpio {
         let inode = usize::try_from(inode).unwrap_or_default();
         let mode = usize::try_from(mode).unwrap_or_default();
         for field in [inode, mode, 0, 0, links, 0, size, 0, 0, 0, 0, name, 0] {
-            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
+            self.bytes
+                .extend_from_slice(format!("{field:08x}").as_bytes());
         }
         self.bytes.extend_from_slice(path.as_bytes());
         self.bytes.push(0);
@@ -104,7 +108,9 @@ pub mod tests {
     /// Name, mode and content of each member.
     pub fn members(packed: &[u8]) -> Vec<(String, u32, String)> {
         let mut bytes = Vec::new();
-        flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
+        flate2::read::GzDecoder::new(packed)
+            .read_to_end(&mut bytes)
+            .unwrap();
         let mut rest = bytes.as_slice();
         let mut found = Vec::new();
         loop {

@@ -1,7 +1,54 @@
+//! Deleting infra-envs.
+
+use http::StatusCode;
 use muster_api::error::Failure;
+use muster_model::Severity;
+use muster_store::{Changes, StoreError};
 
-use crate::{app::Shared, http::{Call, Reply}};
+use super::change::{event, signed};
+use crate::{
+    aggregate::Cause,
+    app::{Shared, missing_infra_env, store_failure},
+    http::{Call, Reply},
+};
 
-pub async fn deregister(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    Err(Failure::api(http::StatusCode::NOT_IMPLEMENTED, "STUB"))
+/// `DELETE /v2/infra-envs/{infra_env_id}`. Refused while hosts are registered with it: they
+/// would lose the place they report to.
+pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
+    let cause = Cause::from(&call);
+    let infra_env = app.infra_env(call.infra_env_id()).await?;
+    let (id, name) = (infra_env.id, &infra_env.name);
+    let hosts = app
+        .store
+        .hosts_of_infra_env(id)
+        .await
+        .map_err(store_failure)?;
+    let mut changes = Changes::new();
+    if !hosts.is_empty() {
+        let reason = format!(
+            "infra-env {name} still has {} registered hosts; delete them first",
+            hosts.len()
+        );
+        let failed = "infra_env_deregister_failed";
+        let told = event(failed, Severity::Error, id, cause.now, reason.clone());
+        changes.events(signed(vec![told], &cause));
+        app.store.commit(changes).await.map_err(store_failure)?;
+        return Err(Failure::bad_request(reason));
+    }
+    let text = format!("infra-env {name} was deleted");
+    let told = event(
+        "infra_env_deregistered",
+        Severity::Info,
+        id,
+        cause.now,
+        text,
+    );
+    changes
+        .delete_infra_env(id)
+        .events(signed(vec![told], &cause));
+    match app.store.commit(changes).await {
+        Ok(()) => Ok(Reply::empty(StatusCode::NO_CONTENT)),
+        Err(StoreError::Missing { .. }) => Err(missing_infra_env(id)),
+        Err(other) => Err(store_failure(other)),
+    }
 }

@@ -25,14 +25,23 @@ pub fn initrd(infra_env: &InfraEnv, default_delay: u32) -> Result<Option<Vec<u8>
         for (path, content) in static_network::files(&infra_env.static_network)? {
             archive.file(&path, 0o600, content.as_bytes());
         }
-        archive.file(static_network::SCRIPT_PATH, 0o755, static_network::SCRIPT.as_bytes());
-        let delay = infra_env.network_discovery_delay_seconds.unwrap_or(default_delay.into());
+        archive.file(
+            static_network::SCRIPT_PATH,
+            0o755,
+            static_network::SCRIPT.as_bytes(),
+        );
+        let delay = infra_env
+            .network_discovery_delay_seconds
+            .unwrap_or(default_delay.into());
         let unit = static_network::INITRD_UNIT
             .replace("@DELAY@", &delay.to_string())
             .replace("@TIMEOUT@", &delay.saturating_add(60).to_string());
         let path = format!("{UNIT_FOLDER}/{}", static_network::UNIT_NAME);
         archive.file(&path, 0o644, unit.as_bytes());
-        let wish = format!("{UNIT_FOLDER}/initrd.target.wants/{}", static_network::UNIT_NAME);
+        let wish = format!(
+            "{UNIT_FOLDER}/initrd.target.wants/{}",
+            static_network::UNIT_NAME
+        );
         archive.symlink(&wish, &path);
     }
     if let Some(text) = proxy {
@@ -67,7 +76,9 @@ fn proxy_dropin(infra_env: &InfraEnv) -> Option<String> {
         ("https_proxy", &proxy.https),
         ("no_proxy", &proxy.no_proxy),
     ] {
-        let Some(value) = value.as_deref().filter(|value| !value.is_empty()) else { continue };
+        let Some(value) = value.as_deref().filter(|value| !value.is_empty()) else {
+            continue;
+        };
         any = true;
         text.push_str(&assignment(name, value));
         text.push_str(&assignment(&name.to_uppercase(), value));
@@ -96,9 +107,15 @@ mod tests {
         infra_env.proxy.https = Some("http://a%20b@proxy:1".to_owned());
         let found = members(&initrd(&infra_env, 0).unwrap().unwrap());
         let (path, mode, text) = found.last().unwrap();
-        assert!(path.ends_with("coreos-livepxe-rootfs.service.d/10-proxy.conf"), "{path}");
+        assert!(
+            path.ends_with("coreos-livepxe-rootfs.service.d/10-proxy.conf"),
+            "{path}"
+        );
         assert_eq!(*mode, 0o100_664);
-        assert!(text.contains("Environment=HTTPS_PROXY=http://a%%20b@proxy:1\n"), "{text}");
+        assert!(
+            text.contains("Environment=HTTPS_PROXY=http://a%%20b@proxy:1\n"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -114,7 +131,10 @@ mod tests {
         }];
         let found = members(&initrd(&infra_env, 3).unwrap().unwrap());
         let text = |ending: &str| {
-            found.iter().find(|(path, ..)| path.ends_with(ending)).map(|found| found.2.as_str())
+            found
+                .iter()
+                .find(|(path, ..)| path.ends_with(ending))
+                .map(|found| found.2.as_str())
         };
         let unit = text("/system/pre-network-manager-config.service").unwrap();
         assert!(unit.contains("DISCOVERY_DELAY_SECONDS=7\n"), "{unit}");
@@ -123,7 +143,14 @@ mod tests {
             text("initrd.target.wants/pre-network-manager-config.service"),
             Some("/etc/systemd/system/pre-network-manager-config.service")
         );
-        assert_eq!(text("host0/mac_interface.ini"), Some("02:00:00:00:00:01=eth0"));
-        assert!(text(static_network::SCRIPT_PATH).unwrap().starts_with("#!/bin/bash\n"));
+        assert_eq!(
+            text("host0/mac_interface.ini"),
+            Some("02:00:00:00:00:01=eth0")
+        );
+        assert!(
+            text(static_network::SCRIPT_PATH)
+                .unwrap()
+                .starts_with("#!/bin/bash\n")
+        );
     }
 }

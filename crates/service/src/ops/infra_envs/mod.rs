@@ -1,8 +1,17 @@
-//! Operations on infra-envs.
+//! Operations on infra-envs: boot configurations, their images and files.
 
+mod archive;
+mod blank;
+mod change;
 pub mod create;
 pub mod delete;
+mod discovery;
 pub mod files;
+pub mod ignition;
+mod initrd;
+mod ipxe;
 pub mod links;
 pub mod read;
+mod settings;
+mod static_network;
 pub mod update;

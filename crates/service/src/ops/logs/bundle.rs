@@ -42,7 +42,12 @@ pub async fn write(app: Shared, subject: Subject, out: Outlet, now: Timestamp) -
     let record = views::cluster(cluster, hosts, HostsShown::Full, &app.heartbeats);
     let mut record = serde_json::to_value(&record).map_err(io::Error::other)?;
     redact(&mut record);
-    archive.add("cluster_metadata.json", Bytes::from(format!("{record:#}\n"))).await?;
+    archive
+        .add(
+            "cluster_metadata.json",
+            Bytes::from(format!("{record:#}\n")),
+        )
+        .await?;
     add_events(&app, cluster.id, &archive).await?;
     let shelf = Shelf::of(&app, cluster.id);
     for (place, source) in shelf.list(true).await.map_err(told)? {
@@ -58,7 +63,9 @@ pub async fn write(app: Shared, subject: Subject, out: Outlet, now: Timestamp) -
     }
     let path = files::controller_logs(cluster.id).map_err(told)?;
     if let Some((size, logs)) = app.blobs.stream(&path).await.map_err(io::Error::other)? {
-        archive.add_stream("controller_logs.tar.gz", size, logs).await?;
+        archive
+            .add_stream("controller_logs.tar.gz", size, logs)
+            .await?;
     }
     for host in hosts {
         let path = files::host_logs(cluster.id, host.id).map_err(told)?;
@@ -74,7 +81,9 @@ pub async fn write(app: Shared, subject: Subject, out: Outlet, now: Timestamp) -
 /// The events as a JSON list. Their length must be known before they are sent and there may be
 /// many, so they are put aside in a temporary file.
 async fn add_events(app: &Shared, cluster: ClusterId, archive: &Archive) -> io::Result<()> {
-    let file = tokio::task::spawn_blocking(tempfile::tempfile).await.map_err(io::Error::other)??;
+    let file = tokio::task::spawn_blocking(tempfile::tempfile)
+        .await
+        .map_err(io::Error::other)??;
     let mut file = BufWriter::new(tokio::fs::File::from_std(file));
     let mut offset = 0;
     file.write_all(b"[").await?;
@@ -88,7 +97,11 @@ async fn add_events(app: &Shared, cluster: ClusterId, archive: &Archive) -> io::
         };
         let page = app.store.events(&query).await.map_err(io::Error::other)?;
         for (index, event) in page.events.iter().enumerate() {
-            let separator = if offset == 0 && index == 0 { "\n" } else { ",\n" };
+            let separator = if offset == 0 && index == 0 {
+                "\n"
+            } else {
+                ",\n"
+            };
             file.write_all(separator.as_bytes()).await?;
             let line = serde_json::to_vec(&events::shown(event)).map_err(io::Error::other)?;
             file.write_all(&line).await?;
@@ -108,12 +121,18 @@ async fn add_events(app: &Shared, cluster: ClusterId, archive: &Archive) -> io::
         path: "events".to_owned(),
         source: source.into(),
     });
-    archive.add_stream("cluster_events.json", size, pieces.boxed()).await
+    archive
+        .add_stream("cluster_events.json", size, pieces.boxed())
+        .await
 }
 
 /// `<cluster>_<role>_<host name>`, what files of a host are called.
 pub fn host_file(cluster: &Cluster, host: &Host) -> String {
-    let role = if host.bootstrap { "bootstrap" } else { host.effective_role().as_str() };
+    let role = if host.bootstrap {
+        "bootstrap"
+    } else {
+        host.effective_role().as_str()
+    };
     let name = inventory::hostname(host);
     format!("{}_{role}_{}", file_safe(&cluster.name), file_safe(&name))
 }
@@ -123,10 +142,20 @@ pub fn file_safe(name: &str) -> String {
     let safe: String = name
         .to_lowercase()
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') {
+                c
+            } else {
+                '-'
+            }
+        })
         .collect();
     let safe = safe.trim_start_matches(['.', '-']);
-    if safe.is_empty() { "unnamed".to_owned() } else { safe.to_owned() }
+    if safe.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        safe.to_owned()
+    }
 }
 
 fn told(failure: Failure) -> io::Error {

@@ -7,9 +7,7 @@ mod upload;
 
 use http::StatusCode;
 use muster_api::{bind::Args, error::Failure};
-use muster_model::{
-    ClusterId, Event, EventScope, Host, HostId, InfraEnvId, LogsState, Severity,
-};
+use muster_model::{ClusterId, Event, EventScope, Host, HostId, InfraEnvId, LogsState, Severity};
 use muster_store::Row;
 
 use self::{bundle::Subject, tar::Archive};
@@ -35,9 +33,12 @@ impl Wanted {
     /// As the log operations read their parameters: a host alone asks for nothing special.
     fn from_args(args: &Args) -> Result<Self, Failure> {
         match args.text("logs_type") {
-            Some("host") => args.uuid("host_id").map(|id| Self::Host(HostId(id))).ok_or_else(|| {
-                Failure::bad_request("logs of a host need to know which: give host_id")
-            }),
+            Some("host") => args
+                .uuid("host_id")
+                .map(|id| Self::Host(HostId(id)))
+                .ok_or_else(|| {
+                    Failure::bad_request("logs of a host need to know which: give host_id")
+                }),
             Some("controller") => Ok(Self::Controller),
             _ => Ok(Self::All),
         }
@@ -74,13 +75,25 @@ pub async fn download(app: Shared, call: Call) -> Result<Reply, Failure> {
             Ok(Reply::stream(&format!("{cluster}_{id}.tar"), chunks, None))
         }
         Wanted::Controller => {
-            let found = app.blobs.stream(&controller_logs(id)?).await.map_err(blob_failure)?;
+            let found = app
+                .blobs
+                .stream(&controller_logs(id)?)
+                .await
+                .map_err(blob_failure)?;
             let (size, logs) = found.ok_or_else(|| gone(id))?;
             let chunks = produced(|out| async move { out.copy(size, logs).await });
-            Ok(Reply::stream(&format!("{cluster}_{id}_controller.tar.gz"), chunks, Some(size)))
+            Ok(Reply::stream(
+                &format!("{cluster}_{id}_controller.tar.gz"),
+                chunks,
+                Some(size),
+            ))
         }
         Wanted::Host(host) => {
-            let found = app.blobs.stream(&host_logs(id, host)?).await.map_err(blob_failure)?;
+            let found = app
+                .blobs
+                .stream(&host_logs(id, host)?)
+                .await
+                .map_err(blob_failure)?;
             let (size, logs) = found.ok_or_else(|| gone(id))?;
             let host = find(&subject.hosts, host, None)?;
             let name = format!("{}.tar.gz", bundle::host_file(&subject.cluster, host));
@@ -97,7 +110,11 @@ pub async fn download(app: Shared, call: Call) -> Result<Reply, Failure> {
 
 /// Refuses what cannot be handed out; gives what it read on the way.
 pub async fn require(app: &App, id: ClusterId, wanted: &Wanted) -> Result<Subject, Failure> {
-    let found = app.store.cluster_even_deleted(id).await.map_err(store_failure)?;
+    let found = app
+        .store
+        .cluster_even_deleted(id)
+        .await
+        .map_err(store_failure)?;
     let cluster = found.ok_or_else(|| missing_cluster(id))?;
     let hosts = if cluster.deleted_at.is_some() {
         app.store.hosts_of_cluster_even_deleted(id).await
@@ -116,7 +133,9 @@ pub async fn require(app: &App, id: ClusterId, wanted: &Wanted) -> Result<Subjec
         }
         Wanted::Host(host) => {
             if find(&hosts, *host, None)?.logs_collected_at.is_none() {
-                return Err(Failure::conflict(format!("host {host} has sent no logs yet")));
+                return Err(Failure::conflict(format!(
+                    "host {host} has sent no logs yet"
+                )));
             }
         }
     }
@@ -128,7 +147,11 @@ pub async fn upload(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let id = call.cluster_id();
     let wanted = Wanted::from_args(&call.args)?;
     app.cluster(id).await?;
-    let hosts = app.store.hosts_of_cluster(id).await.map_err(store_failure)?;
+    let hosts = app
+        .store
+        .hosts_of_cluster(id)
+        .await
+        .map_err(store_failure)?;
     let (path, host) = match wanted {
         Wanted::Host(host) => {
             let infra_env = call.args.uuid("infra_env_id").map(InfraEnvId);
@@ -136,7 +159,9 @@ pub async fn upload(app: Shared, mut call: Call) -> Result<Reply, Failure> {
         }
         Wanted::Controller | Wanted::All => (controller_logs(id)?, None),
     };
-    let body = call.upload().ok_or_else(|| Failure::bad_request("the upload has no body"))?;
+    let body = call
+        .upload()
+        .ok_or_else(|| Failure::bad_request("the upload has no body"))?;
     upload::store(&app, &call.headers, body, &path).await?;
     let cause = Cause::from(&call);
     match host {
@@ -159,7 +184,13 @@ async fn record_host_logs(app: &Shared, host: &Host, cause: &Cause) -> Result<()
         };
         let name = muster_engine::inventory::hostname(host);
         let message = format!("Logs of host {name} arrived");
-        all.events.push(Event::new("host_logs_uploaded", Severity::Info, scope, cause.now, message));
+        all.events.push(Event::new(
+            "host_logs_uploaded",
+            Severity::Info,
+            scope,
+            cause.now,
+            message,
+        ));
         Ok(())
     })
     .await
@@ -170,13 +201,24 @@ async fn record_host_logs(app: &Shared, host: &Host, cause: &Cause) -> Result<()
 async fn record_controller_logs(app: &Shared, id: ClusterId, cause: &Cause) -> Result<(), Failure> {
     app.change_cluster(id, cause, |all| {
         let cluster = all.cluster_mut()?;
-        let first = cluster.controller_logs_collected_at.replace(cause.now).is_none();
+        let first = cluster
+            .controller_logs_collected_at
+            .replace(cause.now)
+            .is_none();
         cluster.logs_info = Some(LogsState::Collecting);
         if first {
-            let scope = EventScope { cluster: Some(id), ..EventScope::default() };
+            let scope = EventScope {
+                cluster: Some(id),
+                ..EventScope::default()
+            };
             let message = format!("Logs of the controller of cluster {} arrived", cluster.name);
-            let event =
-                Event::new("cluster_logs_uploaded", Severity::Info, scope, cause.now, message);
+            let event = Event::new(
+                "cluster_logs_uploaded",
+                Severity::Info,
+                scope,
+                cause.now,
+                message,
+            );
             all.events.push(event);
         }
         Ok(())
@@ -189,13 +231,16 @@ async fn record_controller_logs(app: &Shared, id: ClusterId, cause: &Cause) -> R
 fn find(hosts: &[Row<Host>], id: HostId, infra_env: Option<InfraEnvId>) -> Result<&Host, Failure> {
     let mut same = hosts.iter().filter(|host| host.id == id);
     let named = same.clone().find(|host| Some(host.infra_env) == infra_env);
-    named.or_else(|| same.next()).map(|row| &**row).ok_or_else(|| {
-        Failure::not_found(format!("host {id} was not found in the cluster"))
-    })
+    named
+        .or_else(|| same.next())
+        .map(|row| &**row)
+        .ok_or_else(|| Failure::not_found(format!("host {id} was not found in the cluster")))
 }
 
 fn gone(id: ClusterId) -> Failure {
-    Failure::not_found(format!("the logs of cluster {id} are no longer in the file store"))
+    Failure::not_found(format!(
+        "the logs of cluster {id} are no longer in the file store"
+    ))
 }
 
 #[cfg(test)]
@@ -205,7 +250,10 @@ mod tests {
     #[test]
     fn the_query_of_a_link_names_exactly_what_was_wanted() {
         let host = HostId(uuid::Uuid::from_u128(5));
-        assert_eq!(Wanted::Host(host).query(), format!("?host_id={host}&logs_type=host"));
+        assert_eq!(
+            Wanted::Host(host).query(),
+            format!("?host_id={host}&logs_type=host")
+        );
         assert_eq!(Wanted::All.query(), "?logs_type=all");
     }
 }

@@ -43,7 +43,9 @@ pub fn redact(value: &mut Value) {
 
 /// JSON inside a text; what cannot be read cannot be judged either.
 fn redact_text(member: &mut Value) {
-    let inner = member.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let inner = member
+        .as_str()
+        .and_then(|text| serde_json::from_str::<Value>(text).ok());
     *member = match inner {
         Some(mut inner) => {
             redact(&mut inner);
@@ -85,7 +87,12 @@ mod tests {
         assert_eq!(record["name"], "lab");
         assert_eq!(record["pull_secret_set"], true);
         assert_eq!(record["http_proxy"], "http://***@proxy.example.com:3128/");
-        assert!(record["install_config_overrides"].as_str().unwrap().contains("\"fips\":true"));
+        assert!(
+            record["install_config_overrides"]
+                .as_str()
+                .unwrap()
+                .contains("\"fips\":true")
+        );
     }
 
     #[test]

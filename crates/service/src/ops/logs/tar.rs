@@ -77,7 +77,9 @@ impl Archive {
     async fn zeros(&self, mut count: u64) -> io::Result<()> {
         while count > 0 {
             let part = count.min(END);
-            self.out.write(Bytes::from_static(&ZEROS[..part as usize])).await?;
+            self.out
+                .write(Bytes::from_static(&ZEROS[..part as usize]))
+                .await?;
             count -= part;
         }
         Ok(())
@@ -111,7 +113,12 @@ mod tests {
     use crate::ops::files::produced;
 
     fn pieces(parts: &[&'static [u8]]) -> impl Stream<Item = Result<Bytes, BlobError>> + use<> {
-        stream::iter(parts.iter().map(|part| Ok(Bytes::from_static(part))).collect::<Vec<_>>())
+        stream::iter(
+            parts
+                .iter()
+                .map(|part| Ok(Bytes::from_static(part)))
+                .collect::<Vec<_>>(),
+        )
     }
 
     fn members(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
@@ -134,8 +141,12 @@ mod tests {
             let archive = Archive::new(out, Timestamp(1_700_000_000_000_000));
             archive.add("one.json", Bytes::from_static(b"{}")).await?;
             archive.add(&name, Bytes::from_static(&[7; 512])).await?;
-            archive.add_stream("two.gz", 5, pieces(&[b"ab", b"cde"])).await?;
-            archive.add_archive("three.tar", "inner.gz", 3, pieces(&[b"xyz"])).await?;
+            archive
+                .add_stream("two.gz", 5, pieces(&[b"ab", b"cde"]))
+                .await?;
+            archive
+                .add_archive("three.tar", "inner.gz", 3, pieces(&[b"xyz"]))
+                .await?;
             archive.add("empty", Bytes::new()).await?;
             archive.finish().await
         });
@@ -145,6 +156,9 @@ mod tests {
         assert_eq!(names, ["one.json", &long, "two.gz", "three.tar", "empty"]);
         assert_eq!(found[1].1, [7; 512]);
         assert_eq!(found[2].1, b"abcde");
-        assert_eq!(members(&found[3].1), [("inner.gz".to_owned(), b"xyz".to_vec())]);
+        assert_eq!(
+            members(&found[3].1),
+            [("inner.gz".to_owned(), b"xyz".to_vec())]
+        );
     }
 }

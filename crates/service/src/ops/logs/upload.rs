@@ -57,14 +57,21 @@ where
     let limit = app.config.server.max_upload_bytes;
     let mut form = form(headers, body, limit)?;
     loop {
-        let part = form.next_field().await.map_err(|cause| Failure::from(Stopped::from(cause)))?;
+        let part = form
+            .next_field()
+            .await
+            .map_err(|cause| Failure::from(Stopped::from(cause)))?;
         let Some(part) = part else {
             return Err(Failure::bad_request(format!(
                 "the form has no part {PART:?}; send the file in one of that name"
             )));
         };
         if part.name() == Some(PART) {
-            return app.blobs.put_stream(path, limited(part, limit)).await.map_err(failure);
+            return app
+                .blobs
+                .put_stream(path, limited(part, limit))
+                .await
+                .map_err(failure);
         }
         // Dropping a part skips it.
     }
@@ -77,10 +84,16 @@ where
 {
     let whole = limit.saturating_add(FORM_BYTES);
     let number = |value: &http::HeaderValue| value.to_str().ok()?.parse::<u64>().ok();
-    if headers.get(header::CONTENT_LENGTH).and_then(number).is_some_and(|length| length > whole) {
+    if headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(number)
+        .is_some_and(|length| length > whole)
+    {
         return Err(Stopped::TooLarge(limit).into());
     }
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     let boundary = multer::parse_boundary(content_type.unwrap_or_default()).map_err(|cause| {
         Failure::infra(
             StatusCode::BAD_REQUEST,
@@ -89,7 +102,11 @@ where
     })?;
     let limits = multer::SizeLimit::new().whole_stream(whole);
     let constraints = multer::Constraints::new().size_limit(limits);
-    Ok(multer::Multipart::with_constraints(BodyDataStream::new(body), boundary, constraints))
+    Ok(multer::Multipart::with_constraints(
+        BodyDataStream::new(body),
+        boundary,
+        constraints,
+    ))
 }
 
 fn limited<S>(pieces: S, limit: u64) -> impl Stream<Item = Result<Bytes, Stopped>> + Send
@@ -99,7 +116,11 @@ where
     let counted = pieces.scan(0u64, move |seen, piece| {
         let piece = piece.map_err(Stopped::from).and_then(|piece| {
             *seen += piece.len() as u64;
-            if *seen > limit { Err(Stopped::TooLarge(limit)) } else { Ok(piece) }
+            if *seen > limit {
+                Err(Stopped::TooLarge(limit))
+            } else {
+                Ok(piece)
+            }
         });
         futures::future::ready(Some(piece))
     });
@@ -119,8 +140,8 @@ fn failure(error: BlobError) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
     use futures::stream;
+    use http::HeaderValue;
     use http_body_util::Full;
 
     use super::*;
@@ -151,8 +172,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_beyond_the_limit_stops_the_upload() {
-        let pieces = [Ok(Bytes::from_static(b"abc")), Ok(Bytes::from_static(b"de"))];
-        let last = limited(stream::iter(pieces), 4).collect::<Vec<_>>().await.pop().unwrap();
+        let pieces = [
+            Ok(Bytes::from_static(b"abc")),
+            Ok(Bytes::from_static(b"de")),
+        ];
+        let last = limited(stream::iter(pieces), 4)
+            .collect::<Vec<_>>()
+            .await
+            .pop()
+            .unwrap();
         let failure = Failure::from(last.unwrap_err());
         assert_eq!(failure.status, StatusCode::PAYLOAD_TOO_LARGE);
     }

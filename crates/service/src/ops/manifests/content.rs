@@ -21,12 +21,19 @@ const LARGEST: usize = 1 << 20;
 /// Unpacks the base64 text of a request.
 pub fn decode(name: &ManifestName, base64: &str) -> Result<Bytes, Failure> {
     // Encoders of the command line break lines; a broken line is no other content.
-    let packed: Vec<u8> = base64.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    let packed: Vec<u8> = base64
+        .bytes()
+        .filter(|byte| !matches!(byte, b'\r' | b'\n'))
+        .collect();
     let content = STANDARD.decode(&packed).map_err(|cause| {
-        Failure::bad_request(format!("the content of manifest {name} is not base64: {cause}"))
+        Failure::bad_request(format!(
+            "the content of manifest {name} is not base64: {cause}"
+        ))
     })?;
     if content.is_empty() {
-        return Err(Failure::bad_request(format!("the content of manifest {name} is empty")));
+        return Err(Failure::bad_request(format!(
+            "the content of manifest {name} is empty"
+        )));
     }
     if content.len() > LARGEST {
         return Err(Failure::bad_request(format!(
@@ -43,7 +50,9 @@ pub async fn check(name: &ManifestName, format: Format, content: Bytes) -> Resul
     match verdict {
         Ok(Ok(())) => Ok(()),
         Ok(Err(why)) => Err(Failure::bad_request(format!("manifest {name}: {why}"))),
-        Err(_) => Err(Failure::internal(format!("the check of manifest {name} was broken off"))),
+        Err(_) => Err(Failure::internal(format!(
+            "the check of manifest {name} was broken off"
+        ))),
     }
 }
 
@@ -121,7 +130,12 @@ mod tests {
     fn exactly_one_mebibyte_passes_and_one_byte_more_does_not() {
         let packed = |size| STANDARD.encode(vec![b'a'; size]);
         assert_eq!(decode(&name(), &packed(1 << 20)).unwrap().len(), 1 << 20);
-        assert!(decode(&name(), &packed((1 << 20) + 1)).unwrap_err().reason.contains("split it"));
+        assert!(
+            decode(&name(), &packed((1 << 20) + 1))
+                .unwrap_err()
+                .reason
+                .contains("split it")
+        );
     }
 
     #[test]
@@ -142,8 +156,16 @@ mod tests {
             (Format::Yaml, "a: b\n---\nc: [1, 2\n", false),
             (Format::Yaml, "a: *nowhere", false),
             (Format::Yaml, "\tx", false),
-            (Format::Patch, "- op: replace\n  path: /spec/x\n  value: {a: 1}\n", true),
-            (Format::Patch, r#"[{"op": "remove", "path": "/spec/x"}]"#, true),
+            (
+                Format::Patch,
+                "- op: replace\n  path: /spec/x\n  value: {a: 1}\n",
+                true,
+            ),
+            (
+                Format::Patch,
+                r#"[{"op": "remove", "path": "/spec/x"}]"#,
+                true,
+            ),
             (Format::Patch, "op: replace\npath: /x\n", false),
             (Format::Patch, "- op: paint\n  path: /x\n", false),
             (Format::Patch, "- op: add\n  path: spec\n", false),

@@ -28,8 +28,13 @@ const USAGE: (&str, &str) = ("Custom manifest", "CUSTOM_MANIFEST");
 /// `GET /v2/clusters/{cluster_id}/manifests`.
 pub async fn list(app: Shared, call: Call) -> Result<Reply, Failure> {
     let cluster = app.cluster(call.cluster_id()).await?;
-    let found = Shelf::of(&app, cluster.id).list(call.args.flag("include_system_generated")).await?;
-    let list: Vec<_> = found.iter().map(|(place, source)| place.shown(*source)).collect();
+    let found = Shelf::of(&app, cluster.id)
+        .list(call.args.flag("include_system_generated"))
+        .await?;
+    let list: Vec<_> = found
+        .iter()
+        .map(|(place, source)| place.shown(*source))
+        .collect();
     Reply::json(StatusCode::OK, &list)
 }
 
@@ -55,8 +60,14 @@ pub async fn update(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     require_before_install(&cluster)?;
     let from = place(wanted.folder.as_deref(), wanted.file_name.as_deref())?;
     let to = place(
-        wanted.updated_folder.as_deref().or(wanted.folder.as_deref()),
-        wanted.updated_file_name.as_deref().or(wanted.file_name.as_deref()),
+        wanted
+            .updated_folder
+            .as_deref()
+            .or(wanted.folder.as_deref()),
+        wanted
+            .updated_file_name
+            .as_deref()
+            .or(wanted.file_name.as_deref()),
     )?;
     let shelf = Shelf::of(&app, cluster.id);
     let content = match &wanted.updated_content {
@@ -167,7 +178,10 @@ async fn record_usage(
     app.change_cluster(id, cause, |all| {
         let usage = &mut all.cluster_mut()?.feature_usage;
         if used {
-            let entry = FeatureUse { id: machine_name.to_owned(), data: Default::default() };
+            let entry = FeatureUse {
+                id: machine_name.to_owned(),
+                data: Default::default(),
+            };
             usage.entry(name.to_owned()).or_insert(entry);
         } else {
             usage.remove(name);
@@ -188,12 +202,25 @@ mod tests {
     fn manifests_change_before_the_installation_only() {
         let id = ClusterId(uuid::Uuid::from_u128(1));
         for status in ClusterStatus::ALL {
-            let cluster =
-                Cluster::blank(id, ClusterKind::Cluster, "c", *status, "admin", Timestamp(0));
-            let early = matches!(status.as_str(), "pending-for-input" | "insufficient" | "ready");
+            let cluster = Cluster::blank(
+                id,
+                ClusterKind::Cluster,
+                "c",
+                *status,
+                "admin",
+                Timestamp(0),
+            );
+            let early = matches!(
+                status.as_str(),
+                "pending-for-input" | "insufficient" | "ready"
+            );
             let verdict = require_before_install(&cluster);
             assert_eq!(verdict.is_ok(), early, "{status}");
-            assert!(verdict.err().is_none_or(|failure| failure.status == StatusCode::BAD_REQUEST));
+            assert!(
+                verdict
+                    .err()
+                    .is_none_or(|failure| failure.status == StatusCode::BAD_REQUEST)
+            );
         }
     }
 
@@ -202,6 +229,9 @@ mod tests {
         let from = place(Some("manifests"), Some("a.yaml")).unwrap();
         let to = place(Some("openshift"), Some("a.yaml")).unwrap();
         assert_eq!(to.twin(), from);
-        assert_ne!(place(Some("openshift"), Some("b.yaml")).unwrap().twin(), from);
+        assert_ne!(
+            place(Some("openshift"), Some("b.yaml")).unwrap().twin(),
+            from
+        );
     }
 }

@@ -23,12 +23,17 @@ impl Folder {
 
     /// The folder a request names; without a name it is `manifests`.
     pub fn from_request(name: Option<&str>) -> Result<Self, Failure> {
-        let name = name.filter(|name| !name.is_empty()).unwrap_or(Self::Manifests.as_str());
-        Self::ALL.into_iter().find(|folder| folder.as_str() == name).ok_or_else(|| {
-            Failure::bad_request(format!(
-                "{name:?} is no manifest folder; use manifests or openshift"
-            ))
-        })
+        let name = name
+            .filter(|name| !name.is_empty())
+            .unwrap_or(Self::Manifests.as_str());
+        Self::ALL
+            .into_iter()
+            .find(|folder| folder.as_str() == name)
+            .ok_or_else(|| {
+                Failure::bad_request(format!(
+                    "{name:?} is no manifest folder; use manifests or openshift"
+                ))
+            })
     }
 
     /// Its name.
@@ -68,7 +73,9 @@ impl ManifestName {
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let refuse = |why: &str| {
             let shown: String = text.chars().take(80).collect();
-            Err(Failure::unprocessable(format!("manifest name {shown:?} {why}")))
+            Err(Failure::unprocessable(format!(
+                "manifest name {shown:?} {why}"
+            )))
         };
         if text.is_empty() || text.starts_with('.') {
             return refuse("is empty or begins with a dot; begin it with a letter or a digit");
@@ -119,7 +126,9 @@ fn format_of(name: &str) -> Option<Format> {
         return Some(Format::Yaml);
     }
     let (target, suffix) = name.rsplit_once(".patch")?;
-    let plain = suffix.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let plain = suffix
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     (is_yaml(target) && plain).then_some(Format::Patch)
 }
 
@@ -133,8 +142,19 @@ mod tests {
     fn hostile_and_odd_names_are_unprocessable() {
         let long = format!("{}.yaml", "a".repeat(300));
         for name in [
-            "", ".yaml", ".x.yaml", "..", "../../etc/passwd", "a b.yaml", "a/b.yaml", "a\\b.yaml",
-            "a\tb.yaml", "a\u{a0}b.yaml", "a\0.yaml", "a\u{1b}.yaml", &long,
+            "",
+            ".yaml",
+            ".x.yaml",
+            "..",
+            "../../etc/passwd",
+            "a b.yaml",
+            "a/b.yaml",
+            "a\\b.yaml",
+            "a\tb.yaml",
+            "a\u{a0}b.yaml",
+            "a\0.yaml",
+            "a\u{1b}.yaml",
+            &long,
         ] {
             let failure = ManifestName::parse(name).unwrap_err();
             assert_eq!(failure.status, StatusCode::UNPROCESSABLE_ENTITY, "{name:?}");
@@ -164,7 +184,10 @@ mod tests {
     fn a_request_without_a_folder_means_manifests() {
         assert_eq!(Folder::from_request(None).unwrap(), Folder::Manifests);
         assert_eq!(Folder::from_request(Some("")).unwrap(), Folder::Manifests);
-        assert_eq!(Folder::from_request(Some("openshift")).unwrap(), Folder::Openshift);
+        assert_eq!(
+            Folder::from_request(Some("openshift")).unwrap(),
+            Folder::Openshift
+        );
         assert!(Folder::from_request(Some("../openshift")).is_err());
     }
 }

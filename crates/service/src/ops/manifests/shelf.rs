@@ -54,7 +54,10 @@ impl Place {
 
     /// The same name in the other folder.
     pub fn twin(&self) -> Self {
-        Self { folder: self.folder.other(), name: self.name.clone() }
+        Self {
+            folder: self.folder.other(),
+            name: self.name.clone(),
+        }
     }
 }
 
@@ -96,7 +99,11 @@ impl<'a> Shelf<'a> {
     /// Stores a manifest of the user.
     pub async fn put(&self, place: &Place, content: Bytes) -> Result<(), Failure> {
         let path = self.path(Source::User, place)?;
-        self.app.blobs.put(&path, content).await.map_err(blob_failure)
+        self.app
+            .blobs
+            .put(&path, content)
+            .await
+            .map_err(blob_failure)
     }
 
     /// Removes a manifest, whoever it comes from. It need not be there.
@@ -142,7 +149,10 @@ impl<'a> Shelf<'a> {
             place.name.as_str(),
         ];
         BlobPath::new(segments).map_err(|cause| {
-            Failure::unprocessable(format!("manifest name {} cannot be stored: {cause}", place.name))
+            Failure::unprocessable(format!(
+                "manifest name {} cannot be stored: {cause}",
+                place.name
+            ))
         })
     }
 }

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::known_platforms::{PLATFORM, PLATFORM_OF_POOL};
 use Shape::{Any, Flag, List, Number, Object, Text, Texts};
 
 /// What a value may look like.
@@ -31,7 +32,10 @@ pub static INSTALL_CONFIG: Shape = Object(&[
     ("bootstrapInPlace", Object(&[("installationDisk", Text)])),
     (
         "capabilities",
-        Object(&[("additionalEnabledCapabilities", List(&Text)), ("baselineCapabilitySet", Text)]),
+        Object(&[
+            ("additionalEnabledCapabilities", List(&Text)),
+            ("baselineCapabilitySet", Text),
+        ]),
     ),
     ("compute", List(&MACHINE_POOL)),
     ("controlPlane", MACHINE_POOL),
@@ -53,18 +57,27 @@ pub static INSTALL_CONFIG: Shape = Object(&[
         ]),
     ),
     ("networking", NETWORKING),
-    ("operatorPublishingStrategy", Object(&[("apiserver", Text), ("ingress", Text)])),
+    (
+        "operatorPublishingStrategy",
+        Object(&[("apiserver", Text), ("ingress", Text)]),
+    ),
     ("osImageStream", Text),
     ("pki", Object(&[("signerCertificates", Any)])),
     ("platform", PLATFORM),
-    ("proxy", Object(&[("httpProxy", Text), ("httpsProxy", Text), ("noProxy", Text)])),
+    (
+        "proxy",
+        Object(&[("httpProxy", Text), ("httpsProxy", Text), ("noProxy", Text)]),
+    ),
     ("publish", Text),
     ("pullSecret", Text),
     ("sshKey", Text),
 ]);
 
-const MIRROR: Shape =
-    Object(&[("mirrors", List(&Text)), ("source", Text), ("sourcePolicy", Text)]);
+const MIRROR: Shape = Object(&[
+    ("mirrors", List(&Text)),
+    ("source", Text),
+    ("sourcePolicy", Text),
+]);
 
 const MACHINE_POOL: Shape = Object(&[
     ("architecture", Text),
@@ -96,202 +109,24 @@ const NETWORKING: Shape = Object(&[
     ("clusterNetworks", List(&CLUSTER_NETWORK)),
     ("machineCIDR", Text),
     ("machineNetwork", List(&Object(&[("cidr", Text)]))),
-    ("networkObservability", Object(&[("installationPolicy", Text)])),
+    (
+        "networkObservability",
+        Object(&[("installationPolicy", Text)]),
+    ),
     ("networkType", Text),
-    ("ovnKubernetesConfig", Object(&[("ipv4", Object(&[("internalJoinSubnet", Text)]))])),
+    (
+        "ovnKubernetesConfig",
+        Object(&[("ipv4", Object(&[("internalJoinSubnet", Text)]))]),
+    ),
     ("serviceCIDR", Text),
     ("serviceNetwork", List(&Text)),
     ("type", Text),
 ]);
 
-const CLUSTER_NETWORK: Shape =
-    Object(&[("cidr", Text), ("hostPrefix", Number), ("hostSubnetLength", Number)]);
-
-const PLATFORM_OF_POOL: Shape = Object(&[
-    ("aws", Any),
-    ("azure", Any),
-    ("baremetal", Object(&[])),
-    ("gcp", Any),
-    ("ibmcloud", Any),
-    ("nutanix", Any),
-    ("openstack", Any),
-    ("ovirt", Any),
-    ("powervs", Any),
-    (
-        "vsphere",
-        Object(&[
-            ("coresPerSocket", Number),
-            ("cpus", Number),
-            ("dataDisks", List(&Any)),
-            ("memoryMB", Number),
-            ("osDisk", Object(&[("diskSizeGB", Number)])),
-            ("zones", List(&Text)),
-        ]),
-    ),
-]);
-
-const PLATFORM: Shape = Object(&[
-    ("aws", Any),
-    ("azure", Any),
-    ("baremetal", BAREMETAL),
-    ("external", Object(&[("cloudControllerManager", Text), ("platformName", Text)])),
-    ("gcp", Any),
-    ("ibmcloud", Any),
-    ("none", Object(&[])),
-    ("nutanix", NUTANIX),
-    ("openstack", Any),
-    ("ovirt", Any),
-    ("powervs", Any),
-    ("vsphere", VSPHERE),
-]);
-
-const LOAD_BALANCER: Shape = Object(&[("type", Text)]);
-
-const BAREMETAL: Shape = Object(&[
-    ("additionalNTPServers", List(&Text)),
-    ("apiVIP", Text),
-    ("apiVIPs", List(&Text)),
-    ("bgpVIPConfig", Any),
-    ("bmcVerifyCA", Text),
-    ("bootstrapExternalStaticDNS", Text),
-    ("bootstrapExternalStaticGateway", Text),
-    ("bootstrapExternalStaticIP", Text),
-    ("bootstrapOSImage", Text),
-    ("bootstrapProvisioningIP", Text),
-    ("clusterOSImage", Text),
-    ("clusterProvisioningIP", Text),
-    ("defaultMachinePlatform", Object(&[])),
-    ("dnsRecordsType", Text),
-    ("externalBridge", Text),
-    ("externalMACAddress", Text),
-    (
-        "hosts",
-        List(&Object(&[
-            ("bgpPeers", List(&Any)),
-            (
-                "bmc",
-                Object(&[
-                    ("address", Text),
-                    ("disableCertificateVerification", Flag),
-                    ("password", Text),
-                    ("username", Text),
-                ]),
-            ),
-            ("bootMACAddress", Text),
-            ("bootMode", Text),
-            ("hardwareProfile", Text),
-            ("name", Text),
-            ("networkConfig", Any),
-            ("role", Text),
-            (
-                "rootDeviceHints",
-                Object(&[
-                    ("deviceName", Text),
-                    ("hctl", Text),
-                    ("minSizeGigabytes", Number),
-                    ("model", Text),
-                    ("rotational", Flag),
-                    ("serialNumber", Text),
-                    ("vendor", Text),
-                    ("wwn", Text),
-                    ("wwnVendorExtension", Text),
-                    ("wwnWithExtension", Text),
-                ]),
-            ),
-        ])),
-    ),
-    ("ingressVIP", Text),
-    ("ingressVIPs", List(&Text)),
-    ("libvirtURI", Text),
-    ("loadBalancer", LOAD_BALANCER),
-    ("provisioningBridge", Text),
-    ("provisioningDHCPExternal", Flag),
-    ("provisioningDHCPRange", Text),
-    ("provisioningHostIP", Text),
-    ("provisioningMACAddress", Text),
-    ("provisioningNetwork", Text),
-    ("provisioningNetworkCIDR", Text),
-    ("provisioningNetworkGateway", Text),
-    ("provisioningNetworkInterface", Text),
-]);
-
-const VSPHERE: Shape = Object(&[
-    ("apiVIP", Text),
-    ("apiVIPs", List(&Text)),
-    ("cluster", Text),
-    ("clusterOSImage", Text),
-    ("datacenter", Text),
-    ("defaultDatastore", Text),
-    ("defaultMachinePlatform", Any),
-    ("diskType", Text),
-    ("dnsRecordsType", Text),
-    (
-        "failureDomains",
-        List(&Object(&[
-            ("name", Text),
-            ("region", Text),
-            ("regionType", Text),
-            ("server", Text),
-            (
-                "topology",
-                Object(&[
-                    ("computeCluster", Text),
-                    ("datacenter", Text),
-                    ("datastore", Text),
-                    ("folder", Text),
-                    ("hostGroup", Text),
-                    ("networks", List(&Text)),
-                    ("resourcePool", Text),
-                    ("tagIDs", List(&Text)),
-                    ("template", Text),
-                ]),
-            ),
-            ("zone", Text),
-            ("zoneType", Text),
-        ])),
-    ),
-    ("folder", Text),
-    ("hosts", List(&Any)),
-    ("ingressVIP", Text),
-    ("ingressVIPs", List(&Text)),
-    ("loadBalancer", LOAD_BALANCER),
-    ("network", Text),
-    ("nodeNetworking", Any),
-    ("password", Text),
-    ("resourcePool", Text),
-    ("username", Text),
-    ("vCenter", Text),
-    (
-        "vcenters",
-        List(&Object(&[
-            ("datacenters", List(&Text)),
-            ("password", Text),
-            ("port", Number),
-            ("server", Text),
-            ("user", Text),
-        ])),
-    ),
-]);
-
-const ENDPOINT: Shape = Object(&[("address", Text), ("port", Number)]);
-
-const NUTANIX: Shape = Object(&[
-    ("apiVIP", Text),
-    ("apiVIPs", List(&Text)),
-    ("clusterOSImage", Text),
-    ("defaultMachinePlatform", Any),
-    ("failureDomains", List(&Any)),
-    ("ingressVIP", Text),
-    ("ingressVIPs", List(&Text)),
-    ("loadBalancer", LOAD_BALANCER),
-    ("preloadedOSImageName", Text),
-    ("prismAPICallTimeout", Number),
-    ("prismCentral", Object(&[("endpoint", ENDPOINT), ("password", Text), ("username", Text)])),
-    (
-        "prismElements",
-        List(&Object(&[("endpoint", ENDPOINT), ("name", Text), ("uuid", Text)])),
-    ),
-    ("subnetUUIDs", List(&Text)),
+const CLUSTER_NETWORK: Shape = Object(&[
+    ("cidr", Text),
+    ("hostPrefix", Number),
+    ("hostSubnetLength", Number),
 ]);
 
 impl Shape {
@@ -323,8 +158,11 @@ impl Shape {
             },
             Object(known) => match value.as_object() {
                 Some(members) => members.iter().try_for_each(|(name, one)| {
-                    let inner =
-                        if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+                    let inner = if place.is_empty() {
+                        name.clone()
+                    } else {
+                        format!("{place}.{name}")
+                    };
                     match known.iter().find(|(key, _)| key == name) {
                         Some((_, shape)) => shape.check(one, &inner),
                         None => Err(unknown(&inner, name, known)),
@@ -337,7 +175,11 @@ impl Shape {
 }
 
 fn shown(place: &str) -> &str {
-    if place.is_empty() { "the whole text" } else { place }
+    if place.is_empty() {
+        "the whole text"
+    } else {
+        place
+    }
 }
 
 fn unknown(place: &str, name: &str, known: &[(&str, Shape)]) -> String {
@@ -346,7 +188,10 @@ fn unknown(place: &str, name: &str, known: &[(&str, Shape)]) -> String {
         None if known.is_empty() => format!("{place} is no member: nothing can be set there"),
         None => {
             let keys: Vec<_> = known.iter().map(|(key, _)| *key).collect();
-            format!("{place} is no member of an install-config; known there: {}", keys.join(", "))
+            format!(
+                "{place} is no member of an install-config; known there: {}",
+                keys.join(", ")
+            )
         }
     }
 }
@@ -363,9 +208,18 @@ mod tests {
             (json!({"nonsense": 1}), "nonsense is no member"),
             (json!({"FIPS": true}), "write fips"),
             (json!({"fips": "yes"}), "fips must be true or false"),
-            (json!({"compute": [{"name": "worker"}, {"size": 3}]}), "compute[1].size"),
-            (json!({"platform": {"none": {"x": 1}}}), "nothing can be set there"),
-            (json!({"controlPlane": {"replicas": 1.5}}), "controlPlane.replicas must be a whole"),
+            (
+                json!({"compute": [{"name": "worker"}, {"size": 3}]}),
+                "compute[1].size",
+            ),
+            (
+                json!({"platform": {"none": {"x": 1}}}),
+                "nothing can be set there",
+            ),
+            (
+                json!({"controlPlane": {"replicas": 1.5}}),
+                "controlPlane.replicas must be a whole",
+            ),
             (json!({"metadata": {"labels": {"a": 1}}}), "metadata.labels"),
             (json!([]), "the whole text must be an object"),
         ] {

@@ -1,6 +1,7 @@
 //! The install-config: what the installer is told about a cluster.
 
 mod known;
+mod known_platforms;
 mod overrides;
 mod platform;
 mod render;
@@ -10,9 +11,7 @@ mod tests;
 use http::StatusCode;
 use muster_api::error::Failure;
 use muster_catalog::{BuiltinOperator, OpenshiftVersion};
-use muster_model::{
-    Cluster, Event, EventScope, FeatureUse, Host, MonitoredOperator, Severity,
-};
+use muster_model::{Cluster, Event, EventScope, FeatureUse, Host, MonitoredOperator, Severity};
 use serde_json::Value;
 
 use crate::{
@@ -59,7 +58,11 @@ pub async fn update(app: Shared, mut call: Call) -> Result<Reply, Failure> {
 
 /// The rendered install-config of a cluster as it is now. Holds the pull secret.
 pub async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Failure> {
-    let rows = app.store.hosts_of_cluster(cluster.id).await.map_err(store_failure)?;
+    let rows = app
+        .store
+        .hosts_of_cluster(cluster.id)
+        .await
+        .map_err(store_failure)?;
     let hosts: Vec<&Host> = rows.iter().map(|row| &**row).collect();
     let mut infra_envs: Vec<_> = hosts.iter().map(|host| host.infra_env).collect();
     infra_envs.sort_unstable();
@@ -80,17 +83,39 @@ pub async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Failure> 
 
 /// The overrides may hold passwords, so the event does not repeat them.
 fn applied(cluster: &Cluster, cause: &Cause) -> Event {
-    let scope = EventScope { cluster: Some(cluster.id), ..EventScope::default() };
-    let what = if cluster.install_config_overrides.is_some() { "set" } else { "removed" };
-    let message = format!("Install-config overrides of cluster {} were {what}", cluster.name);
-    Event::new("install_config_applied", Severity::Info, scope, cause.now, message)
+    let scope = EventScope {
+        cluster: Some(cluster.id),
+        ..EventScope::default()
+    };
+    let what = if cluster.install_config_overrides.is_some() {
+        "set"
+    } else {
+        "removed"
+    };
+    let message = format!(
+        "Install-config overrides of cluster {} were {what}",
+        cluster.name
+    );
+    Event::new(
+        "install_config_applied",
+        Severity::Info,
+        scope,
+        cause.now,
+        message,
+    )
 }
 
 fn record_usage(cluster: &mut Cluster) {
     let (name, id) = USAGE;
     if cluster.install_config_overrides.is_some() {
-        let entry = FeatureUse { id: id.to_owned(), data: Default::default() };
-        cluster.feature_usage.entry(name.to_owned()).or_insert(entry);
+        let entry = FeatureUse {
+            id: id.to_owned(),
+            data: Default::default(),
+        };
+        cluster
+            .feature_usage
+            .entry(name.to_owned())
+            .or_insert(entry);
     } else {
         cluster.feature_usage.remove(name);
     }
@@ -102,7 +127,9 @@ fn watch_console(cluster: &mut Cluster, overrides: &Value) {
         .openshift_version
         .parse::<OpenshiftVersion>()
         .is_ok_and(|version| version.at_least(4, 12));
-    let Some(operators) = cluster.monitored_operators.as_mut().filter(|_| optional) else { return };
+    let Some(operators) = cluster.monitored_operators.as_mut().filter(|_| optional) else {
+        return;
+    };
     let console = BuiltinOperator::Console.as_str();
     let watched = operators.iter().any(|operator| operator.name == console);
     if overrides::leave_out_console(overrides) {

@@ -113,7 +113,14 @@ mod tests {
 
     #[test]
     fn only_json_objects_with_known_members_are_overrides() {
-        for bad in ["[]", "null", "fips: true", "{\"fips\":", "{\"color\": \"red\"}", "7"] {
+        for bad in [
+            "[]",
+            "null",
+            "fips: true",
+            "{\"fips\":",
+            "{\"color\": \"red\"}",
+            "7",
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
         assert_eq!(parse("").unwrap(), json!({}));
@@ -123,8 +130,12 @@ mod tests {
     #[test]
     fn the_console_is_left_out_only_by_an_empty_baseline_that_does_not_name_it() {
         let set = |text: &str| leave_out_console(&parse(text).unwrap());
-        assert!(set(r#"{"capabilities": {"baselineCapabilitySet": "None"}}"#));
-        assert!(!set(r#"{"capabilities": {"baselineCapabilitySet": "v4.14"}}"#));
+        assert!(set(
+            r#"{"capabilities": {"baselineCapabilitySet": "None"}}"#
+        ));
+        assert!(!set(
+            r#"{"capabilities": {"baselineCapabilitySet": "v4.14"}}"#
+        ));
         let named = r#"{"capabilities": {"baselineCapabilitySet": "None",
                         "additionalEnabledCapabilities": ["Ingress", "Console"]}}"#;
         assert!(!set(named));

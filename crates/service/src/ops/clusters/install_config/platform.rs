@@ -12,7 +12,10 @@ use super::render::Roles;
 
 /// The platform object with its one key.
 pub fn render(cluster: &Cluster, roles: &Roles<'_>, version: Option<&OpenshiftVersion>) -> Value {
-    let kind = cluster.platform.as_ref().map_or(PlatformType::None, |platform| platform.kind);
+    let kind = cluster
+        .platform
+        .as_ref()
+        .map_or(PlatformType::None, |platform| platform.kind);
     match kind {
         PlatformType::None => json!({"none": {}}),
         PlatformType::External => json!({"external": external(cluster)}),
@@ -37,22 +40,37 @@ fn baremetal(cluster: &Cluster, roles: &Roles<'_>, version: Option<&OpenshiftVer
     // Two addresses of each kind came with 4.12; before there was only the singular.
     let singular = version.is_some_and(|version| !version.at_least(4, 12));
     add_vips(&mut platform, cluster, singular);
-    let groups =
-        [("master", &roles.masters), ("arbiter", &roles.arbiters), ("worker", &roles.workers)];
+    let groups = [
+        ("master", &roles.masters),
+        ("arbiter", &roles.arbiters),
+        ("worker", &roles.workers),
+    ];
     let hosts: Vec<Value> = groups
         .into_iter()
         .flat_map(|(role, group)| {
-            let mut rows: Vec<_> =
-                group.iter().map(|host| (inventory::hostname(host), *host)).collect();
+            let mut rows: Vec<_> = group
+                .iter()
+                .map(|host| (inventory::hostname(host), *host))
+                .collect();
             rows.sort_by(|one, other| one.0.cmp(&other.0));
-            rows.into_iter().filter_map(move |(name, host)| baremetal_host(cluster, role, &name, host))
+            rows.into_iter()
+                .filter_map(move |(name, host)| baremetal_host(cluster, role, &name, host))
         })
         .collect();
     if !hosts.is_empty() {
         platform.insert("hosts".into(), Value::Array(hosts));
     }
-    let ntp = cluster.ntp.sources.as_deref().or(cluster.ntp.additional.as_deref()).unwrap_or("");
-    let servers: Vec<_> = ntp.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
+    let ntp = cluster
+        .ntp
+        .sources
+        .as_deref()
+        .or(cluster.ntp.additional.as_deref())
+        .unwrap_or("");
+    let servers: Vec<_> = ntp
+        .split(',')
+        .map(str::trim)
+        .filter(|one| !one.is_empty())
+        .collect();
     if !servers.is_empty() && version.is_some_and(|version| version.at_least(4, 18)) {
         platform.insert("additionalNTPServers".into(), json!(servers));
     }
@@ -65,7 +83,10 @@ fn baremetal(cluster: &Cluster, roles: &Roles<'_>, version: Option<&OpenshiftVer
 /// A host without an inventory has no card to name, so it cannot be listed.
 fn baremetal_host(cluster: &Cluster, role: &str, name: &str, host: &Host) -> Option<Value> {
     let inventory = Inventory::parse(host.reports.inventory.as_deref()?).ok()?;
-    let legacy = inventory.boot.as_ref().is_some_and(|boot| boot.current_boot_mode == "bios");
+    let legacy = inventory
+        .boot
+        .as_ref()
+        .is_some_and(|boot| boot.current_boot_mode == "bios");
     Some(json!({
         "name": name,
         "role": role,
@@ -87,9 +108,13 @@ fn boot_mac(cluster: &Cluster, inventory: &Inventory) -> Option<String> {
     let inside = |address: IpAddr| networks.iter().any(|network| network.contains(&address));
     let mac = |wanted: &dyn Fn(IpAddr) -> bool| {
         let mut addresses = inventory.addresses();
-        addresses.find(|(_, address)| wanted(address.addr())).map(|(nic, _)| nic.mac_address.clone())
+        addresses
+            .find(|(_, address)| wanted(address.addr()))
+            .map(|(nic, _)| nic.mac_address.clone())
     };
-    mac(&inside).or_else(|| mac(&|_| true)).filter(|mac| !mac.is_empty())
+    mac(&inside)
+        .or_else(|| mac(&|_| true))
+        .filter(|mac| !mac.is_empty())
 }
 
 /// The service never learns the way into vCenter: users fill it in after the installation or
@@ -132,7 +157,11 @@ fn vsphere(cluster: &Cluster, version: Option<&OpenshiftVersion>) -> Value {
             platform.insert(name.into(), json!(value));
         }
     }
-    add_vips(&mut platform, cluster, version.is_some_and(|version| !version.at_least(4, 12)));
+    add_vips(
+        &mut platform,
+        cluster,
+        version.is_some_and(|version| !version.at_least(4, 12)),
+    );
     Value::Object(platform)
 }
 
@@ -163,7 +192,10 @@ fn nutanix(cluster: &Cluster) -> Value {
 
 fn add_vips(platform: &mut Map<String, Value>, cluster: &Cluster, singular: bool) {
     let texts = |vips: &Option<Vec<Vip>>| -> Vec<String> {
-        vips.iter().flatten().map(|vip| vip.ip.to_string()).collect()
+        vips.iter()
+            .flatten()
+            .map(|vip| vip.ip.to_string())
+            .collect()
     };
     for (one, many, vips) in [
         ("apiVIP", "apiVIPs", texts(&cluster.api_vips)),

@@ -62,7 +62,11 @@ pub fn render(cluster: &Cluster, hosts: &[&Host], trust: &[&str]) -> Result<Valu
             config["featureSet"] = json!("TechPreviewNoUpgrade");
         }
     }
-    if let Some(key) = cluster.ssh_public_key.as_deref().filter(|key| !key.is_empty()) {
+    if let Some(key) = cluster
+        .ssh_public_key
+        .as_deref()
+        .filter(|key| !key.is_empty())
+    {
         config["sshKey"] = json!(key);
     }
     if let Some(proxy) = proxy(cluster) {
@@ -77,8 +81,12 @@ pub fn render(cluster: &Cluster, hosts: &[&Host], trust: &[&str]) -> Result<Valu
 }
 
 fn masters(cluster: &Cluster, roles: &Roles<'_>) -> usize {
-    let wanted = cluster.control_plane_count.and_then(|count| usize::try_from(count).ok());
-    wanted.filter(|count| *count > 0).unwrap_or(roles.masters.len())
+    let wanted = cluster
+        .control_plane_count
+        .and_then(|count| usize::try_from(count).ok());
+    wanted
+        .filter(|count| *count > 0)
+        .unwrap_or(roles.masters.len())
 }
 
 fn pool(cluster: &Cluster, name: &str, replicas: usize) -> Value {
@@ -105,13 +113,19 @@ fn pool(cluster: &Cluster, name: &str, replicas: usize) -> Value {
 fn hyperthreaded(cluster: &Cluster, pool: &str) -> bool {
     match cluster.hyperthreading.as_deref() {
         None | Some("" | "all") => true,
-        Some(named) => named.split(',').any(|one| one.trim().strip_suffix('s') == Some(pool)),
+        Some(named) => named
+            .split(',')
+            .any(|one| one.trim().strip_suffix('s') == Some(pool)),
     }
 }
 
 fn networking(cluster: &Cluster) -> Value {
     let mut networking = Map::new();
-    if let Some(kind) = cluster.network_type.as_deref().filter(|kind| !matches!(*kind, "" | "None")) {
+    if let Some(kind) = cluster
+        .network_type
+        .as_deref()
+        .filter(|kind| !matches!(*kind, "" | "None"))
+    {
         networking.insert("networkType".into(), json!(kind));
     }
     let pods = cluster.networks.cluster.iter().flatten().map(|network| {
@@ -121,8 +135,18 @@ fn networking(cluster: &Cluster) -> Value {
             json!({"cidr": network.cidr})
         }
     });
-    let machines = cluster.networks.machine.iter().flatten().map(|cidr| json!({"cidr": cidr}));
-    let services = cluster.networks.service.iter().flatten().map(|cidr| json!(cidr));
+    let machines = cluster
+        .networks
+        .machine
+        .iter()
+        .flatten()
+        .map(|cidr| json!({"cidr": cidr}));
+    let services = cluster
+        .networks
+        .service
+        .iter()
+        .flatten()
+        .map(|cidr| json!(cidr));
     for (name, list) in [
         ("clusterNetwork", pods.collect::<Vec<_>>()),
         ("machineNetwork", machines.collect()),
@@ -143,18 +167,32 @@ fn proxy(cluster: &Cluster) -> Option<Value> {
         return None;
     }
     let user = cluster.proxy.no_proxy.as_deref().unwrap_or("").trim();
-    let mut without: Vec<String> =
-        user.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect();
+    let mut without: Vec<String> = user
+        .split(',')
+        .map(str::trim)
+        .filter(|one| !one.is_empty())
+        .map(str::to_owned)
+        .collect();
     if user != "*" {
         let domain = cluster.base_dns_domain.as_deref().unwrap_or("");
         without.push(format!(".{}.{domain}", cluster.name));
         let networks = &cluster.networks;
-        without.extend(networks.cluster.iter().flatten().map(|network| network.cidr.clone()));
+        without.extend(
+            networks
+                .cluster
+                .iter()
+                .flatten()
+                .map(|network| network.cidr.clone()),
+        );
         without.extend(networks.service.iter().flatten().cloned());
         without.extend(networks.machine.iter().flatten().cloned());
     }
     let mut proxy = Map::new();
-    let members = [("httpProxy", http), ("httpsProxy", https), ("noProxy", Some(without.join(",")))];
+    let members = [
+        ("httpProxy", http),
+        ("httpsProxy", https),
+        ("noProxy", Some(without.join(","))),
+    ];
     for (name, value) in members {
         if let Some(value) = value {
             proxy.insert(name.into(), json!(value));
@@ -169,11 +207,16 @@ fn in_place_disk<'a>(cluster: &Cluster, hosts: &[&'a Host]) -> Option<&'a str> {
         return None;
     }
     let host = hosts.iter().find(|host| host.bootstrap).or(hosts.first())?;
-    host.installation_disk_id.as_deref().or(host.installation_disk_path.as_deref())
+    host.installation_disk_id
+        .as_deref()
+        .or(host.installation_disk_path.as_deref())
 }
 
 fn add_trust(config: &mut Value, trust: &[&str]) {
-    let own = config["additionalTrustBundle"].as_str().unwrap_or("").to_owned();
+    let own = config["additionalTrustBundle"]
+        .as_str()
+        .unwrap_or("")
+        .to_owned();
     let mut all: Vec<&str> = Vec::new();
     for bundle in std::iter::once(own.as_str()).chain(trust.iter().copied()) {
         let bundle = bundle.trim();

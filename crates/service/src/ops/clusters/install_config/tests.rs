@@ -12,17 +12,28 @@ use super::*;
 fn cluster(kind: PlatformType) -> Cluster {
     let id = ClusterId(Uuid::from_u128(1));
     let status = ClusterStatus::Ready;
-    let mut cluster =
-        Cluster::blank(id, ClusterKind::Cluster, "lab", status, "admin", Timestamp(0));
+    let mut cluster = Cluster::blank(
+        id,
+        ClusterKind::Cluster,
+        "lab",
+        status,
+        "admin",
+        Timestamp(0),
+    );
     cluster.base_dns_domain = Some("example.com".into());
     cluster.openshift_version = "4.18.3".into();
     cluster.cpu_architecture = Some("x86_64".into());
     cluster.control_plane_count = Some(3);
     cluster.pull_secret = Secret::new("{\"auths\":{}}");
-    cluster.platform =
-        Some(Platform { kind, external_name: None, cloud_controller_manager: None });
-    cluster.networks.cluster =
-        Some(vec![ClusterNetwork { cidr: "10.128.0.0/14".into(), host_prefix: 23 }]);
+    cluster.platform = Some(Platform {
+        kind,
+        external_name: None,
+        cloud_controller_manager: None,
+    });
+    cluster.networks.cluster = Some(vec![ClusterNetwork {
+        cidr: "10.128.0.0/14".into(),
+        host_prefix: 23,
+    }]);
     cluster.networks.service = Some(vec!["172.30.0.0/16".into()]);
     cluster.networks.machine = Some(vec!["192.0.2.0/24".into()]);
     cluster.monitored_operators = Some(Vec::new());
@@ -31,8 +42,16 @@ fn cluster(kind: PlatformType) -> Cluster {
 
 fn host(number: u128, role: HostRole, name: &str) -> Host {
     let infra_env = InfraEnvId(Uuid::from_u128(9));
-    let key = HostKey { infra_env, host: HostId(Uuid::from_u128(number)) };
-    let mut host = Host::registered(key, Some(ClusterId(Uuid::from_u128(1))), "admin", Timestamp(0));
+    let key = HostKey {
+        infra_env,
+        host: HostId(Uuid::from_u128(number)),
+    };
+    let mut host = Host::registered(
+        key,
+        Some(ClusterId(Uuid::from_u128(1))),
+        "admin",
+        Timestamp(0),
+    );
     host.role = role;
     let nic = |mac: &str, address: &str| json!({"mac_address": mac, "ipv4_addresses": [address]});
     let inventory = json!({
@@ -59,7 +78,10 @@ fn a_fresh_cluster_without_hosts_renders() {
     assert_eq!(config["controlPlane"]["replicas"], 3);
     assert_eq!(config["compute"][0]["replicas"], 0);
     assert_eq!(config["compute"][0]["architecture"], "amd64");
-    assert_eq!(config["platform"], json!({"baremetal": {"provisioningNetwork": "Disabled"}}));
+    assert_eq!(
+        config["platform"],
+        json!({"baremetal": {"provisioningNetwork": "Disabled"}})
+    );
     assert_eq!(config["networking"]["clusterNetwork"][0]["hostPrefix"], 23);
     assert_eq!(config["pullSecret"], "{\"auths\":{}}");
 }
@@ -68,8 +90,14 @@ fn a_fresh_cluster_without_hosts_renders() {
 fn the_rendered_text_has_only_keys_that_overrides_may_have_too() {
     for kind in PlatformType::ALL {
         let mut cluster = cluster(*kind);
-        cluster.api_vips = Some(vec![Vip { ip: "192.0.2.2".parse().unwrap(), verification: None }]);
-        let (master, arbiter) = (host(1, HostRole::Master, "m"), host(2, HostRole::Arbiter, "a"));
+        cluster.api_vips = Some(vec![Vip {
+            ip: "192.0.2.2".parse().unwrap(),
+            verification: None,
+        }]);
+        let (master, arbiter) = (
+            host(1, HostRole::Master, "m"),
+            host(2, HostRole::Arbiter, "a"),
+        );
         let config = rendered(&cluster, &[&master, &arbiter]);
         assert_eq!(known::INSTALL_CONFIG.check(&config, ""), Ok(()), "{kind}");
     }
@@ -89,13 +117,25 @@ fn baremetal_hosts_come_by_role_and_name_with_the_card_of_the_machine_network() 
         .as_array()
         .unwrap()
         .iter()
-        .map(|host| (host["name"].as_str().unwrap(), host["bootMACAddress"].as_str().unwrap()))
+        .map(|host| {
+            (
+                host["name"].as_str().unwrap(),
+                host["bootMACAddress"].as_str().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(
         shown,
-        [("m1", "02:00:00:00:01:03"), ("m2", "02:00:00:00:01:02"), ("w", "02:00:00:00:01:01")]
+        [
+            ("m1", "02:00:00:00:01:03"),
+            ("m2", "02:00:00:00:01:02"),
+            ("w", "02:00:00:00:01:01")
+        ]
     );
-    assert_eq!(config["platform"]["baremetal"]["hosts"][0]["bootMode"], "legacy");
+    assert_eq!(
+        config["platform"]["baremetal"]["hosts"][0]["bootMode"],
+        "legacy"
+    );
     assert_eq!(config["compute"][0]["replicas"], 1);
 }
 
@@ -131,8 +171,14 @@ fn hyperthreading_is_said_per_pool() {
     ] {
         cluster.hyperthreading = setting.map(str::to_owned);
         let config = rendered(&cluster, &[]);
-        assert_eq!(config["controlPlane"]["hyperthreading"], masters, "{setting:?}");
-        assert_eq!(config["compute"][0]["hyperthreading"], workers, "{setting:?}");
+        assert_eq!(
+            config["controlPlane"]["hyperthreading"], masters,
+            "{setting:?}"
+        );
+        assert_eq!(
+            config["compute"][0]["hyperthreading"], workers,
+            "{setting:?}"
+        );
     }
 }
 
@@ -145,7 +191,11 @@ fn overrides_win_and_bundles_of_hosts_are_added_to_theirs() {
     assert_eq!(config["fips"], true);
     assert_eq!(config["additionalTrustBundle"], "own\ntheirs");
     cluster.install_config_overrides = Some("{\"fipz\": true}".into());
-    assert!(render::render(&cluster, &[], &[]).unwrap_err().contains("fipz"));
+    assert!(
+        render::render(&cluster, &[], &[])
+            .unwrap_err()
+            .contains("fipz")
+    );
 }
 
 #[test]
@@ -155,14 +205,22 @@ fn a_single_node_is_told_its_disk() {
     let mut only = host(1, HostRole::Master, "only");
     only.installation_disk_id = Some("/dev/disk/by-id/wwn-1".into());
     let config = rendered(&cluster, &[&only]);
-    assert_eq!(config["bootstrapInPlace"]["installationDisk"], "/dev/disk/by-id/wwn-1");
+    assert_eq!(
+        config["bootstrapInPlace"]["installationDisk"],
+        "/dev/disk/by-id/wwn-1"
+    );
 }
 
 #[test]
 fn the_console_is_watched_unless_the_overrides_leave_it_out() {
     let mut cluster = cluster(PlatformType::None);
     let names = |cluster: &Cluster| -> Vec<String> {
-        cluster.monitored_operators.iter().flatten().map(|one| one.name.clone()).collect()
+        cluster
+            .monitored_operators
+            .iter()
+            .flatten()
+            .map(|one| one.name.clone())
+            .collect()
     };
     let without = json!({"capabilities": {"baselineCapabilitySet": "None"}});
     watch_console(&mut cluster, &json!({}));

@@ -27,18 +27,46 @@ const STAGING_REGISTRY: &str = "registry.stage.redhat.io";
 /// All files but those of the static network.
 pub fn files(infra_env: &InfraEnv, service: &Service<'_>) -> Result<Vec<Value>, String> {
     let mut files = vec![
-        file(FIX_IMAGE_PATH, 0o755, include_str!("assets/agent-fix-bz1964591.sh")),
-        file(PULL_IMAGE_PATH, 0o755, include_str!("assets/agent-pull-image.sh")),
+        file(
+            FIX_IMAGE_PATH,
+            0o755,
+            include_str!("assets/agent-fix-bz1964591.sh"),
+        ),
+        file(
+            PULL_IMAGE_PATH,
+            0o755,
+            include_str!("assets/agent-pull-image.sh"),
+        ),
         file("/etc/motd", 0o644, include_str!("assets/motd")),
-        file("/etc/multipath.conf", 0o644, include_str!("assets/multipath.conf")),
-        file("/etc/NetworkManager/conf.d/01-ipv6.conf", 0o644, IPV6_IDENTITY),
-        file("/root/.docker/config.json", 0o600, &pull_secret(infra_env, service)?),
-        file("/root/assisted.te", 0o644, include_str!("assets/assisted.te")),
+        file(
+            "/etc/multipath.conf",
+            0o644,
+            include_str!("assets/multipath.conf"),
+        ),
+        file(
+            "/etc/NetworkManager/conf.d/01-ipv6.conf",
+            0o644,
+            IPV6_IDENTITY,
+        ),
+        file(
+            "/root/.docker/config.json",
+            0o600,
+            &pull_secret(infra_env, service)?,
+        ),
+        file(
+            "/root/assisted.te",
+            0o644,
+            include_str!("assets/assisted.te"),
+        ),
     ];
     if let Some(certificate) = service.ca_certificate {
         files.push(file(CA_PATH, 0o644, certificate));
     }
-    if let Some(bundle) = infra_env.additional_trust_bundle.as_deref().filter(|b| !b.is_empty()) {
+    if let Some(bundle) = infra_env
+        .additional_trust_bundle
+        .as_deref()
+        .filter(|b| !b.is_empty())
+    {
         files.push(file(TRUST_BUNDLE_PATH, 0o644, &format!("{bundle}\n")));
     }
     if let Some(exports) = proxy_exports(infra_env) {
@@ -72,9 +100,11 @@ fn proxy_exports(infra_env: &InfraEnv) -> Option<String> {
         return None;
     }
     let mut script = String::new();
-    for (name, value) in
-        [("HTTP_PROXY", http), ("HTTPS_PROXY", https), ("NO_PROXY", set(&proxy.no_proxy))]
-    {
+    for (name, value) in [
+        ("HTTP_PROXY", http),
+        ("HTTPS_PROXY", https),
+        ("NO_PROXY", set(&proxy.no_proxy)),
+    ] {
         let Some(value) = value else { continue };
         let quoted = format!("'{}'", value.replace('\'', r"'\''"));
         for name in [name.to_owned(), name.to_lowercase()] {
@@ -94,7 +124,15 @@ pub fn time_sources(infra_env: &InfraEnv) -> Option<String> {
         (None, None) => return None,
     };
     // Sources are addresses and host names: nothing in them needs quoting.
-    let list = sources.split(',').map(str::trim).collect::<Vec<_>>().join(" ");
+    let list = sources
+        .split(',')
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(" ");
     let script = include_str!("assets/add-ntp-sources.sh");
-    Some(script.replace("@SOURCES@", &list).replace("@EXCLUSIVE@", exclusive))
+    Some(
+        script
+            .replace("@SOURCES@", &list)
+            .replace("@EXCLUSIVE@", exclusive),
+    )
 }

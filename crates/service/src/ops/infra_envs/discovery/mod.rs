@@ -8,7 +8,6 @@
 mod contents;
 mod units;
 
-
 use muster_config::Config;
 use muster_model::{ImageType, InfraEnv};
 use serde_json::{Value, json};
@@ -44,7 +43,11 @@ pub fn config(
     service: &Service<'_>,
 ) -> Result<ignition::Config, String> {
     let base = ignition::Config::check(base(infra_env, image, service)?)?;
-    match infra_env.ignition_config_override.as_deref().filter(|text| !text.is_empty()) {
+    match infra_env
+        .ignition_config_override
+        .as_deref()
+        .filter(|text| !text.is_empty())
+    {
         Some(text) => base.with(ignition::Config::read(text)?),
         None => Ok(base),
     }
@@ -65,11 +68,7 @@ pub fn check_size(config: &ignition::Config) -> Result<(), String> {
     ))
 }
 
-fn base(
-    infra_env: &InfraEnv,
-    image: ImageType,
-    service: &Service<'_>,
-) -> Result<Value, String> {
+fn base(infra_env: &InfraEnv, image: ImageType, service: &Service<'_>) -> Result<Value, String> {
     let mut files = contents::files(infra_env, service)?;
     let mut units = units::units(infra_env, service);
     // Minimal images get it with their initrd: they need a network to fetch the rest.
@@ -80,7 +79,10 @@ fn base(
         let script = static_network::SCRIPT;
         files.push(ignition::file(static_network::SCRIPT_PATH, 0o755, script));
         let contents = Some(static_network::full_iso_unit());
-        units.push(ignition::Unit { name: static_network::UNIT_NAME, contents });
+        units.push(ignition::Unit {
+            name: static_network::UNIT_NAME,
+            contents,
+        });
     }
     let units: Vec<Value> = units.iter().map(ignition::Unit::enabled).collect();
     let mut head = json!({"version": SPEC});

@@ -10,20 +10,39 @@ const CA: &str = "-----BEGIN CERTIFICATE-----\n";
 fn made(infra_env: &InfraEnv) -> Value {
     let settings = Config::default();
     let token = Some(Secret::new("a.b.c"));
-    let service = Service { config: &settings, ca_certificate: Some(CA), token };
-    config(infra_env, ImageType::FullIso, &service).unwrap().json().clone()
+    let service = Service {
+        config: &settings,
+        ca_certificate: Some(CA),
+        token,
+    };
+    config(infra_env, ImageType::FullIso, &service)
+        .unwrap()
+        .json()
+        .clone()
 }
 
 fn text_of(config: &Value, path: &str) -> Option<String> {
     let files = config["storage"]["files"].as_array().unwrap();
     let found = files.iter().find(|file| file["path"] == path)?;
-    let packed = found["contents"]["source"].as_str().unwrap().strip_prefix("data:,").unwrap();
-    Some(percent_encoding::percent_decode_str(packed).decode_utf8().unwrap().into_owned())
+    let packed = found["contents"]["source"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("data:,")
+        .unwrap();
+    Some(
+        percent_encoding::percent_decode_str(packed)
+            .decode_utf8()
+            .unwrap()
+            .into_owned(),
+    )
 }
 
 fn unit<'a>(config: &'a Value, name: &str) -> Option<&'a str> {
     let units = config["systemd"]["units"].as_array().unwrap();
-    units.iter().find(|unit| unit["name"] == name).map(|unit| unit["contents"].as_str().unwrap())
+    units
+        .iter()
+        .find(|unit| unit["name"] == name)
+        .map(|unit| unit["contents"].as_str().unwrap())
 }
 
 #[test]
@@ -51,12 +70,24 @@ fn a_proxy_reaches_ignition_the_agent_and_the_shell() {
     infra_env.proxy.http = Some("http://u%40x:p@proxy:3128".to_owned());
     infra_env.proxy.no_proxy = Some("a.b,10.0.0.0/8".to_owned());
     let config = made(&infra_env);
-    assert_eq!(config["ignition"]["proxy"]["httpProxy"], "http://u%40x:p@proxy:3128");
-    assert_eq!(config["ignition"]["proxy"]["noProxy"], json!(["a.b", "10.0.0.0/8"]));
+    assert_eq!(
+        config["ignition"]["proxy"]["httpProxy"],
+        "http://u%40x:p@proxy:3128"
+    );
+    assert_eq!(
+        config["ignition"]["proxy"]["noProxy"],
+        json!(["a.b", "10.0.0.0/8"])
+    );
     let agent = unit(&config, "agent.service").unwrap();
-    assert!(agent.contains("Environment=http_proxy=http://u%%40x:p@proxy:3128\n"), "{agent}");
+    assert!(
+        agent.contains("Environment=http_proxy=http://u%%40x:p@proxy:3128\n"),
+        "{agent}"
+    );
     let shell = text_of(&config, "/etc/profile.d/proxy.sh").unwrap();
-    assert!(shell.contains("export HTTP_PROXY='http://u%40x:p@proxy:3128'\n"), "{shell}");
+    assert!(
+        shell.contains("export HTTP_PROXY='http://u%40x:p@proxy:3128'\n"),
+        "{shell}"
+    );
     assert!(!shell.contains("HTTPS_PROXY"), "{shell}");
 }
 
@@ -77,7 +108,10 @@ fn time_sources_come_with_a_script_and_its_unit() {
     let config = made(&infra_env);
     assert!(unit(&config, "add-ntp-sources.service").is_some());
     let script = text_of(&config, "/usr/local/bin/add-ntp-sources.sh").unwrap();
-    assert!(script.contains("sources=(192.0.2.1 time.example.com)"), "{script}");
+    assert!(
+        script.contains("sources=(192.0.2.1 time.example.com)"),
+        "{script}"
+    );
     assert!(script.contains("[[ no == yes ]]"), "{script}");
 }
 
@@ -95,7 +129,11 @@ fn a_static_network_is_in_full_images_only() {
     assert!(text_of(&full, "/etc/assisted/network/host0/mac_interface.ini").is_some());
     assert!(unit(&full, static_network::UNIT_NAME).is_some());
     let settings = Config::default();
-    let service = Service { config: &settings, ca_certificate: None, token: None };
+    let service = Service {
+        config: &settings,
+        ca_certificate: None,
+        token: None,
+    };
     let minimal = config(&infra_env, ImageType::MinimalIso, &service).unwrap();
     assert!(!minimal.to_text().contains("/etc/assisted/network"));
 }
@@ -115,11 +153,17 @@ fn an_override_is_laid_on_top() {
     );
     let config = made(&infra_env);
     assert_eq!(config["ignition"]["version"], "3.2.0");
-    let keys = config["passwd"]["users"][0]["sshAuthorizedKeys"].as_array().unwrap();
+    let keys = config["passwd"]["users"][0]["sshAuthorizedKeys"]
+        .as_array()
+        .unwrap();
     assert_eq!(keys.len(), 3);
     assert_eq!(text_of(&config, "/etc/motd").as_deref(), Some("mine"));
     assert_eq!(config["systemd"]["units"][0]["enabled"], false);
-    assert!(unit(&config, "agent.service").unwrap().contains("ExecStart="));
+    assert!(
+        unit(&config, "agent.service")
+            .unwrap()
+            .contains("ExecStart=")
+    );
 }
 
 #[test]
@@ -131,13 +175,19 @@ fn what_packs_well_may_be_large_and_what_does_not_may_not() {
         .to_string()
     };
     let settings = Config::default();
-    let service = Service { config: &settings, ca_certificate: None, token: None };
+    let service = Service {
+        config: &settings,
+        ca_certificate: None,
+        token: None,
+    };
     let mut size = |content: String| {
         infra_env.ignition_config_override = Some(with(content));
         check_size(&config(&infra_env, ImageType::FullIso, &service).unwrap())
     };
     assert_eq!(size("A".repeat(300_000)), Ok(()));
-    let noise: String = (0..50_000).map(|_| format!("{:016x}", rand::random::<u64>())).collect();
+    let noise: String = (0..50_000)
+        .map(|_| format!("{:016x}", rand::random::<u64>()))
+        .collect();
     let refusal = size(noise).unwrap_err();
     assert!(refusal.contains("262144"), "{refusal}");
 }

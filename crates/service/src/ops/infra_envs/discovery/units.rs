@@ -12,12 +12,24 @@ use super::{
 
 /// All units but that of the static network.
 pub fn units(infra_env: &InfraEnv, service: &Service<'_>) -> Vec<Unit> {
-    let with = |name, text: &str| Unit { name, contents: Some(text.to_owned()) };
+    let with = |name, text: &str| Unit {
+        name,
+        contents: Some(text.to_owned()),
+    };
     let mut units = vec![
-        Unit { name: "agent.service", contents: Some(agent(infra_env, service)) },
+        Unit {
+            name: "agent.service",
+            contents: Some(agent(infra_env, service)),
+        },
         with("selinux.service", include_str!("assets/selinux.service")),
-        Unit { name: "multipathd.service", contents: None },
-        with("iscsistart.service", include_str!("assets/iscsistart.service")),
+        Unit {
+            name: "multipathd.service",
+            contents: None,
+        },
+        with(
+            "iscsistart.service",
+            include_str!("assets/iscsistart.service"),
+        ),
     ];
     if time_sources(infra_env).is_some() {
         let text = include_str!("assets/add-ntp-sources.service");
@@ -89,7 +101,10 @@ pub fn assignment(name: &str, value: &str) -> String {
     let mut line = String::from("Environment=");
     // Writing to a text cannot fail.
     let _ = if value.contains([' ', '\t', '"', '\'', '\\', '\n']) {
-        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
+        let value = value
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', " ");
         writeln!(line, "\"{name}={value}\"")
     } else {
         writeln!(line, "{name}={value}")

@@ -18,7 +18,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// The text as a data URL. Percent encoding, not base64: it packs better, and room is short.
 #[must_use]
-pub fn data_url(text: &str) -> String {
+fn data_url(text: &str) -> String {
     format!("data:,{}", utf8_percent_encode(text, ESCAPED))
 }
 
@@ -65,7 +65,9 @@ mod tests {
         let url = data_url(text);
         let packed = url.strip_prefix("data:,").unwrap();
         assert!(!packed.contains([' ', '"', '#', '\n']), "{packed}");
-        let back = percent_encoding::percent_decode_str(packed).decode_utf8().unwrap();
+        let back = percent_encoding::percent_decode_str(packed)
+            .decode_utf8()
+            .unwrap();
         assert_eq!(back, text);
     }
 }

@@ -103,7 +103,9 @@ fn lists(name: &str, mut parent: Vec<Value>, child: Vec<Value>) -> Vec<Value> {
 /// What makes an entry unique: the first of the members that says something.
 fn key<'a>(entry: &'a Value, members: &[&'static str]) -> Option<(&'static str, &'a Value)> {
     members.iter().find_map(|member| {
-        let value = entry.get(member).filter(|value| !value.is_null() && **value != 0)?;
+        let value = entry
+            .get(member)
+            .filter(|value| !value.is_null() && **value != 0)?;
         Some((*member, value))
     })
 }
@@ -111,14 +113,26 @@ fn key<'a>(entry: &'a Value, members: &[&'static str]) -> Option<(&'static str, 
 /// Takes out of the parent's lists what the child makes something else.
 fn drop_replaced_nodes(parent: &mut Map<String, Value>, child: &Map<String, Value>) {
     let paths = |list: &str| {
-        let nodes = child.get(list).and_then(Value::as_array).into_iter().flatten();
-        nodes.filter_map(|node| node["path"].as_str()).collect::<Vec<_>>()
+        let nodes = child
+            .get(list)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        nodes
+            .filter_map(|node| node["path"].as_str())
+            .collect::<Vec<_>>()
     };
     for list in NODES {
-        let Some(Value::Array(nodes)) = parent.get_mut(*list) else { continue };
+        let Some(Value::Array(nodes)) = parent.get_mut(*list) else {
+            continue;
+        };
         for other in NODES.iter().filter(|other| *other != list) {
             let taken = paths(other);
-            nodes.retain(|node| node["path"].as_str().is_none_or(|path| !taken.contains(&path)));
+            nodes.retain(|node| {
+                node["path"]
+                    .as_str()
+                    .is_none_or(|path| !taken.contains(&path))
+            });
         }
     }
 }
@@ -189,7 +203,10 @@ mod tests {
     fn the_newer_version_wins_whoever_has_it_and_null_says_nothing() {
         let with = |version: &str| json!({"ignition": {"version": version}});
         for (parent, child) in [("3.1.0", "3.2.0"), ("3.2.0", "3.0.0")] {
-            assert_eq!(merge(with(parent), with(child))["ignition"]["version"], "3.2.0");
+            assert_eq!(
+                merge(with(parent), with(child))["ignition"]["version"],
+                "3.2.0"
+            );
         }
         let child = json!({"ignition": {"version": null}, "passwd": null});
         assert_eq!(merge(with("3.1.0"), child), with("3.1.0"));

@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-pub use files::{Unit, data_url, file};
+pub use files::{Unit, file};
 pub use merge::merge;
 
 /// Versions of the specification we read. All of them only ever added members to 3.0.
@@ -39,7 +39,11 @@ impl Config {
     /// As [`Config::read`].
     pub fn check(value: Value) -> Result<Self, String> {
         let faults = shape::faults(&value);
-        if faults.is_empty() { Ok(Self(value)) } else { Err(faults.join("; ")) }
+        if faults.is_empty() {
+            Ok(Self(value))
+        } else {
+            Err(faults.join("; "))
+        }
     }
 
     /// This config with `child` laid over it.

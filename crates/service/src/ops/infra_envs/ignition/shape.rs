@@ -15,8 +15,20 @@ const SCHEMES: &[&str] = &["data", "http", "https", "tftp", "s3", "gs", "arn"];
 
 /// Endings of unit names that systemd knows.
 const UNIT_KINDS: &[&str] = &[
-    "service", "device", "swap", "target", "socket", "mount", "automount", "timer", "path",
-    "slice", "scope", "netdev", "network", "link",
+    "service",
+    "device",
+    "swap",
+    "target",
+    "socket",
+    "mount",
+    "automount",
+    "timer",
+    "path",
+    "slice",
+    "scope",
+    "netdev",
+    "network",
+    "link",
 ];
 
 /// Largest file mode: permissions with the three special bits.
@@ -160,14 +172,23 @@ pub fn faults(value: &Value) -> Vec<String> {
     head(&document.ignition, &mut faults);
     if let Some(passwd) = &document.passwd {
         for (list, accounts) in [("users", &passwd.users), ("groups", &passwd.groups)] {
-            let names = accounts.iter().flatten().map(|account| account.name.as_str());
+            let names = accounts
+                .iter()
+                .flatten()
+                .map(|account| account.name.as_str());
             faults.unique(&format!("passwd.{list}"), "name", names);
         }
     }
     if let Some(on) = &document.storage {
         storage(on, &mut faults);
     }
-    units(document.systemd.and_then(|systemd| systemd.units).as_deref(), &mut faults);
+    units(
+        document
+            .systemd
+            .and_then(|systemd| systemd.units)
+            .as_deref(),
+        &mut faults,
+    );
     faults.0
 }
 
@@ -177,15 +198,24 @@ fn head(head: &Head, faults: &mut Faults) {
             faults.resource("ignition.config", reference);
         }
     }
-    let tls = head.security.as_ref().and_then(|security| security.tls.as_ref());
-    for authority in tls.into_iter().flat_map(|tls| tls.certificate_authorities.iter().flatten()) {
+    let tls = head
+        .security
+        .as_ref()
+        .and_then(|security| security.tls.as_ref());
+    for authority in tls
+        .into_iter()
+        .flat_map(|tls| tls.certificate_authorities.iter().flatten())
+    {
         faults.resource("ignition.security.tls", authority);
     }
 }
 
 fn storage(storage: &Storage, faults: &mut Faults) {
     let nodes = || {
-        [&storage.files, &storage.directories, &storage.links].into_iter().flatten().flatten()
+        [&storage.files, &storage.directories, &storage.links]
+            .into_iter()
+            .flatten()
+            .flatten()
     };
     faults.unique("storage", "path", nodes().map(|node| node.path.as_str()));
     for node in nodes() {
@@ -193,18 +223,34 @@ fn storage(storage: &Storage, faults: &mut Faults) {
         if !node.path.starts_with('/') {
             faults.add(format!("{at}: the path must begin with /"));
         }
-        if node.mode.is_some_and(|mode| !(0..=MAX_MODE).contains(&mode)) {
-            faults.add(format!("{at}: the mode must lie between 0 and 4095 (decimal of 07777)"));
+        if node
+            .mode
+            .is_some_and(|mode| !(0..=MAX_MODE).contains(&mode))
+        {
+            faults.add(format!(
+                "{at}: the mode must lie between 0 and 4095 (decimal of 07777)"
+            ));
         }
         for resource in node.contents.iter().chain(node.append.iter().flatten()) {
             faults.resource(&at, resource);
         }
     }
-    for link in storage.links.iter().flatten().filter(|link| link.target.is_none()) {
+    for link in storage
+        .links
+        .iter()
+        .flatten()
+        .filter(|link| link.target.is_none())
+    {
         faults.add(format!("storage, {}: the link has no target", link.path));
     }
-    for (list, devices) in [("disks", &storage.disks), ("filesystems", &storage.filesystems)] {
-        let names = devices.iter().flatten().map(|device| device.device.as_str());
+    for (list, devices) in [
+        ("disks", &storage.disks),
+        ("filesystems", &storage.filesystems),
+    ] {
+        let names = devices
+            .iter()
+            .flatten()
+            .map(|device| device.device.as_str());
         faults.unique(&format!("storage.{list}"), "device", names.clone());
         for name in names.filter(|name| !name.starts_with('/')) {
             faults.add(format!("storage.{list}: device {name:?} must begin with /"));
@@ -218,21 +264,43 @@ fn storage(storage: &Storage, faults: &mut Faults) {
 
 fn units(units: Option<&[UnitEntry]>, faults: &mut Faults) {
     let units = units.unwrap_or_default();
-    faults.unique("systemd.units", "name", units.iter().map(|unit| unit.name.as_str()));
+    faults.unique(
+        "systemd.units",
+        "name",
+        units.iter().map(|unit| unit.name.as_str()),
+    );
     for unit in units {
         let at = format!("systemd.units, {}", unit.name);
         let kind = unit.name.rsplit_once('.').map(|(_, kind)| kind);
         if !kind.is_some_and(|kind| UNIT_KINDS.contains(&kind)) {
-            faults.add(format!("{at}: a unit name ends in its kind, such as .service"));
+            faults.add(format!(
+                "{at}: a unit name ends in its kind, such as .service"
+            ));
         }
         let dropins = unit.dropins.as_deref().unwrap_or_default();
-        faults.unique(&at, "drop-in", dropins.iter().map(|dropin| dropin.name.as_str()));
-        for dropin in dropins.iter().filter(|dropin| !dropin.name.ends_with(".conf")) {
-            faults.add(format!("{at}: the drop-in name {:?} must end in .conf", dropin.name));
+        faults.unique(
+            &at,
+            "drop-in",
+            dropins.iter().map(|dropin| dropin.name.as_str()),
+        );
+        for dropin in dropins
+            .iter()
+            .filter(|dropin| !dropin.name.ends_with(".conf"))
+        {
+            faults.add(format!(
+                "{at}: the drop-in name {:?} must end in .conf",
+                dropin.name
+            ));
         }
-        for text in unit.contents.iter().chain(dropins.iter().filter_map(|d| d.contents.as_ref())) {
+        for text in unit
+            .contents
+            .iter()
+            .chain(dropins.iter().filter_map(|d| d.contents.as_ref()))
+        {
             if let Some(line) = stray_line(text) {
-                faults.add(format!("{at}: line {line} is neither [Section] nor key=value"));
+                faults.add(format!(
+                    "{at}: line {line} is neither [Section] nor key=value"
+                ));
             }
         }
     }
@@ -278,11 +346,15 @@ impl Faults {
     /// Never repeats the address: it may hold content or credentials.
     fn resource(&mut self, at: &str, resource: &Resource) {
         let source = resource.source.as_deref().unwrap_or_default();
-        let scheme = source.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let scheme = source
+            .split_once(':')
+            .map(|(scheme, _)| scheme.to_ascii_lowercase());
         match scheme.as_deref() {
             _ if source.is_empty() => {}
             Some("data") if !source.contains(',') => {
-                self.add(format!("{at}: the data URL has no comma before its content"));
+                self.add(format!(
+                    "{at}: the data URL has no comma before its content"
+                ));
             }
             Some(scheme) if SCHEMES.contains(&scheme) => {}
             Some(_) | None => self.add(format!(
@@ -303,7 +375,9 @@ mod tests {
     use super::*;
 
     fn faults_of(text: &str) -> String {
-        serde_json::from_str(text).map(|value| faults(&value).join("; ")).unwrap()
+        serde_json::from_str(text)
+            .map(|value| faults(&value).join("; "))
+            .unwrap()
     }
 
     #[test]
@@ -314,9 +388,16 @@ mod tests {
             (r#"{"ignition":{}}"#, "missing field `version`"),
             (r#"{"ignition":{"version":"2.2.0"}}"#, "2.2.0"),
             (r#"{"ignition":{"version":"9.9.0"}}"#, "9.9.0"),
-            (r#"{"ignition":{"version":"3.1.0"},"storage":{"files":{}}}"#, "expected a sequence"),
+            (
+                r#"{"ignition":{"version":"3.1.0"},"storage":{"files":{}}}"#,
+                "expected a sequence",
+            ),
         ] {
-            assert!(faults_of(text).contains(wanted), "{text}: {}", faults_of(text));
+            assert!(
+                faults_of(text).contains(wanted),
+                "{text}: {}",
+                faults_of(text)
+            );
         }
     }
 
@@ -346,18 +427,29 @@ mod tests {
         });
         let found = faults(&config);
         let wanted = [
-            "begin with /", "4095", "URL", "no comma", "twice", "no target", "kind", "line 1",
+            "begin with /",
+            "4095",
+            "URL",
+            "no comma",
+            "twice",
+            "no target",
+            "kind",
+            "line 1",
             ".conf",
         ];
         for wanted in wanted {
-            assert!(found.iter().any(|fault| fault.contains(wanted)), "{wanted}: {found:#?}");
+            assert!(
+                found.iter().any(|fault| fault.contains(wanted)),
+                "{wanted}: {found:#?}"
+            );
         }
         assert_eq!(found.len(), wanted.len(), "{found:#?}");
     }
 
     #[test]
     fn units_are_read_as_systemd_reads_them() {
-        let good = "# why\n[Service]\nExecStart=/bin/a \\\n  --flag \\\n  b\n\n[Install]\nWantedBy=c\n";
+        let good =
+            "# why\n[Service]\nExecStart=/bin/a \\\n  --flag \\\n  b\n\n[Install]\nWantedBy=c\n";
         assert_eq!(stray_line(good), None);
         assert_eq!(stray_line("[Service]\nExecStart\n"), Some(2));
         assert_eq!(stray_line("Key=value\n"), Some(1));

@@ -43,8 +43,14 @@ pub fn files(hosts: &[HostNetwork]) -> Result<Vec<(String, String)>, String> {
             .map(|item| format!("{}={}", item.mac_address, item.logical_nic_name))
             .collect();
         cards.sort();
-        files.push((format!("{FOLDER}/host{index}/mac_interface.ini"), cards.join("\n")));
-        files.push((format!("{FOLDER}/host{index}/ymlFile{index}.yml"), policy(host)?));
+        files.push((
+            format!("{FOLDER}/host{index}/mac_interface.ini"),
+            cards.join("\n"),
+        ));
+        files.push((
+            format!("{FOLDER}/host{index}/ymlFile{index}.yml"),
+            policy(host)?,
+        ));
     }
     Ok(files)
 }
@@ -66,7 +72,9 @@ pub fn tar(hosts: &[HostNetwork], changed: Timestamp) -> Result<Vec<u8>, String>
         header.set_mtime(u64::try_from(changed.unix_seconds()).unwrap_or_default());
         header.set_entry_type(tar::EntryType::Regular);
         header.set_cksum();
-        archive.append(&header, content.as_bytes()).map_err(broken)?;
+        archive
+            .append(&header, content.as_bytes())
+            .map_err(broken)?;
     }
     archive.into_inner().map_err(broken)
 }
@@ -80,7 +88,10 @@ mod tests {
     fn the_archive_has_two_files_per_host_readable_by_root_alone() {
         let yaml = "interfaces:\n- name: eth0\n  type: ethernet\n";
         let hosts = read(&[
-            wire_host(yaml, &[("eth0", "02:00:00:00:00:01"), ("eth1", "02:00:00:00:00:00")]),
+            wire_host(
+                yaml,
+                &[("eth0", "02:00:00:00:00:01"), ("eth1", "02:00:00:00:00:00")],
+            ),
             wire_host(yaml, &[("eth0", "02:00:00:00:00:03")]),
         ])
         .unwrap();

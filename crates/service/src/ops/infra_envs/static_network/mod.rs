@@ -31,7 +31,11 @@ pub fn read(given: &[wire::HostStaticNetworkConfig]) -> Result<Vec<HostNetwork>,
     for (index, host) in given.iter().enumerate() {
         let network = network(host);
         let found = faults_of(&network);
-        faults.extend(found.iter().map(|fault| format!("static_network_config[{index}]: {fault}")));
+        faults.extend(
+            found
+                .iter()
+                .map(|fault| format!("static_network_config[{index}]: {fault}")),
+        );
         hosts.push(network);
     }
     if !faults.is_empty() {
@@ -39,7 +43,9 @@ pub fn read(given: &[wire::HostStaticNetworkConfig]) -> Result<Vec<HostNetwork>,
     }
     hosts.sort_by(|a, b| {
         let order = |host: &HostNetwork| (host.network_yaml.clone(), host.mac_interface_map.len());
-        order(a).cmp(&order(b)).then_with(|| a.mac_interface_map.cmp(&b.mac_interface_map))
+        order(a)
+            .cmp(&order(b))
+            .then_with(|| a.mac_interface_map.cmp(&b.mac_interface_map))
     });
     Ok(hosts)
 }
@@ -55,7 +61,10 @@ fn network(host: &wire::HostStaticNetworkConfig) -> HostNetwork {
         })
         .collect();
     mac_interface_map.sort();
-    HostNetwork { network_yaml: host.network_yaml.clone().unwrap_or_default(), mac_interface_map }
+    HostNetwork {
+        network_yaml: host.network_yaml.clone().unwrap_or_default(),
+        mac_interface_map,
+    }
 }
 
 fn faults_of(host: &HostNetwork) -> Vec<String> {
@@ -85,14 +94,19 @@ fn map_faults(map: &[MacInterface]) -> Vec<String> {
     }
     let (mut names, mut cards) = (HashSet::new(), HashSet::new());
     for item in map {
-        let (name, card) = (&item.logical_nic_name, item.mac_address.to_ascii_uppercase());
+        let (name, card) = (
+            &item.logical_nic_name,
+            item.mac_address.to_ascii_uppercase(),
+        );
         if name.is_empty() {
             faults.push(format!("mac_interface_map: {card} has no logical_nic_name"));
         } else if !names.insert(name) {
             faults.push(format!("mac_interface_map: the name {name:?} occurs twice"));
         }
         if cards.contains(&card) {
-            faults.push(format!("mac_interface_map: the address {card} occurs twice"));
+            faults.push(format!(
+                "mac_interface_map: the address {card} occurs twice"
+            ));
         }
         cards.insert(card);
     }
@@ -122,9 +136,17 @@ fn interface_faults(interfaces: &[Value], map: &[MacInterface]) -> Vec<String> {
                 "interface {name:?} is not in mac_interface_map, so nobody knows which card it is"
             ));
         }
-        let ports = nic["link-aggregation"]["port"].as_sequence().into_iter().flatten();
-        for port in ports.filter_map(Value::as_str).filter(|port| !is_known(port)) {
-            faults.push(format!("port {port:?} of {name:?} is not in mac_interface_map"));
+        let ports = nic["link-aggregation"]["port"]
+            .as_sequence()
+            .into_iter()
+            .flatten();
+        for port in ports
+            .filter_map(Value::as_str)
+            .filter(|port| !is_known(port))
+        {
+            faults.push(format!(
+                "port {port:?} of {name:?} is not in mac_interface_map"
+            ));
         }
     }
     faults
@@ -149,7 +171,10 @@ pub mod tests {
 
     #[test]
     fn hosts_and_cards_are_stored_sorted() {
-        let a = wire_host(ETH0, &[("eth1", "02:00:00:00:00:02"), ("eth0", "02:00:00:00:00:01")]);
+        let a = wire_host(
+            ETH0,
+            &[("eth1", "02:00:00:00:00:02"), ("eth0", "02:00:00:00:00:01")],
+        );
         let b = wire_host(ETH0, &[("eth0", "02:00:00:00:00:09")]);
         let stored = read(&[a.clone(), b.clone()]).unwrap();
         assert_eq!(stored, read(&[b, a]).unwrap());
@@ -169,13 +194,20 @@ pub mod tests {
         ])
         .unwrap_err();
         let wanted = [
-            ("[0]", "is empty"), ("[0]", "nmstate document"), ("[1]", "not YAML"),
-            ("[2]", "name \"a\" occurs twice"), ("[2]", "02:00:00:00:00:01 occurs twice"),
-            ("[2]", "\"eth0\" is not in"), ("[3]", "has no name"), ("[4]", "no logical_nic_name"),
+            ("[0]", "is empty"),
+            ("[0]", "nmstate document"),
+            ("[1]", "not YAML"),
+            ("[2]", "name \"a\" occurs twice"),
+            ("[2]", "02:00:00:00:00:01 occurs twice"),
+            ("[2]", "\"eth0\" is not in"),
+            ("[3]", "has no name"),
+            ("[4]", "no logical_nic_name"),
             ("[4]", "no list of interfaces"),
         ];
         for (host, text) in wanted {
-            let hit = faults.iter().any(|fault| fault.contains(host) && fault.contains(text));
+            let hit = faults
+                .iter()
+                .any(|fault| fault.contains(host) && fault.contains(text));
             assert!(hit, "{host} {text}: {faults:#?}");
         }
         assert_eq!(faults.len(), wanted.len(), "{faults:#?}");

@@ -35,7 +35,11 @@ pub fn policy(host: &HostNetwork) -> Result<String, String> {
 fn fix_addresses(interface: &mut Value) {
     for (family, switches) in [("ipv4", &["dhcp"][..]), ("ipv6", &["dhcp", "autoconf"])] {
         if let Some(Value::Mapping(settings)) = interface.get_mut(family) {
-            for switch in switches.iter().filter(|switch| !settings.contains_key(**switch)).collect::<Vec<_>>() {
+            for switch in switches
+                .iter()
+                .filter(|switch| !settings.contains_key(**switch))
+                .collect::<Vec<_>>()
+            {
                 settings.insert((**switch).into(), false.into());
             }
         }
@@ -48,7 +52,9 @@ fn rename(value: &mut Value, name: &str, found: &str) {
         Value::String(text) if text == name => found.clone_into(text),
         Value::Sequence(items) => items.iter_mut().for_each(|item| rename(item, name, found)),
         Value::Mapping(members) => {
-            members.iter_mut().for_each(|(_, member)| rename(member, name, found));
+            members
+                .iter_mut()
+                .for_each(|(_, member)| rename(member, name, found));
         }
         Value::Tagged(tagged) => rename(&mut tagged.value, name, found),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -88,7 +94,10 @@ mod tests {
         };
         let text = policy(&host).unwrap();
         let value: Value = serde_yaml_ng::from_str(&text).unwrap();
-        assert_eq!(value["capture"]["iface0"], "interfaces.mac-address == \"02:00:00:00:00:AB\"");
+        assert_eq!(
+            value["capture"]["iface0"],
+            "interfaces.mac-address == \"02:00:00:00:00:AB\""
+        );
         let nics = &value["desiredState"]["interfaces"];
         let card = "{{ capture.iface0.interfaces.0.name }}";
         assert_eq!(nics[0]["name"], card);

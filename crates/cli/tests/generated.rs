@@ -1,0 +1,20 @@
+//! Documents made from code are committed, and must say what the code says.
+//! `make bless` rewrites them; review the diff.
+
+use std::path::PathBuf;
+
+const HEAD: &str = "# Settings\n\nMade by `make bless` from `crates/config/src/sections`; do not edit.\n\n\
+Stronger wins: default, `muster.toml`, environment, flag. Every key also has a variable of its own\n\
+(`server.listen` is `MUSTER_SERVER_LISTEN`), stronger than the plain names that the reference uses.\n\
+`muster serve --print-config` shows what is in force and where it came from.\n\n";
+
+#[test]
+fn the_page_of_settings_is_current() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
+    let wanted = format!("{HEAD}{}", muster_config::markdown());
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == wanted, "docs/settings.md is out of date; run `make bless` and review the diff");
+}

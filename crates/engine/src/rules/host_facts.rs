@@ -1,0 +1,131 @@
+//! The questions host rules ask, each a small function with a name.
+
+use std::time::Duration;
+
+use muster_model::{Cluster, ClusterStatus, Host, HostRole, HostStatus, Timestamp};
+
+use crate::{
+    checks::{
+        Findings,
+        host::{Gate, open},
+    },
+    deadlines,
+    inventory::Inventory,
+    reports, roles,
+    settings::Settings,
+    wire::Stored,
+};
+
+/// What rules may ask.
+pub(crate) struct HostFacts<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) inventory: Option<&'a Inventory>,
+    pub(crate) cluster: ClusterStatus,
+    pub(crate) single_node: bool,
+    /// Its cluster and all hosts of it, if it is bound.
+    pub(crate) fleet: Option<(&'a Cluster, &'a [Host])>,
+    pub(crate) findings: &'a Findings,
+    pub(crate) settings: &'a Settings,
+    pub(crate) now: Timestamp,
+}
+
+impl HostFacts<'_> {
+    pub(super) fn reachable(&self) -> bool {
+        open(self.findings, Gate::Connection)
+    }
+
+    pub(super) fn preparing(&self) -> bool {
+        self.cluster == ClusterStatus::PreparingForInstallation
+    }
+
+    pub(super) fn has_fixed_role(&self) -> bool {
+        matches!(
+            self.host.role,
+            HostRole::Master | HostRole::Arbiter | HostRole::Worker
+        )
+    }
+
+    pub(super) fn in_status_longer_than(&self, limit: Duration) -> bool {
+        self.now.since(self.host.status_updated_at) > limit
+    }
+
+    /// The disk was measured, or need not be.
+    pub(super) fn disk_proven(&self) -> bool {
+        reports::saves_partitions(self.host)
+            || self.inventory.is_some_and(Inventory::boots_from_disk)
+            || reports::boot_disk_speed(self.host).is_some_and(|speed| speed.exit_code == 0)
+    }
+
+    pub(super) fn disk_not_bad(&self) -> bool {
+        self.findings.passes("sufficient-installation-disk-speed")
+    }
+
+    pub(super) fn images_proven(&self) -> bool {
+        matches!(
+            reports::images_of(self.host),
+            Stored::Here(images) if !images.is_empty() && !images.values().any(reports::ImageStatus::is_bad)
+        )
+    }
+
+    pub(super) fn images_not_bad(&self) -> bool {
+        self.findings.passes("container-images-available")
+    }
+
+    pub(super) fn waits_for_the_user_elsewhere(&self) -> bool {
+        deadlines::is_frozen(self.host, self.cluster)
+    }
+
+    /// The cluster would work with the hosts that are installed already.
+    pub(super) fn others_suffice(&self) -> bool {
+        self.fleet
+            .is_some_and(|(cluster, hosts)| roles::enough(cluster, hosts, &[HostStatus::Installed]))
+    }
+
+    pub(super) fn stage_limit(&self) -> Duration {
+        deadlines::stage_limit(self.host, self.single_node, self.settings)
+    }
+
+    pub(super) fn stage_overdue(&self) -> bool {
+        self.now > deadlines::stage(self.host, self.single_node, self.settings)
+    }
+
+    pub(super) fn logs_overdue(&self) -> bool {
+        let deadline = deadlines::host_logs(self.host, self.settings);
+        deadline.is_some_and(|deadline| self.now > deadline)
+    }
+
+    pub(super) fn why(&self, head: &str) -> String {
+        let failures = self.findings.failures();
+        if failures.is_empty() {
+            format!("{head}: waiting for data from the host")
+        } else {
+            format!("{head}: {failures}")
+        }
+    }
+
+    pub(super) fn silence(&self, otherwise: &str) -> String {
+        if self.host.media_connected {
+            otherwise.to_owned()
+        } else {
+            "The host cannot read its boot medium any more".to_owned()
+        }
+    }
+
+    pub(super) fn disk(&self) -> String {
+        let path = self
+            .host
+            .installation_disk_path
+            .as_deref()
+            .unwrap_or_default();
+        let id = self
+            .host
+            .installation_disk_id
+            .as_deref()
+            .unwrap_or_default();
+        if path.is_empty() && id.is_empty() {
+            "the installation disk".to_owned()
+        } else {
+            format!("the installation disk ({path}, {id})")
+        }
+    }
+}

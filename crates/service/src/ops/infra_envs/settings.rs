@@ -1,0 +1,414 @@
+//! The settings of an infra-env that create and update share, and the rules they keep.
+//!
+//! An absent member leaves things as they are. An empty text clears, except where the
+//! reference keeps the old value (pull secret, SSH keys, override), which clients rely on.
+
+use std::net::IpAddr;
+
+use muster_api::{error::Failure, wire};
+use muster_catalog::{Arch, OsImage};
+use muster_config::Config;
+use muster_model::{ImageType, InfraEnv, KernelArgument, Secret};
+
+use super::{ignition, static_network};
+use crate::{
+    catalog::Catalog,
+    ops::fields::{ntp, pem, proxy, pull_secret, ssh_keys},
+};
+
+/// What the rules depend on besides the request.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    /// Settings in force.
+    pub config: &'a Config,
+    /// What boots.
+    pub catalog: &'a Catalog,
+}
+
+impl<'a> Rules<'a> {
+    /// The OS image for a version (the newest if none is named); `None` if this service hands
+    /// out no images, so any version will do.
+    ///
+    /// # Errors
+    /// No image fits.
+    pub fn os_image(self, version: &str, arch: &str) -> Result<Option<&'a OsImage>, String> {
+        if !self.config.images.enabled {
+            return Ok(None);
+        }
+        let arch: Arch = arch
+            .parse()
+            .map_err(|cause| format!("cpu_architecture: {cause}"))?;
+        let images = &self.catalog.os_images;
+        let found = if version.is_empty() {
+            images.latest(arch)
+        } else {
+            images.find(version, arch)
+        };
+        found
+            .map(Some)
+            .map_err(|cause| format!("openshift_version: {cause}"))
+    }
+}
+
+/// Writes the given settings into the infra-env.
+///
+/// # Errors
+/// 400 with everything that is wrong.
+pub fn apply(
+    infra_env: &mut InfraEnv,
+    given: &wire::InfraEnvUpdateParams,
+    rules: Rules<'_>,
+) -> Result<(), Failure> {
+    let faults = [
+        access(infra_env, given, rules),
+        network(infra_env, given),
+        image(infra_env, given, rules),
+        static_network(infra_env, given),
+    ];
+    let faults: Vec<String> = faults
+        .into_iter()
+        .filter_map(Result::err)
+        .flatten()
+        .collect();
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::bad_request(faults.join("; ")))
+    }
+}
+
+type Checked = Result<(), Vec<String>>;
+
+/// All faults of a group of members.
+#[derive(Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    fn take<T>(&mut self, checked: Result<T, String>) -> Option<T> {
+        checked.map_err(|fault| self.0.push(fault)).ok()
+    }
+
+    fn done(self) -> Checked {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(self.0)
+        }
+    }
+}
+
+/// Who gets in: registries, SSH keys, certificates.
+fn access(
+    infra_env: &mut InfraEnv,
+    given: &wire::InfraEnvUpdateParams,
+    rules: Rules<'_>,
+) -> Checked {
+    let mut faults = Faults::default();
+    if let Some(secret) = filled(&given.pull_secret) {
+        let images = pull_secret::images(rules.config);
+        let public = &rules.config.images.public_registries;
+        if faults
+            .take(pull_secret::check(secret, &images, public))
+            .is_some()
+        {
+            infra_env.pull_secret = Secret::new(secret);
+        }
+    }
+    if let Some(keys) = filled(&given.ssh_authorized_key)
+        && let Some(keys) = faults.take(ssh_keys::check("ssh_authorized_key", keys))
+    {
+        infra_env.ssh_authorized_key = Some(keys).filter(|keys| !keys.is_empty());
+    }
+    if let Some(bundle) = &given.additional_trust_bundle
+        && let Some(bundle) = faults.take(pem::bundle("additional_trust_bundle", bundle))
+    {
+        infra_env.additional_trust_bundle = Some(bundle).filter(|bundle| !bundle.is_empty());
+    }
+    faults.done()
+}
+
+/// How it reaches the world: proxy and time.
+fn network(infra_env: &mut InfraEnv, given: &wire::InfraEnvUpdateParams) -> Checked {
+    let mut faults = Faults::default();
+    if let Some(wanted) = &given.proxy {
+        let [http, https, exceptions] = [&wanted.http_proxy, &wanted.https_proxy, &wanted.no_proxy];
+        faults.take(proxy::http(http.as_deref().unwrap_or_default()));
+        faults.take(proxy::https(https.as_deref().unwrap_or_default()));
+        let list = exceptions.as_deref().unwrap_or_default();
+        faults.take(proxy::no_proxy(list, proxy::Wildcard::Allowed));
+        let own = &mut infra_env.proxy;
+        for (slot, value) in [
+            (&mut own.http, http),
+            (&mut own.https, https),
+            (&mut own.no_proxy, exceptions),
+        ] {
+            if value.is_some() {
+                slot.clone_from(value);
+            }
+        }
+    }
+    let (additional, sources) = (
+        given.additional_ntp_sources.as_deref(),
+        given.ntp_sources.as_deref(),
+    );
+    faults.take(ntp::exclusive(additional, sources));
+    faults.take(ntp::sources(
+        "additional_ntp_sources",
+        additional.unwrap_or_default(),
+    ));
+    faults.take(ntp::sources("ntp_sources", sources.unwrap_or_default()));
+    let own = &mut infra_env.ntp;
+    // One kind excludes the other, so the one that is given takes the other's place.
+    if let Some(list) = additional {
+        own.additional = Some(list.to_owned()).filter(|list| !list.is_empty());
+        if own.additional.is_some() {
+            own.sources = None;
+        }
+    }
+    if let Some(list) = sources {
+        own.sources = Some(list.to_owned()).filter(|list| !list.is_empty());
+        if own.sources.is_some() {
+            own.additional = None;
+        }
+    }
+    faults.done()
+}
+
+/// What the image is made of.
+fn image(
+    infra_env: &mut InfraEnv,
+    given: &wire::InfraEnvUpdateParams,
+    rules: Rules<'_>,
+) -> Checked {
+    let mut faults = Faults::default();
+    if let Some(version) = filled(&given.openshift_version) {
+        faults.take(rules.os_image(version, &infra_env.cpu_architecture));
+        infra_env.openshift_version = version.to_owned();
+    }
+    if let Some(kind) = filled(&given.image_type) {
+        let kind = kind
+            .parse::<ImageType>()
+            .map_err(|cause| format!("image_type: {cause}"));
+        infra_env.image_type = faults.take(kind).unwrap_or(infra_env.image_type);
+    }
+    if let Some(text) = filled(&given.ignition_config_override) {
+        let read = ignition::Config::read(text);
+        faults.take(read.map_err(|cause| format!("ignition_config_override: {cause}")));
+        infra_env.ignition_config_override = Some(text.to_owned());
+    }
+    if let Some(arguments) = &given.kernel_arguments
+        && let Some(arguments) = faults.take(kernel_arguments(arguments))
+    {
+        infra_env.kernel_arguments = Some(arguments).filter(|list| !list.is_empty());
+    }
+    if let Some(delay) = given.network_discovery_delay_seconds {
+        infra_env.network_discovery_delay_seconds = Some(delay);
+    }
+    faults.take(rendezvous_ip(infra_env, given.rendezvous_ip.as_deref()));
+    faults.done()
+}
+
+fn kernel_arguments(given: &[wire::KernelArgument]) -> Result<Vec<KernelArgument>, String> {
+    let mut arguments = Vec::new();
+    for (index, argument) in given.iter().enumerate() {
+        let value = argument.value.clone().unwrap_or_default();
+        match argument.operation.as_deref() {
+            Some("append") if !value.is_empty() => {
+                arguments.push(KernelArgument {
+                    operation: "append".to_owned(),
+                    value,
+                });
+            }
+            Some("append") => return Err(format!("kernel_arguments[{index}] has no value")),
+            Some(other) => {
+                return Err(format!(
+                    "kernel_arguments[{index}]: operation {other:?} is not supported, arguments \
+                     can only be appended"
+                ));
+            }
+            None => {
+                return Err(format!(
+                    "kernel_arguments[{index}] has no operation; the only one is \"append\""
+                ));
+            }
+        }
+    }
+    Ok(arguments)
+}
+
+/// Only disconnected installations have a node 0; who leaves that type loses it.
+fn rendezvous_ip(infra_env: &mut InfraEnv, given: Option<&str>) -> Result<(), String> {
+    let is_disconnected = infra_env.image_type == ImageType::DisconnectedIso;
+    match given {
+        None if is_disconnected => {}
+        None | Some("") => infra_env.rendezvous_ip = None,
+        Some(_) if !is_disconnected => {
+            return Err(format!(
+                "rendezvous_ip belongs to images of type disconnected-iso, this one is {}; \
+                 leave it out or change image_type",
+                infra_env.image_type
+            ));
+        }
+        Some(ip) if ip.parse::<IpAddr>().is_err() => {
+            return Err(format!("rendezvous_ip {ip:?} is not an IP address"));
+        }
+        Some(ip) => infra_env.rendezvous_ip = Some(ip.to_owned()),
+    }
+    Ok(())
+}
+
+fn static_network(infra_env: &mut InfraEnv, given: &wire::InfraEnvUpdateParams) -> Checked {
+    if let Some(hosts) = &given.static_network_config {
+        infra_env.static_network = static_network::read(hosts)?;
+    }
+    Ok(())
+}
+
+fn filled(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::infra_envs::blank::tests::an_infra_env;
+
+    fn after(given: wire::InfraEnvUpdateParams) -> Result<InfraEnv, String> {
+        let config = Config::default();
+        let catalog = Catalog::from_config(&config).unwrap();
+        let mut infra_env = an_infra_env();
+        infra_env.ntp.additional = Some("old.example.com".to_owned());
+        infra_env.proxy.http = Some("http://old:1".to_owned());
+        infra_env.ssh_authorized_key = Some("ssh-ed25519 old".to_owned());
+        let rules = Rules {
+            config: &config,
+            catalog: &catalog,
+        };
+        apply(&mut infra_env, &given, rules).map_err(|failure| failure.reason)?;
+        Ok(infra_env)
+    }
+
+    fn text(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn what_is_absent_stays_and_what_may_be_cleared_is_cleared() {
+        let same = after(wire::InfraEnvUpdateParams::default()).unwrap();
+        assert_eq!(same.ntp.additional.as_deref(), Some("old.example.com"));
+        let cleared = after(wire::InfraEnvUpdateParams {
+            additional_ntp_sources: text(""),
+            additional_trust_bundle: text(""),
+            ssh_authorized_key: text(""),
+            pull_secret: text(""),
+            proxy: Some(wire::Proxy {
+                http_proxy: text(""),
+                ..Default::default()
+            }),
+            kernel_arguments: Some(Vec::new()),
+            static_network_config: Some(Vec::new()),
+            ..Default::default()
+        })
+        .unwrap();
+        assert_eq!(cleared.ntp.additional, None);
+        assert_eq!(cleared.proxy.http.as_deref(), Some(""));
+        assert_eq!(cleared.ssh_authorized_key, same.ssh_authorized_key);
+        assert_eq!(cleared.pull_secret, same.pull_secret);
+        assert_eq!(cleared.kernel_arguments, None);
+    }
+
+    #[test]
+    fn all_faults_come_at_once() {
+        let reason = after(wire::InfraEnvUpdateParams {
+            pull_secret: text("no json"),
+            ssh_authorized_key: text("no key"),
+            proxy: Some(wire::Proxy {
+                http_proxy: text("https://x"),
+                ..Default::default()
+            }),
+            ntp_sources: text("a b"),
+            openshift_version: text("1.0"),
+            ignition_config_override: text("{}"),
+            rendezvous_ip: text("192.0.2.1"),
+            kernel_arguments: Some(vec![wire::KernelArgument {
+                operation: text("delete"),
+                value: text("quiet"),
+            }]),
+            static_network_config: Some(vec![wire::HostStaticNetworkConfig::default()]),
+            ..Default::default()
+        })
+        .unwrap_err();
+        for member in [
+            "pull_secret",
+            "ssh_authorized_key",
+            "http_proxy",
+            "ntp_sources",
+            "openshift_version",
+            "ignition_config_override",
+            "rendezvous_ip",
+            "kernel_arguments[0]",
+            "static_network_config[0]",
+        ] {
+            assert!(reason.contains(member), "{member}: {reason}");
+        }
+    }
+
+    #[test]
+    fn one_kind_of_time_sources_takes_the_place_of_the_other() {
+        let changed = after(wire::InfraEnvUpdateParams {
+            ntp_sources: text("192.0.2.1"),
+            ..Default::default()
+        })
+        .unwrap();
+        assert_eq!(changed.ntp.sources.as_deref(), Some("192.0.2.1"));
+        assert_eq!(changed.ntp.additional, None);
+        let both = wire::InfraEnvUpdateParams {
+            ntp_sources: text("192.0.2.1"),
+            additional_ntp_sources: text("192.0.2.2"),
+            ..Default::default()
+        };
+        assert!(after(both).is_err());
+    }
+
+    #[test]
+    fn the_rendezvous_address_lives_and_dies_with_the_disconnected_image() {
+        let made = wire::InfraEnvUpdateParams {
+            image_type: text("disconnected-iso"),
+            rendezvous_ip: text("192.0.2.1"),
+            ..Default::default()
+        };
+        let mut infra_env = after(made).unwrap();
+        assert_eq!(infra_env.rendezvous_ip.as_deref(), Some("192.0.2.1"));
+        let config = Config::default();
+        let catalog = Catalog::from_config(&config).unwrap();
+        let rules = Rules {
+            config: &config,
+            catalog: &catalog,
+        };
+        let left = wire::InfraEnvUpdateParams {
+            image_type: text("full-iso"),
+            ..Default::default()
+        };
+        apply(&mut infra_env, &left, rules).unwrap();
+        assert_eq!(infra_env.rendezvous_ip, None);
+    }
+
+    #[test]
+    fn a_version_without_an_image_is_refused_only_where_images_are_served() {
+        let mut config = Config::default();
+        let catalog = Catalog::from_config(&config).unwrap();
+        let refused = Rules {
+            config: &config,
+            catalog: &catalog,
+        }
+        .os_image("1.0", "x86_64");
+        assert!(refused.unwrap_err().contains("openshift_version"));
+        config.images.enabled = false;
+        let free = Rules {
+            config: &config,
+            catalog: &catalog,
+        }
+        .os_image("1.0", "x86_64");
+        assert_eq!(free, Ok(None));
+    }
+}

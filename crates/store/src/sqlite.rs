@@ -1,0 +1,242 @@
+//! The SQLite file: its address, its settings, and the lock that makes it ours alone; and the
+//! thin driver for it. Calls block.
+//!
+//! The store keeps documents in memory and trusts them, so nobody else may write the file. The
+//! lock is on a file beside it, because closing any handle of the database file itself would
+//! drop SQLite's own locks.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use percent_encoding::percent_decode_str;
+use rusqlite::{
+    OpenFlags,
+    types::{ToSql, ToSqlOutput, Value, ValueRef},
+};
+
+use crate::{
+    error::{Fault, StoreError},
+    statement::{Arg, Statement},
+};
+
+/// Longest wait for SQLite's internal locks, e.g. while a checkpoint ends.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Statements kept prepared per connection; we have fewer texts than that.
+const PREPARED_STATEMENTS: usize = 200;
+/// Pages of the log before it is moved into the file: 16 MiB, so that commits rarely pay for it.
+const CHECKPOINT_PAGES: i64 = 4096;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// One database file.
+#[derive(Clone, Debug)]
+pub(crate) struct SqliteFile {
+    path: PathBuf,
+}
+
+impl SqliteFile {
+    /// Reads `sqlite:///absolute/path`.
+    pub(crate) fn parse(url: &str) -> Result<Self, StoreError> {
+        let bad = |reason: &str| StoreError::Address {
+            reason: reason.to_owned(),
+        };
+        let path = url
+            .strip_prefix("sqlite://")
+            .ok_or_else(|| bad("sqlite: must be followed by // and an absolute path"))?;
+        if path.contains('?') {
+            return Err(bad("a sqlite address takes no parameters"));
+        }
+        let path = percent_decode_str(path)
+            .decode_utf8()
+            .map_err(|_| bad("the path is not UTF-8"))?;
+        let path = PathBuf::from(path.as_ref());
+        if !path.is_absolute() || path.file_name().is_none() {
+            return Err(bad("the path of a sqlite file must be absolute"));
+        }
+        Ok(Self { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the file for this process; held until the returned handle is dropped.
+    pub(crate) fn lock(&self) -> Result<File, StoreError> {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(".lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.path.with_file_name(name))
+            .map_err(|error| self.unusable(error))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(lock),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
+                path: self.path.clone(),
+            }),
+            Err(TryLockError::Error(error)) => Err(self.unusable(error)),
+        }
+    }
+
+    fn unusable(&self, error: std::io::Error) -> StoreError {
+        StoreError::unavailable(format!("cannot open {}: {error}", self.path.display()))
+    }
+
+    /// Opens a connection. The writing one creates the file, logs ahead, and syncs at every
+    /// commit.
+    pub(crate) fn connect(&self, access: Access) -> Result<SqliteConnection, Fault> {
+        let flags = match access {
+            Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        };
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = rusqlite::Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
+        if access == Access::Write {
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        }
+        Ok(SqliteConnection { connection })
+    }
+}
+
+/// One open connection.
+pub(crate) struct SqliteConnection {
+    connection: rusqlite::Connection,
+}
+
+impl SqliteConnection {
+    pub(crate) fn run(&mut self, statement: &Statement) -> Result<u64, Fault> {
+        self.with(statement, |prepared| Ok(prepared.raw_execute()? as u64))
+    }
+
+    pub(crate) fn rows(&mut self, statement: &Statement) -> Result<Vec<SqliteRow>, Fault> {
+        self.with(statement, |prepared| {
+            let columns = prepared.column_count();
+            let mut found = Vec::new();
+            let mut rows = prepared.raw_query();
+            while let Some(row) = rows.next()? {
+                let values = (0..columns).map(|column| row.get(column));
+                found.push(SqliteRow(values.collect::<Result<_, _>>()?));
+            }
+            Ok(found)
+        })
+    }
+
+    pub(crate) fn script(&mut self, sql: &str) -> Result<(), Fault> {
+        Ok(self.connection.execute_batch(sql)?)
+    }
+
+    pub(crate) fn close(self) -> Result<(), Fault> {
+        Ok(self.connection.close().map_err(|(_, error)| error)?)
+    }
+
+    fn with<T>(
+        &mut self,
+        statement: &Statement,
+        work: impl FnOnce(&mut rusqlite::Statement<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Fault> {
+        let Statement { sql, args, keep } = statement;
+        if *keep {
+            let mut prepared = self.connection.prepare_cached(sql)?;
+            bind(&mut prepared, args)?;
+            Ok(work(&mut prepared)?)
+        } else {
+            let mut prepared = self.connection.prepare(sql)?;
+            bind(&mut prepared, args)?;
+            Ok(work(&mut prepared)?)
+        }
+    }
+}
+
+/// To SQLite `$2` is a name; its number is where it first occurs in the text.
+fn bind(prepared: &mut rusqlite::Statement<'_>, args: &[Arg]) -> rusqlite::Result<()> {
+    for index in 1..=prepared.parameter_count() {
+        let name = prepared.parameter_name(index).unwrap_or_default();
+        let number: Option<usize> = name
+            .strip_prefix('$')
+            .and_then(|digits| digits.parse().ok());
+        let arg = number.and_then(|number| args.get(number.checked_sub(1)?));
+        let arg = arg.ok_or_else(|| rusqlite::Error::InvalidParameterName(name.to_owned()))?;
+        prepared.raw_bind_parameter(index, arg)?;
+    }
+    Ok(())
+}
+
+impl ToSql for Arg {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Text(text) | Self::MaybeText(Some(text)) => ValueRef::Text(text.as_bytes()),
+            Self::Int(number) | Self::MaybeInt(Some(number)) => ValueRef::Integer(*number),
+            Self::MaybeText(None) | Self::MaybeInt(None) => ValueRef::Null,
+        }))
+    }
+}
+
+/// One row of an answer.
+pub(crate) struct SqliteRow(Vec<Value>);
+
+impl SqliteRow {
+    pub(crate) fn text(&self, column: usize) -> Result<Option<&str>, StoreError> {
+        match self.0.get(column) {
+            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(Value::Null) => Ok(None),
+            other => Err(unexpected(column, other)),
+        }
+    }
+
+    pub(crate) fn int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        match self.0.get(column) {
+            Some(Value::Integer(number)) => Ok(Some(*number)),
+            Some(Value::Null) => Ok(None),
+            other => Err(unexpected(column, other)),
+        }
+    }
+}
+
+/// Names the type only: the value may be a secret.
+fn unexpected(column: usize, value: Option<&Value>) -> StoreError {
+    let found = value.map_or_else(
+        || "nothing".to_owned(),
+        |value| value.data_type().to_string(),
+    );
+    StoreError::corrupt(
+        "a row of the database",
+        format!("column {column} holds {found}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_absolute_paths_without_parameters_are_addresses() {
+        for bad in [
+            "sqlite:muster.db",
+            "sqlite://muster.db",
+            "sqlite::memory:",
+            "sqlite://",
+            "sqlite:///",
+            "sqlite:///a/b.db?mode=ro",
+            "sqlite:///a/%ff.db",
+        ] {
+            let error = SqliteFile::parse(bad).expect_err(bad);
+            assert!(matches!(error, StoreError::Address { .. }), "{bad}");
+        }
+        let file = SqliteFile::parse("sqlite:///srv/my%20site/muster.db").expect("valid");
+        assert_eq!(file.path(), Path::new("/srv/my site/muster.db"));
+    }
+}
