@@ -133,6 +133,11 @@ class S3:
     def endpoint(self):
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def url(self):
+        """The whole address in one, for `--storage`."""
+        return f"s3://{self.BUCKET}?endpoint={self.endpoint}&region=us-east-1&allow_http=true"
+
     def environment(self):
         """The settings of the reference service for this store."""
         return {

@@ -85,6 +85,7 @@ def infra_env(api):
     """A fresh infra-env without a cluster; its hosts go with it."""
     made = api.post("/v2/infra-envs", {"name": "fresh-env", "pull_secret": pull_secret()}).json()
     yield made
-    for host in api.call("GET", f"/v2/infra-envs/{made['id']}/hosts").json():
+    hosts = api.call("GET", f"/v2/infra-envs/{made['id']}/hosts")
+    for host in hosts.json() if hosts.ok else []:
         api.call("DELETE", f"/v2/infra-envs/{made['id']}/hosts/{host['id']}")
     api.call("DELETE", f"/v2/infra-envs/{made['id']}")

@@ -286,7 +286,7 @@ class Fleet:
         for machine in self.machines:
             machine.work(cluster)
 
-    def drive_until(self, status, timeout=60.0):
+    def drive_until(self, status, timeout=30.0):
         """Lets the machines talk until the cluster has the status; says why not if it does not come."""
 
         def arrived():

@@ -90,13 +90,18 @@ def test_wrong_values_are_refused_with_400_and_the_right_error_shape(api, place,
 
 
 def test_unknown_things_are_404_of_the_right_shape(api, place, unchanged):
-    names = {**place, "C": place["c"].upper(), "flat": place["c"].replace("-", "")}
-
     def check(method, path, status, kind):
         body = {} if method in ("PATCH", "PUT") else None
-        shape(api.call(method, path.format(**names), json=body), kind, status)
+        shape(api.call(method, path.format(**place), json=body), kind, status)
 
     fails([(row[0], lambda row=row: check(*row[1:])) for row in UNKNOWN])
+
+
+def test_other_spellings_of_an_id_mean_the_same_cluster_or_none(api, place):
+    for spelling in (place["c"].upper(), place["c"].replace("-", "")):
+        answer = api.call("GET", f"/v2/clusters/{spelling}")
+        assert answer.status_code in (200, 404), answer.text
+        assert answer.status_code == 404 or answer.json()["id"] == place["c"]
 
 
 BAD_IDS = ["nope", "1", "..", "%2e%2e", "%00", "a%2Fb", "%ff%fe", "'; drop table hosts; --", "{c}x", "%E2%98%83"]
@@ -307,16 +312,18 @@ def test_arm_is_arm_whatever_it_is_called(api):
         assert one == other, path
 
 
-def test_a_dhcp_reply_of_an_unbound_host_is_400(api):
+def test_replies_that_an_unbound_host_cannot_give_are_400_or_409(api):
     pool = api.new_infra_env("pool-dhcp")
     machine = Machine(api, pool["id"], 5, "loose")
     machine.register()
     for kind, output in [
+        ("free-network-addresses", []),
         ("dhcp-lease-allocate", {"api_vip_address": "10.0.0.1", "ingress_vip_address": "10.0.0.2"}),
         ("verify-vips", [{"vip": "10.0.0.1", "vip_type": "api", "verification": "succeeded"}]),
     ]:
         answer = machine.reply(kind, output, expect=None)
-        assert answer.status_code == 400, f"{kind}: {answer.status_code} {answer.text}"
+        api_error(answer, answer.status_code)
+        assert answer.status_code in (400, 409), f"{kind}: {answer.status_code} {answer.text}"
     api.delete(machine.path)
     api.delete(f"/v2/infra-envs/{pool['id']}")
 

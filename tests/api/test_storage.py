@@ -18,8 +18,9 @@ def database(postgres):
 
 @pytest.fixture(scope="module")
 def server(servers, s3, database):
-    args = ["--database", database, "--storage", f"s3://{s3.BUCKET}"]
-    return servers("pg-s3", args=args, env={**s3.environment(), "DUMMY_IGNITION": "true"}).start()
+    """Configured as the reference is: the store comes from the environment."""
+    env = {**s3.environment(), "STORAGE": "s3", "DUMMY_IGNITION": "true"}
+    return servers("pg-s3", args=["--database", database], env=env).start()
 
 
 def test_a_cluster_installs_on_postgresql_and_s3(server, s3):
@@ -45,8 +46,9 @@ def test_a_cluster_installs_on_postgresql_and_s3(server, s3):
 
 
 def test_two_replicas_on_one_database_see_each_other_at_once(server, servers, s3, database):
-    args = ["--database", database, "--storage", f"s3://{s3.BUCKET}"]
-    other = servers("pg-s3-replica", args=args, env={**s3.environment(), "DUMMY_IGNITION": "true"}).start()
+    keys = {name: value for name, value in s3.environment().items() if name.startswith("AWS_")}
+    args = ["--database", database, "--storage", s3.url]
+    other = servers("pg-s3-replica", args=args, env={**keys, "DUMMY_IGNITION": "true"}).start()
     one, two = server.api(), other.api()
     cluster = one.new_cluster("twins")
     assert two.cluster(cluster["id"])["name"] == "twins"

@@ -1,6 +1,9 @@
 //! A cluster with hosts that behave like agents.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -70,7 +73,8 @@ impl Fleet {
     /// Asks for work.
     pub async fn poll(&self, connection: &mut Connection, turn: usize) -> anyhow::Result<u64> {
         let host = self.hosts[turn % self.hosts.len()];
-        let path = format!("/infra-envs/{}/hosts/{host}/instructions?timestamp=1700000000", self.infra_env);
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        let path = format!("/infra-envs/{}/hosts/{host}/instructions?timestamp={clock}", self.infra_env);
         Ok(connection.call(Method::GET, &path, None, false).await?.len() as u64)
     }
 

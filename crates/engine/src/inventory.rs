@@ -275,6 +275,17 @@ pub fn hostname(host: &Host) -> String {
             .ok()?
             .hostname
     };
+    named(host, own)
+}
+
+/// The same with the inventory at hand, which spares reading it again.
+pub(crate) fn hostname_with(host: &Host, inventory: Option<&Inventory>) -> String {
+    named(host, || {
+        inventory.map(|inventory| inventory.hostname.clone())
+    })
+}
+
+fn named(host: &Host, own: impl FnOnce() -> Option<String>) -> String {
     host.requested_hostname
         .clone()
         .filter(|name| !name.is_empty())

@@ -125,7 +125,8 @@ impl<'a> Round<'a> {
         let mut names = BTreeMap::new();
         for (host, inventory) in draft.hosts.iter().zip(&inventories) {
             if inventory.is_some() {
-                *names.entry(inventory::hostname(host)).or_insert(0) += 1;
+                let name = inventory::hostname_with(host, inventory.as_ref());
+                *names.entry(name).or_insert(0) += 1;
             }
         }
         let around = Neighbourhood {

@@ -12,6 +12,7 @@ use muster_api::error::Failure;
 use muster_engine::{ClusterView, Decision, HostView, Job, Refused};
 use muster_model::{Cluster, ClusterId, Event, Host, HostKey, Timestamp};
 use muster_store::{Changes, Row, StoreError};
+use tracing::debug;
 
 use crate::{
     app::{App, missing_cluster, missing_host, store_failure},
@@ -126,6 +127,9 @@ impl Aggregate {
 
     /// Takes over what the rules decided.
     pub fn take(&mut self, decision: Decision) {
+        for step in &decision.moves {
+            debug!(host = step.host.map(|key| key.to_string()), rule = step.rule, "a rule moved a status");
+        }
         if let Some(cluster) = decision.cluster {
             self.cluster = Some(cluster);
         }

@@ -10,7 +10,7 @@ use muster_config::Config;
 use muster_model::{Cluster, ClusterId, Host, HostKey, InfraEnv, InfraEnvId};
 use muster_store::{Blobs, BlobError, Row, Store, StoreError};
 
-use crate::{bodies::ClusterBodies, catalog::Catalog, driver::Driver, heartbeats::Heartbeats, metrics::Metrics, rules::Rules, steps::StepCache};
+use crate::{bodies::ClusterBodies, catalog::Catalog, driver::Driver, heartbeats::Heartbeats, jobs::UnderWay, metrics::Metrics, rules::Rules, steps::StepCache};
 
 /// The running service. Cheap to share: handlers get an `Arc` of it.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct App {
     pub heartbeats: Heartbeats,
     /// Re-evaluates clusters that changed.
     pub driver: Driver,
+    /// Jobs under way.
+    pub jobs: UnderWay,
     /// Finished cluster answers by revision.
     pub bodies: ClusterBodies,
     /// Instructions by host, while nothing changes.

@@ -25,6 +25,10 @@ use crate::{
 /// A busy cluster is evaluated in the background at most this often; readers need not wait.
 const REST: Duration = Duration::from_millis(50);
 
+/// … and rests this many times as long as its evaluation took, so that a large cluster in
+/// turmoil takes a fifth of one core and not all of it.
+const REST_FACTOR: u32 = 4;
+
 /// What is evaluated as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
@@ -147,9 +151,10 @@ impl Driver {
         loop {
             let (due, next) = self.due(Timestamp::now());
             for scope in due {
+                let began = Instant::now();
                 self.settle(&app, scope).await;
-                let mut state = self.lock();
-                state.rested.insert(scope, Instant::now() + REST);
+                let rest = REST.max(began.elapsed() * REST_FACTOR);
+                self.lock().rested.insert(scope, Instant::now() + rest);
             }
             let pause = next.unwrap_or(Duration::from_secs(60)).min(Duration::from_secs(60));
             tokio::select! {

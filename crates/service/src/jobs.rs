@@ -3,7 +3,10 @@
 //! A job can be lost with the process, so its cause stays in the records: at start, clusters
 //! that are still preparing get their job again ([`resume`]).
 
-use std::sync::Arc;
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use muster_api::error::Failure;
 use muster_engine::Job;
@@ -13,12 +16,30 @@ use tracing::{error, info, warn};
 
 use crate::{aggregate::Cause, app::{App, blob_failure}, ops};
 
-/// Runs a job beside the requests.
+/// Jobs under way. The rules wish for a job until its result is in, so a wish may come twice.
+#[derive(Debug, Default)]
+pub struct UnderWay(Mutex<HashSet<Job>>);
+
+impl UnderWay {
+    fn enter(&self, job: Job) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(job)
+    }
+
+    fn leave(&self, job: Job) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&job);
+    }
+}
+
+/// Runs a job beside the requests, unless it is already running.
 pub fn start(app: Arc<App>, job: Job) {
+    if !app.jobs.enter(job) {
+        return;
+    }
     tokio::spawn(async move {
         if let Err(failure) = run(&app, job).await {
             error!(?job, reason = %failure.reason, "a job failed");
         }
+        app.jobs.leave(job);
     });
 }
 

@@ -165,3 +165,61 @@ impl<T: Document> Shelf<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_model::{HostId, HostKey, InfraEnvId};
+
+    use super::*;
+
+    const C: ClusterId = ClusterId(Uuid::from_u128(1));
+    const I: InfraEnvId = InfraEnvId(Uuid::from_u128(2));
+    const KEY: HostKey = HostKey {
+        infra_env: I,
+        host: HostId(Uuid::from_u128(3)),
+    };
+
+    fn row(version: i64, status_info: &str) -> Row<Host> {
+        let mut host = Host::registered(KEY, Some(C), "admin", Timestamp(1));
+        host.status_info = status_info.to_owned();
+        Row {
+            version,
+            value: Arc::new(host),
+        }
+    }
+
+    fn told(shelf: &Shelf<Host>) -> Option<(i64, Option<String>)> {
+        let listed = shelf.get(KEY)?;
+        let info = listed.doc.map(|host| host.status_info.clone());
+        Some((listed.version, info))
+    }
+
+    #[test]
+    fn a_slow_fill_neither_brings_back_the_past_nor_runs_ahead() {
+        let mut shelf = Shelf::default();
+        shelf.fill(&row(5, "not listed"));
+        assert_eq!(told(&shelf), None);
+        shelf.put(KEY, 6, (Timestamp(1), Some(C)), None);
+        shelf.fill(&row(5, "past"));
+        shelf.fill(&row(7, "not answered yet"));
+        assert_eq!(told(&shelf), Some((6, None)));
+        shelf.fill(&row(6, "present"));
+        assert_eq!(told(&shelf), Some((6, Some("present".to_owned()))));
+        shelf.land(&row(7, "new"));
+        shelf.fill(&row(6, "present"));
+        assert_eq!(told(&shelf), Some((7, Some("new".to_owned()))));
+        shelf.remove(KEY);
+        shelf.fill(&row(7, "new"));
+        assert_eq!(told(&shelf), None);
+        assert!(shelf.groups.is_empty(), "empty groups take no memory");
+    }
+
+    #[test]
+    fn a_memo_answers_only_for_the_version_it_holds() {
+        let mut shelf = Shelf::default();
+        shelf.land(&row(5, "five"));
+        assert!(shelf.recall(KEY, 4).is_none());
+        assert!(shelf.recall(KEY, 6).is_none());
+        assert_eq!(shelf.recall(KEY, 5).expect("held").status_info, "five");
+    }
+}

@@ -156,7 +156,7 @@ pub(super) fn hostname_unique(on: &HostContext<'_>) -> Verdict {
     if on.inventory.is_none() {
         return on.no_inventory();
     }
-    let name = inventory::hostname(on.host);
+    let name = inventory::hostname_with(on.host, on.inventory);
     if on.around.names.get(&name).copied().unwrap_or(0) > 1 {
         Verdict::fail(format!(
             "Another host of the cluster is called {name} too; rename one of them"
@@ -170,7 +170,7 @@ pub(super) fn hostname_valid(on: &HostContext<'_>) -> Verdict {
     if on.inventory.is_none() {
         return Verdict::fail("The name of the host is not known yet");
     }
-    let name = inventory::hostname(on.host);
+    let name = inventory::hostname_with(on.host, on.inventory);
     match name_fault(&name) {
         None => Verdict::pass(format!("{name} is a valid host name")),
         Some(fault) => Verdict::fail(format!(

@@ -339,36 +339,3 @@ fn hosts_are_hurried_only_when_a_change_is_near() {
     fleet.store(decision);
     assert_eq!(interval(&fleet).as_secs(), 5);
 }
-
-#[test]
-fn zz_timing() {
-    let mut fleet = Fleet::ready(3, 3);
-    let proto = fleet.host(1).clone();
-    let n = 300_u128;
-    fleet.hosts.clear();
-    fleet.last_seen.clear();
-    for i in 1..=n {
-        let mut h = proto.clone();
-        h.id = key(i).host;
-        let ip = format!("10.1.{}.{}", i / 200, i % 200 + 1);
-        h.reports.inventory = Some(
-            h.reports
-                .inventory
-                .unwrap()
-                .replace("192.0.2.11/24", &format!("{ip}/16"))
-                .replace("host-1", &format!("host-{i}")),
-        );
-        let remote: Vec<serde_json::Value> = (1..=n).filter(|j| *j != i).map(|j| { let ip = format!("10.1.{}.{}", j / 200, j % 200 + 1); serde_json::json!({"host_id": key(j).host.to_string(), "l2_connectivity":[{"outgoing_nic":"eth0","remote_ip_address":ip,"remote_mac":format!("{j}"),"successful":true}], "l3_connectivity":[{"remote_ip_address":ip,"successful":true}]})}).collect();
-        h.reports.connectivity = Some(serde_json::json!({"remote_hosts": remote}).to_string());
-        fleet.hosts.push(h);
-        fleet.last_seen.push(fleet.now);
-    }
-    fleet.cluster.api_vips = Some(vec![super::vip("10.1.9.9")]);
-    fleet.cluster.ingress_vips = Some(vec![super::vip("10.1.9.8")]);
-    for _ in 0..3 {
-        #[allow(clippy::disallowed_methods)]
-        let t = std::time::Instant::now();
-        fleet.refresh();
-        eprintln!("refresh {:?} {:?}", t.elapsed(), fleet.cluster.status);
-    }
-}

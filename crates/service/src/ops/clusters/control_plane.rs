@@ -4,8 +4,11 @@ use muster_catalog::{HighAvailability, OpenshiftVersion, control_plane_counts};
 
 /// What a request without one of the two (or both) means.
 pub fn choose(mode: Option<&str>, count: Option<i64>) -> Result<(HighAvailability, i64), String> {
-    let mode: Option<HighAvailability> =
-        mode.filter(|mode| !mode.is_empty()).map(str::parse).transpose().map_err(|unknown| format!("high_availability_mode: {unknown}"))?;
+    let mode: Option<HighAvailability> = mode
+        .filter(|mode| !mode.is_empty())
+        .map(str::parse)
+        .transpose()
+        .map_err(|unknown| format!("high_availability_mode: {unknown}"))?;
     Ok(match (mode, count) {
         (None | Some(HighAvailability::Full), None) => (HighAvailability::Full, 3),
         (Some(HighAvailability::None), None) => (HighAvailability::None, 1),
@@ -16,7 +19,12 @@ pub fn choose(mode: Option<&str>, count: Option<i64>) -> Result<(HighAvailabilit
 }
 
 /// Checks a count; `two_nodes` says that control planes of two are switched on here.
-pub fn check(mode: HighAvailability, count: i64, version: &OpenshiftVersion, two_nodes: bool) -> Result<(), String> {
+pub fn check(
+    mode: HighAvailability,
+    count: i64,
+    version: &OpenshiftVersion,
+    two_nodes: bool,
+) -> Result<(), String> {
     let allowed = control_plane_counts(mode, version, two_nodes);
     if u32::try_from(count).is_ok_and(|count| allowed.contains(&count)) {
         return Ok(());
@@ -26,7 +34,9 @@ pub fn check(mode: HighAvailability, count: i64, version: &OpenshiftVersion, two
     } else {
         format!("must be {} to {}", allowed.start(), allowed.end())
     };
-    Err(format!("control_plane_count is {count}, but with high_availability_mode {mode} on OpenShift {version} it {wanted}"))
+    Err(format!(
+        "control_plane_count is {count}, but with high_availability_mode {mode} on OpenShift {version} it {wanted}"
+    ))
 }
 
 #[cfg(test)]
@@ -52,9 +62,23 @@ mod tests {
 
     #[test]
     fn counts_outside_of_what_the_version_can_do_are_refused() {
-        let check = |mode, count, version: &str| check(mode, count, &version.parse().unwrap(), true).is_ok();
-        assert!(check(Full, 3, "4.16.68") && check(Full, 5, "4.18.1") && check(Full, 2, "4.19.0") && check(Single, 1, "4.16"));
-        for (mode, count, version) in [(Full, 1, "4.16"), (Full, 0, "4.18"), (Full, 4, "4.17"), (Full, 6, "4.20"), (Single, 3, "4.16"), (Full, -1, "4.19")] {
+        let check = |mode, count, version: &str| {
+            check(mode, count, &version.parse().unwrap(), true).is_ok()
+        };
+        assert!(
+            check(Full, 3, "4.16.68")
+                && check(Full, 5, "4.18.1")
+                && check(Full, 2, "4.19.0")
+                && check(Single, 1, "4.16")
+        );
+        for (mode, count, version) in [
+            (Full, 1, "4.16"),
+            (Full, 0, "4.18"),
+            (Full, 4, "4.17"),
+            (Full, 6, "4.20"),
+            (Single, 3, "4.16"),
+            (Full, -1, "4.19"),
+        ] {
             assert!(!check(mode, count, version), "{mode} {count} {version}");
         }
     }

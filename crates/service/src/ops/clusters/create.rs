@@ -17,7 +17,8 @@ use crate::{
 /// `POST /v2/clusters`.
 pub async fn register(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let params: wire::ClusterCreateParams = call.body()?;
-    let cluster = new_cluster::day1(params, birth(&call), (&*app).into()).map_err(Failure::bad_request)?;
+    let cluster =
+        new_cluster::day1(params, birth(&call), (&*app).into()).map_err(Failure::bad_request)?;
     store(&app, &call, &cluster).await?;
     Reply::json(StatusCode::CREATED, &shown(&app, &cluster))
 }
@@ -50,13 +51,26 @@ pub async fn register_disconnected(app: Shared, mut call: Call) -> Result<Reply,
 }
 
 fn birth(call: &Call) -> Birth<'_> {
-    Birth { id: ClusterId(Uuid::new_v4()), user: &call.principal.name, now: call.now }
+    Birth {
+        id: ClusterId(Uuid::new_v4()),
+        user: &call.principal.name,
+        now: call.now,
+    }
 }
 
 async fn store(app: &App, call: &Call, cluster: &Cluster) -> Result<(), Failure> {
-    let scope = EventScope { cluster: Some(cluster.id), ..Default::default() };
+    let scope = EventScope {
+        cluster: Some(cluster.id),
+        ..Default::default()
+    };
     let message = format!("Registered cluster {} ({})", cluster.name, cluster.kind);
-    let mut event = Event::new("cluster_registration_succeeded", Severity::Info, scope, call.now, message);
+    let mut event = Event::new(
+        "cluster_registration_succeeded",
+        Severity::Info,
+        scope,
+        call.now,
+        message,
+    );
     event.request_id = Some(call.request_id.clone());
     let mut changes = Changes::default();
     changes.insert_cluster(cluster.clone()).event(event);

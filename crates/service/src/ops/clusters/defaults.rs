@@ -17,10 +17,23 @@ pub const FORBIDDEN_HOSTNAMES: [&str; 6] = [
 #[must_use]
 pub fn document(config: &Config) -> wire::ClusterDefaultConfig {
     let usual = &config.cluster;
-    let pods = |cidr: String, prefix: u16| wire::ClusterNetwork { cidr: Some(cidr), host_prefix: Some(i64::from(prefix)), ..Default::default() };
-    let service = |cidr: String| wire::ServiceNetwork { cidr: Some(cidr), ..Default::default() };
-    let pods4 = pods(usual.cluster_network_cidr.to_string(), usual.cluster_network_host_prefix);
-    let pods6 = pods(usual.cluster_network_cidr_ipv6.to_string(), usual.cluster_network_host_prefix_ipv6);
+    let pods = |cidr: String, prefix: u16| wire::ClusterNetwork {
+        cidr: Some(cidr),
+        host_prefix: Some(i64::from(prefix)),
+        ..Default::default()
+    };
+    let service = |cidr: String| wire::ServiceNetwork {
+        cidr: Some(cidr),
+        ..Default::default()
+    };
+    let pods4 = pods(
+        usual.cluster_network_cidr.to_string(),
+        usual.cluster_network_host_prefix,
+    );
+    let pods6 = pods(
+        usual.cluster_network_cidr_ipv6.to_string(),
+        usual.cluster_network_host_prefix_ipv6,
+    );
     let service4 = service(usual.service_network_cidr.to_string());
     let service6 = service(usual.service_network_cidr_ipv6.to_string());
     wire::ClusterDefaultConfig {
@@ -31,8 +44,14 @@ pub fn document(config: &Config) -> wire::ClusterDefaultConfig {
         service_network_cidr: service4.cidr.clone(),
         service_networks_ipv4: Some(vec![service4.clone()]),
         service_networks_dualstack: Some(vec![service4, service6]),
-        forbidden_hostnames: Some(FORBIDDEN_HOSTNAMES.iter().map(ToString::to_string).collect()),
-        inactive_deletion_hours: i64::try_from(config.housekeeping.inactive_after.as_secs() / 3600).ok(),
+        forbidden_hostnames: Some(
+            FORBIDDEN_HOSTNAMES
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        ),
+        inactive_deletion_hours: i64::try_from(config.housekeeping.inactive_after.as_secs() / 3600)
+            .ok(),
         ntp_source: Some(usual.ntp_default_server.clone()),
     }
 }
@@ -48,7 +67,10 @@ mod tests {
         let shown = serde_json::to_value(document(&config)).unwrap();
         assert_eq!(shown["cluster_network_cidr"], "10.128.0.0/14");
         assert_eq!(shown["cluster_networks_dualstack"][1]["cidr"], "fd01::/48");
-        assert_eq!(shown["service_networks_ipv4"], serde_json::json!([{"cidr": "172.30.0.0/16"}]));
+        assert_eq!(
+            shown["service_networks_ipv4"],
+            serde_json::json!([{"cidr": "172.30.0.0/16"}])
+        );
         assert_eq!(shown["inactive_deletion_hours"], 480);
         assert_eq!(shown["ntp_source"], "clock.example");
         assert_eq!(shown.as_object().unwrap().len(), 10);

@@ -10,8 +10,8 @@ use http::StatusCode;
 use muster_api::error::Failure;
 use muster_engine::inventory::hostname;
 use muster_model::{
-    ClusterStatus, Event, EventScope, Host, HostKey, HostKind, HostProgress, HostReports, HostRole, HostStatus, InfraEnvId, Severity,
-    Timestamp,
+    ClusterStatus, Event, EventScope, Host, HostKey, HostKind, HostProgress, HostReports, HostRole,
+    HostStatus, InfraEnvId, Severity, Timestamp,
 };
 
 use crate::{
@@ -24,9 +24,15 @@ use crate::{
 /// Deletes a cluster.
 pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
     let id = call.cluster_id();
-    let own = app.store.infra_envs_of_cluster(id).await.map_err(store_failure)?;
+    let own = app
+        .store
+        .infra_envs_of_cluster(id)
+        .await
+        .map_err(store_failure)?;
     let own: HashSet<InfraEnvId> = own.iter().map(|infra_env| infra_env.id).collect();
-    let (freed, _) = app.change_cluster(id, &Cause::from(&call), |all| delete(all, &own, call.now)).await?;
+    let (freed, _) = app
+        .change_cluster(id, &Cause::from(&call), |all| delete(all, &own, call.now))
+        .await?;
     app.driver.forget(Scope::Cluster(id));
     for key in freed {
         app.driver.touch(Scope::Host(key));
@@ -36,30 +42,63 @@ pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
 }
 
 /// Marks the cluster and its own hosts as deleted; gives back the hosts that live on.
-fn delete(all: &mut Aggregate, own: &HashSet<InfraEnvId>, now: Timestamp) -> Result<Vec<HostKey>, Failure> {
+fn delete(
+    all: &mut Aggregate,
+    own: &HashSet<InfraEnvId>,
+    now: Timestamp,
+) -> Result<Vec<HostKey>, Failure> {
     let (id, name, status) = {
         let cluster = all.cluster()?;
         (cluster.id, cluster.name.clone(), cluster.status)
     };
-    let scope = EventScope { cluster: Some(id), ..Default::default() };
+    let scope = EventScope {
+        cluster: Some(id),
+        ..Default::default()
+    };
     if status == ClusterStatus::Installing {
-        let reason = format!("cluster {id} is being installed; cancel the installation before deleting it");
-        all.events.push(Event::new("cluster_deregister_failed", Severity::Error, scope, now, format!("Cluster {name} was not deleted: {reason}")));
+        let reason =
+            format!("cluster {id} is being installed; cancel the installation before deleting it");
+        all.events.push(Event::new(
+            "cluster_deregister_failed",
+            Severity::Error,
+            scope,
+            now,
+            format!("Cluster {name} was not deleted: {reason}"),
+        ));
         return Err(Failure::conflict(reason));
     }
     let mut freed = Vec::new();
     for host in &mut all.hosts {
         if own.contains(&host.infra_env) {
-            let scope = EventScope { host: Some(host.id), infra_env: Some(host.infra_env), ..scope };
-            let message = format!("Host {} was deleted together with its cluster", hostname(host));
-            all.events.push(Event::new("host_deregistered", Severity::Info, scope, now, message));
+            let scope = EventScope {
+                host: Some(host.id),
+                infra_env: Some(host.infra_env),
+                ..scope
+            };
+            let message = format!(
+                "Host {} was deleted together with its cluster",
+                hostname(host)
+            );
+            all.events.push(Event::new(
+                "host_deregistered",
+                Severity::Info,
+                scope,
+                now,
+                message,
+            ));
             host.deleted_at = Some(now);
         } else {
             set_free(host, now);
             freed.push(host.key());
         }
     }
-    all.events.push(Event::new("cluster_deregistered", Severity::Info, scope, now, format!("Deleted cluster {name}")));
+    all.events.push(Event::new(
+        "cluster_deregistered",
+        Severity::Info,
+        scope,
+        now,
+        format!("Deleted cluster {name}"),
+    ));
     all.cluster_mut()?.deleted_at = Some(now);
     // Nothing is left to evaluate.
     all.settled = true;
@@ -82,7 +121,10 @@ fn set_free(host: &mut Host, now: Timestamp) {
         | HostStatus::DisconnectedUnbound
         | HostStatus::InsufficientUnbound
         | HostStatus::DisabledUnbound
-        | HostStatus::DiscoveringUnbound => (HostStatus::Unbinding, "Its cluster was deleted; the host restarts its agent"),
+        | HostStatus::DiscoveringUnbound => (
+            HostStatus::Unbinding,
+            "Its cluster was deleted; the host restarts its agent",
+        ),
         HostStatus::PreparingForInstallation
         | HostStatus::PreparingFailed
         | HostStatus::PreparingSuccessful
@@ -119,7 +161,10 @@ fn set_free(host: &mut Host, now: Timestamp) {
     host.logs_collected_at = None;
     // Disk speed is a property of the machine; all else was found out for this cluster.
     let disks_info = host.reports.disks_info.take();
-    host.reports = HostReports { disks_info, ..HostReports::default() };
+    host.reports = HostReports {
+        disks_info,
+        ..HostReports::default()
+    };
 }
 
 #[cfg(test)]
@@ -133,19 +178,34 @@ mod tests {
 
     fn aggregate(status: ClusterStatus) -> (Aggregate, HashSet<InfraEnvId>) {
         let id = ClusterId(Uuid::from_u128(1));
-        let (own, other) = (InfraEnvId(Uuid::from_u128(2)), InfraEnvId(Uuid::from_u128(3)));
+        let (own, other) = (
+            InfraEnvId(Uuid::from_u128(2)),
+            InfraEnvId(Uuid::from_u128(3)),
+        );
         let host = |infra_env, number, status| {
-            let key = HostKey { infra_env, host: HostId(Uuid::from_u128(number)) };
+            let key = HostKey {
+                infra_env,
+                host: HostId(Uuid::from_u128(number)),
+            };
             let mut host = Host::registered(key, Some(id), "admin", Timestamp(0));
             host.status = status;
             host.role = HostRole::Master;
             host
         };
-        let all = Aggregate {
-            cluster: Some(Cluster::blank(id, ClusterKind::Cluster, "c", status, "admin", Timestamp(0))),
-            hosts: vec![host(own, 4, HostStatus::Known), host(other, 5, HostStatus::Binding), host(other, 6, HostStatus::Installed)],
-            ..Default::default()
-        };
+        let mut all = Aggregate::default();
+        all.cluster = Some(Cluster::blank(
+            id,
+            ClusterKind::Cluster,
+            "c",
+            status,
+            "admin",
+            Timestamp(0),
+        ));
+        all.hosts = vec![
+            host(own, 4, HostStatus::Known),
+            host(other, 5, HostStatus::Binding),
+            host(other, 6, HostStatus::Installed),
+        ];
         (all, HashSet::from([own]))
     }
 
@@ -156,8 +216,18 @@ mod tests {
         assert_eq!(all.cluster.as_ref().unwrap().deleted_at, Some(NOW));
         assert_eq!(all.hosts[0].deleted_at, Some(NOW));
         assert_eq!(freed, [all.hosts[1].key(), all.hosts[2].key()]);
-        assert_eq!((all.hosts[1].status, all.hosts[1].cluster, all.hosts[1].deleted_at), (HostStatus::Unbinding, None, None));
-        assert_eq!((all.hosts[2].status, all.hosts[2].role), (HostStatus::UnbindingPendingUserAction, HostRole::AutoAssign));
+        assert_eq!(
+            (
+                all.hosts[1].status,
+                all.hosts[1].cluster,
+                all.hosts[1].deleted_at
+            ),
+            (HostStatus::Unbinding, None, None)
+        );
+        assert_eq!(
+            (all.hosts[2].status, all.hosts[2].role),
+            (HostStatus::UnbindingPendingUserAction, HostRole::AutoAssign)
+        );
         let names: Vec<_> = all.events.iter().map(|event| event.name.as_str()).collect();
         assert_eq!(names, ["host_deregistered", "cluster_deregistered"]);
     }
@@ -167,7 +237,11 @@ mod tests {
         for status in ClusterStatus::ALL {
             let (mut all, own) = aggregate(*status);
             let answer = delete(&mut all, &own, NOW);
-            assert_eq!(answer.is_err(), *status == ClusterStatus::Installing, "{status}");
+            assert_eq!(
+                answer.is_err(),
+                *status == ClusterStatus::Installing,
+                "{status}"
+            );
         }
         let (mut all, own) = aggregate(ClusterStatus::Installing);
         let refusal = delete(&mut all, &own, NOW).unwrap_err();

@@ -12,12 +12,20 @@ const TANG: &str = "tang";
 /// What a new cluster gets when nothing is said.
 #[must_use]
 pub fn unset() -> DiskEncryption {
-    DiskEncryption { enable_on: NONE.to_owned(), mode: TPM.to_owned(), tang_servers: None }
+    DiskEncryption {
+        enable_on: NONE.to_owned(),
+        mode: TPM.to_owned(),
+        tang_servers: None,
+    }
 }
 
 /// Merges a request into what is there; members left out stay as they are. `allowed` is false
 /// where the service is configured without disk encryption.
-pub fn merge(present: Option<&DiskEncryption>, request: &wire::DiskEncryption, allowed: bool) -> Result<DiskEncryption, String> {
+pub fn merge(
+    present: Option<&DiskEncryption>,
+    request: &wire::DiskEncryption,
+    allowed: bool,
+) -> Result<DiskEncryption, String> {
     let mut merged = present.cloned().unwrap_or_else(unset);
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     if let Some(enable_on) = given(&request.enable_on) {
@@ -51,7 +59,8 @@ fn check_servers(text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Err(format!("is missing; mode {TANG} needs {form}"));
     }
-    let servers: Vec<Server> = serde_json::from_str(text).map_err(|cause| format!("is not {form}: {cause}"))?;
+    let servers: Vec<Server> =
+        serde_json::from_str(text).map_err(|cause| format!("is not {form}: {cause}"))?;
     if servers.is_empty() {
         return Err(format!("names no server; mode {TANG} needs {form}"));
     }
@@ -61,7 +70,9 @@ fn check_servers(text: &str) -> Result<(), String> {
             return Err(format!("[{index}]: {:?} is not a complete URL", server.url));
         }
         if server.thumbprint.is_empty() {
-            return Err(format!("[{index}] has no thumbprint; the Tang server prints it with tang-show-keys"));
+            return Err(format!(
+                "[{index}] has no thumbprint; the Tang server prints it with tang-show-keys"
+            ));
         }
     }
     Ok(())
@@ -71,9 +82,17 @@ fn check_servers(text: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn request(enable_on: Option<&str>, mode: Option<&str>, servers: Option<&str>) -> wire::DiskEncryption {
+    fn request(
+        enable_on: Option<&str>,
+        mode: Option<&str>,
+        servers: Option<&str>,
+    ) -> wire::DiskEncryption {
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        wire::DiskEncryption { enable_on: owned(enable_on), mode: owned(mode), tang_servers: owned(servers) }
+        wire::DiskEncryption {
+            enable_on: owned(enable_on),
+            mode: owned(mode),
+            tang_servers: owned(servers),
+        }
     }
 
     const SERVERS: &str = r#"[{"url":"http://tang.example.com:7500","thumbprint":"abc"}]"#;
@@ -81,23 +100,57 @@ mod tests {
     #[test]
     fn members_left_out_or_empty_keep_their_value() {
         let first = merge(None, &request(Some("all"), None, Some("")), true).unwrap();
-        assert_eq!((first.enable_on.as_str(), first.mode.as_str()), ("all", "tpmv2"));
-        let second = merge(Some(&first), &request(None, Some("tang"), Some(SERVERS)), true).unwrap();
-        assert_eq!((second.enable_on.as_str(), second.tang_servers.as_deref()), ("all", Some(SERVERS)));
-        assert_eq!(merge(Some(&second), &request(None, None, Some("")), true).unwrap(), second);
+        assert_eq!(
+            (first.enable_on.as_str(), first.mode.as_str()),
+            ("all", "tpmv2")
+        );
+        let second = merge(
+            Some(&first),
+            &request(None, Some("tang"), Some(SERVERS)),
+            true,
+        )
+        .unwrap();
+        assert_eq!(
+            (second.enable_on.as_str(), second.tang_servers.as_deref()),
+            ("all", Some(SERVERS))
+        );
+        assert_eq!(
+            merge(Some(&second), &request(None, None, Some("")), true).unwrap(),
+            second
+        );
     }
 
     #[test]
     fn tang_needs_servers_that_can_be_reached_and_trusted() {
-        for bad in ["", "nonsense", "[]", r#"[{"url":"tang","thumbprint":"a"}]"#, r#"[{"url":"http://t","thumbprint":""}]"#, "{}"] {
-            assert!(merge(None, &request(Some("all"), Some("tang"), Some(bad)), true).is_err(), "{bad}");
+        for bad in [
+            "",
+            "nonsense",
+            "[]",
+            r#"[{"url":"tang","thumbprint":"a"}]"#,
+            r#"[{"url":"http://t","thumbprint":""}]"#,
+            "{}",
+        ] {
+            assert!(
+                merge(None, &request(Some("all"), Some("tang"), Some(bad)), true).is_err(),
+                "{bad}"
+            );
         }
-        assert!(merge(None, &request(Some("all"), Some("tang"), Some(SERVERS)), true).is_ok());
+        assert!(
+            merge(
+                None,
+                &request(Some("all"), Some("tang"), Some(SERVERS)),
+                true
+            )
+            .is_ok()
+        );
     }
 
     #[test]
     fn a_service_without_the_feature_refuses_it_but_not_the_word_none() {
         assert!(merge(None, &request(Some("masters"), None, None), false).is_err());
-        assert_eq!(merge(None, &request(Some("none"), None, None), false), Ok(unset()));
+        assert_eq!(
+            merge(None, &request(Some("none"), None, None), false),
+            Ok(unset())
+        );
     }
 }

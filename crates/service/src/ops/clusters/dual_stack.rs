@@ -15,8 +15,10 @@ use super::networks::{family, ranges};
 type Named = (&'static str, Vec<IpNet>);
 
 fn lists(networks: &Networks) -> [Named; 3] {
-    let pods: Option<Vec<String>> =
-        networks.cluster.as_ref().map(|pods| pods.iter().map(|network| network.cidr.clone()).collect());
+    let pods: Option<Vec<String>> = networks
+        .cluster
+        .as_ref()
+        .map(|pods| pods.iter().map(|network| network.cidr.clone()).collect());
     [
         ("cluster_networks", ranges(pods.as_deref())),
         ("service_networks", ranges(networks.service.as_deref())),
@@ -38,7 +40,10 @@ pub fn is_dual_stack(networks: &Networks) -> bool {
 /// IPv6 comes first.
 #[must_use]
 pub fn ipv6_first(networks: &Networks) -> bool {
-    lists(networks).iter().find(|(_, list)| is_mixed(list)).is_some_and(|(_, list)| list.first().is_some_and(|range| range.addr().is_ipv6()))
+    lists(networks)
+        .iter()
+        .find(|(_, list)| is_mixed(list))
+        .is_some_and(|(_, list)| list.first().is_some_and(|range| range.addr().is_ipv6()))
 }
 
 /// Checks all that both families must agree on; nothing to check for other clusters.
@@ -47,7 +52,10 @@ pub fn check(cluster: &Cluster, version: Option<&OpenshiftVersion>) -> Result<()
         return Ok(());
     }
     let lists = lists(&cluster.networks);
-    let vips = [("api_vips", addresses(cluster.api_vips.as_deref())), ("ingress_vips", addresses(cluster.ingress_vips.as_deref()))];
+    let vips = [
+        ("api_vips", addresses(cluster.api_vips.as_deref())),
+        ("ingress_vips", addresses(cluster.ingress_vips.as_deref())),
+    ];
     let has_vips = vips.iter().any(|(_, vips)| !vips.is_empty());
     for (member, list) in &lists {
         let may_be_empty = *member == "machine_networks" && !has_vips;
@@ -55,14 +63,24 @@ pub fn check(cluster: &Cluster, version: Option<&OpenshiftVersion>) -> Result<()
             continue;
         }
         if list.len() != 2 || !is_mixed(list) {
-            let why = if list.is_empty() && has_vips { " because virtual addresses are set" } else { "" };
-            return Err(format!("{member} must hold one IPv4 and one IPv6 range in a dual-stack cluster{why}, it holds {}", list.len()));
+            let why = if list.is_empty() && has_vips {
+                " because virtual addresses are set"
+            } else {
+                ""
+            };
+            return Err(format!(
+                "{member} must hold one IPv4 and one IPv6 range in a dual-stack cluster{why}, it holds {}",
+                list.len()
+            ));
         }
     }
     let firsts = lists
         .iter()
         .filter_map(|(member, list)| Some((*member, list.first()?.addr())))
-        .chain(vips.iter().filter_map(|(member, list)| Some((*member, *list.first()?))));
+        .chain(
+            vips.iter()
+                .filter_map(|(member, list)| Some((*member, *list.first()?))),
+        );
     check_order(&firsts.collect::<Vec<_>>())?;
     let too_old = version.is_some_and(|version| !version.at_least(4, 12));
     if too_old && ipv6_first(&cluster.networks) {
@@ -73,8 +91,13 @@ pub fn check(cluster: &Cluster, version: Option<&OpenshiftVersion>) -> Result<()
 
 /// The first entries name the primary family, so they must all be of it.
 fn check_order(firsts: &[(&str, IpAddr)]) -> Result<(), String> {
-    let Some((leader, address)) = firsts.first() else { return Ok(()) };
-    match firsts.iter().find(|(_, other)| other.is_ipv6() != address.is_ipv6()) {
+    let Some((leader, address)) = firsts.first() else {
+        return Ok(());
+    };
+    match firsts
+        .iter()
+        .find(|(_, other)| other.is_ipv6() != address.is_ipv6())
+    {
         Some((member, other)) => Err(format!(
             "the first entries name the primary address family and must agree: {leader} begins with {}, {member} with {}",
             family(*address),
@@ -97,14 +120,35 @@ mod tests {
 
     fn cluster(pods: &[&str], services: &[&str], machines: &[&str], vips: &[&str]) -> Cluster {
         let id = ClusterId(Uuid::nil());
-        let mut cluster = Cluster::blank(id, ClusterKind::Cluster, "c", ClusterStatus::Insufficient, "admin", Timestamp(0));
+        let mut cluster = Cluster::blank(
+            id,
+            ClusterKind::Cluster,
+            "c",
+            ClusterStatus::Insufficient,
+            "admin",
+            Timestamp(0),
+        );
         let texts = |list: &[&str]| Some(list.iter().map(ToString::to_string).collect());
         cluster.networks = Networks {
-            cluster: Some(pods.iter().map(|cidr| ClusterNetwork { cidr: (*cidr).to_owned(), host_prefix: 23 }).collect()),
+            cluster: Some(
+                pods.iter()
+                    .map(|cidr| ClusterNetwork {
+                        cidr: (*cidr).to_owned(),
+                        host_prefix: 23,
+                    })
+                    .collect(),
+            ),
             service: texts(services),
             machine: texts(machines),
         };
-        cluster.api_vips = Some(vips.iter().map(|ip| Vip { ip: ip.parse().unwrap(), verification: None }).collect());
+        cluster.api_vips = Some(
+            vips.iter()
+                .map(|ip| Vip {
+                    ip: ip.parse().unwrap(),
+                    verification: None,
+                })
+                .collect(),
+        );
         cluster
     }
 
@@ -119,24 +163,46 @@ mod tests {
     fn whole_dual_stack_clusters_pass_in_either_order() {
         let version = "4.16".parse().unwrap();
         for cluster in [
-            cluster(&[P4, P6], &[S4, S6], &[M4, M6], &["192.0.2.5", "2001:db8::5"]),
+            cluster(
+                &[P4, P6],
+                &[S4, S6],
+                &[M4, M6],
+                &["192.0.2.5", "2001:db8::5"],
+            ),
             cluster(&[P6, P4], &[S6, S4], &[M6, M4], &[]),
             cluster(&[P4, P6], &[S4, S6], &[], &[]),
             cluster(&[P4], &[S4], &[M4], &[]),
             cluster(&[P4], &[S4], &[M6], &[]),
         ] {
-            assert_eq!(check(&cluster, Some(&version)), Ok(()), "{:?}", cluster.networks);
+            assert_eq!(
+                check(&cluster, Some(&version)),
+                Ok(()),
+                "{:?}",
+                cluster.networks
+            );
         }
     }
 
     #[test]
     fn half_dual_stack_clusters_are_refused() {
         for (cluster, part) in [
-            (cluster(&[P4, P6], &[S4], &[], &[]), "service_networks must hold"),
-            (cluster(&[P4, P6], &[S4, S6], &[M4], &[]), "machine_networks must hold"),
-            (cluster(&[P4, P6], &[S4, S6], &[], &["192.0.2.5"]), "because virtual addresses are set"),
+            (
+                cluster(&[P4, P6], &[S4], &[], &[]),
+                "service_networks must hold",
+            ),
+            (
+                cluster(&[P4, P6], &[S4, S6], &[M4], &[]),
+                "machine_networks must hold",
+            ),
+            (
+                cluster(&[P4, P6], &[S4, S6], &[], &["192.0.2.5"]),
+                "because virtual addresses are set",
+            ),
             (cluster(&[P4, P6], &[S6, S4], &[], &[]), "must agree"),
-            (cluster(&[P4, P6], &[S4, S6], &[M4, M6], &["2001:db8::5"]), "must agree"),
+            (
+                cluster(&[P4, P6], &[S4, S6], &[M4, M6], &["2001:db8::5"]),
+                "must agree",
+            ),
             (cluster(&[P4, P6, M4], &[S4, S6], &[], &[]), "it holds 3"),
         ] {
             let refusal = check(&cluster, None).unwrap_err();
@@ -148,7 +214,11 @@ mod tests {
     fn ipv6_leads_from_4_12_on() {
         let six = cluster(&[P6, P4], &[S6, S4], &[], &[]);
         assert!(ipv6_first(&six.networks));
-        assert!(check(&six, Some(&"4.11.59".parse().unwrap())).unwrap_err().contains("4.12"));
+        assert!(
+            check(&six, Some(&"4.11.59".parse().unwrap()))
+                .unwrap_err()
+                .contains("4.12")
+        );
         assert_eq!(check(&six, Some(&"4.12.0".parse().unwrap())), Ok(()));
     }
 }

@@ -35,8 +35,11 @@ pub fn apply<'a>(
     change_operators(cluster, hosts, request)?;
     features_in_use::check(cluster, hosts, infra_envs)?;
     if let Some(secret) = &request.pull_secret {
-        cluster.pull_secret =
-            if secret.is_empty() { Secret::default() } else { plain_settings::pull_secret(cluster, secret, site)? };
+        cluster.pull_secret = if secret.is_empty() {
+            Secret::default()
+        } else {
+            plain_settings::pull_secret(cluster, secret, site)?
+        };
     }
     if !cluster.imported {
         feature_usage::refresh(cluster);
@@ -49,26 +52,43 @@ fn change_count(cluster: &mut Cluster, wanted: Option<i64>, site: Site<'_>) -> R
     let Some(count) = wanted else { return Ok(()) };
     let version: Option<OpenshiftVersion> = cluster.openshift_version.parse().ok();
     if let (false, Some(version)) = (cluster.is_day2(), version) {
-        let mode = cluster.high_availability_mode.as_deref().and_then(|text| text.parse().ok());
-        control_plane::check(mode.unwrap_or(HighAvailability::Full), count, &version, site.has_two_node_clusters())?;
+        let mode = cluster
+            .high_availability_mode
+            .as_deref()
+            .and_then(|text| text.parse().ok());
+        control_plane::check(
+            mode.unwrap_or(HighAvailability::Full),
+            count,
+            &version,
+            site.has_two_node_clusters(),
+        )?;
     }
     cluster.control_plane_count = Some(count);
     Ok(())
 }
 
-fn change_operators(cluster: &mut Cluster, hosts: &mut [Host], request: &wire::V2ClusterUpdateParams) -> Result<(), String> {
-    let named = Named { operators: request.olm_operators.as_deref(), bundles: request.operator_bundles.as_deref() };
+fn change_operators(
+    cluster: &mut Cluster,
+    hosts: &mut [Host],
+    request: &wire::V2ClusterUpdateParams,
+) -> Result<(), String> {
+    let named = Named {
+        operators: request.olm_operators.as_deref(),
+        bundles: request.operator_bundles.as_deref(),
+    };
     if named.is_nothing() {
         return Ok(());
     }
-    let version: OpenshiftVersion = cluster
-        .openshift_version
-        .parse()
-        .map_err(|fault| format!("operators cannot be chosen while the version of the cluster is unknown: {fault}"))?;
+    let version: OpenshiftVersion = cluster.openshift_version.parse().map_err(|fault| {
+        format!("operators cannot be chosen while the version of the cluster is unknown: {fault}")
+    })?;
     let chosen = operators_choice::choose(named, &version, cluster.is_single_node())?;
     if operators_choice::replace(cluster, chosen) {
         // Operators add to what a role needs of a host, so the best roles may be others now.
-        for host in hosts.iter_mut().filter(|host| host.role == HostRole::AutoAssign) {
+        for host in hosts
+            .iter_mut()
+            .filter(|host| host.role == HostRole::AutoAssign)
+        {
             host.suggested_role = HostRole::AutoAssign;
         }
     }

@@ -16,17 +16,29 @@ use super::{dual_stack, operators_choice, vips};
 
 /// Refuses what cannot be installed: alone, and on the architecture of each bound infra-env.
 /// Clusters that already run are not ours to judge.
-pub fn check<'a>(cluster: &Cluster, hosts: &[Host], infra_envs: impl IntoIterator<Item = &'a InfraEnv>) -> Result<(), String> {
+pub fn check<'a>(
+    cluster: &Cluster,
+    hosts: &[Host],
+    infra_envs: impl IntoIterator<Item = &'a InfraEnv>,
+) -> Result<(), String> {
     if cluster.is_day2() {
         return Ok(());
     }
     let version: Option<OpenshiftVersion> = cluster.openshift_version.parse().ok();
     let active = choices(cluster, hosts).active_features();
-    let mut found = judge(&active, version.as_ref(), arch(cluster.cpu_architecture.as_deref()));
+    let mut found = judge(
+        &active,
+        version.as_ref(),
+        arch(cluster.cpu_architecture.as_deref()),
+    );
     for infra_env in infra_envs {
         let mut active = active.clone();
         active.extend(image_feature(infra_env));
-        for violation in judge(&active, version.as_ref(), arch(Some(&infra_env.cpu_architecture))) {
+        for violation in judge(
+            &active,
+            version.as_ref(),
+            arch(Some(&infra_env.cpu_architecture)),
+        ) {
             if !found.contains(&violation) {
                 found.push(violation);
             }
@@ -35,10 +47,18 @@ pub fn check<'a>(cluster: &Cluster, hosts: &[Host], infra_envs: impl IntoIterato
     if found.is_empty() {
         return Ok(());
     }
-    Err(found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    Err(found
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n"))
 }
 
-fn judge(active: &BTreeSet<Feature>, version: Option<&OpenshiftVersion>, arch: Option<Arch>) -> Vec<Violation> {
+fn judge(
+    active: &BTreeSet<Feature>,
+    version: Option<&OpenshiftVersion>,
+    arch: Option<Arch>,
+) -> Vec<Violation> {
     violations(active, version, arch)
 }
 
@@ -47,18 +67,30 @@ fn arch(text: Option<&str>) -> Option<Arch> {
 }
 
 fn image_feature(infra_env: &InfraEnv) -> Option<Feature> {
-    infra_env.image_type.as_str().parse::<ImageType>().ok().and_then(ImageType::feature)
+    infra_env
+        .image_type
+        .as_str()
+        .parse::<ImageType>()
+        .ok()
+        .and_then(ImageType::feature)
 }
 
 /// The cluster as far as features care.
 #[must_use]
 pub fn choices(cluster: &Cluster, hosts: &[Host]) -> Choices {
     let platform = cluster.platform.as_ref();
-    let arbiter = hosts.iter().any(|host| host.effective_role() == HostRole::Arbiter);
+    let arbiter = hosts
+        .iter()
+        .any(|host| host.effective_role() == HostRole::Arbiter);
     Choices {
-        control_plane_count: cluster.control_plane_count.and_then(|count| u32::try_from(count).ok()).unwrap_or(0),
+        control_plane_count: cluster
+            .control_plane_count
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(0),
         arbiter,
-        fencing: cluster.control_plane_count == Some(2) && !arbiter && hosts.iter().any(|host| host.fencing_credentials.is_some()),
+        fencing: cluster.control_plane_count == Some(2)
+            && !arbiter
+            && hosts.iter().any(|host| host.fencing_credentials.is_some()),
         platform: platform.and_then(|platform| platform.kind.as_str().parse().ok()),
         external_platform_name: platform.and_then(|platform| platform.external_name.clone()),
         user_managed_networking: cluster.user_managed_networking == Some(true),
@@ -67,27 +99,44 @@ pub fn choices(cluster: &Cluster, hosts: &[Host]) -> Choices {
         ipv6_first: dual_stack::ipv6_first(&cluster.networks),
         api_vips: cluster.api_vips.as_ref().map_or(0, Vec::len),
         user_managed_load_balancer: vips::is_user_balanced(cluster),
-        network_type: cluster.network_type.as_deref().and_then(|text| text.parse().ok()),
+        network_type: cluster
+            .network_type
+            .as_deref()
+            .and_then(|text| text.parse().ok()),
         operators: operators_choice::of_cluster(cluster).collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use muster_model::{ClusterId, ClusterKind, ClusterStatus, ImageType as Image, InfraEnvId, Ntp, Platform, PlatformType, Proxy, Secret, Timestamp};
+    use muster_model::{
+        ClusterId, ClusterKind, ClusterStatus, ImageType as Image, InfraEnvId, Ntp, Platform,
+        PlatformType, Proxy, Secret, Timestamp,
+    };
     use uuid::Uuid;
 
     use super::*;
 
     fn cluster() -> Cluster {
         let id = ClusterId(Uuid::nil());
-        let mut cluster = Cluster::blank(id, ClusterKind::Cluster, "c", ClusterStatus::Insufficient, "admin", Timestamp(0));
+        let mut cluster = Cluster::blank(
+            id,
+            ClusterKind::Cluster,
+            "c",
+            ClusterStatus::Insufficient,
+            "admin",
+            Timestamp(0),
+        );
         cluster.openshift_version = "4.16.68".into();
         cluster.cpu_architecture = Some("x86_64".into());
         cluster.control_plane_count = Some(3);
         cluster.user_managed_networking = Some(false);
         cluster.network_type = Some("OVNKubernetes".into());
-        cluster.platform = Some(Platform { kind: PlatformType::Baremetal, external_name: None, cloud_controller_manager: None });
+        cluster.platform = Some(Platform {
+            kind: PlatformType::Baremetal,
+            external_name: None,
+            cloud_controller_manager: None,
+        });
         cluster
     }
 
@@ -128,14 +177,21 @@ mod tests {
         assert_eq!(check(&sdn, &[], []), Ok(()));
         sdn.openshift_version = "4.16.68".into();
         sdn.kind = ClusterKind::AddHostsCluster;
-        assert_eq!(check(&sdn, &[], []), Ok(()), "a running cluster is not judged");
+        assert_eq!(
+            check(&sdn, &[], []),
+            Ok(()),
+            "a running cluster is not judged"
+        );
     }
 
     #[test]
     fn the_architectures_of_bound_infra_envs_count_too() {
         let mut multi = cluster();
         multi.cpu_architecture = Some("multi".into());
-        assert_eq!(check(&multi, &[], [&infra_env("arm64", Image::MinimalIso)]), Ok(()));
+        assert_eq!(
+            check(&multi, &[], [&infra_env("arm64", Image::MinimalIso)]),
+            Ok(())
+        );
         assert!(check(&multi, &[], [&infra_env("s390x", Image::FullIso)]).is_err());
     }
 
@@ -145,10 +201,18 @@ mod tests {
         balanced.load_balancer = Some("user-managed".into());
         balanced.vip_dhcp_allocation = Some(true);
         balanced.openshift_version = "4.14.71".into();
-        assert!(check(&balanced, &[], []).unwrap_err().contains("cannot be combined"));
+        assert!(
+            check(&balanced, &[], [])
+                .unwrap_err()
+                .contains("cannot be combined")
+        );
         let mut large = cluster();
         large.control_plane_count = Some(5);
-        large.platform = Some(Platform { kind: PlatformType::Vsphere, external_name: None, cloud_controller_manager: None });
+        large.platform = Some(Platform {
+            kind: PlatformType::Vsphere,
+            external_name: None,
+            cloud_controller_manager: None,
+        });
         assert!(check(&large, &[], []).unwrap_err().lines().count() >= 2);
     }
 }

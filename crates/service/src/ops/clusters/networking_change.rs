@@ -15,10 +15,18 @@ use super::{
 };
 
 /// Takes over the members of the request that are about the network, and checks the result.
-pub fn apply(cluster: &mut Cluster, hosts: &[Host], request: &wire::V2ClusterUpdateParams) -> Result<(), String> {
+pub fn apply(
+    cluster: &mut Cluster,
+    hosts: &[Host],
+    request: &wire::V2ClusterUpdateParams,
+) -> Result<(), String> {
     let before = cluster.clone();
     change_platform(cluster, request)?;
-    if let Some(kind) = request.load_balancer.as_ref().and_then(|balancer| balancer.r#type.clone()) {
+    if let Some(kind) = request
+        .load_balancer
+        .as_ref()
+        .and_then(|balancer| balancer.r#type.clone())
+    {
         cluster.load_balancer = Some(kind);
     }
     change_network_type(cluster, request.network_type.as_deref())?;
@@ -31,19 +39,37 @@ pub fn apply(cluster: &mut Cluster, hosts: &[Host], request: &wire::V2ClusterUpd
         check_second_vips(cluster)?;
         dual_stack::check(cluster, version.as_ref())?;
     }
-    if cluster.networks != before.networks || cluster.user_managed_networking != before.user_managed_networking {
-        networks::check_overlap(&cluster.networks, cluster.user_managed_networking == Some(true))?;
+    if cluster.networks != before.networks
+        || cluster.user_managed_networking != before.user_managed_networking
+    {
+        networks::check_overlap(
+            &cluster.networks,
+            cluster.user_managed_networking == Some(true),
+        )?;
     }
     place_vips(cluster, hosts, &before)
 }
 
-fn change_platform(cluster: &mut Cluster, request: &wire::V2ClusterUpdateParams) -> Result<(), String> {
-    let wish = Wish::read(request.platform.as_ref(), request.user_managed_networking, cluster.platform.as_ref())?;
-    let ground = Ground::new(cluster.control_plane_count, cluster.cpu_architecture.as_deref());
+fn change_platform(
+    cluster: &mut Cluster,
+    request: &wire::V2ClusterUpdateParams,
+) -> Result<(), String> {
+    let wish = Wish::read(
+        request.platform.as_ref(),
+        request.user_managed_networking,
+        cluster.platform.as_ref(),
+    )?;
+    let ground = Ground::new(
+        cluster.control_plane_count,
+        cluster.cpu_architecture.as_deref(),
+    );
     let choice = match &cluster.platform {
         _ if wish == Wish::default() => None,
         Some(platform) => {
-            let stored = Choice { platform: platform.clone(), user_managed: cluster.user_managed_networking };
+            let stored = Choice {
+                platform: platform.clone(),
+                user_managed: cluster.user_managed_networking,
+            };
             platforms::change(&stored, wish, ground)?
         }
         None => Some(platforms::choose(wish, ground)?),
@@ -61,7 +87,9 @@ fn change_platform(cluster: &mut Cluster, request: &wire::V2ClusterUpdateParams)
 /// Single nodes never ran on the old network plugin.
 pub fn check_network_type(network_type: Option<&str>, single_node: bool) -> Result<(), String> {
     if single_node && network_type == Some("OpenShiftSDN") {
-        return Err("a single node cannot use network_type OpenShiftSDN; use OVNKubernetes".to_owned());
+        return Err(
+            "a single node cannot use network_type OpenShiftSDN; use OVNKubernetes".to_owned(),
+        );
     }
     Ok(())
 }
@@ -75,17 +103,24 @@ fn change_network_type(cluster: &mut Cluster, wanted: Option<&str>) -> Result<()
 }
 
 /// Who hands out the virtual addresses: the user's own network knows none, DHCP leases them.
-fn change_allocation(cluster: &mut Cluster, request: &wire::V2ClusterUpdateParams) -> Result<(), String> {
+fn change_allocation(
+    cluster: &mut Cluster,
+    request: &wire::V2ClusterUpdateParams,
+) -> Result<(), String> {
     if cluster.user_managed_networking == Some(true) {
         if request.vip_dhcp_allocation == Some(true) {
-            return Err("vip_dhcp_allocation cannot be combined with user_managed_networking".to_owned());
+            return Err(
+                "vip_dhcp_allocation cannot be combined with user_managed_networking".to_owned(),
+            );
         }
         clear(&mut cluster.api_vips);
         clear(&mut cluster.ingress_vips);
         cluster.vip_dhcp_allocation = cluster.vip_dhcp_allocation.map(|_| false);
         return Ok(());
     }
-    let Some(wanted) = request.vip_dhcp_allocation else { return Ok(()) };
+    let Some(wanted) = request.vip_dhcp_allocation else {
+        return Ok(());
+    };
     if wanted != cluster.vip_dhcp_allocation.unwrap_or(false) {
         clear(&mut cluster.api_vips);
         clear(&mut cluster.ingress_vips);
@@ -95,7 +130,11 @@ fn change_allocation(cluster: &mut Cluster, request: &wire::V2ClusterUpdateParam
     Ok(())
 }
 
-fn change_ranges(cluster: &mut Cluster, hosts: usize, request: &wire::V2ClusterUpdateParams) -> Result<(), String> {
+fn change_ranges(
+    cluster: &mut Cluster,
+    hosts: usize,
+    request: &wire::V2ClusterUpdateParams,
+) -> Result<(), String> {
     if let Some(list) = &request.cluster_networks {
         let wanted = networks::pods(list, HostBits::Refuse)?;
         if cluster.networks.cluster.as_ref() != Some(&wanted) {
@@ -110,7 +149,9 @@ fn change_ranges(cluster: &mut Cluster, hosts: usize, request: &wire::V2ClusterU
             cluster.networks.service = Some(wanted);
         }
     }
-    let Some(list) = &request.machine_networks else { return Ok(()) };
+    let Some(list) = &request.machine_networks else {
+        return Ok(());
+    };
     let wanted = networks::machines(list, HostBits::Refuse)?;
     if cluster.networks.machine.as_ref() == Some(&wanted) {
         return Ok(());
@@ -127,12 +168,18 @@ fn change_machines(cluster: &mut Cluster, wanted: Vec<String>) -> Result<(), Str
         (false, false) => MachineRange::ManyNodes,
     };
     networks::check_machines(&wanted, range)?;
-    let first_changed = cluster.networks.machine.as_ref().and_then(|list| list.first()) != wanted.first();
+    let first_changed = cluster
+        .networks
+        .machine
+        .as_ref()
+        .and_then(|list| list.first())
+        != wanted.first();
     let several = wanted.len() > 1;
     let empty = wanted.is_empty();
     cluster.networks.machine = Some(wanted);
     let dual = dual_stack::is_dual_stack(&cluster.networks);
-    if !(empty || dual || leased || user_balancer || cluster.user_managed_networking == Some(true)) {
+    if !(empty || dual || leased || user_balancer || cluster.user_managed_networking == Some(true))
+    {
         return Err("machine_networks is found from the virtual addresses and the hosts' interfaces in this cluster, so it cannot \
                     be set; give api_vips and ingress_vips instead"
             .to_owned());
@@ -153,11 +200,19 @@ fn change_vips(cluster: &mut Cluster, request: &wire::V2ClusterUpdateParams) -> 
     }
     if let Some(list) = &request.api_vips {
         let known = cluster.api_vips.clone().unwrap_or_default();
-        cluster.api_vips = Some(vips::read("api_vips", list.iter().map(|vip| vip.ip.as_deref()), &known)?);
+        cluster.api_vips = Some(vips::read(
+            "api_vips",
+            list.iter().map(|vip| vip.ip.as_deref()),
+            &known,
+        )?);
     }
     if let Some(list) = &request.ingress_vips {
         let known = cluster.ingress_vips.clone().unwrap_or_default();
-        cluster.ingress_vips = Some(vips::read("ingress_vips", list.iter().map(|vip| vip.ip.as_deref()), &known)?);
+        cluster.ingress_vips = Some(vips::read(
+            "ingress_vips",
+            list.iter().map(|vip| vip.ip.as_deref()),
+            &known,
+        )?);
     }
     vips::check(cluster, Pairs::WhenBothAreSet)
 }
@@ -173,15 +228,29 @@ fn drop_second_family(cluster: &mut Cluster, request: &wire::V2ClusterUpdatePara
     if dual_stack::is_dual_stack(&others) {
         return;
     }
-    let Some(v6) = networks::ranges(others.service.as_deref()).first().map(|range| range.addr().is_ipv6()) else { return };
+    let Some(v6) = networks::ranges(others.service.as_deref())
+        .first()
+        .map(|range| range.addr().is_ipv6())
+    else {
+        return;
+    };
     if let Some(machines) = &mut cluster.networks.machine {
-        machines.retain(|text| text.parse::<IpNet>().is_ok_and(|range| range.addr().is_ipv6() == v6));
+        machines.retain(|text| {
+            text.parse::<IpNet>()
+                .is_ok_and(|range| range.addr().is_ipv6() == v6)
+        });
     }
 }
 
 /// A second address of a kind belongs to the second family.
 pub fn check_second_vips(cluster: &Cluster) -> Result<(), String> {
-    let most = cluster.api_vips.iter().chain(&cluster.ingress_vips).map(Vec::len).max().unwrap_or(0);
+    let most = cluster
+        .api_vips
+        .iter()
+        .chain(&cluster.ingress_vips)
+        .map(Vec::len)
+        .max()
+        .unwrap_or(0);
     if most > 1 && !dual_stack::is_dual_stack(&cluster.networks) {
         return Err("two addresses in api_vips or ingress_vips need a dual-stack cluster; give ranges of both families as well".to_owned());
     }
@@ -197,13 +266,20 @@ fn place_vips(cluster: &mut Cluster, hosts: &[Host], before: &Cluster) -> Result
         if unchanged && cluster.networks.machine == before.networks.machine {
             return Ok(());
         }
-        return vips::check_places(cluster, &networks::ranges(cluster.networks.machine.as_deref()));
+        return vips::check_places(
+            cluster,
+            &networks::ranges(cluster.networks.machine.as_deref()),
+        );
     }
-    let computed = cluster.user_managed_networking != Some(true) && cluster.vip_dhcp_allocation != Some(true);
+    let computed =
+        cluster.user_managed_networking != Some(true) && cluster.vip_dhcp_allocation != Some(true);
     if unchanged || !computed {
         return Ok(());
     }
-    let Some(leader) = first(&cluster.api_vips).or_else(|| first(&cluster.ingress_vips)).map(|vip| vip.ip) else {
+    let Some(leader) = first(&cluster.api_vips)
+        .or_else(|| first(&cluster.ingress_vips))
+        .map(|vip| vip.ip)
+    else {
         clear(&mut cluster.networks.machine);
         return Ok(());
     };
@@ -224,8 +300,10 @@ fn first(vips: &Option<Vec<Vip>>) -> Option<&Vip> {
 }
 
 fn same_vips(one: &Cluster, other: &Cluster) -> bool {
-    let addresses = |vips: &Option<Vec<Vip>>| vips.iter().flatten().map(|vip| vip.ip).collect::<Vec<_>>();
-    addresses(&one.api_vips) == addresses(&other.api_vips) && addresses(&one.ingress_vips) == addresses(&other.ingress_vips)
+    let addresses =
+        |vips: &Option<Vec<Vip>>| vips.iter().flatten().map(|vip| vip.ip).collect::<Vec<_>>();
+    addresses(&one.api_vips) == addresses(&other.api_vips)
+        && addresses(&one.ingress_vips) == addresses(&other.ingress_vips)
 }
 
 /// Empties a list; one that was never set stays so.

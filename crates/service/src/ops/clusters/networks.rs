@@ -46,40 +46,69 @@ pub enum HostBits {
 }
 
 /// Reads the ranges of pods.
-pub fn pods(list: &[wire::ClusterNetwork], host_bits: HostBits) -> Result<Vec<ClusterNetwork>, String> {
+pub fn pods(
+    list: &[wire::ClusterNetwork],
+    host_bits: HostBits,
+) -> Result<Vec<ClusterNetwork>, String> {
     list.iter()
         .enumerate()
         .map(|(index, network)| {
-            let cidr = range(&format!("cluster_networks[{index}].cidr"), network.cidr.as_deref(), host_bits)?;
-            Ok(ClusterNetwork { cidr: cidr.to_string(), host_prefix: network.host_prefix.unwrap_or(0) })
+            let cidr = range(
+                &format!("cluster_networks[{index}].cidr"),
+                network.cidr.as_deref(),
+                host_bits,
+            )?;
+            Ok(ClusterNetwork {
+                cidr: cidr.to_string(),
+                host_prefix: network.host_prefix.unwrap_or(0),
+            })
         })
         .collect()
 }
 
 /// Reads the ranges of services.
 pub fn services(list: &[wire::ServiceNetwork], host_bits: HostBits) -> Result<Vec<String>, String> {
-    texts("service_networks", list.iter().map(|network| network.cidr.as_deref()), host_bits)
+    texts(
+        "service_networks",
+        list.iter().map(|network| network.cidr.as_deref()),
+        host_bits,
+    )
 }
 
 /// Reads the ranges of machines.
 pub fn machines(list: &[wire::MachineNetwork], host_bits: HostBits) -> Result<Vec<String>, String> {
-    texts("machine_networks", list.iter().map(|network| network.cidr.as_deref()), host_bits)
+    texts(
+        "machine_networks",
+        list.iter().map(|network| network.cidr.as_deref()),
+        host_bits,
+    )
 }
 
-fn texts<'a>(member: &str, list: impl Iterator<Item = Option<&'a str>>, host_bits: HostBits) -> Result<Vec<String>, String> {
+fn texts<'a>(
+    member: &str,
+    list: impl Iterator<Item = Option<&'a str>>,
+    host_bits: HostBits,
+) -> Result<Vec<String>, String> {
     list.enumerate()
-        .map(|(index, cidr)| range(&format!("{member}[{index}].cidr"), cidr, host_bits).map(|range| range.to_string()))
+        .map(|(index, cidr)| {
+            range(&format!("{member}[{index}].cidr"), cidr, host_bits)
+                .map(|range| range.to_string())
+        })
         .collect()
 }
 
 fn range(place: &str, text: Option<&str>, host_bits: HostBits) -> Result<IpNet, String> {
     let text = text.unwrap_or_default();
-    let given: IpNet = text
-        .parse()
-        .map_err(|_| format!("{place}: {text:?} is not an address range; write it like 192.0.2.0/24 or 2001:db8::/64"))?;
+    let given: IpNet = text.parse().map_err(|_| {
+        format!(
+            "{place}: {text:?} is not an address range; write it like 192.0.2.0/24 or 2001:db8::/64"
+        )
+    })?;
     let exact = given.trunc();
     if host_bits == HostBits::Refuse && exact != given {
-        return Err(format!("{place}: {text} has bits set behind its prefix; did you mean {exact}?"));
+        return Err(format!(
+            "{place}: {text} has bits set behind its prefix; did you mean {exact}?"
+        ));
     }
     Ok(exact)
 }
@@ -88,11 +117,16 @@ fn range(place: &str, text: Option<&str>, host_bits: HostBits) -> Result<IpNet, 
 pub fn check_pods(list: &[ClusterNetwork], hosts: usize) -> Result<(), String> {
     for (index, network) in list.iter().enumerate() {
         let place = format!("cluster_networks[{index}]");
-        let Some(cidr) = parsed(&network.cidr) else { continue };
+        let Some(cidr) = parsed(&network.cidr) else {
+            continue;
+        };
         check_size(&place, cidr, POD_HOST_BITS)?;
         let most = i64::from(cidr.max_prefix_len() - POD_HOST_BITS);
         if network.host_prefix < 1 || network.host_prefix > most {
-            return Err(format!("{place}.host_prefix is {}, it must be 1 to {most}", network.host_prefix));
+            return Err(format!(
+                "{place}.host_prefix is {}, it must be 1 to {most}",
+                network.host_prefix
+            ));
         }
         let needed = if hosts == 1 { 1 } else { hosts.max(MIN_ROOM) };
         let bits = (network.host_prefix - i64::from(cidr.prefix_len())).clamp(0, 62);
@@ -130,10 +164,14 @@ fn check_sizes(member: &str, list: &[String], host_bits: u8) -> Result<(), Strin
 fn check_size(place: &str, cidr: IpNet, host_bits: u8) -> Result<(), String> {
     let longest = cidr.max_prefix_len() - host_bits;
     if cidr.network().is_unspecified() {
-        return Err(format!("{place}: {cidr} begins at the unspecified address; choose a real range"));
+        return Err(format!(
+            "{place}: {cidr} begins at the unspecified address; choose a real range"
+        ));
     }
     if cidr.prefix_len() < 1 || cidr.prefix_len() > longest {
-        return Err(format!("{place}: the prefix of {cidr} must be 1 to {longest} bits long"));
+        return Err(format!(
+            "{place}: the prefix of {cidr} must be 1 to {longest} bits long"
+        ));
     }
     Ok(())
 }
@@ -141,17 +179,31 @@ fn check_size(place: &str, cidr: IpNet, host_bits: u8) -> Result<(), String> {
 /// Ranges that are used side by side must not overlap: services and pods always, machines when
 /// nobody computes them.
 pub fn check_overlap(networks: &Networks, machines_too: bool) -> Result<(), String> {
-    let pods: Vec<IpNet> = networks.cluster.iter().flatten().filter_map(|network| parsed(&network.cidr)).collect();
+    let pods: Vec<IpNet> = networks
+        .cluster
+        .iter()
+        .flatten()
+        .filter_map(|network| parsed(&network.cidr))
+        .collect();
     let services = ranges(networks.service.as_deref());
-    let machines = if machines_too { ranges(networks.machine.as_deref()) } else { Vec::new() };
+    let machines = if machines_too {
+        ranges(networks.machine.as_deref())
+    } else {
+        Vec::new()
+    };
     for ((one, first), (other, second)) in [
         (("service_networks", &services), ("cluster_networks", &pods)),
         (("machine_networks", &machines), ("cluster_networks", &pods)),
-        (("machine_networks", &machines), ("service_networks", &services)),
+        (
+            ("machine_networks", &machines),
+            ("service_networks", &services),
+        ),
     ] {
         for (a, b) in first.iter().zip(second) {
             if a.contains(&b.network()) || b.contains(&a.network()) {
-                return Err(format!("{a} of {one} and {b} of {other} overlap; choose ranges apart from each other"));
+                return Err(format!(
+                    "{a} of {one} and {b} of {other} overlap; choose ranges apart from each other"
+                ));
             }
         }
     }
@@ -161,7 +213,10 @@ pub fn check_overlap(networks: &Networks, machines_too: bool) -> Result<(), Stri
 /// Ranges as values; what cannot be read (never, after the checks above) is left out.
 #[must_use]
 pub fn ranges(list: Option<&[String]>) -> Vec<IpNet> {
-    list.unwrap_or_default().iter().filter_map(|text| parsed(text)).collect()
+    list.unwrap_or_default()
+        .iter()
+        .filter_map(|text| parsed(text))
+        .collect()
 }
 
 fn parsed(text: &str) -> Option<IpNet> {
@@ -182,16 +237,33 @@ mod tests {
     use super::*;
 
     fn pod(cidr: &str, host_prefix: i64) -> ClusterNetwork {
-        ClusterNetwork { cidr: cidr.to_owned(), host_prefix }
+        ClusterNetwork {
+            cidr: cidr.to_owned(),
+            host_prefix,
+        }
     }
 
     #[test]
     fn creation_cuts_host_bits_and_a_change_refuses_them() {
-        let list = [wire::ClusterNetwork { cidr: Some("10.0.0.1/14".into()), ..Default::default() }];
+        let list = [wire::ClusterNetwork {
+            cidr: Some("10.0.0.1/14".into()),
+            ..Default::default()
+        }];
         assert_eq!(pods(&list, HostBits::Cut), Ok(vec![pod("10.0.0.0/14", 0)]));
-        assert!(pods(&list, HostBits::Refuse).unwrap_err().contains("did you mean 10.0.0.0/14?"));
-        let bad = [wire::MachineNetwork { cidr: Some("10.0.0.1".into()), ..Default::default() }];
-        assert!(machines(&bad, HostBits::Cut).unwrap_err().starts_with("machine_networks[0].cidr"));
+        assert!(
+            pods(&list, HostBits::Refuse)
+                .unwrap_err()
+                .contains("did you mean 10.0.0.0/14?")
+        );
+        let bad = [wire::MachineNetwork {
+            cidr: Some("10.0.0.1".into()),
+            ..Default::default()
+        }];
+        assert!(
+            machines(&bad, HostBits::Cut)
+                .unwrap_err()
+                .starts_with("machine_networks[0].cidr")
+        );
         assert!(machines(&[wire::MachineNetwork::default()], HostBits::Cut).is_err());
     }
 
@@ -209,7 +281,10 @@ mod tests {
             (pod("10.128.0.0/26", 25), 1),
             (pod("0.0.0.0/8", 23), 3),
         ] {
-            assert!(check_pods(std::slice::from_ref(&network), hosts).is_err(), "{network:?} for {hosts}");
+            assert!(
+                check_pods(std::slice::from_ref(&network), hosts).is_err(),
+                "{network:?} for {hosts}"
+            );
         }
     }
 
@@ -218,10 +293,19 @@ mod tests {
         let one = |cidr: &str| vec![cidr.to_owned()];
         assert_eq!(check_services(&one("172.30.0.0/25")), Ok(()));
         assert!(check_services(&one("172.30.0.0/26")).is_err());
-        assert_eq!(check_machines(&one("192.0.2.0/28"), MachineRange::ManyNodes), Ok(()));
+        assert_eq!(
+            check_machines(&one("192.0.2.0/28"), MachineRange::ManyNodes),
+            Ok(())
+        );
         assert!(check_machines(&one("192.0.2.0/29"), MachineRange::ManyNodes).is_err());
-        assert_eq!(check_machines(&one("192.0.2.0/30"), MachineRange::UserLoadBalancer), Ok(()));
-        assert_eq!(check_machines(&one("192.0.2.0/31"), MachineRange::SingleNode), Ok(()));
+        assert_eq!(
+            check_machines(&one("192.0.2.0/30"), MachineRange::UserLoadBalancer),
+            Ok(())
+        );
+        assert_eq!(
+            check_machines(&one("192.0.2.0/31"), MachineRange::SingleNode),
+            Ok(())
+        );
         assert!(check_machines(&one("192.0.2.0/32"), MachineRange::SingleNode).is_err());
     }
 
@@ -234,8 +318,22 @@ mod tests {
         };
         let machine_inside = networks(&["10.128.0.0/14"], &["172.30.0.0/16"], &["172.30.1.0/24"]);
         assert_eq!(check_overlap(&machine_inside, false), Ok(()));
-        assert!(check_overlap(&machine_inside, true).unwrap_err().contains("machine_networks"));
+        assert!(
+            check_overlap(&machine_inside, true)
+                .unwrap_err()
+                .contains("machine_networks")
+        );
         assert!(check_overlap(&networks(&["10.0.0.0/8"], &["10.1.0.0/16"], &[]), false).is_err());
-        assert_eq!(check_overlap(&networks(&["10.0.0.0/8", "fd01::/48"], &["172.30.0.0/16", "fd02::/112"], &[]), true), Ok(()));
+        assert_eq!(
+            check_overlap(
+                &networks(
+                    &["10.0.0.0/8", "fd01::/48"],
+                    &["172.30.0.0/16", "fd02::/112"],
+                    &[]
+                ),
+                true
+            ),
+            Ok(())
+        );
     }
 }

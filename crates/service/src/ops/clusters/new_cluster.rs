@@ -5,7 +5,9 @@
 
 use muster_api::wire;
 use muster_catalog::{Arch, OpenshiftVersion, ReleaseImage, features::activation::NetworkType};
-use muster_model::{Cluster, ClusterId, ClusterKind, ClusterNetwork, ClusterStatus, Networks, Timestamp};
+use muster_model::{
+    Cluster, ClusterId, ClusterKind, ClusterNetwork, ClusterStatus, Networks, Timestamp,
+};
 use uuid::Uuid;
 
 use super::{
@@ -43,17 +45,36 @@ impl Birth<'_> {
 }
 
 /// A cluster to be installed.
-pub fn day1(params: wire::ClusterCreateParams, birth: Birth<'_>, site: Site<'_>) -> Result<Cluster, String> {
+pub fn day1(
+    params: wire::ClusterCreateParams,
+    birth: Birth<'_>,
+    site: Site<'_>,
+) -> Result<Cluster, String> {
     let (release, arch) = release(&params, site)?;
     let version = &release.version;
-    let (mode, count) = control_plane::choose(params.high_availability_mode.as_deref(), params.control_plane_count)?;
+    let (mode, count) = control_plane::choose(
+        params.high_availability_mode.as_deref(),
+        params.control_plane_count,
+    )?;
     control_plane::check(mode, count, version, site.has_two_node_clusters())?;
 
     let name = params.name.clone().unwrap_or_default();
-    let mut cluster = birth.blank(ClusterKind::Cluster, &name, ClusterStatus::Insufficient, "Waiting for hosts and settings");
+    let mut cluster = birth.blank(
+        ClusterKind::Cluster,
+        &name,
+        ClusterStatus::Insufficient,
+        "Waiting for hosts and settings",
+    );
     cluster.openshift_version = version.to_string();
     cluster.ocp_release_image = Some(release.url.clone());
-    cluster.cpu_architecture = Some(if release.is_multi() { Arch::Multi } else { arch }.to_string());
+    cluster.cpu_architecture = Some(
+        if release.is_multi() {
+            Arch::Multi
+        } else {
+            arch
+        }
+        .to_string(),
+    );
     cluster.control_plane_count = Some(count);
     cluster.high_availability_mode = Some(mode.to_string());
     cluster.schedulable_masters_forced_true = true;
@@ -62,32 +83,65 @@ pub fn day1(params: wire::ClusterCreateParams, birth: Birth<'_>, site: Site<'_>)
     set_network(&mut cluster, &params, arch, version, site)?;
     set_plain(&mut cluster, &params, site)?;
 
-    let named = Named { operators: params.olm_operators.as_deref(), bundles: params.operator_bundles.as_deref() };
+    let named = Named {
+        operators: params.olm_operators.as_deref(),
+        bundles: params.operator_bundles.as_deref(),
+    };
     let mut operators = operators_choice::builtins(site.config.features.check_cluster_version);
-    operators.extend(operators_choice::choose(named, version, cluster.is_single_node())?);
+    operators.extend(operators_choice::choose(
+        named,
+        version,
+        cluster.is_single_node(),
+    )?);
     cluster.monitored_operators = Some(operators);
     features_in_use::check(&cluster, &[], [])?;
 
-    cluster.pull_secret = plain_settings::pull_secret(&cluster, params.pull_secret.as_deref().unwrap_or_default(), site)?;
+    cluster.pull_secret = plain_settings::pull_secret(
+        &cluster,
+        params.pull_secret.as_deref().unwrap_or_default(),
+        site,
+    )?;
     feature_usage::refresh(&mut cluster);
     Ok(cluster)
 }
 
 /// The release that is meant, and the architecture it is meant for.
-fn release<'a>(params: &wire::ClusterCreateParams, site: Site<'a>) -> Result<(&'a ReleaseImage, Arch), String> {
-    let asked = params.cpu_architecture.as_deref().filter(|text| !text.is_empty()).unwrap_or("x86_64");
-    let arch: Arch = asked.parse().map_err(|unknown| format!("cpu_architecture: {unknown}"))?;
+fn release<'a>(
+    params: &wire::ClusterCreateParams,
+    site: Site<'a>,
+) -> Result<(&'a ReleaseImage, Arch), String> {
+    let asked = params
+        .cpu_architecture
+        .as_deref()
+        .filter(|text| !text.is_empty())
+        .unwrap_or("x86_64");
+    let arch: Arch = asked
+        .parse()
+        .map_err(|unknown| format!("cpu_architecture: {unknown}"))?;
     if arch.as_str() != asked {
-        return Err(format!("cpu_architecture {asked} is called {arch} for clusters; write that"));
+        return Err(format!(
+            "cpu_architecture {asked} is called {arch} for clusters; write that"
+        ));
     }
     let version = params.openshift_version.as_deref().unwrap_or_default();
     let releases = &site.catalog.releases;
-    let found = match params.ocp_release_image.as_deref().filter(|url| !url.is_empty()) {
-        Some(url) => releases.resolve_url(url, arch).map_err(|fault| format!("ocp_release_image: {fault}"))?,
-        None => releases.resolve(version, arch).map_err(|fault| format!("openshift_version: {fault}"))?,
+    let found = match params
+        .ocp_release_image
+        .as_deref()
+        .filter(|url| !url.is_empty())
+    {
+        Some(url) => releases
+            .resolve_url(url, arch)
+            .map_err(|fault| format!("ocp_release_image: {fault}"))?,
+        None => releases
+            .resolve(version, arch)
+            .map_err(|fault| format!("openshift_version: {fault}"))?,
     };
     if found.is_okd() && !site.config.catalog.okd_support {
-        return Err(format!("openshift_version: OKD ({}) is switched off in this service (catalog.okd_support)", found.version));
+        return Err(format!(
+            "openshift_version: OKD ({}) is switched off in this service (catalog.okd_support)",
+            found.version
+        ));
     }
     // A payload for many architectures boots whatever its hosts need; that is checked with them.
     let boots_one = !found.is_multi() && site.config.images.enabled;
@@ -105,58 +159,124 @@ fn set_network(
     version: &OpenshiftVersion,
     site: Site<'_>,
 ) -> Result<(), String> {
-    let wish = Wish::read(params.platform.as_ref(), params.user_managed_networking, None)?;
+    let wish = Wish::read(
+        params.platform.as_ref(),
+        params.user_managed_networking,
+        None,
+    )?;
     let ground = Ground::new(cluster.control_plane_count, Some(arch.as_str()));
     if ground.single_node && !version.at_least(SINGLE_NODE_SINCE.0, SINGLE_NODE_SINCE.1) {
-        return Err(format!("OpenShift {version} cannot run on a single node; use 4.8 or later"));
+        return Err(format!(
+            "OpenShift {version} cannot run on a single node; use 4.8 or later"
+        ));
     }
     let choice = platforms::choose(wish, ground)?;
     cluster.platform = Some(choice.platform);
     cluster.user_managed_networking = choice.user_managed;
-    cluster.load_balancer = params.load_balancer.as_ref().and_then(|balancer| balancer.r#type.clone());
+    cluster.load_balancer = params
+        .load_balancer
+        .as_ref()
+        .and_then(|balancer| balancer.r#type.clone());
 
     let user_managed = cluster.user_managed_networking == Some(true);
     cluster.vip_dhcp_allocation = Some(params.vip_dhcp_allocation.unwrap_or(false));
     if user_managed && cluster.vip_dhcp_allocation == Some(true) {
         return Err("vip_dhcp_allocation cannot be combined with user_managed_networking, which single nodes always have".to_owned());
     }
-    let count = cluster.control_plane_count.and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+    let count = cluster
+        .control_plane_count
+        .and_then(|count| u32::try_from(count).ok())
+        .unwrap_or(0);
     let usual = || NetworkType::default_for(version, count).to_string();
-    cluster.network_type = Some(params.network_type.clone().filter(|text| !text.is_empty()).unwrap_or_else(usual));
-    networking_change::check_network_type(cluster.network_type.as_deref(), cluster.is_single_node())?;
+    cluster.network_type = Some(
+        params
+            .network_type
+            .clone()
+            .filter(|text| !text.is_empty())
+            .unwrap_or_else(usual),
+    );
+    networking_change::check_network_type(
+        cluster.network_type.as_deref(),
+        cluster.is_single_node(),
+    )?;
 
-    set_ranges(cluster, params, site)?;
     let read = |member: &str, list: Vec<Option<&str>>| vips::read(member, list.into_iter(), &[]);
-    cluster.api_vips = Some(read("api_vips", params.api_vips.iter().flatten().map(|vip| vip.ip.as_deref()).collect())?);
-    cluster.ingress_vips = Some(read("ingress_vips", params.ingress_vips.iter().flatten().map(|vip| vip.ip.as_deref()).collect())?);
+    cluster.api_vips = Some(read(
+        "api_vips",
+        params
+            .api_vips
+            .iter()
+            .flatten()
+            .map(|vip| vip.ip.as_deref())
+            .collect(),
+    )?);
+    cluster.ingress_vips = Some(read(
+        "ingress_vips",
+        params
+            .ingress_vips
+            .iter()
+            .flatten()
+            .map(|vip| vip.ip.as_deref())
+            .collect(),
+    )?);
+    set_ranges(cluster, params, site)?;
     vips::check(cluster, Pairs::Always)?;
     networking_change::check_second_vips(cluster)?;
-    vips::check_places(cluster, &networks::ranges(cluster.networks.machine.as_deref()))
+    vips::check_places(
+        cluster,
+        &networks::ranges(cluster.networks.machine.as_deref()),
+    )
 }
 
 /// Ranges given are judged as given; only then the usual ones fill the gaps.
-fn set_ranges(cluster: &mut Cluster, params: &wire::ClusterCreateParams, site: Site<'_>) -> Result<(), String> {
-    let machines = networks::machines(params.machine_networks.as_deref().unwrap_or_default(), HostBits::Cut)?;
+fn set_ranges(
+    cluster: &mut Cluster,
+    params: &wire::ClusterCreateParams,
+    site: Site<'_>,
+) -> Result<(), String> {
+    let machines = networks::machines(
+        params.machine_networks.as_deref().unwrap_or_default(),
+        HostBits::Cut,
+    )?;
     let several = machines.len() > 1;
     cluster.networks = Networks {
-        cluster: params.cluster_networks.as_deref().map(|list| networks::pods(list, HostBits::Cut)).transpose()?,
-        service: params.service_networks.as_deref().map(|list| networks::services(list, HostBits::Cut)).transpose()?,
+        cluster: params
+            .cluster_networks
+            .as_deref()
+            .map(|list| networks::pods(list, HostBits::Cut))
+            .transpose()?,
+        service: params
+            .service_networks
+            .as_deref()
+            .map(|list| networks::services(list, HostBits::Cut))
+            .transpose()?,
         machine: Some(machines),
     };
     let version: Option<OpenshiftVersion> = cluster.openshift_version.parse().ok();
     dual_stack::check(cluster, version.as_ref())?;
-    if several && !dual_stack::is_dual_stack(&cluster.networks) && !vips::is_user_balanced(cluster) {
+    if several && !dual_stack::is_dual_stack(&cluster.networks) && !vips::is_user_balanced(cluster)
+    {
         return Err("several machine_networks are possible in dual-stack clusters or with a user-managed load_balancer only".to_owned());
     }
     let usual = &site.config.cluster;
     cluster.networks.cluster.get_or_insert_with(|| {
-        vec![ClusterNetwork { cidr: usual.cluster_network_cidr.to_string(), host_prefix: i64::from(usual.cluster_network_host_prefix) }]
+        vec![ClusterNetwork {
+            cidr: usual.cluster_network_cidr.to_string(),
+            host_prefix: i64::from(usual.cluster_network_host_prefix),
+        }]
     });
-    cluster.networks.service.get_or_insert_with(|| vec![usual.service_network_cidr.to_string()]);
+    cluster
+        .networks
+        .service
+        .get_or_insert_with(|| vec![usual.service_network_cidr.to_string()]);
     Ok(())
 }
 
-fn set_plain(cluster: &mut Cluster, params: &wire::ClusterCreateParams, site: Site<'_>) -> Result<(), String> {
+fn set_plain(
+    cluster: &mut Cluster,
+    params: &wire::ClusterCreateParams,
+    site: Site<'_>,
+) -> Result<(), String> {
     let no_time_source = params.additional_ntp_source.is_none() && params.ntp_sources.is_none();
     if no_time_source {
         cluster.ntp.additional = kept(&site.config.cluster.ntp_default_server);
@@ -192,25 +312,47 @@ pub fn imported(params: &wire::ImportClusterParams, birth: Birth<'_>) -> Result<
         None => (given, None),
     };
     names::name(&name, Dots::Refused)?;
-    let mut cluster = birth.blank(ClusterKind::AddHostsCluster, &name, ClusterStatus::AddingHosts, "Hosts can be added");
+    let mut cluster = birth.blank(
+        ClusterKind::AddHostsCluster,
+        &name,
+        ClusterStatus::AddingHosts,
+        "Hosts can be added",
+    );
     cluster.base_dns_domain = base;
     cluster.api_vip_dns_name = Some(api);
     cluster.openshift_version = params.openshift_version.clone().unwrap_or_default();
-    cluster.openshift_cluster_id = params.openshift_cluster_id.as_deref().and_then(|id| Uuid::parse_str(id).ok());
-    cluster.platform =
-        Some(muster_model::Platform { kind: muster_model::PlatformType::Baremetal, external_name: None, cloud_controller_manager: None });
+    cluster.openshift_cluster_id = params
+        .openshift_cluster_id
+        .as_deref()
+        .and_then(|id| Uuid::parse_str(id).ok());
+    cluster.platform = Some(muster_model::Platform {
+        kind: muster_model::PlatformType::Baremetal,
+        external_name: None,
+        cloud_controller_manager: None,
+    });
     cluster.imported = true;
     Ok(cluster)
 }
 
 /// A record for a site without connection; nothing watches it.
-pub fn disconnected(params: &wire::DisconnectedClusterCreateParams, birth: Birth<'_>) -> Result<Cluster, String> {
+pub fn disconnected(
+    params: &wire::DisconnectedClusterCreateParams,
+    birth: Birth<'_>,
+) -> Result<Cluster, String> {
     let version = params.openshift_version.clone().unwrap_or_default();
     if version.is_empty() {
-        return Err("openshift_version is empty; give the version that will be installed, such as 4.16".to_owned());
+        return Err(
+            "openshift_version is empty; give the version that will be installed, such as 4.16"
+                .to_owned(),
+        );
     }
     let name = params.name.clone().unwrap_or_default();
-    let mut cluster = birth.blank(ClusterKind::DisconnectedCluster, &name, ClusterStatus::Unmonitored, "Registered only; not watched");
+    let mut cluster = birth.blank(
+        ClusterKind::DisconnectedCluster,
+        &name,
+        ClusterStatus::Unmonitored,
+        "Registered only; not watched",
+    );
     cluster.openshift_version = version;
     Ok(cluster)
 }

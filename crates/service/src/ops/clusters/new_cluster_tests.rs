@@ -8,7 +8,11 @@ use super::*;
 use crate::catalog::Catalog;
 
 fn birth() -> Birth<'static> {
-    Birth { id: ClusterId(Uuid::from_u128(7)), user: "admin", now: Timestamp(1) }
+    Birth {
+        id: ClusterId(Uuid::from_u128(7)),
+        user: "admin",
+        now: Timestamp(1),
+    }
 }
 
 /// A request of name, version, secret and `more`, with the images' registry public.
@@ -20,7 +24,14 @@ fn made_by(config: &Config, more: Value) -> Result<Cluster, String> {
     let mut config = config.clone();
     config.images.public_registries = vec!["quay.io".into()];
     let catalog = Catalog::from_config(&config).unwrap();
-    day1(serde_json::from_value(body).unwrap(), birth(), Site { config: &config, catalog: &catalog })
+    day1(
+        serde_json::from_value(body).unwrap(),
+        birth(),
+        Site {
+            config: &config,
+            catalog: &catalog,
+        },
+    )
 }
 
 fn made(more: Value) -> Result<Cluster, String> {
@@ -33,14 +44,35 @@ fn a_minimal_request_gets_everything_a_cluster_needs() {
     assert_eq!(cluster.openshift_version, "4.16.68");
     assert!(cluster.ocp_release_image.is_some());
     assert_eq!(cluster.cpu_architecture.as_deref(), Some("x86_64"));
-    assert_eq!((cluster.control_plane_count, cluster.high_availability_mode.as_deref()), (Some(3), Some("Full")));
-    assert_eq!(cluster.platform.as_ref().unwrap().kind, PlatformType::Baremetal);
-    assert_eq!((cluster.user_managed_networking, cluster.vip_dhcp_allocation), (Some(false), Some(false)));
+    assert_eq!(
+        (
+            cluster.control_plane_count,
+            cluster.high_availability_mode.as_deref()
+        ),
+        (Some(3), Some("Full"))
+    );
+    assert_eq!(
+        cluster.platform.as_ref().unwrap().kind,
+        PlatformType::Baremetal
+    );
+    assert_eq!(
+        (cluster.user_managed_networking, cluster.vip_dhcp_allocation),
+        (Some(false), Some(false))
+    );
     assert_eq!(cluster.network_type.as_deref(), Some("OVNKubernetes"));
-    assert_eq!(cluster.networks.cluster.as_ref().unwrap()[0].host_prefix, 23);
-    assert_eq!(cluster.networks.service.as_deref(), Some(&["172.30.0.0/16".to_owned()][..]));
+    assert_eq!(
+        cluster.networks.cluster.as_ref().unwrap()[0].host_prefix,
+        23
+    );
+    assert_eq!(
+        cluster.networks.service.as_deref(),
+        Some(&["172.30.0.0/16".to_owned()][..])
+    );
     assert_eq!(cluster.networks.machine.as_deref(), Some(&[][..]));
-    assert_eq!((cluster.api_vips.as_deref(), cluster.ingress_vips.as_deref()), (Some(&[][..]), Some(&[][..])));
+    assert_eq!(
+        (cluster.api_vips.as_deref(), cluster.ingress_vips.as_deref()),
+        (Some(&[][..]), Some(&[][..]))
+    );
     assert!(cluster.schedulable_masters_forced_true && !cluster.schedulable_masters);
     assert_eq!(cluster.monitored_operators.as_ref().unwrap().len(), 1);
     assert_eq!(cluster.status, ClusterStatus::Insufficient);
@@ -51,10 +83,19 @@ fn a_minimal_request_gets_everything_a_cluster_needs() {
 
 #[test]
 fn a_single_node_is_on_platform_none_with_its_own_networking() {
-    for request in [json!({"high_availability_mode": "None"}), json!({"control_plane_count": 1})] {
+    for request in [
+        json!({"high_availability_mode": "None"}),
+        json!({"control_plane_count": 1}),
+    ] {
         let cluster = made(request).unwrap();
         assert_eq!(cluster.platform.as_ref().unwrap().kind, PlatformType::None);
-        assert_eq!((cluster.user_managed_networking, cluster.high_availability_mode.as_deref()), (Some(true), Some("None")));
+        assert_eq!(
+            (
+                cluster.user_managed_networking,
+                cluster.high_availability_mode.as_deref()
+            ),
+            (Some(true), Some("None"))
+        );
         assert!(cluster.feature_usage.contains_key("SNO"));
     }
 }
@@ -63,15 +104,40 @@ fn a_single_node_is_on_platform_none_with_its_own_networking() {
 fn versions_and_architectures_are_resolved() {
     for (request, version, arch) in [
         (json!({"openshift_version": "4.16.68"}), "4.16.68", "x86_64"),
-        (json!({"openshift_version": "4.16", "cpu_architecture": "arm64"}), "4.16.68", "arm64"),
-        (json!({"openshift_version": "4.16-multi", "cpu_architecture": "multi"}), "4.16.68-multi", "multi"),
-        (json!({"openshift_version": "4.16-multi", "cpu_architecture": "s390x"}), "4.16.68-multi", "multi"),
-        (json!({"openshift_version": "4.16.0-0.okd", "pull_secret": ""}), "4.16.0-0.okd", "x86_64"),
+        (
+            json!({"openshift_version": "4.16", "cpu_architecture": "arm64"}),
+            "4.16.68",
+            "arm64",
+        ),
+        (
+            json!({"openshift_version": "4.16-multi", "cpu_architecture": "multi"}),
+            "4.16.68-multi",
+            "multi",
+        ),
+        (
+            json!({"openshift_version": "4.16-multi", "cpu_architecture": "s390x"}),
+            "4.16.68-multi",
+            "multi",
+        ),
+        (
+            json!({"openshift_version": "4.16.0-0.okd", "pull_secret": ""}),
+            "4.16.0-0.okd",
+            "x86_64",
+        ),
     ] {
-        let cluster = made(request.clone()).unwrap_or_else(|refusal| panic!("{request}: {refusal}"));
-        assert_eq!((cluster.openshift_version.as_str(), cluster.cpu_architecture.as_deref()), (version, Some(arch)), "{request}");
+        let cluster =
+            made(request.clone()).unwrap_or_else(|refusal| panic!("{request}: {refusal}"));
+        assert_eq!(
+            (
+                cluster.openshift_version.as_str(),
+                cluster.cpu_architecture.as_deref()
+            ),
+            (version, Some(arch)),
+            "{request}"
+        );
     }
-    let ibm = made(json!({"openshift_version": "4.16-multi", "cpu_architecture": "s390x"})).unwrap();
+    let ibm =
+        made(json!({"openshift_version": "4.16-multi", "cpu_architecture": "s390x"})).unwrap();
     assert_eq!(ibm.platform.unwrap().kind, PlatformType::None);
     for request in [
         json!({"openshift_version": ""}),
@@ -85,7 +151,11 @@ fn versions_and_architectures_are_resolved() {
     }
     let mut config = Config::default();
     config.catalog.okd_support = false;
-    assert!(made_by(&config, json!({"openshift_version": "4.16.0-0.okd"})).unwrap_err().contains("switched off"));
+    assert!(
+        made_by(&config, json!({"openshift_version": "4.16.0-0.okd"}))
+            .unwrap_err()
+            .contains("switched off")
+    );
 }
 
 #[test]
@@ -104,9 +174,21 @@ fn networks_given_replace_the_usual_ones() {
         "ingress_vips": [{"ip": "192.0.2.6"}],
     }))
     .unwrap();
-    assert_eq!(cluster.networks.cluster.unwrap(), [ClusterNetwork { cidr: "10.0.0.0/14".into(), host_prefix: 0 }]);
+    assert_eq!(
+        cluster.networks.cluster.unwrap(),
+        [ClusterNetwork {
+            cidr: "10.0.0.0/14".into(),
+            host_prefix: 0
+        }]
+    );
     assert_eq!(cluster.api_vips.unwrap().len(), 1);
-    assert_eq!(made(json!({"cluster_networks": []})).unwrap().networks.cluster, Some(Vec::new()));
+    assert_eq!(
+        made(json!({"cluster_networks": []}))
+            .unwrap()
+            .networks
+            .cluster,
+        Some(Vec::new())
+    );
 }
 
 #[test]
@@ -118,7 +200,12 @@ fn dual_stack_is_accepted_whole_only() {
         "api_vips": [{"ip": "192.0.2.5"}, {"ip": "2001:db8::5"}],
         "ingress_vips": [{"ip": "192.0.2.6"}, {"ip": "2001:db8::6"}],
     });
-    assert!(made(whole.clone()).unwrap().feature_usage.contains_key("Dual-stack VIPs"));
+    assert!(
+        made(whole.clone())
+            .unwrap()
+            .feature_usage
+            .contains_key("Dual-stack VIPs")
+    );
     for missing in ["cluster_networks", "service_networks", "machine_networks"] {
         let mut part = whole.clone();
         part.as_object_mut().unwrap().remove(missing);
@@ -129,8 +216,11 @@ fn dual_stack_is_accepted_whole_only() {
 #[test]
 fn settings_that_cannot_be_together_are_refused() {
     let vips = |more: Value| {
-        let mut body = json!({"api_vips": [{"ip": "192.0.2.5"}], "ingress_vips": [{"ip": "192.0.2.6"}]});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut body =
+            json!({"api_vips": [{"ip": "192.0.2.5"}], "ingress_vips": [{"ip": "192.0.2.6"}]});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         body
     };
     for request in [
@@ -179,9 +269,28 @@ fn a_user_managed_load_balancer_is_accepted_on_old_versions_and_with_shared_addr
 fn the_configured_time_source_is_used_when_nothing_is_said() {
     let mut config = Config::default();
     config.cluster.ntp_default_server = "clock.example".into();
-    assert_eq!(made_by(&config, json!({})).unwrap().ntp.additional.as_deref(), Some("clock.example"));
-    assert_eq!(made_by(&config, json!({"additional_ntp_source": ""})).unwrap().ntp.additional, None);
-    assert_eq!(made_by(&config, json!({"ntp_sources": "a1"})).unwrap().ntp.additional, None);
+    assert_eq!(
+        made_by(&config, json!({}))
+            .unwrap()
+            .ntp
+            .additional
+            .as_deref(),
+        Some("clock.example")
+    );
+    assert_eq!(
+        made_by(&config, json!({"additional_ntp_source": ""}))
+            .unwrap()
+            .ntp
+            .additional,
+        None
+    );
+    assert_eq!(
+        made_by(&config, json!({"ntp_sources": "a1"}))
+            .unwrap()
+            .ntp
+            .additional,
+        None
+    );
 }
 
 #[test]
@@ -192,20 +301,45 @@ fn an_imported_cluster_is_named_after_its_api() {
         imported(&serde_json::from_value(params).unwrap(), birth())
     };
     let cluster = import("api.real.example.com", "ignored").unwrap();
-    assert_eq!((cluster.name.as_str(), cluster.base_dns_domain.as_deref()), ("real", Some("example.com")));
-    assert_eq!((cluster.kind, cluster.status), (ClusterKind::AddHostsCluster, ClusterStatus::AddingHosts));
-    assert!(cluster.imported && cluster.openshift_cluster_id.is_some() && cluster.cpu_architecture.is_none());
+    assert_eq!(
+        (cluster.name.as_str(), cluster.base_dns_domain.as_deref()),
+        ("real", Some("example.com"))
+    );
+    assert_eq!(
+        (cluster.kind, cluster.status),
+        (ClusterKind::AddHostsCluster, ClusterStatus::AddingHosts)
+    );
+    assert!(
+        cluster.imported
+            && cluster.openshift_cluster_id.is_some()
+            && cluster.cpu_architecture.is_none()
+    );
     let by_address = import("192.0.2.5", "given").unwrap();
-    assert_eq!((by_address.name.as_str(), by_address.base_dns_domain), ("given", None));
+    assert_eq!(
+        (by_address.name.as_str(), by_address.base_dns_domain),
+        ("given", None)
+    );
     assert!(import("192.0.2.5", "Bad_Name").is_err());
     assert!(import("api.Bad_Name.example.com", "fine").is_err());
 }
 
 #[test]
 fn a_disconnected_cluster_is_a_name_and_a_version() {
-    let params = |version: &str| serde_json::from_value(json!({"name": "Any Name", "openshift_version": version})).unwrap();
+    let params = |version: &str| {
+        serde_json::from_value(json!({"name": "Any Name", "openshift_version": version})).unwrap()
+    };
     let cluster = disconnected(&params("whatever"), birth()).unwrap();
-    assert_eq!((cluster.kind, cluster.status), (ClusterKind::DisconnectedCluster, ClusterStatus::Unmonitored));
-    assert_eq!((cluster.name.as_str(), cluster.openshift_version.as_str(), cluster.platform), ("Any Name", "whatever", None));
+    assert_eq!(
+        (cluster.kind, cluster.status),
+        (ClusterKind::DisconnectedCluster, ClusterStatus::Unmonitored)
+    );
+    assert_eq!(
+        (
+            cluster.name.as_str(),
+            cluster.openshift_version.as_str(),
+            cluster.platform
+        ),
+        ("Any Name", "whatever", None)
+    );
     assert!(disconnected(&params(""), birth()).is_err());
 }

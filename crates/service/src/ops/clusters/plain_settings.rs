@@ -17,14 +17,22 @@ use crate::ops::fields::{self, ntp, proxy::Wildcard, ssh_keys};
 
 /// Takes over the members of the request that need nothing but themselves and their present
 /// value. The platform must be settled before: it decides about dots in the name.
-pub fn apply(cluster: &mut Cluster, request: &wire::V2ClusterUpdateParams, site: Site<'_>) -> Result<(), String> {
+pub fn apply(
+    cluster: &mut Cluster,
+    request: &wire::V2ClusterUpdateParams,
+    site: Site<'_>,
+) -> Result<(), String> {
     cluster.proxy = merge_proxy(cluster, request)?;
     if let Some(encryption) = &request.disk_encryption {
         if cluster.imported {
             return Err("disk_encryption cannot be set for an imported cluster: its disks are what they are".to_owned());
         }
         let allowed = site.config.features.disk_encryption;
-        cluster.disk_encryption = Some(disk_encryption::merge(cluster.disk_encryption.as_ref(), encryption, allowed)?);
+        cluster.disk_encryption = Some(disk_encryption::merge(
+            cluster.disk_encryption.as_ref(),
+            encryption,
+            allowed,
+        )?);
     }
     if let Some(endpoint) = &request.ignition_endpoint {
         cluster.ignition_endpoint = ignition_endpoint::merge(&cluster.ignition_endpoint, endpoint)?;
@@ -56,7 +64,10 @@ fn apply_names(cluster: &mut Cluster, request: &wire::V2ClusterUpdateParams) -> 
         cluster.base_dns_domain = kept(base);
     }
     if request.name.is_some() || request.base_dns_domain.is_some() {
-        names::base_domain(&cluster.name, cluster.base_dns_domain.as_deref().unwrap_or_default())?;
+        names::base_domain(
+            &cluster.name,
+            cluster.base_dns_domain.as_deref().unwrap_or_default(),
+        )?;
     }
     Ok(())
 }
@@ -64,7 +75,13 @@ fn apply_names(cluster: &mut Cluster, request: &wire::V2ClusterUpdateParams) -> 
 fn dots(cluster: &Cluster) -> Dots {
     match cluster.platform.as_ref().map(|platform| platform.kind) {
         Some(PlatformType::None) => Dots::Allowed,
-        Some(PlatformType::Baremetal | PlatformType::Nutanix | PlatformType::Vsphere | PlatformType::External) | None => Dots::Refused,
+        Some(
+            PlatformType::Baremetal
+            | PlatformType::Nutanix
+            | PlatformType::Vsphere
+            | PlatformType::External,
+        )
+        | None => Dots::Refused,
     }
 }
 
@@ -111,7 +128,11 @@ fn merge_ntp(present: &Ntp, request: &wire::V2ClusterUpdateParams) -> Result<Ntp
 /// Checks a pull secret against the images that this cluster will need. OKD is public, so its
 /// users may have none.
 pub fn pull_secret(cluster: &Cluster, secret: &str, site: Site<'_>) -> Result<Secret, String> {
-    if cluster.openshift_version.parse::<OpenshiftVersion>().is_ok_and(|version| version.product() == Product::Okd) {
+    if cluster
+        .openshift_version
+        .parse::<OpenshiftVersion>()
+        .is_ok_and(|version| version.product() == Product::Okd)
+    {
         fields::pull_secret::check_form(secret)?;
     } else {
         let mut images = fields::pull_secret::images(site.config);
@@ -137,9 +158,17 @@ mod tests {
 
     fn cluster() -> Cluster {
         let id = ClusterId(Uuid::nil());
-        let mut cluster = Cluster::blank(id, ClusterKind::Cluster, "edge", ClusterStatus::Insufficient, "admin", Timestamp(0));
+        let mut cluster = Cluster::blank(
+            id,
+            ClusterKind::Cluster,
+            "edge",
+            ClusterStatus::Insufficient,
+            "admin",
+            Timestamp(0),
+        );
         cluster.openshift_version = "4.16.68".into();
-        cluster.ocp_release_image = Some("quay.io/openshift-release-dev/ocp-release:4.16.68-x86_64".into());
+        cluster.ocp_release_image =
+            Some("quay.io/openshift-release-dev/ocp-release:4.16.68-x86_64".into());
         cluster
     }
 
@@ -147,7 +176,14 @@ mod tests {
         let config = Config::default();
         let catalog = Catalog::from_config(&config).unwrap();
         let mut changed = cluster.clone();
-        apply(&mut changed, &request, Site { config: &config, catalog: &catalog })?;
+        apply(
+            &mut changed,
+            &request,
+            Site {
+                config: &config,
+                catalog: &catalog,
+            },
+        )?;
         Ok(changed)
     }
 
@@ -157,28 +193,64 @@ mod tests {
 
     #[test]
     fn an_empty_text_clears_and_a_missing_one_keeps() {
-        let set = wire::V2ClusterUpdateParams { tags: text("a"), http_proxy: text("http://p:1"), base_dns_domain: text("example.com"), ..Default::default() };
+        let set = wire::V2ClusterUpdateParams {
+            tags: text("a"),
+            http_proxy: text("http://p:1"),
+            base_dns_domain: text("example.com"),
+            ..Default::default()
+        };
         let set = changed(&cluster(), set).unwrap();
-        assert_eq!(changed(&set, wire::V2ClusterUpdateParams::default()), Ok(set.clone()));
-        let clear = wire::V2ClusterUpdateParams { tags: text(""), http_proxy: text(""), base_dns_domain: text(""), ..Default::default() };
+        assert_eq!(
+            changed(&set, wire::V2ClusterUpdateParams::default()),
+            Ok(set.clone())
+        );
+        let clear = wire::V2ClusterUpdateParams {
+            tags: text(""),
+            http_proxy: text(""),
+            base_dns_domain: text(""),
+            ..Default::default()
+        };
         assert_eq!(changed(&set, clear), Ok(cluster()));
     }
 
     #[test]
     fn time_sources_exclude_each_other_also_across_requests() {
-        let set = changed(&cluster(), wire::V2ClusterUpdateParams { additional_ntp_source: text("clock.example"), ..Default::default() }).unwrap();
-        let other = || wire::V2ClusterUpdateParams { ntp_sources: text("192.0.2.1"), ..Default::default() };
+        let set = changed(
+            &cluster(),
+            wire::V2ClusterUpdateParams {
+                additional_ntp_source: text("clock.example"),
+                ..Default::default()
+            },
+        )
+        .unwrap();
+        let other = || wire::V2ClusterUpdateParams {
+            ntp_sources: text("192.0.2.1"),
+            ..Default::default()
+        };
         assert!(changed(&set, other()).is_err());
-        let swapped = wire::V2ClusterUpdateParams { additional_ntp_source: text(""), ..other() };
-        assert_eq!(changed(&set, swapped).unwrap().ntp.sources.as_deref(), Some("192.0.2.1"));
+        let swapped = wire::V2ClusterUpdateParams {
+            additional_ntp_source: text(""),
+            ..other()
+        };
+        assert_eq!(
+            changed(&set, swapped).unwrap().ntp.sources.as_deref(),
+            Some("192.0.2.1")
+        );
     }
 
     #[test]
     fn dots_in_the_name_depend_on_the_platform() {
-        let rename = || wire::V2ClusterUpdateParams { name: text("sub.edge"), ..Default::default() };
+        let rename = || wire::V2ClusterUpdateParams {
+            name: text("sub.edge"),
+            ..Default::default()
+        };
         assert!(changed(&cluster(), rename()).is_err());
         let mut none = cluster();
-        none.platform = Some(Platform { kind: PlatformType::None, external_name: None, cloud_controller_manager: None });
+        none.platform = Some(Platform {
+            kind: PlatformType::None,
+            external_name: None,
+            cloud_controller_manager: None,
+        });
         assert_eq!(changed(&none, rename()).unwrap().name, "sub.edge");
     }
 
@@ -186,8 +258,15 @@ mod tests {
     fn imported_clusters_cannot_be_encrypted_and_old_ones_know_no_wildcard() {
         let mut imported = cluster();
         imported.imported = true;
-        let request = wire::V2ClusterUpdateParams { disk_encryption: Some(wire::DiskEncryption::default()), ..Default::default() };
-        assert!(changed(&imported, request).unwrap_err().contains("imported"));
+        let request = wire::V2ClusterUpdateParams {
+            disk_encryption: Some(wire::DiskEncryption::default()),
+            ..Default::default()
+        };
+        assert!(
+            changed(&imported, request)
+                .unwrap_err()
+                .contains("imported")
+        );
         assert_eq!(wildcard("4.8.0-fc.3"), Wildcard::Refused);
         assert_eq!(wildcard("4.8.0-fc.4"), Wildcard::Allowed);
         assert_eq!(wildcard(""), Wildcard::Allowed);
@@ -197,12 +276,19 @@ mod tests {
     fn only_okd_can_do_without_a_pull_secret() {
         let config = Config::default();
         let catalog = Catalog::from_config(&config).unwrap();
-        let site = Site { config: &config, catalog: &catalog };
+        let site = Site {
+            config: &config,
+            catalog: &catalog,
+        };
         let mut okd = cluster();
         okd.openshift_version = "4.16.0-0.okd".into();
         assert_eq!(pull_secret(&okd, "", site), Ok(Secret::default()));
         assert!(pull_secret(&cluster(), "", site).is_err());
-        assert!(pull_secret(&cluster(), r#"{"auths":{"elsewhere.test":{}}}"#, site).unwrap_err().contains("quay.io"));
+        assert!(
+            pull_secret(&cluster(), r#"{"auths":{"elsewhere.test":{}}}"#, site)
+                .unwrap_err()
+                .contains("quay.io")
+        );
         assert!(pull_secret(&cluster(), r#"{"auths":{"quay.io":{"auth":"YTpi"}}}"#, site).is_ok());
     }
 }

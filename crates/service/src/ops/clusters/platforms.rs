@@ -45,7 +45,10 @@ impl Ground {
     /// The ground of a cluster.
     #[must_use]
     pub fn new(control_plane_count: Option<i64>, arch: Option<&str>) -> Self {
-        Self { single_node: control_plane_count == Some(1), ibm: matches!(arch, Some("s390x" | "ppc64le")) }
+        Self {
+            single_node: control_plane_count == Some(1),
+            ibm: matches!(arch, Some("s390x" | "ppc64le")),
+        }
     }
 }
 
@@ -59,14 +62,27 @@ const fn dictated(kind: PlatformType) -> Option<bool> {
 }
 
 fn plain(kind: PlatformType) -> Platform {
-    Platform { kind, external_name: None, cloud_controller_manager: None }
+    Platform {
+        kind,
+        external_name: None,
+        cloud_controller_manager: None,
+    }
 }
 
 impl Wish {
     /// Reads the request; `stored` fills in what a change of an external platform leaves out.
-    pub fn read(platform: Option<&wire::Platform>, user_managed: Option<bool>, stored: Option<&Platform>) -> Result<Self, String> {
-        let platform = platform.map(|platform| read_platform(platform, stored)).transpose()?;
-        Ok(Self { platform, user_managed })
+    pub fn read(
+        platform: Option<&wire::Platform>,
+        user_managed: Option<bool>,
+        stored: Option<&Platform>,
+    ) -> Result<Self, String> {
+        let platform = platform
+            .map(|platform| read_platform(platform, stored))
+            .transpose()?;
+        Ok(Self {
+            platform,
+            user_managed,
+        })
     }
 }
 
@@ -76,13 +92,19 @@ fn read_platform(given: &wire::Platform, stored: Option<&Platform>) -> Result<Pl
         .as_deref()
         .unwrap_or_default()
         .parse()
-        .map_err(|unknown| format!("platform.type: {unknown}; use baremetal, none, nutanix, vsphere or external"))?;
+        .map_err(|unknown| {
+            format!("platform.type: {unknown}; use baremetal, none, nutanix, vsphere or external")
+        })?;
     let external = given.external.as_ref();
-    let name = external.and_then(|external| external.platform_name.clone()).filter(|name| !name.is_empty());
+    let name = external
+        .and_then(|external| external.platform_name.clone())
+        .filter(|name| !name.is_empty());
     let controller = external.and_then(|external| external.cloud_controller_manager.clone());
     if kind != PlatformType::External {
         if name.is_some() || controller.is_some_and(|controller| !controller.is_empty()) {
-            return Err(format!("platform.external is for platform external only, but platform.type is {kind}; leave it out or change the type"));
+            return Err(format!(
+                "platform.external is for platform external only, but platform.type is {kind}; leave it out or change the type"
+            ));
         }
         return Ok(plain(kind));
     }
@@ -90,11 +112,19 @@ fn read_platform(given: &wire::Platform, stored: Option<&Platform>) -> Result<Pl
     let name = name
         .or_else(|| stored.and_then(|stored| stored.external_name.clone()))
         .ok_or("platform external needs platform.external.platform_name: the name of the provider, such as oci")?;
-    let controller = controller.or_else(|| stored.and_then(|stored| stored.cloud_controller_manager.clone())).unwrap_or_default();
+    let controller = controller
+        .or_else(|| stored.and_then(|stored| stored.cloud_controller_manager.clone()))
+        .unwrap_or_default();
     if name == OCI && controller != EXTERNAL_CONTROLLER {
-        return Err(format!("external platform {OCI} needs platform.external.cloud_controller_manager {EXTERNAL_CONTROLLER}"));
+        return Err(format!(
+            "external platform {OCI} needs platform.external.cloud_controller_manager {EXTERNAL_CONTROLLER}"
+        ));
     }
-    Ok(Platform { kind, external_name: Some(name), cloud_controller_manager: Some(controller) })
+    Ok(Platform {
+        kind,
+        external_name: Some(name),
+        cloud_controller_manager: Some(controller),
+    })
 }
 
 /// What a new cluster gets.
@@ -111,9 +141,14 @@ pub fn choose(wish: Wish, ground: Ground) -> Result<Choice, String> {
     };
     let user_managed = match kind {
         Some(PlatformType::Vsphere | PlatformType::Nutanix) => wish.user_managed,
-        Some(PlatformType::Baremetal | PlatformType::None | PlatformType::External) | None => dictated(platform.kind),
+        Some(PlatformType::Baremetal | PlatformType::None | PlatformType::External) | None => {
+            dictated(platform.kind)
+        }
     };
-    Ok(Choice { platform, user_managed })
+    Ok(Choice {
+        platform,
+        user_managed,
+    })
 }
 
 /// What a change of a cluster comes to; `None` if the request says nothing about it.
@@ -126,7 +161,10 @@ pub fn change(stored: &Choice, wish: Wish, ground: Ground) -> Result<Option<Choi
     check_pair(&wish)?;
     let was = stored.platform.kind;
     let choice = match (wish.platform, wish.user_managed) {
-        (Some(platform), Some(user_managed)) => Choice { platform, user_managed: Some(user_managed) },
+        (Some(platform), Some(user_managed)) => Choice {
+            platform,
+            user_managed: Some(user_managed),
+        },
         (None, user_managed) => {
             let wanted = user_managed.unwrap_or_default();
             let platform = match (was, wanted) {
@@ -136,7 +174,10 @@ pub fn change(stored: &Choice, wish: Wish, ground: Ground) -> Result<Option<Choi
                 (Nutanix, false) | (External, true) => stored.platform.clone(),
                 (Nutanix, true) | (External, false) => return Err(contradiction(was, wanted)),
             };
-            Choice { platform, user_managed: Some(wanted) }
+            Choice {
+                platform,
+                user_managed: Some(wanted),
+            }
         }
         (Some(platform), None) => {
             let user_managed = match (dictated(platform.kind), stored.user_managed) {
@@ -149,7 +190,10 @@ pub fn change(stored: &Choice, wish: Wish, ground: Ground) -> Result<Option<Choi
                 }
                 (Some(needed), _) => Some(needed),
             };
-            Choice { platform, user_managed }
+            Choice {
+                platform,
+                user_managed,
+            }
         }
     };
     Ok(Some(choice))
@@ -157,18 +201,30 @@ pub fn change(stored: &Choice, wish: Wish, ground: Ground) -> Result<Option<Choi
 
 /// From bare metal to none and back user-managed networking follows by itself.
 const fn is_swap(from: PlatformType, to: PlatformType) -> bool {
-    matches!((from, to), (PlatformType::Baremetal, PlatformType::None) | (PlatformType::None, PlatformType::Baremetal))
+    matches!(
+        (from, to),
+        (PlatformType::Baremetal, PlatformType::None)
+            | (PlatformType::None, PlatformType::Baremetal)
+    )
 }
 
 fn check_pair(wish: &Wish) -> Result<(), String> {
-    match (wish.platform.as_ref().map(|platform| platform.kind), wish.user_managed) {
-        (Some(kind), Some(given)) if dictated(kind).is_some_and(|needed| needed != given) => Err(contradiction(kind, given)),
+    match (
+        wish.platform.as_ref().map(|platform| platform.kind),
+        wish.user_managed,
+    ) {
+        (Some(kind), Some(given)) if dictated(kind).is_some_and(|needed| needed != given) => {
+            Err(contradiction(kind, given))
+        }
         _ => Ok(()),
     }
 }
 
 fn contradiction(kind: PlatformType, given: bool) -> String {
-    format!("platform {kind} does not go with user_managed_networking {given}; it needs {}", !given)
+    format!(
+        "platform {kind} does not go with user_managed_networking {given}; it needs {}",
+        !given
+    )
 }
 
 /// Single nodes and IBM machines are served by the user's own network only.
@@ -179,11 +235,15 @@ fn check_ground(wish: &Wish, ground: Ground) -> Result<(), String> {
         (false, false) => return Ok(()),
     };
     if wish.user_managed == Some(false) {
-        return Err(format!("{what} needs user_managed_networking true; leave it out or set it"));
+        return Err(format!(
+            "{what} needs user_managed_networking true; leave it out or set it"
+        ));
     }
     match wish.platform.as_ref().map(|platform| platform.kind) {
         Some(kind @ (PlatformType::Baremetal | PlatformType::Vsphere | PlatformType::Nutanix)) => {
-            Err(format!("{what} cannot run on platform {kind}; use none or external"))
+            Err(format!(
+                "{what} cannot run on platform {kind}; use none or external"
+            ))
         }
         Some(PlatformType::None | PlatformType::External) | None => Ok(()),
     }
@@ -196,11 +256,17 @@ pub fn supported_by(cluster: &Cluster, hosts: &[&Host]) -> Vec<String> {
         return vec![PlatformType::None.to_string()];
     }
     let makers: Vec<String> = hosts.iter().map(|host| manufacturer(host)).collect();
-    [PlatformType::Baremetal, PlatformType::None, PlatformType::External, PlatformType::Vsphere, PlatformType::Nutanix]
-        .into_iter()
-        .filter(|kind| makers.iter().all(|maker| runs_on(*kind, maker)) && is_available(*kind, cluster))
-        .map(|kind| kind.to_string())
-        .collect()
+    [
+        PlatformType::Baremetal,
+        PlatformType::None,
+        PlatformType::External,
+        PlatformType::Vsphere,
+        PlatformType::Nutanix,
+    ]
+    .into_iter()
+    .filter(|kind| makers.iter().all(|maker| runs_on(*kind, maker)) && is_available(*kind, cluster))
+    .map(|kind| kind.to_string())
+    .collect()
 }
 
 fn manufacturer(host: &Host) -> String {
@@ -223,9 +289,15 @@ fn runs_on(kind: PlatformType, manufacturer: &str) -> bool {
 
 /// The feature that stands for the platform exists for the cluster's version and architecture.
 fn is_available(kind: PlatformType, cluster: &Cluster) -> bool {
-    let arch = cluster.cpu_architecture.as_deref().and_then(|text| text.parse().ok()).unwrap_or(Arch::X86_64);
+    let arch = cluster
+        .cpu_architecture
+        .as_deref()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(Arch::X86_64);
     let query = FeatureQuery::new(&cluster.openshift_version, arch);
-    let Ok(platform) = kind.as_str().parse::<muster_catalog::Platform>() else { return false };
+    let Ok(platform) = kind.as_str().parse::<muster_catalog::Platform>() else {
+        return false;
+    };
     listing::level(platform.feature(None), &query) != SupportLevel::Unavailable
 }
 

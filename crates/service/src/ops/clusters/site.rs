@@ -15,7 +15,10 @@ pub struct Site<'a> {
 
 impl<'a> From<&'a crate::app::App> for Site<'a> {
     fn from(app: &'a crate::app::App) -> Self {
-        Self { config: &app.config, catalog: &app.catalog }
+        Self {
+            config: &app.config,
+            catalog: &app.catalog,
+        }
     }
 }
 

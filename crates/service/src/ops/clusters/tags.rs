@@ -7,7 +7,12 @@ pub fn check(tags: &str) -> Result<(), String> {
         return Ok(());
     }
     for tag in tags.split(',') {
-        let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_word = |word: &str| {
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
         if !tag.split(' ').all(is_word) {
             return Err(format!(
                 "tags: {tag:?} is no tag; use letters, digits and underscores, single blanks inside, and commas between tags"

@@ -18,12 +18,23 @@ use crate::{
 pub async fn update(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let id = call.cluster_id();
     let request: wire::V2ClusterUpdateParams = call.body()?;
-    let infra_envs = app.store.infra_envs_of_cluster(id).await.map_err(store_failure)?;
+    let infra_envs = app
+        .store
+        .infra_envs_of_cluster(id)
+        .await
+        .map_err(store_failure)?;
     app.change_cluster(id, &Cause::from(&call), |all| {
         let before = all.cluster()?.clone();
         let mut changed = before.clone();
         let bound = infra_envs.iter().map(|row| &**row);
-        edit::apply(&mut changed, &mut all.hosts, &request, bound, (&*app).into()).map_err(Failure::bad_request)?;
+        edit::apply(
+            &mut changed,
+            &mut all.hosts,
+            &request,
+            bound,
+            (&*app).into(),
+        )
+        .map_err(Failure::bad_request)?;
         check_state(&before)?;
         if changed.proxy != before.proxy {
             all.events.push(proxy_event(&changed, call.now));
@@ -47,6 +58,15 @@ fn check_state(cluster: &Cluster) -> Result<(), Failure> {
 }
 
 fn proxy_event(cluster: &Cluster, now: Timestamp) -> Event {
-    let scope = EventScope { cluster: Some(cluster.id), ..Default::default() };
-    Event::new("proxy_settings_changed", Severity::Info, scope, now, "Proxy settings were changed")
+    let scope = EventScope {
+        cluster: Some(cluster.id),
+        ..Default::default()
+    };
+    Event::new(
+        "proxy_settings_changed",
+        Severity::Info,
+        scope,
+        now,
+        "Proxy settings were changed",
+    )
 }

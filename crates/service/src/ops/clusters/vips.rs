@@ -23,25 +23,39 @@ pub enum Pairs {
 }
 
 /// Reads a list; addresses that were there before keep what hosts found out about them.
-pub fn read<'a>(member: &str, list: impl Iterator<Item = Option<&'a str>>, known: &[Vip]) -> Result<Vec<Vip>, String> {
+pub fn read<'a>(
+    member: &str,
+    list: impl Iterator<Item = Option<&'a str>>,
+    known: &[Vip],
+) -> Result<Vec<Vip>, String> {
     let mut faults = Vec::new();
     let mut vips = Vec::new();
     for (index, text) in list.enumerate() {
         let text = text.unwrap_or_default();
         match text.parse::<IpAddr>() {
             Ok(ip) => {
-                let verification = known.iter().find(|vip| vip.ip == ip).and_then(|vip| vip.verification.clone());
+                let verification = known
+                    .iter()
+                    .find(|vip| vip.ip == ip)
+                    .and_then(|vip| vip.verification.clone());
                 vips.push(Vip { ip, verification });
             }
             Err(_) => faults.push(format!("{member}[{index}]: {text:?} is not an IP address")),
         }
     }
-    if faults.is_empty() { Ok(vips) } else { Err(faults.join("\n")) }
+    if faults.is_empty() {
+        Ok(vips)
+    } else {
+        Err(faults.join("\n"))
+    }
 }
 
 /// Checks the addresses of a cluster against each other and against its other settings.
 pub fn check(cluster: &Cluster, pairs: Pairs) -> Result<(), String> {
-    let (api, ingress) = (list(cluster.api_vips.as_ref()), list(cluster.ingress_vips.as_ref()));
+    let (api, ingress) = (
+        list(cluster.api_vips.as_ref()),
+        list(cluster.ingress_vips.as_ref()),
+    );
     if api.is_empty() && ingress.is_empty() {
         return Ok(());
     }
@@ -49,7 +63,10 @@ pub fn check(cluster: &Cluster, pairs: Pairs) -> Result<(), String> {
         return Err("api_vips and ingress_vips cannot be set with user_managed_networking: your own load balancer answers there".to_owned());
     }
     if cluster.vip_dhcp_allocation == Some(true) {
-        return Err("api_vips and ingress_vips cannot be set with vip_dhcp_allocation: DHCP hands them out".to_owned());
+        return Err(
+            "api_vips and ingress_vips cannot be set with vip_dhcp_allocation: DHCP hands them out"
+                .to_owned(),
+        );
     }
     let user_balancer = is_user_balanced(cluster);
     let mut faults = Vec::new();
@@ -61,17 +78,27 @@ pub fn check(cluster: &Cluster, pairs: Pairs) -> Result<(), String> {
         faults.push(format!("api_vips has {} and ingress_vips has {} addresses; give as many of one as of the other", api.len(), ingress.len()));
     }
     if !user_balancer {
-        for shared in api.iter().filter(|vip| ingress.iter().any(|other| other.ip == vip.ip)) {
+        for shared in api
+            .iter()
+            .filter(|vip| ingress.iter().any(|other| other.ip == vip.ip))
+        {
             faults.push(format!("{} is in api_vips and in ingress_vips; they must differ unless load_balancer is user-managed", shared.ip));
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(faults.join("\n"))
+    }
 }
 
 fn list_faults(member: &str, vips: &[Vip]) -> Vec<String> {
     let mut faults = Vec::new();
     if vips.len() > MAX {
-        faults.push(format!("{member} has {} addresses; at most {MAX} are possible, one per family", vips.len()));
+        faults.push(format!(
+            "{member} has {} addresses; at most {MAX} are possible, one per family",
+            vips.len()
+        ));
     }
     let mut seen = HashSet::new();
     for vip in vips {
@@ -83,7 +110,10 @@ fn list_faults(member: &str, vips: &[Vip]) -> Vec<String> {
         && first.ip != second.ip
         && first.ip.is_ipv6() == second.ip.is_ipv6()
     {
-        faults.push(format!("{member} has two {} addresses; a second one must be of the other family", family(first.ip)));
+        faults.push(format!(
+            "{member} has two {} addresses; a second one must be of the other family",
+            family(first.ip)
+        ));
     }
     faults
 }
@@ -96,7 +126,10 @@ pub fn check_places(cluster: &Cluster, machines: &[IpNet]) -> Result<(), String>
     }
     let user_balancer = is_user_balanced(cluster);
     let mut faults = Vec::new();
-    for (member, vips) in [("api_vips", list(cluster.api_vips.as_ref())), ("ingress_vips", list(cluster.ingress_vips.as_ref()))] {
+    for (member, vips) in [
+        ("api_vips", list(cluster.api_vips.as_ref())),
+        ("ingress_vips", list(cluster.ingress_vips.as_ref())),
+    ] {
         for (index, vip) in vips.iter().enumerate() {
             let inside = match (user_balancer, machines.get(index)) {
                 (true, _) => machines.iter().any(|range| range.contains(&vip.ip)),
@@ -108,26 +141,46 @@ pub fn check_places(cluster: &Cluster, machines: &[IpNet]) -> Result<(), String>
                     (false, Some(range)) => format!("machine network {range}"),
                     (true, _) | (false, None) => "any machine network at its place".to_owned(),
                 };
-                faults.push(format!("{member}[{index}]: {} does not lie in {place}", vip.ip));
+                faults.push(format!(
+                    "{member}[{index}]: {} does not lie in {place}",
+                    vip.ip
+                ));
             }
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(faults.join("\n"))
+    }
 }
 
 /// Checks that no host found one of the addresses taken, and that none is a broadcast address.
 pub fn check_free(cluster: &Cluster, range: IpNet, hosts: &[Host]) -> Result<(), String> {
     let mut faults = Vec::new();
-    for (member, vips) in [("api_vips", list(cluster.api_vips.as_ref())), ("ingress_vips", list(cluster.ingress_vips.as_ref()))] {
+    for (member, vips) in [
+        ("api_vips", list(cluster.api_vips.as_ref())),
+        ("ingress_vips", list(cluster.ingress_vips.as_ref())),
+    ] {
         for vip in vips.iter().filter(|vip| range.contains(&vip.ip)) {
             if vip.ip.is_ipv4() && range.broadcast() == vip.ip {
-                faults.push(format!("{member}: {} is the broadcast address of {range}; choose another", vip.ip));
+                faults.push(format!(
+                    "{member}: {} is the broadcast address of {range}; choose another",
+                    vip.ip
+                ));
             } else if hosts.iter().any(|host| found_taken(host, range, vip.ip)) {
-                faults.push(format!("{member}: {} is in use already; choose a free address of {range}", vip.ip));
+                faults.push(format!(
+                    "{member}: {} is in use already; choose a free address of {range}",
+                    vip.ip
+                ));
             }
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(faults.join("\n"))
+    }
 }
 
 /// A host looked at the range and did not list the address among the free ones.
@@ -139,10 +192,16 @@ fn found_taken(host: &Host, range: IpNet, ip: IpAddr) -> bool {
         #[serde(default)]
         free_addresses: Option<Vec<String>>,
     }
-    let Some(report) = host.reports.free_addresses.as_deref() else { return false };
+    let Some(report) = host.reports.free_addresses.as_deref() else {
+        return false;
+    };
     let seen: Vec<Seen> = serde_json::from_str(report).unwrap_or_default();
     seen.iter()
-        .filter(|seen| seen.network.parse::<IpNet>().is_ok_and(|network| network.trunc() == range))
+        .filter(|seen| {
+            seen.network
+                .parse::<IpNet>()
+                .is_ok_and(|network| network.trunc() == range)
+        })
         .filter_map(|seen| seen.free_addresses.as_deref())
         .any(|free| !free.is_empty() && !free.iter().any(|text| text.parse() == Ok(ip)))
 }
@@ -159,15 +218,25 @@ fn list(vips: Option<&Vec<Vip>>) -> &[Vip] {
 
 #[cfg(test)]
 mod tests {
-    use muster_model::{ClusterId, ClusterKind, ClusterStatus, HostId, HostKey, InfraEnvId, Timestamp};
+    use muster_model::{
+        ClusterId, ClusterKind, ClusterStatus, HostId, HostKey, InfraEnvId, Timestamp,
+    };
     use uuid::Uuid;
 
     use super::*;
 
     fn cluster(api: &[&str], ingress: &[&str]) -> Cluster {
         let id = ClusterId(Uuid::nil());
-        let mut cluster = Cluster::blank(id, ClusterKind::Cluster, "c", ClusterStatus::Insufficient, "admin", Timestamp(0));
-        let read = |list: &[&str]| Some(read("vips", list.iter().map(|ip| Some(*ip)), &[]).unwrap());
+        let mut cluster = Cluster::blank(
+            id,
+            ClusterKind::Cluster,
+            "c",
+            ClusterStatus::Insufficient,
+            "admin",
+            Timestamp(0),
+        );
+        let read =
+            |list: &[&str]| Some(read("vips", list.iter().map(|ip| Some(*ip)), &[]).unwrap());
         cluster.api_vips = read(api);
         cluster.ingress_vips = read(ingress);
         cluster
@@ -175,23 +244,64 @@ mod tests {
 
     #[test]
     fn addresses_are_kept_in_canonical_form_with_what_is_known_about_them() {
-        let known = [Vip { ip: "2001:db8::5".parse().unwrap(), verification: Some("succeeded".into()) }];
-        let vips = read("api_vips", [Some("2001:DB8:0::5"), Some("192.0.2.5")].into_iter(), &known).unwrap();
+        let known = [Vip {
+            ip: "2001:db8::5".parse().unwrap(),
+            verification: Some("succeeded".into()),
+        }];
+        let vips = read(
+            "api_vips",
+            [Some("2001:DB8:0::5"), Some("192.0.2.5")].into_iter(),
+            &known,
+        )
+        .unwrap();
         assert_eq!(vips[0].ip.to_string(), "2001:db8::5");
         assert_eq!(vips[0].verification.as_deref(), Some("succeeded"));
         assert_eq!(vips[1].verification, None);
-        let refusal = read("api_vips", [Some("x"), Some("192.0.2.5"), None].into_iter(), &[]).unwrap_err();
+        let refusal = read(
+            "api_vips",
+            [Some("x"), Some("192.0.2.5"), None].into_iter(),
+            &[],
+        )
+        .unwrap_err();
         assert_eq!(refusal.lines().count(), 2, "{refusal}");
     }
 
     #[test]
     fn all_faults_of_a_pair_of_lists_are_told_at_once() {
-        assert_eq!(check(&cluster(&["192.0.2.5"], &["192.0.2.6"]), Pairs::Always), Ok(()));
-        assert_eq!(check(&cluster(&["192.0.2.5", "2001:db8::5"], &["192.0.2.6", "2001:db8::6"]), Pairs::Always), Ok(()));
-        let refusal = check(&cluster(&["192.0.2.5", "192.0.2.5", "192.0.2.7"], &["192.0.2.5"]), Pairs::Always).unwrap_err();
-        assert!(refusal.contains("at most 2") && refusal.contains("twice") && refusal.contains("as many"), "{refusal}");
-        assert!(refusal.contains("in api_vips and in ingress_vips"), "{refusal}");
-        assert!(check(&cluster(&["192.0.2.5", "192.0.2.6"], &["192.0.2.7", "192.0.2.8"]), Pairs::Always).unwrap_err().contains("two IPv4"));
+        assert_eq!(
+            check(&cluster(&["192.0.2.5"], &["192.0.2.6"]), Pairs::Always),
+            Ok(())
+        );
+        assert_eq!(
+            check(
+                &cluster(&["192.0.2.5", "2001:db8::5"], &["192.0.2.6", "2001:db8::6"]),
+                Pairs::Always
+            ),
+            Ok(())
+        );
+        let refusal = check(
+            &cluster(&["192.0.2.5", "192.0.2.5", "192.0.2.7"], &["192.0.2.5"]),
+            Pairs::Always,
+        )
+        .unwrap_err();
+        assert!(
+            refusal.contains("at most 2")
+                && refusal.contains("twice")
+                && refusal.contains("as many"),
+            "{refusal}"
+        );
+        assert!(
+            refusal.contains("in api_vips and in ingress_vips"),
+            "{refusal}"
+        );
+        assert!(
+            check(
+                &cluster(&["192.0.2.5", "192.0.2.6"], &["192.0.2.7", "192.0.2.8"]),
+                Pairs::Always
+            )
+            .unwrap_err()
+            .contains("two IPv4")
+        );
     }
 
     #[test]
@@ -216,26 +326,55 @@ mod tests {
 
     #[test]
     fn addresses_lie_in_the_range_of_their_place() {
-        let machines: Vec<IpNet> = vec!["192.0.2.0/24".parse().unwrap(), "2001:db8::/64".parse().unwrap()];
+        let machines: Vec<IpNet> = vec![
+            "192.0.2.0/24".parse().unwrap(),
+            "2001:db8::/64".parse().unwrap(),
+        ];
         let good = cluster(&["192.0.2.5", "2001:db8::5"], &["192.0.2.6", "2001:db8::6"]);
         assert_eq!(check_places(&good, &machines), Ok(()));
         assert_eq!(check_places(&good, &[]), Ok(()));
         let mut outside = cluster(&["198.51.100.5"], &["2001:db8::6"]);
-        assert_eq!(check_places(&outside, &machines).unwrap_err().lines().count(), 2);
+        assert_eq!(
+            check_places(&outside, &machines)
+                .unwrap_err()
+                .lines()
+                .count(),
+            2
+        );
         outside.load_balancer = Some("user-managed".into());
-        assert_eq!(check_places(&outside, &machines).unwrap_err().lines().count(), 1);
+        assert_eq!(
+            check_places(&outside, &machines)
+                .unwrap_err()
+                .lines()
+                .count(),
+            1
+        );
     }
 
     #[test]
     fn an_address_that_a_host_found_taken_is_refused() {
         let range: IpNet = "192.0.2.0/24".parse().unwrap();
-        let key = HostKey { infra_env: InfraEnvId(Uuid::nil()), host: HostId(Uuid::nil()) };
+        let key = HostKey {
+            infra_env: InfraEnvId(Uuid::nil()),
+            host: HostId(Uuid::nil()),
+        };
         let mut host = Host::registered(key, None, "admin", Timestamp(0));
         let good = cluster(&["192.0.2.5"], &["192.0.2.6"]);
-        assert_eq!(check_free(&good, range, std::slice::from_ref(&host)), Ok(()));
-        host.reports.free_addresses = Some(r#"[{"network":"192.0.2.0/24","free_addresses":["192.0.2.5"]}]"#.into());
+        assert_eq!(
+            check_free(&good, range, std::slice::from_ref(&host)),
+            Ok(())
+        );
+        host.reports.free_addresses =
+            Some(r#"[{"network":"192.0.2.0/24","free_addresses":["192.0.2.5"]}]"#.into());
         let refusal = check_free(&good, range, std::slice::from_ref(&host)).unwrap_err();
-        assert!(refusal.contains("192.0.2.6 is in use") && !refusal.contains("192.0.2.5 is"), "{refusal}");
-        assert!(check_free(&cluster(&["192.0.2.255"], &[]), range, &[]).unwrap_err().contains("broadcast"));
+        assert!(
+            refusal.contains("192.0.2.6 is in use") && !refusal.contains("192.0.2.5 is"),
+            "{refusal}"
+        );
+        assert!(
+            check_free(&cluster(&["192.0.2.255"], &[]), range, &[])
+                .unwrap_err()
+                .contains("broadcast")
+        );
     }
 }

@@ -41,7 +41,14 @@ mod tests {
 
     #[test]
     fn addresses_and_host_names_are_sources() {
-        for list in ["", "192.0.2.1", "2001:db8::1", "clock.example.com", "ntp-1,192.0.2.1", "0.pool.ntp.org"] {
+        for list in [
+            "",
+            "192.0.2.1",
+            "2001:db8::1",
+            "clock.example.com",
+            "ntp-1,192.0.2.1",
+            "0.pool.ntp.org",
+        ] {
             assert_eq!(sources("ntp_sources", list), Ok(()), "{list}");
         }
     }
@@ -57,14 +64,22 @@ mod tests {
             ("http://clock", "\"http://clock\""),
         ] {
             let refusal = sources("ntp_sources", list).unwrap_err();
-            assert!(refusal.starts_with(&format!("ntp_sources: {culprit}")), "{list}: {refusal}");
+            assert!(
+                refusal.starts_with(&format!("ntp_sources: {culprit}")),
+                "{list}: {refusal}"
+            );
         }
     }
 
     #[test]
     fn only_two_real_lists_exclude_each_other() {
         assert!(exclusive(Some("a1"), Some("b1")).is_err());
-        for (additional, sources) in [(Some(""), Some("b1")), (Some("a1"), Some("")), (None, Some("b1")), (None, None)] {
+        for (additional, sources) in [
+            (Some(""), Some("b1")),
+            (Some("a1"), Some("")),
+            (None, Some("b1")),
+            (None, None),
+        ] {
             assert_eq!(exclusive(additional, sources), Ok(()));
         }
     }

@@ -14,16 +14,20 @@ pub fn bundle(member: &str, text: &str) -> Result<String, String> {
     let mut count = 0_usize;
     while !rest.is_empty() {
         count += 1;
-        rest = certificate(rest).map_err(|why| format!("{member}, certificate {count}: {why}"))?.trim_start();
+        rest = certificate(rest)
+            .map_err(|why| format!("{member}, certificate {count}: {why}"))?
+            .trim_start();
     }
     Ok(bundle.to_owned())
 }
 
 /// Checks a bundle wrapped in base64; it must hold at least one certificate.
 pub fn wrapped_bundle(member: &str, base64: &str) -> Result<(), String> {
-    let bytes = STANDARD
-        .decode(base64.trim())
-        .map_err(|cause| format!("{member} is not base64 ({cause}); encode the PEM file, for example with base64 -w0"))?;
+    let bytes = STANDARD.decode(base64.trim()).map_err(|cause| {
+        format!(
+            "{member} is not base64 ({cause}); encode the PEM file, for example with base64 -w0"
+        )
+    })?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{member} does not hold PEM text"))?;
     if bundle(member, &text)?.is_empty() {
         return Err(format!("{member} holds no certificate"));
@@ -33,12 +37,16 @@ pub fn wrapped_bundle(member: &str, base64: &str) -> Result<(), String> {
 
 /// Reads the certificate at the front; gives back what follows it.
 fn certificate(text: &str) -> Result<&str, String> {
-    let body = text
-        .strip_prefix(BEGIN)
-        .ok_or_else(|| format!("expected {BEGIN} here; a bundle holds certificates and nothing else"))?;
-    let (body, rest) = body.split_once(END).ok_or_else(|| format!("its line {END} is missing"))?;
+    let body = text.strip_prefix(BEGIN).ok_or_else(|| {
+        format!("expected {BEGIN} here; a bundle holds certificates and nothing else")
+    })?;
+    let (body, rest) = body
+        .split_once(END)
+        .ok_or_else(|| format!("its line {END} is missing"))?;
     let packed: String = body.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    let der = STANDARD.decode(packed).map_err(|cause| format!("its content is not base64 ({cause})"))?;
+    let der = STANDARD
+        .decode(packed)
+        .map_err(|cause| format!("its content is not base64 ({cause})"))?;
     RootCertStore::empty()
         .add(CertificateDer::from(der))
         .map_err(|_| "its content is not an X.509 certificate".to_owned())?;
@@ -76,6 +84,10 @@ mod tests {
             assert!(refusal.contains(place), "{refusal}");
         }
         assert!(wrapped_bundle("b", "%%%").unwrap_err().contains("base64"));
-        assert!(wrapped_bundle("b", "").unwrap_err().contains("no certificate"));
+        assert!(
+            wrapped_bundle("b", "")
+                .unwrap_err()
+                .contains("no certificate")
+        );
     }
 }

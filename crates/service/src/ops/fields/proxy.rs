@@ -18,8 +18,10 @@ pub enum Wildcard {
 }
 
 static DOMAIN: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$")
-        .expect("the pattern is fixed and valid")
+    Regex::new(
+        r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$",
+    )
+    .expect("the pattern is fixed and valid")
 });
 
 /// `http_proxy`: an `http://` address; the empty text means none.
@@ -37,9 +39,13 @@ fn check(address: &str, schemes: &[&str]) -> Result<(), String> {
         return Ok(());
     }
     let example = "such as http://proxy.example.com:3128";
-    let url = Url::parse(address).map_err(|cause| format!("is not a URL ({cause}); write one {example}"))?;
+    let url = Url::parse(address)
+        .map_err(|cause| format!("is not a URL ({cause}); write one {example}"))?;
     if !schemes.contains(&url.scheme()) {
-        return Err(format!("must begin with {}://, {example}", schemes.join(":// or ")));
+        return Err(format!(
+            "must begin with {}://, {example}",
+            schemes.join(":// or ")
+        ));
     }
     // The parser forgives a missing or third slash; other readers of the setting do not.
     let after_scheme = address.get(url.scheme().len()..).unwrap_or_default();
@@ -75,7 +81,9 @@ pub fn no_proxy(list: &str, wildcard: Wildcard) -> Result<(), String> {
             ));
         }
         if !seen.insert(entry) {
-            return Err(format!("no_proxy: {entry:?} is listed twice; remove one of them"));
+            return Err(format!(
+                "no_proxy: {entry:?} is listed twice; remove one of them"
+            ));
         }
     }
     Ok(())
@@ -86,7 +94,9 @@ fn is_exception(entry: &str) -> bool {
         return true;
     }
     let domain = entry.strip_prefix('.').unwrap_or(entry);
-    domain.len() <= 253 && domain.split('.').all(|label| label.len() <= 63) && DOMAIN.is_match(domain)
+    domain.len() <= 253
+        && domain.split('.').all(|label| label.len() <= 63)
+        && DOMAIN.is_match(domain)
 }
 
 #[cfg(test)]
@@ -95,35 +105,76 @@ mod tests {
 
     #[test]
     fn plain_proxies_speak_http_and_secure_ones_may_speak_either() {
-        for address in ["", "http://proxy.example:3128", "http://user:secret@192.0.2.1", "http://[2001:db8::1]:80"] {
+        for address in [
+            "",
+            "http://proxy.example:3128",
+            "http://user:secret@192.0.2.1",
+            "http://[2001:db8::1]:80",
+        ] {
             assert_eq!(http(address), Ok(()), "{address}");
             assert_eq!(https(address), Ok(()), "{address}");
         }
         assert_eq!(https("https://proxy.example"), Ok(()));
-        assert!(http("https://proxy.example").unwrap_err().contains("must begin with http://,"));
-        assert!(https("socks5://proxy.example").unwrap_err().contains("http:// or https://"));
+        assert!(
+            http("https://proxy.example")
+                .unwrap_err()
+                .contains("must begin with http://,")
+        );
+        assert!(
+            https("socks5://proxy.example")
+                .unwrap_err()
+                .contains("http:// or https://")
+        );
     }
 
     #[test]
     fn addresses_without_a_usable_host_are_refused() {
-        for address in ["proxy", "http:", "http://", "http:proxy.example", "http:///proxy", "http://a b", "http://p:99999", " http://p", "http://!"] {
+        for address in [
+            "proxy",
+            "http:",
+            "http://",
+            "http:proxy.example",
+            "http:///proxy",
+            "http://a b",
+            "http://p:99999",
+            " http://p",
+            "http://!",
+        ] {
             assert!(http(address).is_err(), "{address:?}");
         }
     }
 
     #[test]
     fn refusals_do_not_repeat_the_password() {
-        for address in ["ftp://me:hunter2@proxy", "http://me:hunter2@", "http://me:hunter2@bad host"] {
+        for address in [
+            "ftp://me:hunter2@proxy",
+            "http://me:hunter2@",
+            "http://me:hunter2@bad host",
+        ] {
             assert!(!http(address).unwrap_err().contains("hunter2"), "{address}");
         }
     }
 
     #[test]
     fn exceptions_are_addresses_ranges_and_domains() {
-        for list in ["", "192.0.2.1", "192.0.2.0/24,2001:db8::/32", ".example.com,example.org", "localhost"] {
+        for list in [
+            "",
+            "192.0.2.1",
+            "192.0.2.0/24,2001:db8::/32",
+            ".example.com,example.org",
+            "localhost",
+        ] {
             assert_eq!(no_proxy(list, Wildcard::Refused), Ok(()), "{list}");
         }
-        for list in ["a.example, b.example", "a.example,", "..example", "example..com", "a.example,a.example", "http://a", "-a.example"] {
+        for list in [
+            "a.example, b.example",
+            "a.example,",
+            "..example",
+            "example..com",
+            "a.example,a.example",
+            "http://a",
+            "-a.example",
+        ] {
             assert!(no_proxy(list, Wildcard::Allowed).is_err(), "{list}");
         }
     }
@@ -132,7 +183,12 @@ mod tests {
     fn the_wildcard_needs_a_release_that_knows_it() {
         for list in ["*", "*,192.168.1.0/24", "*.example.com"] {
             assert_eq!(no_proxy(list, Wildcard::Allowed), Ok(()), "{list}");
-            assert!(no_proxy(list, Wildcard::Refused).unwrap_err().contains("4.8"), "{list}");
+            assert!(
+                no_proxy(list, Wildcard::Refused)
+                    .unwrap_err()
+                    .contains("4.8"),
+                "{list}"
+            );
         }
     }
 }

@@ -12,7 +12,11 @@ use serde_json::{Map, Value};
 const DOCKER_HUB: &str = "docker.io";
 
 /// Other names under which credentials for Docker Hub are kept.
-const DOCKER_HUB_ALIASES: &[&str] = &["https://index.docker.io/v1/", "index.docker.io", "registry-1.docker.io"];
+const DOCKER_HUB_ALIASES: &[&str] = &[
+    "https://index.docker.io/v1/",
+    "index.docker.io",
+    "registry-1.docker.io",
+];
 
 /// Its credentials are added by the service itself.
 const STAGING: &str = "registry.stage.redhat.io";
@@ -28,7 +32,15 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 pub fn images(config: &Config) -> Vec<&str> {
     let images = &config.images;
     let mirror = config.catalog.release_image_mirror.as_str();
-    [images.agent.as_str(), &images.installer, &images.controller, mirror].into_iter().filter(|image| !image.is_empty()).collect()
+    [
+        images.agent.as_str(),
+        &images.installer,
+        &images.controller,
+        mirror,
+    ]
+    .into_iter()
+    .filter(|image| !image.is_empty())
+    .collect()
 }
 
 /// Checks that the secret is well-formed and has credentials for every image whose registry
@@ -36,12 +48,18 @@ pub fn images(config: &Config) -> Vec<&str> {
 pub fn check(secret: &str, images: &[&str], public: &[String]) -> Result<(), String> {
     let auths = auths(secret)?;
     if auths.is_empty() {
-        return Err("pull_secret: \"auths\" has no entry; download the secret again and paste all of it".to_owned());
+        return Err(
+            "pull_secret: \"auths\" has no entry; download the secret again and paste all of it"
+                .to_owned(),
+        );
     }
     for image in images {
         let repository = repository(image);
         let registry = repository.split('/').next().unwrap_or_default();
-        if registry != STAGING && !public.iter().any(|open| open == registry) && !opens(&auths, &repository) {
+        if registry != STAGING
+            && !public.iter().any(|open| open == registry)
+            && !opens(&auths, &repository)
+        {
             return Err(format!(
                 "pull_secret has no credentials for {registry}, which serves {image}; add an entry for it to \"auths\", or \
                  list the registry as public in the service's configuration (images.public_registries)"
@@ -53,13 +71,22 @@ pub fn check(secret: &str, images: &[&str], public: &[String]) -> Result<(), Str
 
 /// Checks the form alone, for products whose images are public: no credentials are fine too.
 pub fn check_form(secret: &str) -> Result<(), String> {
-    if secret.trim().is_empty() { Ok(()) } else { auths(secret).map(|_| ()) }
+    if secret.trim().is_empty() {
+        Ok(())
+    } else {
+        auths(secret).map(|_| ())
+    }
 }
 
 /// Reads the entries and checks each.
 fn auths(secret: &str) -> Result<Map<String, Value>, String> {
-    let document: Value = serde_json::from_str(secret)
-        .map_err(|cause| format!("pull_secret is not JSON (line {}, column {}); paste the whole file", cause.line(), cause.column()))?;
+    let document: Value = serde_json::from_str(secret).map_err(|cause| {
+        format!(
+            "pull_secret is not JSON (line {}, column {}); paste the whole file",
+            cause.line(),
+            cause.column()
+        )
+    })?;
     let Value::Object(mut document) = document else {
         return Err("pull_secret is not a JSON object; it looks like {\"auths\": {…}}".to_owned());
     };
@@ -98,7 +125,12 @@ fn opens(auths: &Map<String, Value>, repository: &str) -> bool {
         }
         match path.rsplit_once('/') {
             Some((above, _)) => path = above,
-            None => return path == DOCKER_HUB && DOCKER_HUB_ALIASES.iter().any(|alias| auths.contains_key(*alias)),
+            None => {
+                return path == DOCKER_HUB
+                    && DOCKER_HUB_ALIASES
+                        .iter()
+                        .any(|alias| auths.contains_key(*alias));
+            }
         }
     }
 }
@@ -128,8 +160,10 @@ mod tests {
     const AUTH: &str = "dXNlcjpwYXNzd29yZA==";
 
     fn secret(registries: &[&str]) -> String {
-        let auths: Map<String, Value> =
-            registries.iter().map(|name| ((*name).to_owned(), serde_json::json!({"auth": AUTH}))).collect();
+        let auths: Map<String, Value> = registries
+            .iter()
+            .map(|name| ((*name).to_owned(), serde_json::json!({"auth": AUTH})))
+            .collect();
         serde_json::json!({"auths": auths}).to_string()
     }
 
@@ -155,20 +189,47 @@ mod tests {
             vec!["quay.io/openshift", "https://index.docker.io/v1/"],
             vec!["quay.io/openshift/release", "docker.io/org"],
         ] {
-            assert_eq!(check(&secret(&entries), &images, &[]), Ok(()), "{entries:?}");
+            assert_eq!(
+                check(&secret(&entries), &images, &[]),
+                Ok(()),
+                "{entries:?}"
+            );
         }
         let refusal = check(&secret(&["quay.io/other", "docker.io"]), &images, &[]).unwrap_err();
         assert!(refusal.contains("no credentials for quay.io"), "{refusal}");
-        assert!(check(&secret(&["quay.io"]), &images, &[]).unwrap_err().contains("docker.io"));
+        assert!(
+            check(&secret(&["quay.io"]), &images, &[])
+                .unwrap_err()
+                .contains("docker.io")
+        );
     }
 
     #[test]
     fn public_registries_need_no_entry_but_the_secret_still_needs_one() {
         let public = ["quay.io".to_owned()];
-        assert_eq!(check(r#"{"auths":{"elsewhere.test":{}}}"#, &["quay.io/a/b"], &public), Ok(()));
-        assert_eq!(check(&secret(&["elsewhere.test"]), &["registry.stage.redhat.io/a"], &[]), Ok(()));
+        assert_eq!(
+            check(
+                r#"{"auths":{"elsewhere.test":{}}}"#,
+                &["quay.io/a/b"],
+                &public
+            ),
+            Ok(())
+        );
+        assert_eq!(
+            check(
+                &secret(&["elsewhere.test"]),
+                &["registry.stage.redhat.io/a"],
+                &[]
+            ),
+            Ok(())
+        );
         for empty in ["{}", r#"{"auths":{}}"#] {
-            assert!(check(empty, &["quay.io/a/b"], &public).unwrap_err().contains("no entry"), "{empty}");
+            assert!(
+                check(empty, &["quay.io/a/b"], &public)
+                    .unwrap_err()
+                    .contains("no entry"),
+                "{empty}"
+            );
         }
     }
 
@@ -182,11 +243,20 @@ mod tests {
             (r#"{"auths":{"a.test":"hunter2"}}"#, "it is not an object"),
             (r#"{"auths":{"a.test":{"auth":7}}}"#, "not a text"),
             (r#"{"auths":{"a.test":{"auth":"hunter2?"}}}"#, "not base64"),
-            (r#"{"auths":{"a.test":{"auth":"aHVudGVyMg=="}}}"#, "user:password"),
-            (r#"{"auths":{"a.test":{"auth":"Omh1bnRlcjI="}}}"#, "user:password"),
+            (
+                r#"{"auths":{"a.test":{"auth":"aHVudGVyMg=="}}}"#,
+                "user:password",
+            ),
+            (
+                r#"{"auths":{"a.test":{"auth":"Omh1bnRlcjI="}}}"#,
+                "user:password",
+            ),
         ] {
             let refusal = check(text, &[], &[]).unwrap_err();
-            assert!(refusal.contains(why) && !refusal.contains("hunter2"), "{text}: {refusal}");
+            assert!(
+                refusal.contains(why) && !refusal.contains("hunter2"),
+                "{text}: {refusal}"
+            );
         }
     }
 

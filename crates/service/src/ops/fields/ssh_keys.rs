@@ -43,12 +43,20 @@ fn key(line: &str) -> Result<(), String> {
         return Err("the line is empty; remove it".to_owned());
     }
     let mut words = line.splitn(3, ' ');
-    let (name, material) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (name, material) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
     let Some((_, fields)) = TYPES.iter().find(|(known, _)| *known == name) else {
         let known: Vec<_> = TYPES.iter().map(|(known, _)| *known).collect();
-        return Err(format!("a key begins with its type, one of {}", known.join(", ")));
+        return Err(format!(
+            "a key begins with its type, one of {}",
+            known.join(", ")
+        ));
     };
-    let bytes = STANDARD.decode(material).map_err(|_| "the key itself is not base64; copy it again".to_owned())?;
+    let bytes = STANDARD
+        .decode(material)
+        .map_err(|_| "the key itself is not base64; copy it again".to_owned())?;
     if is_key(&bytes, name, *fields) {
         Ok(())
     } else {
@@ -66,7 +74,8 @@ fn is_key(bytes: &[u8], name: &str, fields: Fields) -> bool {
         Fields::Bytes(length) => field(&mut rest).is_some_and(|bytes| bytes.len() == length),
         Fields::Curve(curve, length) => {
             field(&mut rest) == Some(curve.as_bytes())
-                && field(&mut rest).is_some_and(|point| point.len() == length && point.first() == Some(&4))
+                && field(&mut rest)
+                    .is_some_and(|point| point.len() == length && point.first() == Some(&4))
         }
     };
     complete && rest.is_empty()
@@ -140,7 +149,16 @@ mod tests {
         let renamed = good.replacen("ssh-ed25519", "ssh-rsa", 1);
         let negative = line("ssh-rsa", &[&[1, 0, 1], &[0x95; 256]]);
         let long = line("ssh-ed25519", &[&[7; 32], &[1]]);
-        for bad in [cut, &renamed, &negative, &long, "ssh-rsa", "ssh-rsa !!!", "no-pty ssh-rsa AAAA", "hello"] {
+        for bad in [
+            cut,
+            &renamed,
+            &negative,
+            &long,
+            "ssh-rsa",
+            "ssh-rsa !!!",
+            "no-pty ssh-rsa AAAA",
+            "hello",
+        ] {
             assert!(check("k", bad).is_err(), "{bad}");
         }
     }

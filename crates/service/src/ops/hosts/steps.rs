@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use muster_api::{error::Failure, wire};
-use muster_engine::{HostView, StepType, Surroundings, replies, steps as instructions, steps::Steps};
-use muster_model::{Host, HostStatus};
+use muster_engine::{HostView, StepType, Surroundings, heartbeat, replies, steps as instructions, steps::Steps};
+use muster_model::Host;
 use muster_store::Row;
 use rand::Rng;
 
@@ -21,27 +21,30 @@ use crate::{
 pub async fn next(app: Shared, call: Call) -> Result<Reply, Failure> {
     let key = call.host_key();
     let host = app.host(key).await?;
-    app.heartbeats.heard(key, call.now, call.args.int("timestamp"));
-    note_agent_version(&app, &host, &call).await?;
-    let scope = host.cluster.map_or(Scope::Host(key), Scope::Cluster);
-    if matches!(host.status, HostStatus::Disconnected | HostStatus::DisconnectedUnbound) {
-        // It is back: let the rules see that before it is told what to do.
-        app.driver.touch(scope);
-    }
-    app.driver.settle(&app, scope).await;
+    let clock = call.args.int("timestamp");
+    app.heartbeats.heard(key, call.now, clock);
+    note_news(&app, &host, clock, &call).await?;
+    app.driver.settle(&app, host.cluster.map_or(Scope::Host(key), Scope::Cluster)).await;
     let host = app.host(key).await?;
     let steps = steps_for(&app, &host).await?;
     Reply::json(StatusCode::OK, &steps_view(&steps))
 }
 
-/// Another version of the agent is a fact worth a write; an unchanged one is not.
-async fn note_agent_version(app: &Arc<App>, host: &Host, call: &Call) -> Result<(), Failure> {
-    let Some(version) = call.args.text("discovery_agent_version").filter(|text| !text.is_empty()) else { return Ok(()) };
-    if host.discovery_agent_version.as_deref() == Some(version) {
+/// Most polls say nothing new and cost no write. A host that is back, a clock that moved or
+/// another version of the agent is a fact for the rules.
+async fn note_news(app: &Arc<App>, host: &Host, clock: Option<i64>, call: &Call) -> Result<(), Failure> {
+    let version = call.args.text("discovery_agent_version").filter(|text| !text.is_empty());
+    let other_version = version.is_some_and(|version| host.discovery_agent_version.as_deref() != Some(version));
+    if !other_version && !heartbeat::is_news(host, clock, call.now) {
         return Ok(());
     }
     app.change_host(host.key(), &Cause::from(call), |all| {
-        all.host_mut(host.key())?.discovery_agent_version = Some(version.to_owned());
+        let host = all.host_mut(host.key())?;
+        host.checked_in_at = call.now;
+        host.agent_clock = clock.or(host.agent_clock);
+        if let Some(version) = version {
+            host.discovery_agent_version = Some(version.to_owned());
+        }
         Ok(())
     })
     .await

@@ -185,10 +185,11 @@ mod tests {
             laughs.push_str(&format!("a{level}: &a{level} [{refs}]\n"));
         }
         let began = std::time::Instant::now();
-        let _ = check_form(Format::Yaml, laughs.as_bytes());
-        let _ = check_form(Format::Yaml, "[".repeat(1 << 20).as_bytes());
-        let _ = check_form(Format::Yaml, "- ".repeat(1 << 19).as_bytes());
-        let _ = check_form(Format::Json, "[".repeat(1 << 20).as_bytes());
+        for (w, t) in [("laughs", laughs.clone()), ("flow", "[".repeat(1 << 20)), ("block", "- ".repeat(1 << 19)), ("keys", "? ".repeat(1<<19)), ("flowmap","{a: ".repeat(1<<18)), ("plain", "a: b\n".repeat(1<<18)), ("anchors", "- &a x\n".repeat(1<<17)), ("docs", "---\n".repeat(1<<18)), ("indent", (0..1400).map(|n| format!("{}-\n"," ".repeat(n))).collect::<String>())] {
+            let b = std::time::Instant::now();
+            let r = check_form(Format::Yaml, t.as_bytes());
+            eprintln!("{w} {:?} {} {:?}", b.elapsed(), t.len(), r.map_err(|e| e.chars().take(120).collect::<String>()));
+        }
         assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     }
 }
