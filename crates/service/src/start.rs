@@ -58,6 +58,9 @@ pub struct Running {
 
 /// Starts everything; returns when requests are answered.
 pub async fn start(mut config: Config) -> Result<Running, StartError> {
+    if !config.server.reject_unknown_fields {
+        warn!("server.reject_unknown_fields = false is not supported: unknown JSON members are refused all the same");
+    }
     let data_dir = config.data_dir.clone();
     create_private_dir(&data_dir)?;
     let catalog = Catalog::from_config(&config).map_err(|cause| StartError::because("the catalogue of releases is not usable", cause))?;

@@ -376,8 +376,8 @@ fn the_installers_tokens_must_say_the_scheme_by_which_they_come() {
         (3, Scheme::Watcher, token(text("watcherAuth"), None), 200),
         (4, Scheme::User, token(text("agentAuth"), None), 403),
         (5, Scheme::Agent, token(text("watcherAuth"), None), 403),
-        (6, Scheme::User, token(None, None), 500),
-        (7, Scheme::User, token(Some(Value::Bool(true)), None), 500),
+        (6, Scheme::User, token(None, None), 401),
+        (7, Scheme::User, token(Some(Value::Bool(true)), None), 401),
         (8, Scheme::User, token(text(""), None), 400),
         (9, Scheme::User, token(text("userAuth"), Some(NOW)), 401),
         (

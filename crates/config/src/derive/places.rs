@@ -100,8 +100,9 @@ fn postgres_url(loading: &Loading) -> Option<String> {
     Some(url.into())
 }
 
-/// Bucket, service and region in one address; credentials stay in their variables.
-fn s3_url(storage: &Storage) -> String {
+/// Service and region for an address that names only the bucket; credentials stay in their
+/// variables.
+fn s3_query(storage: &Storage) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     if !storage.s3_endpoint.is_empty() {
         query.append_pair("endpoint", &storage.s3_endpoint);
@@ -113,8 +114,7 @@ fn s3_url(storage: &Storage) -> String {
         query.append_pair("region", &storage.s3_region);
     }
     let query = query.finish();
-    let separator = if query.is_empty() { "" } else { "?" };
-    format!("s3://{}{separator}{query}", storage.s3_bucket)
+    if query.is_empty() { query } else { format!("?{query}") }
 }
 
 pub(super) fn storage(loading: &mut Loading) {
@@ -126,7 +126,12 @@ pub(super) fn storage(loading: &mut Loading) {
             }
             Some(("s3", bucket)) if !bucket.is_empty() => {
                 storage.kind = Some(StorageKind::S3);
-                storage.s3_bucket = bucket.split('/').next().unwrap_or_default().into();
+                let name = bucket.split(['/', '?']).next().unwrap_or_default().to_owned();
+                if !storage.url.contains('?') {
+                    let (address, query) = (storage.url.clone(), s3_query(storage));
+                    storage.url = format!("{address}{query}");
+                }
+                storage.s3_bucket = name;
             }
             _ => {
                 let problem = format!(
@@ -155,7 +160,7 @@ pub(super) fn storage(loading: &mut Loading) {
             );
         }
         StorageKind::S3 => {
-            storage.url = s3_url(storage);
+            storage.url = format!("s3://{}{}", storage.s3_bucket, s3_query(storage));
             loading.derived("storage.url", "made of storage.s3_bucket");
         }
     }

@@ -62,12 +62,11 @@ pub enum BadReply {
 }
 
 impl BadReply {
-    /// The HTTP status for it.
+    /// The HTTP status for it: agents know no other refusal of a reply than 400.
     #[must_use]
     pub const fn http_status(&self) -> u16 {
         match self {
-            Self::Unreadable { .. } => 400,
-            Self::NotNow { .. } => 409,
+            Self::Unreadable { .. } | Self::NotNow { .. } => 400,
         }
     }
 

@@ -86,7 +86,7 @@ fn an_inventory_during_preparation_is_not_taken() {
         say(&fleet, StepType::Inventory, 0, "{}")
             .unwrap_err()
             .http_status(),
-        409
+        400
     );
 }
 
@@ -200,6 +200,6 @@ fn failed_tang_keeps_the_complaint_and_an_empty_scan_is_refused() {
         say(&fleet, StepType::FreeNetworkAddresses, 0, "[]")
             .unwrap_err()
             .http_status(),
-        409
+        400
     );
 }

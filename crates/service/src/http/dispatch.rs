@@ -4,7 +4,7 @@
 //! route → authenticate → authorize → bind and validate → handler. Whatever a handler does,
 //! the client gets an answer: a panic becomes a 500 with a body, and the service lives on.
 
-use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Instant};
+use std::{collections::BTreeSet, convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -17,12 +17,15 @@ use muster_api::{
     error::Failure,
 };
 use muster_auth::{Credentials, Denied, Principal, ReadOnly, Scope, check_role, check_scope};
-use muster_model::{ClusterId, InfraEnvId, Timestamp};
+use muster_model::{ClusterId, HostKey, InfraEnvId, Scheme, Timestamp};
 use tracing::{Instrument, error, info_span};
 use uuid::Uuid;
 
 use super::{Body, Call, Reply, cors, pages, routes};
-use crate::app::{Shared, store_failure};
+use crate::{
+    app::{Shared, store_failure},
+    driver::Scope as Evaluated,
+};
 
 /// Reads that show secrets; users who may only look may not call them.
 const HANDS_OUT_SECRETS: &[&str] = &[
@@ -101,13 +104,15 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
     let (handler, method) = (operation.path(), operation.method().as_str());
     let began = Instant::now();
     app.metrics.began(handler, method);
-    let reply = match operate(app, operation, &params, request, request_id).await {
+    let mut body = BodyState::of(&request, operation);
+    let reply = match operate(app, operation, &params, request, request_id, &mut body).await {
         Ok(reply) => reply,
         Err(failure) => {
             if failure.status.is_server_error() {
                 error!(operation = %operation.id, status = %failure.status, reason = %failure.reason, "request failed");
             }
-            Reply::failure(&failure)
+            let reply = Reply::failure(&failure);
+            if body.is_left_unread() { reply.header(header::CONNECTION, "close") } else { reply }
         }
     };
     app.metrics.answered(handler, method, reply.status().as_str(), began.elapsed(), reply.size_hint());
@@ -120,6 +125,7 @@ async fn operate(
     params: &PathParams,
     request: Request<Incoming>,
     request_id: &str,
+    body_state: &mut BodyState,
 ) -> Result<Reply, Failure> {
     let now = Timestamp::now();
     let (parts, incoming) = request.into_parts();
@@ -129,7 +135,9 @@ async fn operate(
     let (body, upload) = if operation.upload.is_some() {
         (None, Some(incoming))
     } else {
-        (read_body(app, &parts.headers, incoming).await?, None)
+        let body = read_body(app, &parts.headers, incoming).await?;
+        *body_state = BodyState::Read;
+        (body, None)
     };
     let bound = bind(operation, params, query, &parts.headers, content_type(&parts.headers), body.as_deref())?;
     let call = Call {
@@ -142,7 +150,49 @@ async fn operate(
         body: bound.body,
         upload,
     };
+    if operation.security.contains(&Scheme::User) {
+        settle_first(app, operation, params).await?;
+    }
     routes::handler(operation)(Arc::clone(app), call).await
+}
+
+/// People and their tools see, and act on, what is true now: changes that the rules have not
+/// seen yet are evaluated before the handler looks. Agents' own calls need not wait for that.
+async fn settle_first(app: &Shared, operation: &Operation, params: &PathParams) -> Result<(), Failure> {
+    let id = |name: &str| params.get(name).and_then(|text| Uuid::parse_str(text).ok());
+    if let Some(cluster) = id("cluster_id") {
+        app.driver.settle(app, Evaluated::Cluster(cluster.into())).await;
+    }
+    let Some(infra_env) = id("infra_env_id").map(InfraEnvId) else { return Ok(()) };
+    let hosts = match id("host_id") {
+        Some(host) => app.store.host(HostKey { infra_env, host: host.into() }).await.map_err(store_failure)?.into_iter().collect(),
+        None if operation.id == "v2ListHosts" => app.store.hosts_of_infra_env(infra_env).await.map_err(store_failure)?,
+        None => Vec::new(),
+    };
+    let scopes: BTreeSet<_> = hosts.iter().map(|host| host.cluster.map_or(Evaluated::Host(host.key()), Evaluated::Cluster)).collect();
+    for scope in scopes {
+        app.driver.settle(app, scope).await;
+    }
+    Ok(())
+}
+
+/// Whether the client is still sending a body nobody will read. The connection cannot be used
+/// again then, and the client is told, or its next request would die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyState {
+    Read,
+    Unread,
+}
+
+impl BodyState {
+    fn of(request: &Request<Incoming>, operation: &Operation) -> Self {
+        let empty = http_body::Body::is_end_stream(request.body());
+        if empty && operation.upload.is_none() { Self::Read } else { Self::Unread }
+    }
+
+    fn is_left_unread(self) -> bool {
+        self == Self::Unread
+    }
 }
 
 fn authenticate(app: &Shared, operation: &Operation, parts: &Parts, query: &str, now: Timestamp) -> Result<Principal, Failure> {

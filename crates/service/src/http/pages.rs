@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 use muster_api::Failure;
 use muster_model::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
 use super::Reply;
 use crate::app::Shared;
@@ -46,13 +47,16 @@ pub fn find(path: &str) -> Option<Page> {
 
 /// Answers a page.
 pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Reply {
-    let wanted = if page == Page::Login { Method::POST } else { Method::GET };
-    if request.method() != wanted && !(wanted == Method::GET && request.method() == Method::HEAD) {
+    let method = request.method();
+    let known = match page {
+        Page::Login => method == Method::POST,
+        _ => method == Method::GET || method == Method::HEAD,
+    };
+    if !known {
         return Reply::failure(&Failure::infra(
-            StatusCode::METHOD_NOT_ALLOWED,
-            format!("method {} is not served here, only {wanted}", request.method()),
-        ))
-        .header(http::header::ALLOW, wanted.as_str());
+            StatusCode::NOT_FOUND,
+            format!("path {} was not found for method {method}", request.uri().path()),
+        ));
     }
     match page {
         Page::Start => Reply::text("text/html; charset=utf-8", START_PAGE),
@@ -96,6 +100,9 @@ struct Token {
     expires_at: String,
 }
 
+/// Passwords checked at the same time.
+static LOGINS: Semaphore = Semaphore::const_new(2);
+
 /// Exchanges name and password for a bearer token.
 async fn login(app: &Shared, request: Request<Incoming>) -> Result<Reply, Failure> {
     const MAX_LOGIN_BYTES: usize = 8 << 10;
@@ -109,7 +116,9 @@ async fn login(app: &Shared, request: Request<Incoming>) -> Result<Reply, Failur
         .map_err(|_| Failure::infra(StatusCode::BAD_REQUEST, "send JSON with exactly the members username and password"))?;
     let app = std::sync::Arc::clone(app);
     let now = Timestamp::now().unix_seconds();
-    // Checking a password is slow on purpose; it must not hold up other requests.
+    // Checking a password is slow and takes memory on purpose: a crowd at the door waits its
+    // turn, and other requests are not held up.
+    let _turn = LOGINS.acquire().await.map_err(|_| Failure::infra(StatusCode::SERVICE_UNAVAILABLE, "logins are closed"))?;
     let issued = tokio::task::spawn_blocking(move || app.auth.login(&login.username, &login.password, now))
         .await
         .map_err(|_| Failure::infra(StatusCode::INTERNAL_SERVER_ERROR, "the login could not be checked"))?;

@@ -191,43 +191,42 @@ fn event(told: &wire::Event, now: Timestamp) -> Result<Event, Failure> {
     let message = told.message.clone().unwrap_or_default();
     let mut event = Event::new(name, severity, scope, now, message);
     event.category = category;
-    event.props = told
-        .props
-        .as_deref()
-        .filter(|text| !text.is_empty())
-        .and_then(|text| {
-            let props = props(text);
-            if let Err(why) = &props {
-                warn!(event = name, %why, "the properties of an event were dropped");
-            }
-            props.ok()
-        });
+    event.props = match told.props.as_deref().filter(|text| !text.is_empty()) {
+        Some(text) => props(name, text)?,
+        None => None,
+    };
     Ok(event)
 }
 
-/// Properties as a JSON object: as it is, or from a list of names and values in turn.
-fn props(text: &str) -> Result<String, String> {
-    let object = match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => object,
-        Ok(Value::Array(items)) => paired(&items)?,
-        Ok(_) => return Err("they are neither a JSON object nor a list".to_owned()),
-        Err(cause) => return Err(format!("they are not JSON: {cause}")),
+/// Properties as a JSON object: as it is, or from a list of names and values in turn. The
+/// event counts more than its details, so other texts are dropped and only logged; a list
+/// whose names are no texts is a mistake of the caller's program, and that is told.
+fn props(event: &str, text: &str) -> Result<Option<String>, Failure> {
+    let dropped = |why: &str| {
+        warn!(event, why, "the properties of an event were dropped");
+        Ok(None)
     };
-    Ok(Value::Object(object).to_string())
-}
-
-fn paired(items: &[Value]) -> Result<Map<String, Value>, String> {
+    let items = match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => return Ok(Some(Value::Object(object).to_string())),
+        Ok(Value::Array(items)) => items,
+        Ok(_) => return dropped("they are neither a JSON object nor a list"),
+        Err(cause) => return dropped(&format!("they are not JSON: {cause}")),
+    };
     let mut object = Map::new();
     for pair in items.chunks(2) {
         match pair {
             [Value::String(name), value] => {
                 object.insert(name.clone(), value.clone());
             }
-            [name, _] => return Err(format!("{name} is in the place of a name but is no text")),
-            _ => return Err("the last name of the list has no value".to_owned()),
+            [Value::String(_)] => return dropped("the last name of the list has no value"),
+            _ => {
+                return Err(Failure::bad_request(
+                    "props: a list must hold names and values in turn, and names are texts",
+                ));
+            }
         }
     }
-    Ok(object)
+    Ok(Some(Value::Object(object).to_string()))
 }
 
 /// A machine may tell about itself and its cluster, not about others.
@@ -280,12 +279,19 @@ mod tests {
             (r#"["a", 1, "b", [2]]"#, Some(r#"{"a":1,"b":[2]}"#)),
             ("[]", Some("{}")),
             (r#"["a"]"#, None),
-            (r#"[1, 2]"#, None),
             ("7", None),
             ("not json", None),
         ] {
             let event = event(&told(text), Timestamp(0)).unwrap();
             assert_eq!(event.props.as_deref(), stored, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_whose_names_are_no_texts_is_a_bad_request() {
+        for text in ["[1, 2]", r#"["a", 1, null, 2]"#, "[{}]"] {
+            let failure = event(&told(text), Timestamp(0)).unwrap_err();
+            assert_eq!(failure.status, StatusCode::BAD_REQUEST, "{text}");
         }
     }
 

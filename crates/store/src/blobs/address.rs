@@ -70,7 +70,8 @@ fn open_bucket(url: &Url) -> Result<Blobs, BlobError> {
     // A download may take long; silence is watched piece by piece instead.
     let mut client = ClientOptions::new()
         .with_connect_timeout(CONNECT)
-        .with_timeout_disabled();
+        .with_timeout_disabled()
+        .with_allow_http(env_allows_http());
     if !url.username().is_empty() {
         builder = builder.with_access_key_id(decoded(url.username())?);
     }
@@ -102,6 +103,11 @@ fn open_bucket(url: &Url) -> Result<Blobs, BlobError> {
         folder: prefix(url)?,
         place: Place::S3(bucket),
     })
+}
+
+/// The environment's own way of saying `allow_http`, which goes with its `AWS_ENDPOINT`.
+fn env_allows_http() -> bool {
+    std::env::var("AWS_ALLOW_HTTP").is_ok_and(|value| value == "true" || value == "1")
 }
 
 /// The folder in the bucket, if the address names one.

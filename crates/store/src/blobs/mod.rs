@@ -7,7 +7,7 @@ mod address;
 mod files;
 mod path;
 
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, TryStreamExt as _, pin_mut};
@@ -29,6 +29,8 @@ const PART_BYTES: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 2;
 /// Longest silence in the middle of a download before it counts as broken.
 const SILENCE: Duration = Duration::from_secs(60);
+/// Longest time one request may take, retries included, unless it is a download.
+const HUNG: Duration = Duration::from_secs(120);
 
 /// Why a blob could not be handled.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +123,7 @@ impl Blobs {
                 .put(&location, bytes)
                 .await
                 .map_err(|error| failed("store", path, error)),
-            Place::S3(_) => match self.objects.put(&location, bytes.into()).await {
+            Place::S3(_) => match within(self.objects.put(&location, bytes.into())).await {
                 Ok(_) => Ok(()),
                 Err(error) => Err(failed("store", path, error)),
             },
@@ -161,7 +163,7 @@ impl Blobs {
                         Ok(None) => break,
                         Ok(Some(chunk)) => {
                             size += chunk.len() as u64;
-                            let put = upload.put(chunk).await;
+                            let put = within(upload.put(chunk)).await;
                             put.map_err(|error| store(error.into()))
                         }
                         Err(error) => Err(error),
@@ -172,10 +174,9 @@ impl Blobs {
                         return Err(error);
                     }
                 }
-                upload
-                    .shutdown()
-                    .await
-                    .map_err(|error| store(error.into()))?;
+                let done = async { Ok(upload.shutdown().await) };
+                let done = within(done).await.map_err(|error| store(error.into()))?;
+                done.map_err(|error| store(error.into()))?;
                 Ok(size)
             }
         }
@@ -184,11 +185,8 @@ impl Blobs {
     /// The whole blob, if there is one.
     pub async fn get(&self, path: &BlobPath) -> Result<Option<Bytes>, BlobError> {
         let location = self.location(path)?;
-        let found = match self.objects.get(&location).await {
-            Ok(found) => found.bytes().await,
-            Err(error) => Err(error),
-        };
-        present(found).map_err(|error| failed("read", path, error))
+        let found = within(async { self.objects.get(&location).await?.bytes().await });
+        present(found.await).map_err(|error| failed("read", path, error))
     }
 
     /// The size of a blob and its bytes, piece by piece.
@@ -203,7 +201,7 @@ impl Blobs {
         BlobError,
     > {
         let location = self.location(path)?;
-        let found = present(self.objects.get(&location).await)
+        let found = present(within(self.objects.get(&location)).await)
             .map_err(|error| failed("read", path, error))?;
         let path = path.clone();
         Ok(found.map(|found| {
@@ -222,7 +220,9 @@ impl Blobs {
     pub async fn list(&self, folder: &BlobPath) -> Result<Vec<BlobInfo>, BlobError> {
         let location = folder.below(&self.folder);
         let found = self.objects.list(Some(&location)).try_collect::<Vec<_>>();
-        let found = found.await.map_err(|error| failed("list", folder, error))?;
+        let found = within(found)
+            .await
+            .map_err(|error| failed("list", folder, error))?;
         let known = found.into_iter().filter_map(|meta| {
             Some(BlobInfo {
                 path: BlobPath::read_back(&meta.location, &self.folder)?,
@@ -238,7 +238,7 @@ impl Blobs {
     /// Removes a blob; no error if there is none.
     pub async fn delete(&self, path: &BlobPath) -> Result<(), BlobError> {
         let location = self.location(path)?;
-        present(self.objects.delete(&location).await)
+        present(within(self.objects.delete(&location)).await)
             .map(drop)
             .map_err(|error| failed("delete", path, error))
     }
@@ -252,7 +252,10 @@ impl Blobs {
             .list(Some(&location))
             .map_ok(|meta| meta.location);
         let mut gone = self.objects.delete_stream(found.boxed());
-        while let Some(deleted) = gone.next().await {
+        while let Some(deleted) = within(async { Ok(gone.next().await) })
+            .await
+            .map_err(|error| failed("delete", folder, error))?
+        {
             present(deleted).map_err(|error| failed("delete", folder, error))?;
         }
         if let Place::Files(files) = &self.place {
@@ -264,7 +267,7 @@ impl Blobs {
     /// Whether there is such a blob.
     pub async fn exists(&self, path: &BlobPath) -> Result<bool, BlobError> {
         let location = self.location(path)?;
-        let found = present(self.objects.head(&location).await);
+        let found = present(within(self.objects.head(&location)).await);
         found
             .map(|found| found.is_some())
             .map_err(|error| failed("look for", path, error))
@@ -294,6 +297,20 @@ impl Blobs {
         }
         Ok(path.below(&self.folder))
     }
+}
+
+/// Waits for a request, but not for ever.
+async fn within<T>(
+    request: impl Future<Output = object_store::Result<T>>,
+) -> object_store::Result<T> {
+    tokio::time::timeout(HUNG, request)
+        .await
+        .unwrap_or_else(|silence| {
+            Err(object_store::Error::Generic {
+                store: "blobs",
+                source: silence.into(),
+            })
+        })
 }
 
 /// "Not found" is an answer, not an error.

@@ -11,5 +11,7 @@ mod durability;
 mod events;
 mod grouping;
 mod heartbeats;
+mod history;
 mod places;
 mod samples;
+mod scene;

@@ -56,7 +56,6 @@ pub async fn get(app: Shared, call: Call) -> Result<Reply, Failure> {
         let hosts = hosts_of(&app, &cluster).await?;
         return Reply::json(StatusCode::OK, &views::cluster(&cluster, &hosts, HostsShown::Full, &app.heartbeats));
     }
-    app.driver.settle(&app, Scope::Cluster(id)).await;
     if call.args.flag("exclude-hosts") {
         let cluster = app.cluster(id).await?;
         let none: [Row<Host>; 0] = [];
@@ -98,7 +97,6 @@ async fn hosts_of(app: &App, cluster: &Cluster) -> Result<Vec<Row<Host>>, Failur
 
 /// `GET /v2/clusters/{cluster_id}/hosts`. An unknown cluster has no hosts; it is not an error.
 pub async fn hosts(app: Shared, call: Call) -> Result<Reply, Failure> {
-    app.driver.settle(&app, Scope::Cluster(call.cluster_id())).await;
     let (role, status) = (call.args.text("role"), call.args.text("status"));
     let cluster = app.store.cluster(call.cluster_id()).await.map_err(store_failure)?;
     let list: Vec<wire::Host> = app

@@ -113,7 +113,7 @@ fn limited<S>(pieces: S, limit: u64) -> impl Stream<Item = Result<Bytes, Stopped
 where
     S: Stream<Item = Result<Bytes, multer::Error>> + Send,
 {
-    let counted = pieces.scan(0u64, move |seen, piece| {
+    pieces.scan(0u64, move |seen, piece| {
         let piece = piece.map_err(Stopped::from).and_then(|piece| {
             *seen += piece.len() as u64;
             if *seen > limit {
@@ -123,8 +123,7 @@ where
             }
         });
         futures::future::ready(Some(piece))
-    });
-    counted
+    })
 }
 
 /// What the client did wrong is told to the client, the rest is the store's fault.
