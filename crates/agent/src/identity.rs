@@ -16,11 +16,24 @@ const NOT_UNIQUE: &[&str] = &[
 
 /// The firmware's id, else one made of the board's serial number or the first network card.
 pub fn host_id() -> anyhow::Result<Uuid> {
-    let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_lowercase()).filter(|text| !text.is_empty());
-    if let Some(id) = read("/sys/class/dmi/id/product_uuid").filter(|id| !NOT_UNIQUE.contains(&id.as_str())).and_then(|id| id.parse().ok()) {
+    let read = |path: &str| {
+        fs::read_to_string(path)
+            .ok()
+            .map(|text| text.trim().to_lowercase())
+            .filter(|text| !text.is_empty())
+    };
+    if let Some(id) = read("/sys/class/dmi/id/product_uuid")
+        .filter(|id| !NOT_UNIQUE.contains(&id.as_str()))
+        .and_then(|id| id.parse().ok())
+    {
         return Ok(id);
     }
-    if let Some(serial) = read("/sys/class/dmi/id/board_serial").filter(|serial| !matches!(serial.as_str(), "none" | "unspecified base board serial number")) {
+    if let Some(serial) = read("/sys/class/dmi/id/board_serial").filter(|serial| {
+        !matches!(
+            serial.as_str(),
+            "none" | "unspecified base board serial number"
+        )
+    }) {
         return Ok(derived("serial", &serial));
     }
     match first_mac() {

@@ -39,8 +39,13 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
-    let result = tokio::runtime::Runtime::new().context("starting").and_then(|runtime| runtime.block_on(run(Cli::parse())));
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .init();
+    let result = tokio::runtime::Runtime::new()
+        .context("starting")
+        .and_then(|runtime| runtime.block_on(run(Cli::parse())));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -52,12 +57,16 @@ fn main() -> ExitCode {
 
 async fn run(cli: Cli) -> anyhow::Result<()> {
     let ca_pem = match &cli.cacert {
-        Some(path) => Some(std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?),
+        Some(path) => Some(
+            std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?,
+        ),
         None => None,
     };
     let options = ClientOptions {
         // The token travels in the environment so that it shows up in no process list.
-        token: std::env::var("PULL_SECRET_TOKEN").ok().filter(|token| !token.is_empty()),
+        token: std::env::var("PULL_SECRET_TOKEN")
+            .ok()
+            .filter(|token| !token.is_empty()),
         ca_pem,
         insecure: cli.insecure,
         agent_version: Some(format!("muster-agent {}", env!("CARGO_PKG_VERSION"))),
@@ -65,9 +74,19 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
     let client = Client::new(&cli.url, options)?;
     let host = match cli.host_id {
         Some(id) => id,
-        None => identity::host_id().context("this machine has no usable identity; give --host-id")?,
+        None => {
+            identity::host_id().context("this machine has no usable identity; give --host-id")?
+        }
     };
     tracing::info!(%host, infra_env = %cli.infra_env_id, "this machine");
-    let talk = talk::Talk { client, infra_env: cli.infra_env_id, host };
-    if cli.once { talk.once().await } else { talk.forever().await }
+    let talk = talk::Talk {
+        client,
+        infra_env: cli.infra_env_id,
+        host,
+    };
+    if cli.once {
+        talk.once().await
+    } else {
+        talk.forever().await
+    }
 }

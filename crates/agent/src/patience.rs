@@ -22,7 +22,9 @@ impl Patience {
     /// How long to wait now. Half of it is random, so that a room full of machines does not
     /// knock in step when the service comes back.
     pub fn next(&mut self) -> Duration {
-        let full = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
+        let full = FIRST
+            .saturating_mul(1 << self.failures.min(10))
+            .min(LONGEST);
         self.failures += 1;
         full / 2 + rand::rng().random_range(Duration::ZERO..=full / 2)
     }

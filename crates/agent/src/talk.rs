@@ -87,8 +87,13 @@ impl Talk {
     }
 
     async fn round(&self) -> Result<Next, ClientError> {
-        let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let steps = self.client.next_steps(self.infra_env, self.host, i64::try_from(clock).unwrap_or(0)).await?;
+        let clock = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
+        let steps = self
+            .client
+            .next_steps(self.infra_env, self.host, i64::try_from(clock).unwrap_or(0))
+            .await?;
         for step in steps.instructions.iter().flatten() {
             let reply = cannot_do(step);
             if let Err(error) = self.client.reply(self.infra_env, self.host, &reply).await {
@@ -98,8 +103,12 @@ impl Talk {
         if steps.post_step_action.as_deref() == Some("exit") {
             return Ok(Next::Stop);
         }
-        let seconds = steps.next_instruction_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        Ok(Next::Wait(seconds.map_or(DEFAULT_INTERVAL, Duration::from_secs)))
+        let seconds = steps
+            .next_instruction_seconds
+            .and_then(|seconds| u64::try_from(seconds).ok());
+        Ok(Next::Wait(
+            seconds.map_or(DEFAULT_INTERVAL, Duration::from_secs),
+        ))
     }
 }
 

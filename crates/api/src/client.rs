@@ -90,7 +90,8 @@ impl Client {
     pub fn new(url: &str, options: ClientOptions) -> Result<Self, ClientError> {
         let settings = |problem: String| ClientError::Settings(problem);
         let joined = format!("{}{BASE_PATH}/v2/", url.trim_end_matches('/'));
-        let base = Url::parse(&joined).map_err(|cause| settings(format!("{url} is no URL: {cause}")))?;
+        let base =
+            Url::parse(&joined).map_err(|cause| settings(format!("{url} is no URL: {cause}")))?;
         // Another part of the program may have chosen a provider already; then it stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
@@ -99,32 +100,52 @@ impl Client {
             .tcp_nodelay(true)
             .danger_accept_invalid_certs(options.insecure);
         if let Some(pem) = &options.ca_pem {
-            let bundle = Certificate::from_pem_bundle(pem.as_bytes()).map_err(|cause| settings(format!("CA certificates: {cause}")))?;
+            let bundle = Certificate::from_pem_bundle(pem.as_bytes())
+                .map_err(|cause| settings(format!("CA certificates: {cause}")))?;
             for certificate in bundle {
                 builder = builder.add_root_certificate(certificate);
             }
         }
-        let http = builder.build().map_err(|cause| settings(cause.to_string()))?;
-        Ok(Self { http, base, options })
+        let http = builder
+            .build()
+            .map_err(|cause| settings(cause.to_string()))?;
+        Ok(Self {
+            http,
+            base,
+            options,
+        })
     }
 
     /// Says hello for a host.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn register_host(&self, infra_env: Uuid, host: Uuid) -> Result<wire::HostRegistrationResponse, ClientError> {
+    pub async fn register_host(
+        &self,
+        infra_env: Uuid,
+        host: Uuid,
+    ) -> Result<wire::HostRegistrationResponse, ClientError> {
         let body = wire::HostCreateParams {
             host_id: Some(host.to_string()),
             discovery_agent_version: self.options.agent_version.clone(),
         };
-        self.json(self.request(Method::POST, &format!("infra-envs/{infra_env}/hosts"))?.json(&body)).await
+        self.json(
+            self.request(Method::POST, &format!("infra-envs/{infra_env}/hosts"))?
+                .json(&body),
+        )
+        .await
     }
 
     /// Asks what to do; `clock` is the host's own Unix time.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn next_steps(&self, infra_env: Uuid, host: Uuid, clock: i64) -> Result<wire::Steps, ClientError> {
+    pub async fn next_steps(
+        &self,
+        infra_env: Uuid,
+        host: Uuid,
+        clock: i64,
+    ) -> Result<wire::Steps, ClientError> {
         let path = format!("infra-envs/{infra_env}/hosts/{host}/instructions?timestamp={clock}");
         self.json(self.request(Method::GET, &path)?).await
     }
@@ -133,16 +154,28 @@ impl Client {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn reply(&self, infra_env: Uuid, host: Uuid, reply: &wire::StepReply) -> Result<(), ClientError> {
+    pub async fn reply(
+        &self,
+        infra_env: Uuid,
+        host: Uuid,
+        reply: &wire::StepReply,
+    ) -> Result<(), ClientError> {
         let path = format!("infra-envs/{infra_env}/hosts/{host}/instructions");
-        self.send(self.request(Method::POST, &path)?.json(reply)).await.map(|_| ())
+        self.send(self.request(Method::POST, &path)?.json(reply))
+            .await
+            .map(|_| ())
     }
 
     /// Any other call: a path below `/v2/`, an optional body, a JSON answer.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn call<T: DeserializeOwned>(&self, method: Method, path: &str, body: Option<&(impl Serialize + Sync)>) -> Result<T, ClientError> {
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+    ) -> Result<T, ClientError> {
         let mut request = self.request(method, path)?;
         if let Some(body) = body {
             request = request.json(body);
@@ -151,7 +184,10 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
-        let url = self.base.join(path).map_err(|cause| ClientError::Settings(format!("{path}: {cause}")))?;
+        let url = self
+            .base
+            .join(path)
+            .map_err(|cause| ClientError::Settings(format!("{path}: {cause}")))?;
         let mut request = self.http.request(method, url);
         if let Some(token) = &self.options.token {
             request = request.header("X-Secret-Key", token);
@@ -166,7 +202,10 @@ impl Client {
         let response = self.send(request).await?;
         let status = response.status();
         let bytes = response.bytes().await.map_err(ClientError::Unreachable)?;
-        serde_json::from_slice(&bytes).map_err(|_| ClientError::Garbage { status, wanted: std::any::type_name::<T>() })
+        serde_json::from_slice(&bytes).map_err(|_| ClientError::Garbage {
+            status,
+            wanted: std::any::type_name::<T>(),
+        })
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<reqwest::Response, ClientError> {
@@ -176,14 +215,19 @@ impl Client {
             return Ok(response);
         }
         let text = response.text().await.unwrap_or_default();
-        Err(ClientError::Refused { status, reason: reason(&text) })
+        Err(ClientError::Refused {
+            status,
+            reason: reason(&text),
+        })
     }
 }
 
 /// The words of either error shape, or the text itself, shortened.
 fn reason(text: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-    let words = ["reason", "message"].iter().find_map(|key| value.get(key)?.as_str());
+    let words = ["reason", "message"]
+        .iter()
+        .find_map(|key| value.get(key)?.as_str());
     words.unwrap_or(text).chars().take(1000).collect()
 }
 
@@ -193,14 +237,23 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_in_the_words_of_either_shape() {
-        assert_eq!(reason(r#"{"code":"404","reason":"no such host"}"#), "no such host");
-        assert_eq!(reason(r#"{"code":401,"message":"who are you"}"#), "who are you");
+        assert_eq!(
+            reason(r#"{"code":"404","reason":"no such host"}"#),
+            "no such host"
+        );
+        assert_eq!(
+            reason(r#"{"code":401,"message":"who are you"}"#),
+            "who are you"
+        );
         assert_eq!(reason("<html>"), "<html>");
     }
 
     #[test]
     fn the_path_of_the_url_is_kept() {
         let client = Client::new("https://example.com/prefix/", ClientOptions::default()).unwrap();
-        assert_eq!(client.base.as_str(), "https://example.com/prefix/api/assisted-install/v2/");
+        assert_eq!(
+            client.base.as_str(),
+            "https://example.com/prefix/api/assisted-install/v2/"
+        );
     }
 }

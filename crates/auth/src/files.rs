@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Readers {
+pub enum Readers {
     /// Only we: private keys.
     OwnerOnly,
     /// Anyone: certificates, public keys.
@@ -24,7 +24,7 @@ pub(crate) fn replace(path: &Path, content: &[u8], readers: Readers) -> io::Resu
 
 /// Writes a file that must not exist yet; if another process was faster, its file stays and
 /// the answer is `AlreadyExists`.
-pub(crate) fn create(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
+pub fn create(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     let draft = write_draft(path, content, readers)?;
     let linked = fs::hard_link(&draft, path);
     settle(path, &draft, linked)

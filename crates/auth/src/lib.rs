@@ -15,7 +15,7 @@ mod authenticator;
 mod authority;
 mod cache;
 mod credentials;
-mod files;
+pub mod files;
 mod keys;
 mod links;
 mod login_limit;

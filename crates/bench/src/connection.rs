@@ -30,8 +30,17 @@ impl Connection {
     }
 
     /// Calls and expects success; gives the body.
-    pub async fn call(&mut self, method: Method, path: &str, body: Option<Bytes>, gzip: bool) -> anyhow::Result<Bytes> {
-        let mut request = Request::builder().method(&method).uri(format!("{BASE}{path}")).header(header::HOST, "localhost");
+    pub async fn call(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+        gzip: bool,
+    ) -> anyhow::Result<Bytes> {
+        let mut request = Request::builder()
+            .method(&method)
+            .uri(format!("{BASE}{path}"))
+            .header(header::HOST, "localhost");
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
@@ -39,11 +48,17 @@ impl Connection {
             request = request.header(header::ACCEPT_ENCODING, "gzip");
         }
         self.sender.ready().await?;
-        let response = self.sender.send_request(request.body(Full::new(body.unwrap_or_default()))?).await?;
+        let response = self
+            .sender
+            .send_request(request.body(Full::new(body.unwrap_or_default()))?)
+            .await?;
         let status = response.status();
         let bytes = response.into_body().collect().await?.to_bytes();
         if !status.is_success() {
-            bail!("{method} {path}: {status} {}", String::from_utf8_lossy(&bytes));
+            bail!(
+                "{method} {path}: {status} {}",
+                String::from_utf8_lossy(&bytes)
+            );
         }
         Ok(bytes)
     }

@@ -33,7 +33,12 @@ impl Fleet {
         let cluster = id_of(&post(connection, "/clusters", &cluster).await?)?;
         let infra_env = json!({"name": name, "pull_secret": PULL_SECRET, "cluster_id": cluster, "openshift_version": "4.19"});
         let infra_env = id_of(&post(connection, "/infra-envs", &infra_env).await?)?;
-        let mut fleet = Self { cluster, infra_env, hosts: Vec::new(), changes: AtomicU64::new(0) };
+        let mut fleet = Self {
+            cluster,
+            infra_env,
+            hosts: Vec::new(),
+            changes: AtomicU64::new(0),
+        };
         for turn in 0..hosts {
             let host = Uuid::new_v4();
             fleet.register(connection, host).await?;
@@ -50,7 +55,12 @@ impl Fleet {
 
     async fn register(&self, connection: &mut Connection, host: Uuid) -> anyhow::Result<u64> {
         let body = json!({"host_id": host, "discovery_agent_version": "bench"});
-        let answer = post(connection, &format!("/infra-envs/{}/hosts", self.infra_env), &body).await?;
+        let answer = post(
+            connection,
+            &format!("/infra-envs/{}/hosts", self.infra_env),
+            &body,
+        )
+        .await?;
         Ok(answer.len() as u64)
     }
 
@@ -65,7 +75,10 @@ impl Fleet {
             "error": "",
             "output": inventory(index, change).to_string(),
         });
-        let path = format!("/infra-envs/{}/hosts/{}/instructions", self.infra_env, self.hosts[index]);
+        let path = format!(
+            "/infra-envs/{}/hosts/{}/instructions",
+            self.infra_env, self.hosts[index]
+        );
         post(connection, &path, &reply).await?;
         Ok(reply.to_string().len() as u64)
     }
@@ -74,13 +87,27 @@ impl Fleet {
     pub async fn poll(&self, connection: &mut Connection, turn: usize) -> anyhow::Result<u64> {
         let host = self.hosts[turn % self.hosts.len()];
         let clock = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-        let path = format!("/infra-envs/{}/hosts/{host}/instructions?timestamp={clock}", self.infra_env);
-        Ok(connection.call(Method::GET, &path, None, false).await?.len() as u64)
+        let path = format!(
+            "/infra-envs/{}/hosts/{host}/instructions?timestamp={clock}",
+            self.infra_env
+        );
+        Ok(connection
+            .call(Method::GET, &path, None, false)
+            .await?
+            .len() as u64)
     }
 
     /// Reads the whole cluster.
     pub async fn read(&self, connection: &mut Connection, gzip: bool) -> anyhow::Result<u64> {
-        Ok(connection.call(Method::GET, &format!("/clusters/{}", self.cluster), None, gzip).await?.len() as u64)
+        Ok(connection
+            .call(
+                Method::GET,
+                &format!("/clusters/{}", self.cluster),
+                None,
+                gzip,
+            )
+            .await?
+            .len() as u64)
     }
 
     /// Waits until the rules have seen the last change.
@@ -90,12 +117,17 @@ impl Fleet {
 }
 
 async fn post(connection: &mut Connection, path: &str, body: &Value) -> anyhow::Result<Bytes> {
-    connection.call(Method::POST, path, Some(body.to_string().into()), false).await
+    connection
+        .call(Method::POST, path, Some(body.to_string().into()), false)
+        .await
 }
 
 fn id_of(answer: &[u8]) -> anyhow::Result<String> {
     let value: Value = serde_json::from_slice(answer)?;
-    Ok(value["id"].as_str().context("the answer has no id")?.to_owned())
+    Ok(value["id"]
+        .as_str()
+        .context("the answer has no id")?
+        .to_owned())
 }
 
 /// A two-socket server with four disks and four cards; `change` makes each one new.

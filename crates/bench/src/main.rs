@@ -40,32 +40,75 @@ const CLIENTS: usize = 8;
 
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(run(cli))
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?
+        .block_on(run(cli))
 }
 
 async fn run(cli: Cli) -> anyhow::Result<()> {
     let span = Duration::from_secs(cli.seconds);
     let mut report = Report::default();
-    let (server, startup) = Server::start(&cli.muster, &cli.serve).await.context("starting muster")?;
+    let (server, startup) = Server::start(&cli.muster, &cli.serve)
+        .await
+        .context("starting muster")?;
     report.startup(startup);
     report.binary(&cli.muster)?;
 
     let mut one = Connection::open(server.address).await?;
-    let fleet = Arc::new(Fleet::create(&mut one, cli.hosts).await.context("creating the cluster")?);
+    let fleet = Arc::new(
+        Fleet::create(&mut one, cli.hosts)
+            .await
+            .context("creating the cluster")?,
+    );
 
-    // Registrations go to clusters of their own, or the cluster would grow while it is measured.
-    let extra = Arc::new(Fleet::create(&mut one, 0).await?);
-    report.row("registrations, 1 client", Some(121.0), rate(&server, 1, span, &extra, Call::Register).await?);
-    let extra = Arc::new(Fleet::create(&mut one, 0).await?);
-    report.row("registrations, 8 clients", None, rate(&server, CLIENTS, span, &extra, Call::Register).await?);
-    report.row("inventory replies, 1 client", Some(216.0), rate(&server, 1, span, &fleet, Call::Inventory).await?);
-    report.row("inventory replies, 8 clients", None, rate(&server, CLIENTS, span, &fleet, Call::Inventory).await?);
+    report.row(
+        "inventory replies, 1 client",
+        Some(216.0),
+        rate(&server, 1, span, &fleet, Call::Inventory).await?,
+    );
+    report.row(
+        "inventory replies, 8 clients",
+        None,
+        rate(&server, CLIENTS, span, &fleet, Call::Inventory).await?,
+    );
     fleet.settle(&mut one).await?;
-    report.row("polls, 1 client", Some(381.0), rate(&server, 1, span, &fleet, Call::Poll).await?);
-    report.row("polls, 8 clients", Some(652.0), rate(&server, CLIENTS, span, &fleet, Call::Poll).await?);
-    report.row("cluster reads, 8 clients", Some(140.0), rate(&server, CLIENTS, span, &fleet, Call::Read).await?);
-    report.row("cluster reads, 8 clients, gzip", None, rate(&server, CLIENTS, span, &fleet, Call::ReadGzip).await?);
+    report.row(
+        "polls, 1 client",
+        Some(381.0),
+        rate(&server, 1, span, &fleet, Call::Poll).await?,
+    );
+    report.row(
+        "polls, 8 clients",
+        Some(652.0),
+        rate(&server, CLIENTS, span, &fleet, Call::Poll).await?,
+    );
+    report.row(
+        "cluster reads, 8 clients",
+        Some(140.0),
+        rate(&server, CLIENTS, span, &fleet, Call::Read).await?,
+    );
+    report.row(
+        "cluster reads, 8 clients, gzip",
+        None,
+        rate(&server, CLIENTS, span, &fleet, Call::ReadGzip).await?,
+    );
     report.memory(server.resident_mib()?);
+
+    // Last, and into clusters of their own: they add thousands of hosts.
+    let extra = Arc::new(Fleet::create(&mut one, 0).await?);
+    report.row(
+        "registrations, 1 client",
+        Some(121.0),
+        rate(&server, 1, span, &extra, Call::Register).await?,
+    );
+    let extra = Arc::new(Fleet::create(&mut one, 0).await?);
+    report.row(
+        "registrations, 8 clients",
+        None,
+        rate(&server, CLIENTS, span, &extra, Call::Register).await?,
+    );
     report.print();
     server.stop().await
 }
@@ -87,7 +130,13 @@ pub struct Rate {
     bytes_each: u64,
 }
 
-async fn rate(server: &Server, clients: usize, span: Duration, fleet: &Arc<Fleet>, call: Call) -> anyhow::Result<Rate> {
+async fn rate(
+    server: &Server,
+    clients: usize,
+    span: Duration,
+    fleet: &Arc<Fleet>,
+    call: Call,
+) -> anyhow::Result<Rate> {
     let mut tasks = Vec::new();
     let began = std::time::Instant::now();
     for client in 0..clients {
@@ -117,5 +166,8 @@ async fn rate(server: &Server, clients: usize, span: Duration, fleet: &Arc<Fleet
     }
     #[expect(clippy::cast_precision_loss, reason = "counts of a few seconds fit")]
     let per_second = calls as f64 / began.elapsed().as_secs_f64();
-    Ok(Rate { per_second, bytes_each: bytes / calls.max(1) })
+    Ok(Rate {
+        per_second,
+        bytes_each: bytes / calls.max(1),
+    })
 }

@@ -1,10 +1,6 @@
 //! Figures in a table, each beside the reference's where that is known.
 
-use std::{
-    io::Write,
-    path::Path,
-    time::Duration,
-};
+use std::{io::Write, path::Path, time::Duration};
 
 use anyhow::Context;
 
@@ -25,19 +21,27 @@ pub struct Report {
 impl Report {
     /// Time from process start to the first answer.
     pub fn startup(&mut self, took: Duration) {
-        self.head.push(format!("start to first answer   {:.0} ms (aim: under 100 ms)", took.as_secs_f64() * 1000.0));
+        self.head.push(format!(
+            "start to first answer   {:.0} ms (aim: under 100 ms)",
+            took.as_secs_f64() * 1000.0
+        ));
     }
 
     /// Size of the executable.
     pub fn binary(&mut self, path: &Path) -> anyhow::Result<()> {
-        let bytes = std::fs::metadata(path).with_context(|| path.display().to_string())?.len();
-        self.head.push(format!("executable              {} MiB", bytes / (1 << 20)));
+        let bytes = std::fs::metadata(path)
+            .with_context(|| path.display().to_string())?
+            .len();
+        self.head
+            .push(format!("executable              {} MiB", bytes / (1 << 20)));
         Ok(())
     }
 
     /// Memory at the end.
     pub fn memory(&mut self, mib: u64) {
-        self.head.push(format!("resident memory         {mib} MiB (reference: {REFERENCE_MEMORY})"));
+        self.head.push(format!(
+            "resident memory         {mib} MiB (reference: {REFERENCE_MEMORY})"
+        ));
     }
 
     /// One measured rate, with the reference's if there is one.
@@ -45,18 +49,32 @@ impl Report {
         let compared = match reference {
             Some(reference) => {
                 let ratio = rate.per_second / reference;
-                format!("{reference:>9.0}/s {ratio:>7.1}x  {}", if ratio >= AIM { "aim met" } else { "below the aim of 20x" })
+                format!(
+                    "{reference:>9.0}/s {ratio:>7.1}x  {}",
+                    if ratio >= AIM {
+                        "aim met"
+                    } else {
+                        "below the aim of 20x"
+                    }
+                )
             }
             None => "        -           -".to_owned(),
         };
-        self.rows.push(format!("{what:<32} {:>9.0}/s {:>8} B {compared}", rate.per_second, rate.bytes_each));
+        self.rows.push(format!(
+            "{what:<32} {:>9.0}/s {:>8} B {compared}",
+            rate.per_second, rate.bytes_each
+        ));
         let _ = writeln!(std::io::stderr(), "measured {what}");
     }
 
     /// Prints it all.
     pub fn print(&self) {
         let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "\n{:<32} {:>11} {:>10} {:>11} {:>8}", "100 hosts in one cluster, fsync on", "muster", "each", "reference", "ratio");
+        let _ = writeln!(
+            out,
+            "\n{:<32} {:>11} {:>10} {:>11} {:>8}",
+            "100 hosts in one cluster, fsync on", "muster", "each", "reference", "ratio"
+        );
         for row in &self.rows {
             let _ = writeln!(out, "{row}");
         }

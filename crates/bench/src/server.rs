@@ -28,10 +28,21 @@ pub struct Server {
 impl Server {
     /// Starts it; the duration is from the start of the process to the first answered request.
     pub async fn start(muster: &Path, arguments: &[String]) -> anyhow::Result<(Self, Duration)> {
-        let data = tempfile::Builder::new().prefix("muster-bench").tempdir_in("target").or_else(|_| tempfile::tempdir())?;
+        let data = tempfile::Builder::new()
+            .prefix("muster-bench")
+            .tempdir_in("target")
+            .or_else(|_| tempfile::tempdir())?;
         let began = Instant::now();
         let mut process = Command::new(muster)
-            .args(["serve", "--listen", "127.0.0.1:0", "--plain-http", "--auth", "none", "--data-dir"])
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--plain-http",
+                "--auth",
+                "none",
+                "--data-dir",
+            ])
             .arg(data.path())
             .args(arguments)
             .stdout(Stdio::piped())
@@ -52,19 +63,35 @@ impl Server {
             }
         };
         let mut first = Connection::open(address).await?;
-        first.call(http::Method::GET, "/component-versions", None, false).await?;
+        first
+            .call(http::Method::GET, "/component-versions", None, false)
+            .await?;
         let startup = began.elapsed();
         // The pipe must stay open and be read, or a later line would block or end the service.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Ok((Self { address, process, _data: data }, startup))
+        Ok((
+            Self {
+                address,
+                process,
+                _data: data,
+            },
+            startup,
+        ))
     }
 
     /// Memory in use, MiB.
     pub fn resident_mib(&self) -> anyhow::Result<u64> {
         let pid = self.process.id().context("the service has ended")?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
-        let kib: u64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .context("no VmRSS")?;
+        let kib: u64 = line
+            .split_whitespace()
+            .nth(1)
+            .context("no figure")?
+            .parse()?;
         Ok(kib / 1024)
     }
 

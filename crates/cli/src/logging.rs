@@ -7,7 +7,11 @@ use tracing_subscriber::EnvFilter;
 
 /// Installs the subscriber. `explicit` is a format the user asked for.
 pub fn start(log: &Log, explicit: Option<LogFormat>) {
-    let filter = if log.filter.is_empty() { log.level.to_string() } else { log.filter.clone() };
+    let filter = if log.filter.is_empty() {
+        log.level.to_string()
+    } else {
+        log.filter.clone()
+    };
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
     let on_terminal = std::io::stderr().is_terminal();
     let json = match explicit {
@@ -15,7 +19,14 @@ pub fn start(log: &Log, explicit: Option<LogFormat>) {
         Some(LogFormat::Text) => false,
         None => !on_terminal,
     };
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(on_terminal);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(on_terminal);
     // A second subscriber can only come from a test harness; the first one stays.
-    let _ = if json { lines.json().flatten_event(true).try_init() } else { lines.with_target(false).try_init() };
+    let _ = if json {
+        lines.json().flatten_event(true).try_init()
+    } else {
+        lines.with_target(false).try_init()
+    };
 }

@@ -15,7 +15,13 @@ use clap::{Parser, Subcommand};
 
 /// Gathers bare machines into an OpenShift or OKD cluster.
 #[derive(Debug, Parser)]
-#[command(name = "muster", version, about, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "muster",
+    version,
+    about,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

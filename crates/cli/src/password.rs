@@ -8,13 +8,20 @@ use anyhow::{Context, bail};
 pub fn hash() -> anyhow::Result<String> {
     let mut input = io::stdin().lock();
     if input.is_terminal() {
-        let _ = write!(io::stderr(), "password (shown as you type; pipe it in to avoid that): ");
+        let _ = write!(
+            io::stderr(),
+            "password (shown as you type; pipe it in to avoid that): "
+        );
     }
     let mut password = String::new();
     if input.is_terminal() {
-        io::stdin().read_line(&mut password).context("reading the password")?;
+        io::stdin()
+            .read_line(&mut password)
+            .context("reading the password")?;
     } else {
-        input.read_to_string(&mut password).context("reading the password")?;
+        input
+            .read_to_string(&mut password)
+            .context("reading the password")?;
     }
     let password = password.trim_end_matches(['\n', '\r']);
     if password.len() < 8 {

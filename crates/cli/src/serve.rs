@@ -64,7 +64,11 @@ pub fn run(serve: Serve) -> ExitCode {
     if print_config {
         return output::text(&loaded.print());
     }
-    let explicit = loaded.origins.get("log.format").is_some_and(|origin| *origin != Origin::Default).then_some(loaded.config.log.format);
+    let explicit = loaded
+        .origins
+        .get("log.format")
+        .is_some_and(|origin| *origin != Origin::Default)
+        .then_some(loaded.config.log.format);
     logging::start(&loaded.config.log, explicit);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -92,19 +96,27 @@ fn load(serve: Serve) -> Result<Loaded, String> {
         ("--storage", "storage.url", serve.storage),
         ("--auth", "auth.mode", serve.auth),
         ("--base-url", "server.base_url", serve.base_url),
-        ("--plain-http", "server.plain_http", serve.plain_http.then(|| "true".to_owned())),
+        (
+            "--plain-http",
+            "server.plain_http",
+            serve.plain_http.then(|| "true".to_owned()),
+        ),
     ] {
         if let Some(value) = value {
             flags = flags.set(flag, key, value);
         }
     }
     for item in serve.set {
-        let (key, value) = item
-            .split_once('=')
-            .ok_or_else(|| format!("muster: --set {item}: write key=value, such as --set log.level=debug"))?;
-        let setting = muster_config::settings().find(|setting| setting.key == key).ok_or_else(|| {
-            format!("muster: --set {key}: there is no such setting; `muster settings` lists them")
+        let (key, value) = item.split_once('=').ok_or_else(|| {
+            format!("muster: --set {item}: write key=value, such as --set log.level=debug")
         })?;
+        let setting = muster_config::settings()
+            .find(|setting| setting.key == key)
+            .ok_or_else(|| {
+                format!(
+                    "muster: --set {key}: there is no such setting; `muster settings` lists them"
+                )
+            })?;
         flags = flags.set("--set", setting.key, value);
     }
     let sources = Sources::of_process(flags).map_err(|problem| problem.to_string())?;
@@ -133,9 +145,14 @@ fn announce(running: &Running) {
     let url = format!("{}://{}", running.scheme, running.address);
     let config = running.config();
     let mut lines = format!("listening on {url}\n");
-    lines += &format!("  start page   {url}/\n  API          {url}/api/assisted-install/v2/…   reference: {url}/docs\n");
+    lines += &format!(
+        "  start page   {url}/\n  API          {url}/api/assisted-install/v2/…   reference: {url}/docs\n"
+    );
     if running.scheme == "https" {
-        lines += &format!("  CA           {}\n", config.data_dir.join("tls/ca.crt").display());
+        lines += &format!(
+            "  CA           {}\n",
+            config.data_dir.join("tls/ca.crt").display()
+        );
     }
     if let Some(user) = &running.first_user {
         lines += &format!(

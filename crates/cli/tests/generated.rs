@@ -16,5 +16,8 @@ fn the_page_of_settings_is_current() {
         std::fs::write(&path, &wanted).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == wanted, "docs/settings.md is out of date; run `make bless` and review the diff");
+    assert!(
+        found == wanted,
+        "docs/settings.md is out of date; run `make bless` and review the diff"
+    );
 }

@@ -2,21 +2,24 @@
 
 use std::{
     fs::OpenOptions,
-    io::Write,
+    io::{ErrorKind, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use muster_auth::{
-    Authenticator, Authority, AuthorityError, KeyError, KeyPair, Mode, OldestTls, Role, Rules, TlsFiles, User, UserError,
-    Users, hash_password,
+    Authenticator, Authority, AuthorityError, KeyError, KeyPair, Mode, OldestTls, Role, Rules,
+    TlsFiles, User, UserError, Users,
+    files::{self, Readers},
+    hash_password,
 };
 use muster_config::{
     Config,
     sections::{Auth, AuthMode, TlsVersion, UserRole},
 };
 use muster_model::{Secret, Timestamp};
+use muster_store::{SealingKey, SealingKeyError};
 use rand::Rng;
 
 /// Name of the user made when nobody configured one.
@@ -40,6 +43,9 @@ pub enum AccessError {
     /// A user.
     #[error("the users are not usable")]
     Users(#[from] UserError),
+    /// The key of the database.
+    #[error(transparent)]
+    Sealing(#[from] SealingKeyError),
     /// Certificates.
     #[error("the certificates are not usable")]
     Tls(#[from] AuthorityError),
@@ -55,7 +61,10 @@ pub enum AccessError {
 }
 
 /// Sets up the mode in force; in mode `users` with no user at all a first one is made.
-pub fn authenticator(auth: &Auth, data_dir: &Path) -> Result<(Authenticator, Option<FirstUser>), AccessError> {
+pub fn authenticator(
+    auth: &Auth,
+    data_dir: &Path,
+) -> Result<(Authenticator, Option<FirstUser>), AccessError> {
     let rules = Rules {
         enforce_scope: auth.enforce_resource_scope,
         token_lifetime: seconds(auth.token_lifetime),
@@ -70,7 +79,9 @@ pub fn authenticator(auth: &Auth, data_dir: &Path) -> Result<(Authenticator, Opt
             first_user = made;
             Mode::Users(own_keys(auth, data_dir)?, users)
         }
-        AuthMode::AgentInstallerLocal => Mode::AgentInstallerLocal(KeyPair::from_public_base64(&auth.ec_public_key)?),
+        AuthMode::AgentInstallerLocal => {
+            Mode::AgentInstallerLocal(KeyPair::from_public_base64(&auth.ec_public_key)?)
+        }
     };
     Ok((Authenticator::new(mode, rules), first_user))
 }
@@ -89,26 +100,82 @@ fn users(auth: &Auth, data_dir: &Path) -> Result<(Users, Option<FirstUser>), Acc
         .users
         .0
         .iter()
-        .map(|user| User { name: user.name.clone(), password_hash: user.password_hash.clone(), role: role(user.role) })
+        .map(|user| User {
+            name: user.name.clone(),
+            password_hash: user.password_hash.clone(),
+            role: role(user.role),
+        })
         .collect();
     if !users.is_empty() {
         return Ok((Users::new(users)?, None));
     }
     let path = data_dir.join("first-user.hash");
-    let failed = |cause| AccessError::File { path: path.clone(), cause };
+    let failed = |cause| AccessError::File {
+        path: path.clone(),
+        cause,
+    };
     let (hash, made) = match std::fs::read_to_string(&path) {
         Ok(hash) => (hash.trim().to_owned(), None),
-        Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => {
+        Err(missing) if missing.kind() == ErrorKind::NotFound => {
             let password = random_password();
             let hash = hash_password(&password)?;
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-            file.write_all(hash.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-            (hash, Some(FirstUser { name: FIRST_USER.to_owned(), password: Secret::new(password) }))
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)
+                .map_err(failed)?;
+            file.write_all(hash.as_bytes())
+                .and_then(|()| file.sync_all())
+                .map_err(failed)?;
+            (
+                hash,
+                Some(FirstUser {
+                    name: FIRST_USER.to_owned(),
+                    password: Secret::new(password),
+                }),
+            )
         }
         Err(cause) => return Err(failed(cause)),
     };
-    users.push(User { name: FIRST_USER.to_owned(), password_hash: Secret::new(hash), role: Role::Admin });
+    users.push(User {
+        name: FIRST_USER.to_owned(),
+        password_hash: Secret::new(hash),
+        role: Role::Admin,
+    });
     Ok((Users::new(users)?, made))
+}
+
+/// The key that secrets in the database are sealed under: the configured one, else the one in the
+/// data directory, which the first start makes.
+pub fn sealing_key(configured: &Secret, data_dir: &Path) -> Result<SealingKey, AccessError> {
+    if !configured.is_empty() {
+        return Ok(SealingKey::parse(
+            configured,
+            "the setting database.sealing_key",
+        )?);
+    }
+    let folder = data_dir.join("keys");
+    let path = folder.join("sealing.key");
+    let failed = |cause| AccessError::File {
+        path: path.clone(),
+        cause,
+    };
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    if !path.try_exists().map_err(failed)? {
+        let text = format!("{}\n", SealingKey::generate()?.reveal());
+        match files::create(&path, text.as_bytes(), Readers::OwnerOnly) {
+            // Another process was faster: then its key is the one.
+            Err(taken) if taken.kind() == ErrorKind::AlreadyExists => {}
+            written => written.map_err(failed)?,
+        }
+    }
+    let text = std::fs::read_to_string(&path).map_err(failed)?;
+    let origin = format!(
+        "the file {} (database.sealing_key is not set)",
+        path.display()
+    );
+    Ok(SealingKey::parse(&Secret::new(text), origin)?)
 }
 
 const fn role(role: UserRole) -> Role {
@@ -123,7 +190,9 @@ const fn role(role: UserRole) -> Role {
 fn random_password() -> String {
     const LETTERS: &[u8] = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
     let mut random = rand::rng();
-    (0..24).map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())])).collect()
+    (0..24)
+        .map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())]))
+        .collect()
 }
 
 /// What the listener shows, and the CA hosts must trust (if it is ours or configured).
@@ -157,7 +226,10 @@ pub fn tls(config: &Config) -> Result<Option<Tls>, AccessError> {
             (authority.server, Some(authority.ca_pem))
         }
     };
-    Ok(Some(Tls { server: Arc::new(files.server_config(oldest)?), ca_pem: own_ca }))
+    Ok(Some(Tls {
+        server: Arc::new(files.server_config(oldest)?),
+        ca_pem: own_ca,
+    }))
 }
 
 /// The CA bundle for hosts: the configured one, else ours.
@@ -165,7 +237,10 @@ pub fn ca_for_hosts(config: &Config, own: Option<String>) -> Result<Option<Strin
     match &config.server.service_ca_cert {
         Some(path) => std::fs::read_to_string(path)
             .map(Some)
-            .map_err(|cause| AccessError::File { path: path.clone(), cause }),
+            .map_err(|cause| AccessError::File {
+                path: path.clone(),
+                cause,
+            }),
         None => Ok(own),
     }
 }
@@ -176,7 +251,9 @@ fn certificate_names(config: &Config) -> Vec<String> {
     if !listen.is_unspecified() {
         names.push(listen.to_string());
     }
-    let host = url::Url::parse(config.server.base_url.as_str()).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let host = url::Url::parse(config.server.base_url.as_str())
+        .ok()
+        .and_then(|url| url.host_str().map(str::to_owned));
     names.extend(host.map(|host| host.trim_matches(['[', ']']).to_owned()));
     names
 }
@@ -188,4 +265,57 @@ fn host_name() -> Option<String> {
 
 fn seconds(duration: std::time::Duration) -> i64 {
     i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_sealing_key_is_made_once_and_seen_by_its_owner_only() {
+        let data = tempfile::tempdir().unwrap();
+        let open = || {
+            format!(
+                "{:?}",
+                sealing_key(&Secret::default(), data.path()).unwrap()
+            )
+        };
+        let first = open();
+        assert_eq!(open(), first);
+        let file = data.path().join("keys/sealing.key");
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(!first.contains(text.trim()), "{first}");
+    }
+
+    #[test]
+    fn a_configured_sealing_key_wins_and_makes_no_file() {
+        let data = tempfile::tempdir().unwrap();
+        let configured = SealingKey::generate().unwrap();
+        sealing_key(&configured, data.path()).unwrap();
+        assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 0);
+        let bad = sealing_key(&Secret::new("too short"), data.path()).unwrap_err();
+        assert!(
+            bad.to_string()
+                .starts_with("the setting database.sealing_key holds no"),
+            "{bad}"
+        );
+    }
+
+    #[test]
+    fn a_damaged_sealing_key_is_named_and_never_replaced() {
+        let data = tempfile::tempdir().unwrap();
+        let file = data.path().join("keys/sealing.key");
+        std::fs::create_dir(data.path().join("keys")).unwrap();
+        std::fs::write(&file, "half").unwrap();
+        let refused = sealing_key(&Secret::default(), data.path()).unwrap_err();
+        assert!(
+            refused.to_string().contains("keys/sealing.key"),
+            "{refused}"
+        );
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "half");
+    }
 }

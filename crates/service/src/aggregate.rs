@@ -35,13 +35,19 @@ impl Cause {
     /// A change nobody asked for: a timer, a restart, a finished job.
     #[must_use]
     pub fn internal() -> Self {
-        Self { now: Timestamp::now(), request_id: None }
+        Self {
+            now: Timestamp::now(),
+            request_id: None,
+        }
     }
 }
 
 impl From<&crate::http::Call> for Cause {
     fn from(call: &crate::http::Call) -> Self {
-        Self { now: call.now, request_id: Some(call.request_id.clone()) }
+        Self {
+            now: call.now,
+            request_id: Some(call.request_id.clone()),
+        }
     }
 }
 
@@ -78,28 +84,44 @@ impl Aggregate {
 
     /// The cluster; callers that loaded by cluster know it is there.
     pub fn cluster(&self) -> Result<&Cluster, Failure> {
-        self.cluster.as_ref().ok_or_else(|| Failure::not_found("the host is not bound to a cluster"))
+        self.cluster
+            .as_ref()
+            .ok_or_else(|| Failure::not_found("the host is not bound to a cluster"))
     }
 
     /// The cluster, to be changed.
     pub fn cluster_mut(&mut self) -> Result<&mut Cluster, Failure> {
-        self.cluster.as_mut().ok_or_else(|| Failure::not_found("the host is not bound to a cluster"))
+        self.cluster
+            .as_mut()
+            .ok_or_else(|| Failure::not_found("the host is not bound to a cluster"))
     }
 
     /// One of the hosts.
     pub fn host(&self, key: HostKey) -> Result<&Host, Failure> {
-        self.hosts.iter().find(|host| host.key() == key).ok_or_else(|| missing_host(key))
+        self.hosts
+            .iter()
+            .find(|host| host.key() == key)
+            .ok_or_else(|| missing_host(key))
     }
 
     /// One of the hosts, to be changed.
     pub fn host_mut(&mut self, key: HostKey) -> Result<&mut Host, Failure> {
-        self.hosts.iter_mut().find(|host| host.key() == key).ok_or_else(|| missing_host(key))
+        self.hosts
+            .iter_mut()
+            .find(|host| host.key() == key)
+            .ok_or_else(|| missing_host(key))
     }
 
     /// The records as the rules see them.
     #[must_use]
     pub fn host_views<'a>(&'a self, heartbeats: &Heartbeats) -> Vec<HostView<'a>> {
-        self.hosts.iter().map(|host| HostView { host, last_seen: heartbeats.last_seen(host) }).collect()
+        self.hosts
+            .iter()
+            .map(|host| HostView {
+                host,
+                last_seen: heartbeats.last_seen(host),
+            })
+            .collect()
     }
 
     /// Takes over a decision, or turns a refusal into its answer; its events are stored either way.
@@ -116,25 +138,37 @@ impl Aggregate {
     /// The answer to a refused request; keeps its events.
     pub fn refuse(&mut self, refused: Refused) -> Failure {
         self.events.extend(refused.events);
-        let status = StatusCode::from_u16(refused.code.http_status()).unwrap_or(StatusCode::CONFLICT);
+        let status =
+            StatusCode::from_u16(refused.code.http_status()).unwrap_or(StatusCode::CONFLICT);
         Failure::api(status, refused.reason)
     }
 
     /// The cluster with its hosts as the rules see them.
     pub fn view<'a>(&'a self, heartbeats: &Heartbeats) -> Result<ClusterView<'a>, Failure> {
-        Ok(ClusterView { cluster: self.cluster()?, hosts: self.host_views(heartbeats) })
+        Ok(ClusterView {
+            cluster: self.cluster()?,
+            hosts: self.host_views(heartbeats),
+        })
     }
 
     /// Takes over what the rules decided.
     pub fn take(&mut self, decision: Decision) {
         for step in &decision.moves {
-            debug!(host = step.host.map(|key| key.to_string()), rule = step.rule, "a rule moved a status");
+            debug!(
+                host = step.host.map(|key| key.to_string()),
+                rule = step.rule,
+                "a rule moved a status"
+            );
         }
         if let Some(cluster) = decision.cluster {
             self.cluster = Some(cluster);
         }
         for host in decision.hosts {
-            match self.hosts.iter_mut().find(|known| known.key() == host.key()) {
+            match self
+                .hosts
+                .iter_mut()
+                .find(|known| known.key() == host.key())
+            {
                 Some(known) => *known = host,
                 None => self.hosts.push(host),
             }
@@ -151,7 +185,10 @@ impl Aggregate {
     pub fn refresh(&mut self, app: &App, now: Timestamp) {
         let decision = match &self.cluster {
             Some(cluster) => {
-                let view = ClusterView { cluster, hosts: self.host_views(&app.heartbeats) };
+                let view = ClusterView {
+                    cluster,
+                    hosts: self.host_views(&app.heartbeats),
+                };
                 muster_engine::refresh(&view, &app.rules.of(Some(cluster)), now)
             }
             None => {
@@ -214,8 +251,17 @@ impl App {
     ) -> Result<(T, Aggregate), Failure> {
         let _turn = self.driver.turn(id).await;
         for _ in 0..MAX_ATTEMPTS {
-            let cluster = self.store.cluster(id).await.map_err(store_failure)?.ok_or_else(|| missing_cluster(id))?;
-            let hosts = self.store.hosts_of_cluster(id).await.map_err(store_failure)?;
+            let cluster = self
+                .store
+                .cluster(id)
+                .await
+                .map_err(store_failure)?
+                .ok_or_else(|| missing_cluster(id))?;
+            let hosts = self
+                .store
+                .hosts_of_cluster(id)
+                .await
+                .map_err(store_failure)?;
             let mut aggregate = Aggregate::new(Some(cluster), hosts);
             let answer = decide(&mut aggregate);
             if let Some(done) = self.store_attempt(answer, &mut aggregate, cause).await? {
@@ -235,7 +281,12 @@ impl App {
         mut decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
     ) -> Result<(T, Aggregate), Failure> {
         for _ in 0..MAX_ATTEMPTS {
-            let host = self.store.host(key).await.map_err(store_failure)?.ok_or_else(|| missing_host(key))?;
+            let host = self
+                .store
+                .host(key)
+                .await
+                .map_err(store_failure)?
+                .ok_or_else(|| missing_host(key))?;
             let cluster = match host.cluster {
                 Some(id) => self.store.cluster(id).await.map_err(store_failure)?,
                 None => None,
@@ -258,7 +309,12 @@ impl App {
         mut decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
     ) -> Result<(T, Aggregate), Failure> {
         for _ in 0..MAX_ATTEMPTS {
-            let host = self.store.host(key).await.map_err(store_failure)?.ok_or_else(|| missing_host(key))?;
+            let host = self
+                .store
+                .host(key)
+                .await
+                .map_err(store_failure)?
+                .ok_or_else(|| missing_host(key))?;
             let Some(id) = host.cluster else {
                 let mut aggregate = Aggregate::new(None, vec![host]);
                 let answer = decide(&mut aggregate);
@@ -278,12 +334,28 @@ impl App {
         key: HostKey,
         decide: impl FnOnce(&mut Aggregate) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let host = self.store.host(key).await.map_err(store_failure)?.ok_or_else(|| missing_host(key))?;
+        let host = self
+            .store
+            .host(key)
+            .await
+            .map_err(store_failure)?
+            .ok_or_else(|| missing_host(key))?;
         let mut aggregate = match host.cluster {
             None => Aggregate::new(None, vec![host]),
             Some(id) => {
-                let cluster = self.store.cluster(id).await.map_err(store_failure)?.ok_or_else(|| missing_cluster(id))?;
-                Aggregate::new(Some(cluster), self.store.hosts_of_cluster(id).await.map_err(store_failure)?)
+                let cluster = self
+                    .store
+                    .cluster(id)
+                    .await
+                    .map_err(store_failure)?
+                    .ok_or_else(|| missing_cluster(id))?;
+                Aggregate::new(
+                    Some(cluster),
+                    self.store
+                        .hosts_of_cluster(id)
+                        .await
+                        .map_err(store_failure)?,
+                )
             }
         };
         decide(&mut aggregate)
@@ -326,5 +398,7 @@ impl App {
 }
 
 fn contended() -> Failure {
-    Failure::conflict("too many others are changing this record at the same time; retry in a moment")
+    Failure::conflict(
+        "too many others are changing this record at the same time; retry in a moment",
+    )
 }

@@ -8,9 +8,12 @@ use muster_auth::Authenticator;
 
 use muster_config::Config;
 use muster_model::{Cluster, ClusterId, Host, HostKey, InfraEnv, InfraEnvId};
-use muster_store::{Blobs, BlobError, Row, Store, StoreError};
+use muster_store::{BlobError, Blobs, Row, Store, StoreError};
 
-use crate::{bodies::ClusterBodies, catalog::Catalog, driver::Driver, heartbeats::Heartbeats, jobs::UnderWay, metrics::Metrics, rules::Rules, steps::StepCache};
+use crate::{
+    bodies::ClusterBodies, catalog::Catalog, driver::Driver, heartbeats::Heartbeats,
+    jobs::UnderWay, metrics::Metrics, rules::Rules, steps::StepCache,
+};
 
 /// The running service. Cheap to share: handlers get an `Arc` of it.
 #[derive(Debug)]
@@ -49,17 +52,29 @@ pub type Shared = Arc<App>;
 impl App {
     /// The live cluster, or 404 in the API's words.
     pub async fn cluster(&self, id: ClusterId) -> Result<Row<Cluster>, Failure> {
-        self.store.cluster(id).await.map_err(store_failure)?.ok_or_else(|| missing_cluster(id))
+        self.store
+            .cluster(id)
+            .await
+            .map_err(store_failure)?
+            .ok_or_else(|| missing_cluster(id))
     }
 
     /// The infra-env, or 404.
     pub async fn infra_env(&self, id: InfraEnvId) -> Result<Row<InfraEnv>, Failure> {
-        self.store.infra_env(id).await.map_err(store_failure)?.ok_or_else(|| missing_infra_env(id))
+        self.store
+            .infra_env(id)
+            .await
+            .map_err(store_failure)?
+            .ok_or_else(|| missing_infra_env(id))
     }
 
     /// The live host, or 404.
     pub async fn host(&self, key: HostKey) -> Result<Row<Host>, Failure> {
-        self.store.host(key).await.map_err(store_failure)?.ok_or_else(|| missing_host(key))
+        self.store
+            .host(key)
+            .await
+            .map_err(store_failure)?
+            .ok_or_else(|| missing_host(key))
     }
 }
 
@@ -78,7 +93,10 @@ pub fn missing_infra_env(id: InfraEnvId) -> Failure {
 /// 404 for a host.
 #[must_use]
 pub fn missing_host(key: HostKey) -> Failure {
-    Failure::not_found(format!("host {} was not found in infra-env {}", key.host, key.infra_env))
+    Failure::not_found(format!(
+        "host {} was not found in infra-env {}",
+        key.host, key.infra_env
+    ))
 }
 
 /// How a store error looks to a client: a lost race is 409, a database that is away is 503
@@ -86,14 +104,22 @@ pub fn missing_host(key: HostKey) -> Failure {
 #[must_use]
 pub fn store_failure(error: StoreError) -> Failure {
     match error {
-        StoreError::Conflict { .. } => Failure::conflict("the record was changed by somebody else at the same time; read it again and retry"),
+        StoreError::Conflict { .. } => Failure::conflict(
+            "the record was changed by somebody else at the same time; read it again and retry",
+        ),
         StoreError::Unavailable { .. } => {
             tracing::error!(error = ?error, "the database does not answer");
-            Failure::api(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer; retry in a moment")
+            Failure::api(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the database does not answer; retry in a moment",
+            )
         }
         other => {
             tracing::error!(error = ?other, "store failed");
-            Failure::api(StatusCode::INTERNAL_SERVER_ERROR, "the record could not be read or written; the service log says why")
+            Failure::api(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the record could not be read or written; the service log says why",
+            )
         }
     }
 }
@@ -102,5 +128,8 @@ pub fn store_failure(error: StoreError) -> Failure {
 #[must_use]
 pub fn blob_failure(error: BlobError) -> Failure {
     tracing::error!(error = ?error, "file store failed");
-    Failure::api(StatusCode::INTERNAL_SERVER_ERROR, "the file store does not answer; the service log says why")
+    Failure::api(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the file store does not answer; the service log says why",
+    )
 }

@@ -50,7 +50,11 @@ impl ClusterBodies {
 
     /// Keeps a body.
     pub fn put(&self, id: ClusterId, key: BodyKey, plain: Bytes) -> CachedBody {
-        let body = CachedBody { key, plain, gzip: Arc::default() };
+        let body = CachedBody {
+            key,
+            plain,
+            gzip: Arc::default(),
+        };
         let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
         if bodies.len() >= CAPACITY && !bodies.contains_key(&id) {
             bodies.clear();

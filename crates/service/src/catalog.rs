@@ -40,7 +40,12 @@ impl Catalog {
             Some(map) => MustGatherImages::from_json(&json(&map.0))?,
             None => MustGatherImages::embedded(),
         };
-        Ok(Self { releases, os_images, hardware, must_gather })
+        Ok(Self {
+            releases,
+            os_images,
+            hardware,
+            must_gather,
+        })
     }
 }
 

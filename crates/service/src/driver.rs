@@ -79,7 +79,10 @@ impl Driver {
 
     /// After a commit: start its jobs, set its timer, queue its evaluation if still due.
     pub(crate) fn committed(&self, app: &Arc<App>, aggregate: &mut Aggregate) {
-        let scope = aggregate.cluster.as_ref().map(|cluster| Scope::Cluster(cluster.id));
+        let scope = aggregate
+            .cluster
+            .as_ref()
+            .map(|cluster| Scope::Cluster(cluster.id));
         if aggregate.settled {
             let scopes = scope.into_iter().chain(match scope {
                 Some(_) => None,
@@ -119,7 +122,10 @@ impl Driver {
             }
             ended.await;
         }
-        let _end = SettlingEnds { driver: self, scope };
+        let _end = SettlingEnds {
+            driver: self,
+            scope,
+        };
         self.evaluate(app, scope).await;
     }
 
@@ -176,7 +182,9 @@ impl Driver {
                 let rest = REST.max(began.elapsed() * REST_FACTOR);
                 self.lock().rested.insert(scope, Instant::now() + rest);
             }
-            let pause = next.unwrap_or(Duration::from_secs(60)).min(Duration::from_secs(60));
+            let pause = next
+                .unwrap_or(Duration::from_secs(60))
+                .min(Duration::from_secs(60));
             tokio::select! {
                 () = self.woken.notified() => {}
                 () = tokio::time::sleep(pause) => {}
@@ -197,9 +205,16 @@ impl Driver {
         }
         let clock = Instant::now();
         state.rested.retain(|_, until| *until > clock);
-        let (resting, due): (Vec<_>, Vec<_>) = state.touched.iter().copied().partition(|scope| state.rested.contains_key(scope));
+        let (resting, due): (Vec<_>, Vec<_>) = state
+            .touched
+            .iter()
+            .copied()
+            .partition(|scope| state.rested.contains_key(scope));
         let after_rest = if resting.is_empty() { None } else { Some(REST) };
-        let timer = state.timers.first().map(|(at, _)| at.since(now).max(Duration::from_millis(1)));
+        let timer = state
+            .timers
+            .first()
+            .map(|(at, _)| at.since(now).max(Duration::from_millis(1)));
         (due, [after_rest, timer].into_iter().flatten().min())
     }
 

@@ -35,15 +35,31 @@ impl Heartbeats {
     pub fn restore(saved: Vec<Heartbeat>) -> Self {
         let beats = saved
             .into_iter()
-            .map(|beat| (beat.key, Beat { at: beat.at, agent_clock: beat.agent_clock, saved: true }))
+            .map(|beat| {
+                (
+                    beat.key,
+                    Beat {
+                        at: beat.at,
+                        agent_clock: beat.agent_clock,
+                        saved: true,
+                    },
+                )
+            })
             .collect();
-        Self { beats: Mutex::new(beats), flushes: AtomicU64::new(0) }
+        Self {
+            beats: Mutex::new(beats),
+            flushes: AtomicU64::new(0),
+        }
     }
 
     /// The host polled. Its own clock is optional.
     pub fn heard(&self, key: HostKey, at: Timestamp, agent_clock: Option<i64>) {
         let mut beats = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
-        let beat = beats.entry(key).or_insert(Beat { at, agent_clock, saved: false });
+        let beat = beats.entry(key).or_insert(Beat {
+            at,
+            agent_clock,
+            saved: false,
+        });
         beat.at = at;
         beat.saved = false;
         if agent_clock.is_some() {
@@ -54,18 +70,24 @@ impl Heartbeats {
     /// When it was last heard: from memory, else from its record.
     #[must_use]
     pub fn last_seen(&self, host: &Host) -> Timestamp {
-        self.get(host.key()).map_or(host.checked_in_at, |beat| beat.at.max(host.checked_in_at))
+        self.get(host.key())
+            .map_or(host.checked_in_at, |beat| beat.at.max(host.checked_in_at))
     }
 
     /// The host's own clock at its last poll, Unix seconds.
     #[must_use]
     pub fn agent_clock(&self, host: &Host) -> Option<i64> {
-        self.get(host.key()).and_then(|beat| beat.agent_clock).or(host.agent_clock)
+        self.get(host.key())
+            .and_then(|beat| beat.agent_clock)
+            .or(host.agent_clock)
     }
 
     /// Forgets a deleted host.
     pub fn forget(&self, key: HostKey) {
-        self.beats.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        self.beats
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&key);
     }
 
     /// What has not been saved yet, marked as saved.
@@ -77,7 +99,11 @@ impl Heartbeats {
             .filter(|(_, beat)| !beat.saved)
             .map(|(key, beat)| {
                 beat.saved = true;
-                Heartbeat { key: *key, at: beat.at, agent_clock: beat.agent_clock }
+                Heartbeat {
+                    key: *key,
+                    at: beat.at,
+                    agent_clock: beat.agent_clock,
+                }
             })
             .collect();
         if !unsaved.is_empty() {
@@ -94,6 +120,10 @@ impl Heartbeats {
     }
 
     fn get(&self, key: HostKey) -> Option<Beat> {
-        self.beats.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied()
+        self.beats
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+            .copied()
     }
 }

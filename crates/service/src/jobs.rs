@@ -14,7 +14,11 @@ use muster_model::{ClusterId, ClusterStatus};
 use muster_store::{BlobPath, Deleted};
 use tracing::{error, info, warn};
 
-use crate::{aggregate::Cause, app::{App, blob_failure}, ops};
+use crate::{
+    aggregate::Cause,
+    app::{App, blob_failure},
+    ops,
+};
 
 /// Jobs under way. The rules wish for a job until its result is in, so a wish may come twice.
 #[derive(Debug, Default)]
@@ -22,11 +26,17 @@ pub struct UnderWay(Mutex<HashSet<Job>>);
 
 impl UnderWay {
     fn enter(&self, job: Job) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(job)
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(job)
     }
 
     fn leave(&self, job: Job) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&job);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&job);
     }
 }
 
@@ -60,8 +70,14 @@ async fn make_cluster_files(app: &Arc<App>, id: ClusterId) -> Result<(), Failure
         let decision = {
             let view = all.view(&app.heartbeats)?;
             match &made {
-                Ok(files) => muster_engine::install::files_ready(&view, Some(files.openshift_cluster_id), cause.now),
-                Err(failure) => muster_engine::install::files_failed(&view, &failure.reason, cause.now),
+                Ok(files) => muster_engine::install::files_ready(
+                    &view,
+                    Some(files.openshift_cluster_id),
+                    cause.now,
+                ),
+                Err(failure) => {
+                    muster_engine::install::files_failed(&view, &failure.reason, cause.now)
+                }
             }
         };
         all.take(decision);

@@ -26,13 +26,20 @@ impl Metrics {
     /// Registers everything. Fails only if two figures had one name.
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
-        let cluster_creations = IntCounter::new("service_assisted_installer_cluster_creations", "Clusters created")?;
-        let installations_started =
-            IntCounter::new("service_assisted_installer_cluster_installation_started", "Installations started")?;
+        let cluster_creations = IntCounter::new(
+            "service_assisted_installer_cluster_creations",
+            "Clusters created",
+        )?;
+        let installations_started = IntCounter::new(
+            "service_assisted_installer_cluster_installation_started",
+            "Installations started",
+        )?;
         let labels = ["service", "handler", "method", "code"];
         let request_seconds = HistogramVec::new(
             HistogramOpts::new("http_request_duration_seconds", "Time to answer a request")
-                .buckets(vec![0.000_5, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]),
+                .buckets(vec![
+                    0.000_5, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+                ]),
             &labels,
         )?;
         let response_bytes = HistogramVec::new(
@@ -49,21 +56,39 @@ impl Metrics {
         registry.register(Box::new(request_seconds.clone()))?;
         registry.register(Box::new(response_bytes.clone()))?;
         registry.register(Box::new(in_flight.clone()))?;
-        Ok(Self { registry, cluster_creations, installations_started, request_seconds, response_bytes, in_flight })
+        Ok(Self {
+            registry,
+            cluster_creations,
+            installations_started,
+            request_seconds,
+            response_bytes,
+            in_flight,
+        })
     }
 
     /// A request to `handler` (a path template) began.
     pub fn began(&self, handler: &str, method: &str) {
-        self.in_flight.with_label_values(&[SERVICE, handler, method]).inc();
+        self.in_flight
+            .with_label_values(&[SERVICE, handler, method])
+            .inc();
     }
 
     /// … and was answered.
     pub fn answered(&self, handler: &str, method: &str, code: &str, took: Duration, bytes: u64) {
         let labels = [SERVICE, handler, method, code];
-        self.request_seconds.with_label_values(&labels).observe(took.as_secs_f64());
-        #[expect(clippy::cast_precision_loss, reason = "a histogram of sizes needs no exact bytes")]
-        self.response_bytes.with_label_values(&labels).observe(bytes as f64);
-        self.in_flight.with_label_values(&[SERVICE, handler, method]).dec();
+        self.request_seconds
+            .with_label_values(&labels)
+            .observe(took.as_secs_f64());
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a histogram of sizes needs no exact bytes"
+        )]
+        self.response_bytes
+            .with_label_values(&labels)
+            .observe(bytes as f64);
+        self.in_flight
+            .with_label_values(&[SERVICE, handler, method])
+            .dec();
     }
 
     /// The page Prometheus reads.

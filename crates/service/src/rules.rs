@@ -17,6 +17,9 @@ use muster_engine::{
 };
 use muster_model::{Cluster, FinalizingStage, HostStage};
 
+/// Versions whose constants are kept.
+const MOST_VERSIONS: usize = 256;
+
 /// The constants, by version.
 #[derive(Debug)]
 pub struct Rules {
@@ -37,26 +40,59 @@ impl Rules {
                 controller: images.controller.clone(),
                 ..Images::default()
             },
-            disabled_host_checks: config.cluster.disabled_host_validations.0.iter().cloned().collect(),
-            disabled_cluster_checks: config.cluster.disabled_cluster_validations.0.iter().cloned().collect(),
-            disabled_steps: config.cluster.disabled_steps.0.iter().filter_map(|name| name.parse().ok()).collect(),
+            disabled_host_checks: config
+                .cluster
+                .disabled_host_validations
+                .0
+                .iter()
+                .cloned()
+                .collect(),
+            disabled_cluster_checks: config
+                .cluster
+                .disabled_cluster_validations
+                .0
+                .iter()
+                .cloned()
+                .collect(),
+            disabled_steps: config
+                .cluster
+                .disabled_steps
+                .0
+                .iter()
+                .filter_map(|name| name.parse().ok())
+                .collect(),
             keep_virtual_interfaces: config.features.virtual_interfaces,
-            bootstrap_mac: Some(config.cluster.bootstrap_host_mac.clone()).filter(|mac| !mac.is_empty()),
+            bootstrap_mac: Some(config.cluster.bootstrap_host_mac.clone())
+                .filter(|mac| !mac.is_empty()),
             check_cluster_version: config.features.check_cluster_version,
             ..Settings::default()
         };
-        Self { base, hardware, by_version: Mutex::default() }
+        Self {
+            base,
+            hardware,
+            by_version: Mutex::default(),
+        }
     }
 
     /// The constants for a cluster, or for hosts that have none.
     #[must_use]
     pub fn of(&self, cluster: Option<&Cluster>) -> Arc<Settings> {
         let version = cluster.map_or("", |cluster| cluster.openshift_version.as_str());
-        let mut known = self.by_version.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self
+            .by_version
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(settings) = known.get(version) {
             return Arc::clone(settings);
         }
-        let settings = Arc::new(Settings { requirements: self.requirements(version), ..self.base.clone() });
+        let settings = Arc::new(Settings {
+            requirements: self.requirements(version),
+            ..self.base.clone()
+        });
+        // Imported clusters bring any version text they like.
+        if known.len() >= MOST_VERSIONS {
+            known.clear();
+        }
         known.insert(version.to_owned(), Arc::clone(&settings));
         settings
     }
@@ -65,7 +101,9 @@ impl Rules {
     fn requirements(&self, version: &str) -> RequirementTable {
         let shipped = RequirementTable::default();
         let of = |profile, fallback: Requirements| {
-            self.hardware.lookup(version, profile).map_or(fallback, |found| requirements(&found, fallback))
+            self.hardware
+                .lookup(version, profile)
+                .map_or(fallback, |found| requirements(found, fallback))
         };
         RequirementTable {
             master: of(HardwareProfile::Master, shipped.master),
@@ -82,8 +120,12 @@ fn requirements(found: &Requirement, fallback: Requirements) -> Requirements {
         ram_mib: found.ram_mib.into(),
         disk_size_gb: found.disk_size_gb.into(),
         disk_speed_threshold_ms: found.installation_disk_speed_threshold_ms.into(),
-        network_latency_ms: found.network_latency_threshold_ms.or(fallback.network_latency_ms),
-        packet_loss_percent: found.packet_loss_percentage.or(fallback.packet_loss_percent),
+        network_latency_ms: found
+            .network_latency_threshold_ms
+            .or(fallback.network_latency_ms),
+        packet_loss_percent: found
+            .packet_loss_percentage
+            .or(fallback.packet_loss_percent),
     }
 }
 
@@ -102,7 +144,10 @@ fn timeouts(config: &Config) -> Timeouts {
         cluster_logs: (limits.log_pending, limits.log_collection),
         disk_check: limits.disk_check,
         image_availability: limits.image_availability,
-        host_stages: HostStage::ALL.iter().map(|stage| (*stage, config.host_stages.limit(stage.as_str()))).collect(),
+        host_stages: HostStage::ALL
+            .iter()
+            .map(|stage| (*stage, config.host_stages.limit(stage.as_str())))
+            .collect(),
         finalizing_stages: FinalizingStage::ALL
             .iter()
             .filter_map(|stage| Some((*stage, config.finalizing_stages.limit(stage.as_str())?)))

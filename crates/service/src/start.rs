@@ -36,8 +36,14 @@ pub struct StartError {
 }
 
 impl StartError {
-    fn because(what: impl Into<String>, cause: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self { what: what.into(), cause: Some(Box::new(cause)) }
+    fn because(
+        what: impl Into<String>,
+        cause: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            what: what.into(),
+            cause: Some(Box::new(cause)),
+        }
     }
 }
 
@@ -59,29 +65,49 @@ pub struct Running {
 /// Starts everything; returns when requests are answered.
 pub async fn start(mut config: Config) -> Result<Running, StartError> {
     if !config.server.reject_unknown_fields {
-        warn!("server.reject_unknown_fields = false is not supported: unknown JSON members are refused all the same");
+        warn!(
+            "server.reject_unknown_fields = false is not supported: unknown JSON members are refused all the same"
+        );
     }
     let data_dir = config.data_dir.clone();
     create_private_dir(&data_dir)?;
-    let catalog = Catalog::from_config(&config).map_err(|cause| StartError::because("the catalogue of releases is not usable", cause))?;
-    let tls = access::tls(&config).map_err(|cause| StartError::because("TLS could not be set up", cause))?;
+    let catalog = Catalog::from_config(&config)
+        .map_err(|cause| StartError::because("the catalogue of releases is not usable", cause))?;
+    let tls = access::tls(&config)
+        .map_err(|cause| StartError::because("TLS could not be set up", cause))?;
     let (server_tls, own_ca) = tls.map_or((None, None), |tls| (Some(tls.server), tls.ca_pem));
-    let ca_certificate =
-        access::ca_for_hosts(&config, own_ca).map_err(|cause| StartError::because("the CA for hosts could not be read", cause))?;
+    let ca_certificate = access::ca_for_hosts(&config, own_ca)
+        .map_err(|cause| StartError::because("the CA for hosts could not be read", cause))?;
 
     let main = listen(config.server.listen, server_tls, Door::Main).await?;
-    let address = main.address().map_err(|cause| StartError::because("the listener has no address", cause))?;
-    let scheme = if config.server.plain_http { "http" } else { "https" };
+    let address = main
+        .address()
+        .map_err(|cause| StartError::because("the listener has no address", cause))?;
+    let scheme = if config.server.plain_http {
+        "http"
+    } else {
+        "https"
+    };
     follow_real_port(&mut config, scheme, address);
 
-    let store = Store::open(config.database.url.reveal())
+    let sealing_key =
+        access::sealing_key(&config.database.sealing_key, &data_dir).map_err(|cause| {
+            StartError::because("the key for secrets in the database is not usable", cause)
+        })?;
+    let store = Store::open(config.database.url.reveal(), sealing_key)
         .await
         .map_err(|cause| StartError::because("the database could not be opened", cause))?;
-    let blobs = Blobs::open(&config.storage.url).await.map_err(|cause| StartError::because("the file store could not be opened", cause))?;
-    let (auth, first_user) =
-        access::authenticator(&config.auth, &data_dir).map_err(|cause| StartError::because("authentication could not be set up", cause))?;
-    let heartbeats = store.heartbeats().await.map_err(|cause| StartError::because("heartbeats could not be read", cause))?;
-    let metrics = Metrics::new().map_err(|cause| StartError::because("metrics could not be set up", cause))?;
+    let blobs = Blobs::open(&config.storage.url)
+        .await
+        .map_err(|cause| StartError::because("the file store could not be opened", cause))?;
+    let (auth, first_user) = access::authenticator(&config.auth, &data_dir)
+        .map_err(|cause| StartError::because("authentication could not be set up", cause))?;
+    let heartbeats = store
+        .heartbeats()
+        .await
+        .map_err(|cause| StartError::because("heartbeats could not be read", cause))?;
+    let metrics = Metrics::new()
+        .map_err(|cause| StartError::because("metrics could not be set up", cause))?;
     // Parsed on first use; do that now rather than during the first request.
     let operations = contract().operations().len();
 
@@ -103,10 +129,18 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
 
     let (stop, stopping) = watch::channel(false);
     let grace = app.config.server.shutdown_grace;
-    let mut listeners = vec![tokio::spawn(main.serve(Arc::clone(&app), stopping.clone(), grace))];
+    let mut listeners = vec![tokio::spawn(main.serve(
+        Arc::clone(&app),
+        stopping.clone(),
+        grace,
+    ))];
     if let Some(port) = app.config.server.http_listen_port {
         let firmware = listen(SocketAddr::new(address.ip(), port), None, Door::Firmware).await?;
-        listeners.push(tokio::spawn(firmware.serve(Arc::clone(&app), stopping, grace)));
+        listeners.push(tokio::spawn(firmware.serve(
+            Arc::clone(&app),
+            stopping,
+            grace,
+        )));
     }
     let workers = vec![
         tokio::spawn({
@@ -121,7 +155,15 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
     ];
     info!(%address, scheme, operations, data_dir = %app.config.data_dir.display(), "service started");
     systemd::notify("READY=1");
-    Ok(Running { address, scheme, first_user, app, stop, listeners, workers })
+    Ok(Running {
+        address,
+        scheme,
+        first_user,
+        app,
+        stop,
+        listeners,
+        workers,
+    })
 }
 
 impl Running {
@@ -148,10 +190,17 @@ impl Running {
     }
 }
 
-async fn listen(address: SocketAddr, tls: Option<Arc<rustls::ServerConfig>>, door: Door) -> Result<Listener, StartError> {
-    Listener::bind(address, tls, door)
-        .await
-        .map_err(|cause| StartError::because(format!("cannot listen on {address}; is another service using it?"), cause))
+async fn listen(
+    address: SocketAddr,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    door: Door,
+) -> Result<Listener, StartError> {
+    Listener::bind(address, tls, door).await.map_err(|cause| {
+        StartError::because(
+            format!("cannot listen on {address}; is another service using it?"),
+            cause,
+        )
+    })
 }
 
 /// Port 0 means "any": links we hand out must name the one we got.
@@ -175,7 +224,12 @@ fn create_private_dir(dir: &Path) -> Result<(), StartError> {
         .recursive(true)
         .mode(0o700)
         .create(dir)
-        .map_err(|cause| StartError::because(format!("the data directory {} cannot be made", dir.display()), cause))
+        .map_err(|cause| {
+            StartError::because(
+                format!("the data directory {} cannot be made", dir.display()),
+                cause,
+            )
+        })
 }
 
 async fn flush_heartbeats(app: Shared) {

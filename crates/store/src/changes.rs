@@ -14,6 +14,7 @@ use crate::{
     document::{Document, Row},
     error::StoreError,
     events,
+    sealing::{SealingKey, members},
     statement::Statement,
 };
 
@@ -39,7 +40,7 @@ impl Changes {
 
     /// Adds a cluster; conflicts if the id was ever used.
     pub fn insert_cluster(&mut self, cluster: Cluster) -> &mut Self {
-        self.row(Change::Cluster(Write::Insert(Arc::new(cluster))))
+        self.row(Change::Cluster(Write::Insert(Box::new(cluster))))
     }
 
     /// Replaces a cluster; conflicts if it is no longer the one `seen`. Set `deleted_at` to
@@ -55,7 +56,7 @@ impl Changes {
 
     /// Adds an infra-env; conflicts if the id is in use.
     pub fn insert_infra_env(&mut self, infra_env: InfraEnv) -> &mut Self {
-        self.row(Change::InfraEnv(Write::Insert(Arc::new(infra_env))))
+        self.row(Change::InfraEnv(Write::Insert(Box::new(infra_env))))
     }
 
     /// Replaces an infra-env; conflicts if it is no longer the one `seen`.
@@ -70,7 +71,7 @@ impl Changes {
 
     /// Adds a host, in the place of a deleted one if there is; conflicts with a live one.
     pub fn insert_host(&mut self, host: Host) -> &mut Self {
-        self.row(Change::Host(Write::Insert(Arc::new(host))))
+        self.row(Change::Host(Write::Insert(Box::new(host))))
     }
 
     /// Replaces a host; conflicts if it is no longer the one `seen`. Set `deleted_at` to delete
@@ -101,15 +102,15 @@ impl Changes {
         self
     }
 
-    pub(crate) fn into_unit(mut self) -> Result<Unit, StoreError> {
+    pub(crate) fn into_unit(mut self, key: &SealingKey) -> Result<Unit, StoreError> {
         // Stable: changes of the same row keep the order in which they were asked for.
         self.rows.sort_by_key(Change::place);
         let mut unit = Unit::default();
         for change in self.rows {
             match change {
-                Change::Cluster(write) => unit.write(write, Effect::Cluster)?,
-                Change::InfraEnv(write) => unit.write(write, Effect::InfraEnv)?,
-                Change::Host(write) => unit.write(write, Effect::Host)?,
+                Change::Cluster(write) => unit.write(write, key, Effect::Cluster)?,
+                Change::InfraEnv(write) => unit.write(write, key, Effect::InfraEnv)?,
+                Change::Host(write) => unit.write(write, key, Effect::Host)?,
             }
         }
         unit.steps
@@ -210,11 +211,11 @@ impl Change {
 
 #[derive(Debug)]
 enum Write<T: Document> {
-    Insert(Arc<T>),
+    Insert(Box<T>),
     Update {
         key: T::Key,
         seen: i64,
-        value: Arc<T>,
+        value: Box<T>,
     },
     Remove(T::Key),
 }
@@ -224,7 +225,7 @@ impl<T: Document> Write<T> {
         Self::Update {
             key: seen.value.key(),
             seen: seen.version,
-            value: Arc::new(value),
+            value: Box::new(value),
         }
     }
 
@@ -303,31 +304,38 @@ impl Unit {
     fn write<T: Document>(
         &mut self,
         write: Write<T>,
+        sealing: &SealingKey,
         effect: fn(Landing<T>) -> Effect,
     ) -> Result<(), StoreError> {
         let subject = write.subject();
         let (step, row) = match write {
-            Write::Insert(value) => {
+            Write::Insert(mut value) => {
                 let version = first_version();
+                let doc = members::to_text(&mut *value, sealing)?;
                 let step = Step {
-                    statement: value.insert(version, to_json(&*value, subject)?),
+                    statement: value.insert(version, doc),
                     no_row: NoRow::Conflict(subject),
                 };
-                (step, Row { version, value })
+                (step, row(version, value))
             }
-            Write::Update { key, seen, value } => {
+            Write::Update {
+                key,
+                seen,
+                mut value,
+            } => {
                 if value.key() != key {
                     return Err(StoreError::Invalid {
                         what: subject.to_string(),
                         reason: "an update cannot change the key; remove and insert".to_owned(),
                     });
                 }
+                let doc = members::to_text(&mut *value, sealing)?;
                 let step = Step {
-                    statement: value.update(seen, to_json(&*value, subject)?),
+                    statement: value.update(seen, doc),
                     no_row: NoRow::Either(subject),
                 };
                 let version = seen + 1;
-                (step, Row { version, value })
+                (step, row(version, value))
             }
             Write::Remove(key) => {
                 self.steps.extend(subject.removal());
@@ -347,9 +355,9 @@ fn first_version() -> i64 {
     Timestamp::now().0
 }
 
-fn to_json<T: Document>(value: &T, subject: Subject) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Invalid {
-        what: subject.to_string(),
-        reason: error.to_string(),
-    })
+fn row<T>(version: i64, value: Box<T>) -> Row<T> {
+    Row {
+        version,
+        value: Arc::from(value),
+    }
 }

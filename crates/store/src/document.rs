@@ -10,6 +10,7 @@ use crate::{
     cache::{Library, Shelf},
     changes::Subject,
     error::StoreError,
+    sealing::members::HoldsSecrets,
     statement::{RawRow, Statement},
 };
 
@@ -66,7 +67,9 @@ impl Group {
 }
 
 /// What the store must know of a noun.
-pub(crate) trait Document: Serialize + DeserializeOwned + Send + Sync + 'static {
+pub(crate) trait Document:
+    HoldsSecrets + Serialize + DeserializeOwned + Send + Sync + 'static
+{
     type Key: Copy + Eq + Hash + Ord + fmt::Debug + Send + Sync;
 
     const TABLE: &'static str;
@@ -102,17 +105,6 @@ pub(crate) trait Document: Serialize + DeserializeOwned + Send + Sync + 'static 
     fn shelf_mut(library: &mut Library) -> &mut Shelf<Self>
     where
         Self: Sized;
-}
-
-/// Parses the document in `column` of a row.
-pub(crate) fn parse<T: Document>(
-    row: &RawRow,
-    column: usize,
-    key: T::Key,
-) -> Result<Arc<T>, StoreError> {
-    serde_json::from_str(row.text(column)?)
-        .map(Arc::new)
-        .map_err(|error| StoreError::corrupt(T::subject(key).to_string(), error))
 }
 
 impl Document for Cluster {

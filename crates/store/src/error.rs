@@ -56,6 +56,19 @@ pub enum StoreError {
         /// Newest version this program knows.
         known: i64,
     },
+    /// The secrets in the database are sealed under another key.
+    #[error(
+        "the secrets in this database are sealed under key {wanted}, but {origin} holds key \
+         {given}; put the key there that the database was made with"
+    )]
+    WrongKey {
+        /// Where the given key comes from.
+        origin: String,
+        /// Fingerprint of the given key.
+        given: String,
+        /// Fingerprint of the key the database was first opened with.
+        wanted: String,
+    },
     /// The store was closed.
     #[error("the store is closed")]
     Closed,

@@ -3,7 +3,8 @@
 //!
 //! SQLite by default, PostgreSQL by address; the same statements, the same functions, the same
 //! tests for both. Rows are documents (the serde form of `muster-model`) with a version; a
-//! change is accepted only for the version its author saw. Start at [`Store`].
+//! change is accepted only for the version its author saw. Secrets in them are sealed under a
+//! [`SealingKey`]. Start at [`Store`].
 
 mod blobs;
 mod cache;
@@ -15,6 +16,7 @@ mod events;
 mod heartbeats;
 mod migrations;
 mod reader;
+mod sealing;
 mod sqlite;
 mod statement;
 mod store;
@@ -26,4 +28,5 @@ pub use document::Row;
 pub use error::StoreError;
 pub use events::{EventOrder, EventPage, EventQuery, SeverityCounts};
 pub use heartbeats::Heartbeat;
+pub use sealing::{SealingKey, SealingKeyError};
 pub use store::{Deleted, Store};

@@ -14,9 +14,10 @@ use muster_model::Timestamp;
 use crate::{
     cache::{Library, Listed},
     database::Pool,
-    document::{Document, Group, Row, parse},
+    document::{Document, Group, Row},
     error::StoreError,
-    statement::Statement,
+    sealing::{SealingKey, members},
+    statement::{RawRow, Statement},
 };
 
 /// Documents fetched by one query; fewer are padded, so that there are two texts per noun.
@@ -36,6 +37,7 @@ pub(crate) struct Reader {
     pub(crate) pool: Pool,
     pub(crate) library: Arc<RwLock<Library>>,
     pub(crate) trust: Trust,
+    pub(crate) key: SealingKey,
 }
 
 impl Reader {
@@ -148,11 +150,7 @@ impl Reader {
         let raw = self.pool.rows(&select::<T>("version, doc", keys)).await?;
         let mut rows = Vec::with_capacity(raw.len());
         for row in &raw {
-            let key = T::read_key(row)?;
-            rows.push(Row {
-                version: row.int(T::KEY_COLUMNS)?,
-                value: parse::<T>(row, T::KEY_COLUMNS + 1, key)?,
-            });
+            rows.push(self.read::<T>(row)?);
         }
         let mut library = self.library_mut();
         for row in &rows {
@@ -182,15 +180,17 @@ impl Reader {
             statement = statement.json(arg);
         }
         let raw = self.pool.rows(&statement).await?;
-        raw.iter()
-            .map(|row| {
-                let key = T::read_key(row)?;
-                Ok(Row {
-                    version: row.int(T::KEY_COLUMNS)?,
-                    value: parse::<T>(row, T::KEY_COLUMNS + 1, key)?,
-                })
-            })
-            .collect()
+        raw.iter().map(|row| self.read(row)).collect()
+    }
+
+    /// Key, version and document, in the columns of these queries.
+    fn read<T: Document>(&self, row: &RawRow) -> Result<Row<T>, StoreError> {
+        let key = T::read_key(row)?;
+        let text = row.text(T::KEY_COLUMNS + 1)?;
+        Ok(Row {
+            version: row.int(T::KEY_COLUMNS)?,
+            value: Arc::new(members::from_text(text, key, &self.key)?),
+        })
     }
 
     fn library(&self) -> RwLockReadGuard<'_, Library> {
@@ -241,7 +241,7 @@ mod tests {
     use crate::{
         migrations,
         sqlite::{Access, SqliteFile},
-        statement::{Options, RawRow},
+        statement::Options,
     };
 
     async fn plan(connection: &mut crate::statement::Connection, query: Statement) -> String {

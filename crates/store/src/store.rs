@@ -20,6 +20,7 @@ use crate::{
     heartbeats::{self, Heartbeat},
     migrations,
     reader::{Reader, Trust},
+    sealing::{SealingKey, fingerprint},
     sqlite::{Access, SqliteFile},
     statement::{Connection, Options, Statement, aside},
     writer::{self, Lane},
@@ -52,15 +53,16 @@ enum Writer {
 
 impl Store {
     /// Opens `sqlite:///absolute/path` (created if missing, ours alone while open) or
-    /// `postgres://user:password@host/database` (may be shared), and updates the schema.
-    pub async fn open(url: &str) -> Result<Self, StoreError> {
+    /// `postgres://user:password@host/database` (may be shared), and updates the schema. Secrets
+    /// are sealed under `key`, which must be the same each time and for all who share.
+    pub async fn open(url: &str, key: SealingKey) -> Result<Self, StoreError> {
         match Address::parse(url)? {
-            Address::Sqlite(file) => Self::open_sqlite(&file).await,
-            Address::Postgres(options) => Self::open_postgres(Pool::postgres(options)).await,
+            Address::Sqlite(file) => Self::open_sqlite(&file, key).await,
+            Address::Postgres(options) => Self::open_postgres(Pool::postgres(options), key).await,
         }
     }
 
-    async fn open_sqlite(file: &SqliteFile) -> Result<Self, StoreError> {
+    async fn open_sqlite(file: &SqliteFile, key: SealingKey) -> Result<Self, StoreError> {
         let lock = file.lock()?;
         let named = |error: StoreError| match error {
             StoreError::Corrupt { source, .. } => {
@@ -70,10 +72,11 @@ impl Store {
         };
         let options = Options::Sqlite(file.clone(), Access::Write);
         let opening = {
-            let options = options.clone();
+            let (options, key) = (options.clone(), key.clone());
             aside(async move {
                 let mut connection = options.connect().await?;
                 migrations::run(&mut connection).await?;
+                fingerprint::check(&mut connection, &key).await?;
                 Ok(connection)
             })
         };
@@ -83,6 +86,7 @@ impl Store {
             pool: Pool::sqlite_readers(file),
             library: Arc::clone(&library),
             trust: Trust::Full,
+            key,
         };
         reader.list_all::<Cluster>().await.map_err(named)?;
         reader.list_all::<InfraEnv>().await.map_err(named)?;
@@ -91,15 +95,17 @@ impl Store {
         Ok(Self::of(reader, Writer::Sqlite(lane)))
     }
 
-    async fn open_postgres(pool: Pool) -> Result<Self, StoreError> {
+    async fn open_postgres(pool: Pool, key: SealingKey) -> Result<Self, StoreError> {
         let mut lease = pool.lease().await?;
         migrations::run(&mut lease.connection).await?;
+        fingerprint::check(&mut lease.connection, &key).await?;
         warn_if_commits_are_not_durable(&mut lease.connection).await?;
         lease.give_back();
         let reader = Reader {
             pool,
             library: Arc::default(),
             trust: Trust::ByVersion,
+            key,
         };
         Ok(Self::of(reader, Writer::Postgres))
     }
@@ -215,7 +221,8 @@ impl Store {
         if changes.is_empty() {
             return Ok(());
         }
-        self.write(changes.into_unit()?).await
+        let unit = changes.into_unit(&self.reader().key)?;
+        self.write(unit).await
     }
 
     /// Answers a question about history.

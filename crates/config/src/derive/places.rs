@@ -114,7 +114,11 @@ fn s3_query(storage: &Storage) -> String {
         query.append_pair("region", &storage.s3_region);
     }
     let query = query.finish();
-    if query.is_empty() { query } else { format!("?{query}") }
+    if query.is_empty() {
+        query
+    } else {
+        format!("?{query}")
+    }
 }
 
 pub(super) fn storage(loading: &mut Loading) {
@@ -126,7 +130,11 @@ pub(super) fn storage(loading: &mut Loading) {
             }
             Some(("s3", bucket)) if !bucket.is_empty() => {
                 storage.kind = Some(StorageKind::S3);
-                let name = bucket.split(['/', '?']).next().unwrap_or_default().to_owned();
+                let name = bucket
+                    .split(['/', '?'])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned();
                 if !storage.url.contains('?') {
                     let (address, query) = (storage.url.clone(), s3_query(storage));
                     storage.url = format!("{address}{query}");

@@ -34,6 +34,9 @@ section! {
         password: Secret = Secret::default(), env ["DB_PASS"];
         /// Name of the database on that server.
         name: String = "installer".into(), env ["DB_NAME"];
+        /// Key the secrets in it are sealed under, base64 of 32 bytes; the same for all replicas.
+        sealing_key: Secret = Secret::default(), env [],
+            else "the file keys/sealing.key in data_dir, made at first start";
         /// Most connections held open at once.
         max_connections: u32 = 90, env ["DB_MAX_OPEN_CONNECTIONS"];
         /// Most connections kept while idle.

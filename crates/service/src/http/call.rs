@@ -44,17 +44,27 @@ impl Call {
     /// The host named in the path.
     #[must_use]
     pub fn host_key(&self) -> HostKey {
-        HostKey { infra_env: self.infra_env_id(), host: HostId(self.path_id("host_id")) }
+        HostKey {
+            infra_env: self.infra_env_id(),
+            host: HostId(self.path_id("host_id")),
+        }
     }
 
     /// The body as its wire type. JSON null is the type with nothing set: an empty object, or
     /// an empty text where the body is a text.
     pub fn body<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
         let read = match self.body.take().unwrap_or(Value::Null) {
-            Value::Null => serde_json::from_value(json!({})).or_else(|_| serde_json::from_value(json!(""))),
+            Value::Null => {
+                serde_json::from_value(json!({})).or_else(|_| serde_json::from_value(json!("")))
+            }
             value => serde_json::from_value(value),
         };
-        read.map_err(|cause| Failure::bad_request(format!("the body does not fit {}: {cause}", self.operation.id)))
+        read.map_err(|cause| {
+            Failure::bad_request(format!(
+                "the body does not fit {}: {cause}",
+                self.operation.id
+            ))
+        })
     }
 
     /// The raw body of a multipart upload.

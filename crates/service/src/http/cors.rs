@@ -7,8 +7,7 @@ use super::Reply;
 const METHODS: &str = "DELETE, GET, PATCH, POST, PUT, HEAD, OPTIONS";
 const ALLOWED_HEADERS: &str = "Authorization, Content-Type, Severity-Count-Info, Severity-Count-Warning, \
      Severity-Count-Error, Severity-Count-Critical, Event-Count";
-const EXPOSED_HEADERS: &str =
-    "Severity-Count-Info, Severity-Count-Warning, Severity-Count-Error, Severity-Count-Critical, Event-Count";
+const EXPOSED_HEADERS: &str = "Severity-Count-Info, Severity-Count-Warning, Severity-Count-Error, Severity-Count-Critical, Event-Count";
 
 /// The origin of the request, if pages from there are allowed.
 pub fn allowed_origin<'h>(allowed: &[String], headers: &'h HeaderMap) -> Option<&'h HeaderValue> {
@@ -40,7 +39,9 @@ pub fn preflight(method: &Method, headers: &HeaderMap, origin: &HeaderValue) -> 
 /// Marks an ordinary answer as readable by the page.
 #[must_use]
 pub fn expose(reply: Reply, origin: &HeaderValue) -> Reply {
-    let Ok(origin) = origin.to_str() else { return reply };
+    let Ok(origin) = origin.to_str() else {
+        return reply;
+    };
     reply
         .header(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
         .header(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS)
@@ -61,7 +62,10 @@ mod tests {
     #[test]
     fn origins_match_by_host_url_or_wildcard() {
         let mut headers = HeaderMap::new();
-        headers.insert(header::ORIGIN, HeaderValue::from_static("https://ui.example.com"));
+        headers.insert(
+            header::ORIGIN,
+            HeaderValue::from_static("https://ui.example.com"),
+        );
         for (entry, expected) in [
             ("ui.example.com", true),
             ("https://ui.example.com", true),
@@ -70,7 +74,11 @@ mod tests {
             ("example.com", false),
             ("https://*.example.org", false),
         ] {
-            assert_eq!(allowed_origin(&[entry.to_owned()], &headers).is_some(), expected, "{entry}");
+            assert_eq!(
+                allowed_origin(&[entry.to_owned()], &headers).is_some(),
+                expected,
+                "{entry}"
+            );
         }
     }
 }

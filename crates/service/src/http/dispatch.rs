@@ -4,7 +4,9 @@
 //! route → authenticate → authorize → bind and validate → handler. Whatever a handler does,
 //! the client gets an answer: a panic becomes a 500 with a body, and the service lives on.
 
-use std::{collections::BTreeSet, convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeSet, convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Instant,
+};
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -45,31 +47,57 @@ pub enum Door {
 }
 
 /// Answers one request.
-pub async fn answer(app: Shared, door: Door, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+pub async fn answer(
+    app: Shared,
+    door: Door,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
     let request_id = request_id(request.headers());
     let span = info_span!("request", id = %request_id, method = %request.method(), path = %request.uri().path());
-    Ok(respond(app, door, request, request_id).instrument(span).await)
+    Ok(respond(app, door, request, request_id)
+        .instrument(span)
+        .await)
 }
 
-async fn respond(app: Shared, door: Door, request: Request<Incoming>, request_id: String) -> Response<Body> {
+async fn respond(
+    app: Shared,
+    door: Door,
+    request: Request<Incoming>,
+    request_id: String,
+) -> Response<Body> {
     let accepts_gzip = accepts_gzip(request.headers());
     let is_head = request.method() == Method::HEAD;
-    let origin = cors::allowed_origin(&app.config.server.allowed_domains, request.headers()).cloned();
-    if let Some(preflight) = origin.as_ref().and_then(|origin| cors::preflight(request.method(), request.headers(), origin)) {
+    let origin =
+        cors::allowed_origin(&app.config.server.allowed_domains, request.headers()).cloned();
+    if let Some(preflight) = origin
+        .as_ref()
+        .and_then(|origin| cors::preflight(request.method(), request.headers(), origin))
+    {
         return preflight.into_response();
     }
-    let reply = match AssertUnwindSafe(route(&app, door, request, &request_id)).catch_unwind().await {
+    let reply = match AssertUnwindSafe(route(&app, door, request, &request_id))
+        .catch_unwind()
+        .await
+    {
         Ok(reply) => reply,
         Err(_) => {
             error!("a handler panicked; please report this with the lines above");
             Reply::failure(&Failure::infra(
                 StatusCode::INTERNAL_SERVER_ERROR,
-                format!("the service hit a defect while answering; its log tells more under request id {request_id}"),
+                format!(
+                    "the service hit a defect while answering; its log tells more under request id {request_id}"
+                ),
             ))
         }
     };
-    let reply = reply.header(header::VARY, "Accept-Encoding").header(REQUEST_ID, &request_id);
-    let reply = if accepts_gzip { reply.compressed() } else { reply };
+    let reply = reply
+        .header(header::VARY, "Accept-Encoding")
+        .header(REQUEST_ID, &request_id);
+    let reply = if accepts_gzip {
+        reply.compressed()
+    } else {
+        reply
+    };
     let reply = match &origin {
         Some(origin) => cors::expose(reply, origin),
         None => reply,
@@ -89,7 +117,10 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
         return pages::answer(app, page, request).await;
     }
     let Some(relative) = relative_path(&path) else {
-        return Reply::failure(&Failure::infra(StatusCode::NOT_FOUND, format!("path {path} was not found")));
+        return Reply::failure(&Failure::infra(
+            StatusCode::NOT_FOUND,
+            format!("path {path} was not found"),
+        ));
     };
     let (operation, params) = match contract().route(request.method(), &relative) {
         Ok(found) => found,
@@ -112,10 +143,20 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
                 error!(operation = %operation.id, status = %failure.status, reason = %failure.reason, "request failed");
             }
             let reply = Reply::failure(&failure);
-            if body.is_left_unread() { reply.header(header::CONNECTION, "close") } else { reply }
+            if body.is_left_unread() {
+                reply.header(header::CONNECTION, "close")
+            } else {
+                reply
+            }
         }
     };
-    app.metrics.answered(handler, method, reply.status().as_str(), began.elapsed(), reply.size_hint());
+    app.metrics.answered(
+        handler,
+        method,
+        reply.status().as_str(),
+        began.elapsed(),
+        reply.size_hint(),
+    );
     reply
 }
 
@@ -139,7 +180,14 @@ async fn operate(
         *body_state = BodyState::Read;
         (body, None)
     };
-    let bound = bind(operation, params, query, &parts.headers, content_type(&parts.headers), body.as_deref())?;
+    let bound = bind(
+        operation,
+        params,
+        query,
+        &parts.headers,
+        content_type(&parts.headers),
+        body.as_deref(),
+    )?;
     let call = Call {
         operation,
         args: bound.args,
@@ -158,18 +206,45 @@ async fn operate(
 
 /// People and their tools see, and act on, what is true now: changes that the rules have not
 /// seen yet are evaluated before the handler looks. Agents' own calls need not wait for that.
-async fn settle_first(app: &Shared, operation: &Operation, params: &PathParams) -> Result<(), Failure> {
+async fn settle_first(
+    app: &Shared,
+    operation: &Operation,
+    params: &PathParams,
+) -> Result<(), Failure> {
     let id = |name: &str| params.get(name).and_then(|text| Uuid::parse_str(text).ok());
     if let Some(cluster) = id("cluster_id") {
-        app.driver.settle(app, Evaluated::Cluster(cluster.into())).await;
+        app.driver
+            .settle(app, Evaluated::Cluster(cluster.into()))
+            .await;
     }
-    let Some(infra_env) = id("infra_env_id").map(InfraEnvId) else { return Ok(()) };
+    let Some(infra_env) = id("infra_env_id").map(InfraEnvId) else {
+        return Ok(());
+    };
     let hosts = match id("host_id") {
-        Some(host) => app.store.host(HostKey { infra_env, host: host.into() }).await.map_err(store_failure)?.into_iter().collect(),
-        None if operation.id == "v2ListHosts" => app.store.hosts_of_infra_env(infra_env).await.map_err(store_failure)?,
+        Some(host) => app
+            .store
+            .host(HostKey {
+                infra_env,
+                host: host.into(),
+            })
+            .await
+            .map_err(store_failure)?
+            .into_iter()
+            .collect(),
+        None if operation.id == "v2ListHosts" => app
+            .store
+            .hosts_of_infra_env(infra_env)
+            .await
+            .map_err(store_failure)?,
         None => Vec::new(),
     };
-    let scopes: BTreeSet<_> = hosts.iter().map(|host| host.cluster.map_or(Evaluated::Host(host.key()), Evaluated::Cluster)).collect();
+    let scopes: BTreeSet<_> = hosts
+        .iter()
+        .map(|host| {
+            host.cluster
+                .map_or(Evaluated::Host(host.key()), Evaluated::Cluster)
+        })
+        .collect();
     for scope in scopes {
         app.driver.settle(app, scope).await;
     }
@@ -187,7 +262,11 @@ enum BodyState {
 impl BodyState {
     fn of(request: &Request<Incoming>, operation: &Operation) -> Self {
         let empty = http_body::Body::is_end_stream(request.body());
-        if empty && operation.upload.is_none() { Self::Read } else { Self::Unread }
+        if empty && operation.upload.is_none() {
+            Self::Read
+        } else {
+            Self::Unread
+        }
     }
 
     fn is_left_unread(self) -> bool {
@@ -195,8 +274,19 @@ impl BodyState {
     }
 }
 
-fn authenticate(app: &Shared, operation: &Operation, parts: &Parts, query: &str, now: Timestamp) -> Result<Principal, Failure> {
-    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+fn authenticate(
+    app: &Shared,
+    operation: &Operation,
+    parts: &Parts,
+    query: &str,
+    now: Timestamp,
+) -> Result<Principal, Failure> {
+    let header = |name: &str| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
     let (mut api_key, mut image_token) = (None, None);
     if query.contains("api_key") || query.contains("image_token") {
         for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -215,43 +305,83 @@ fn authenticate(app: &Shared, operation: &Operation, parts: &Parts, query: &str,
         image_token_query: image_token.as_deref(),
         watcher: header("watcher-authorization"),
     };
-    let principal = app.auth.authenticate(&operation.security, &credentials, now.unix_seconds()).map_err(denied)?;
-    let read_only = if HANDS_OUT_SECRETS.contains(&operation.id.as_str()) { ReadOnly::Refused } else { ReadOnly::Admitted };
+    let principal = app
+        .auth
+        .authenticate(&operation.security, &credentials, now.unix_seconds())
+        .map_err(denied)?;
+    let read_only = if HANDS_OUT_SECRETS.contains(&operation.id.as_str()) {
+        ReadOnly::Refused
+    } else {
+        ReadOnly::Admitted
+    };
     check_role(&principal, operation.method().as_str(), read_only).map_err(denied)?;
     Ok(principal)
 }
 
 /// Keeps scoped tokens inside their infra-env or cluster.
-async fn authorize(app: &Shared, principal: &Principal, operation: &Operation, params: &PathParams) -> Result<(), Failure> {
-    let Some(scope) = principal.scope() else { return Ok(()) };
+async fn authorize(
+    app: &Shared,
+    principal: &Principal,
+    operation: &Operation,
+    params: &PathParams,
+) -> Result<(), Failure> {
+    let Some(scope) = principal.scope() else {
+        return Ok(());
+    };
     let exists = match scope {
-        Scope::InfraEnv(id) => app.store.infra_env(id).await.map_err(store_failure)?.is_some(),
-        Scope::Cluster(id) => app.store.cluster_even_deleted(id).await.map_err(store_failure)?.is_some(),
+        Scope::InfraEnv(id) => app
+            .store
+            .infra_env(id)
+            .await
+            .map_err(store_failure)?
+            .is_some(),
+        Scope::Cluster(id) => app
+            .store
+            .cluster_even_deleted(id)
+            .await
+            .map_err(store_failure)?
+            .is_some(),
     };
     if !exists {
         return Err(denied(Denied::resource_is_gone()));
     }
-    let infra_env = params.get("infra_env_id").and_then(|text| text.parse::<InfraEnvId>().ok());
-    let cluster = params.get("cluster_id").and_then(|text| text.parse::<ClusterId>().ok());
+    let infra_env = params
+        .get("infra_env_id")
+        .and_then(|text| text.parse::<InfraEnvId>().ok());
+    let cluster = params
+        .get("cluster_id")
+        .and_then(|text| text.parse::<ClusterId>().ok());
     let related = match (scope, infra_env, cluster) {
         (Scope::InfraEnv(own), _, Some(cluster)) => belongs(app, own, cluster).await?,
         (Scope::Cluster(own), Some(infra_env), _) => belongs(app, infra_env, own).await?,
         (Scope::InfraEnv(_) | Scope::Cluster(_), _, _) => false,
     };
-    check_scope(principal, infra_env, cluster, |_, _| related)
-        .map_err(|denial| {
-            tracing::debug!(operation = %operation.id, "a token was used outside its scope");
-            denied(denial)
-        })
+    check_scope(principal, infra_env, cluster, |_, _| related).map_err(|denial| {
+        tracing::debug!(operation = %operation.id, "a token was used outside its scope");
+        denied(denial)
+    })
 }
 
 /// Whether hosts of the infra-env belong to the cluster.
-pub(crate) async fn belongs(app: &Shared, infra_env: InfraEnvId, cluster: ClusterId) -> Result<bool, Failure> {
-    let bound = app.store.infra_env(infra_env).await.map_err(store_failure)?.and_then(|row| row.cluster);
+pub(crate) async fn belongs(
+    app: &Shared,
+    infra_env: InfraEnvId,
+    cluster: ClusterId,
+) -> Result<bool, Failure> {
+    let bound = app
+        .store
+        .infra_env(infra_env)
+        .await
+        .map_err(store_failure)?
+        .and_then(|row| row.cluster);
     if bound == Some(cluster) {
         return Ok(true);
     }
-    let hosts = app.store.hosts_of_infra_env(infra_env).await.map_err(store_failure)?;
+    let hosts = app
+        .store
+        .hosts_of_infra_env(infra_env)
+        .await
+        .map_err(store_failure)?;
     Ok(hosts.iter().any(|host| host.cluster == Some(cluster)))
 }
 
@@ -261,29 +391,46 @@ fn denied(denial: Denied) -> Failure {
 }
 
 /// The body, if there is one, within the size limit.
-async fn read_body(app: &Shared, headers: &HeaderMap, incoming: Incoming) -> Result<Option<Bytes>, Failure> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_none() && !headers.contains_key(header::TRANSFER_ENCODING) && http_body::Body::is_end_stream(&incoming) {
+async fn read_body(
+    app: &Shared,
+    headers: &HeaderMap,
+    incoming: Incoming,
+) -> Result<Option<Bytes>, Failure> {
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_none()
+        && !headers.contains_key(header::TRANSFER_ENCODING)
+        && http_body::Body::is_end_stream(&incoming)
+    {
         return Ok(None);
     }
     let limit = app.config.server.max_body_bytes;
     let too_large = || {
         Failure::infra(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body is larger than the {limit} bytes this service accepts (server.max_body_bytes)"),
+            format!(
+                "the body is larger than the {limit} bytes this service accepts (server.max_body_bytes)"
+            ),
         )
     };
     if announced.is_some_and(|length| length > limit) {
         return Err(too_large());
     }
     let limit_bytes = usize::try_from(limit).unwrap_or(usize::MAX);
-    let collected = Limited::new(incoming, limit_bytes).collect().await.map_err(|cause| {
-        if cause.downcast_ref::<LengthLimitError>().is_some() {
-            too_large()
-        } else {
-            Failure::infra(StatusCode::BAD_REQUEST, "the body ended before it was complete")
-        }
-    })?;
+    let collected = Limited::new(incoming, limit_bytes)
+        .collect()
+        .await
+        .map_err(|cause| {
+            if cause.downcast_ref::<LengthLimitError>().is_some() {
+                too_large()
+            } else {
+                Failure::infra(
+                    StatusCode::BAD_REQUEST,
+                    "the body ended before it was complete",
+                )
+            }
+        })?;
     let bytes = collected.to_bytes();
     Ok((!bytes.is_empty()).then_some(bytes))
 }
@@ -300,7 +447,9 @@ fn relative_path(path: &str) -> Option<String> {
 }
 
 fn content_type(headers: &HeaderMap) -> Option<&str> {
-    headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("unreadable"))
+    headers
+        .get(header::CONTENT_TYPE)
+        .map(|value| value.to_str().unwrap_or("unreadable"))
 }
 
 fn route_miss(miss: &RouteMiss) -> Reply {
@@ -320,14 +469,19 @@ fn may_pass_firmware_door(operation: &Operation, query: Option<&str>) -> bool {
 }
 
 fn accepts_gzip(headers: &HeaderMap) -> bool {
-    headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).any(|text| {
-        text.split(',').any(|item| {
-            let mut parts = item.split(';');
-            let name = parts.next().unwrap_or("").trim();
-            let refused = parts.any(|part| matches!(part.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
-            (name.eq_ignore_ascii_case("gzip") || name == "*") && !refused
+    headers
+        .get_all(header::ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|text| {
+            text.split(',').any(|item| {
+                let mut parts = item.split(';');
+                let name = parts.next().unwrap_or("").trim();
+                let refused =
+                    parts.any(|part| matches!(part.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+                (name.eq_ignore_ascii_case("gzip") || name == "*") && !refused
+            })
         })
-    })
 }
 
 /// The caller's id if it is one we can put into a header again, else a new one.
@@ -346,8 +500,16 @@ mod tests {
 
     #[test]
     fn doubled_and_trailing_slashes_are_forgiven() {
-        for path in ["/api/assisted-install/v2/clusters", "//api//assisted-install/v2/clusters/", "/api/assisted-install//v2/clusters"] {
-            assert_eq!(relative_path(path).as_deref(), Some("/v2/clusters"), "{path}");
+        for path in [
+            "/api/assisted-install/v2/clusters",
+            "//api//assisted-install/v2/clusters/",
+            "/api/assisted-install//v2/clusters",
+        ] {
+            assert_eq!(
+                relative_path(path).as_deref(),
+                Some("/v2/clusters"),
+                "{path}"
+            );
         }
         assert_eq!(relative_path("/api/assisted-installer/v2"), None);
         assert_eq!(relative_path("/v2/clusters"), None);
@@ -355,7 +517,13 @@ mod tests {
 
     #[test]
     fn gzip_is_used_only_when_it_is_welcome() {
-        for (text, welcome) in [("gzip", true), ("br, gzip;q=0.5", true), ("gzip;q=0", false), ("identity", false), ("*", true)] {
+        for (text, welcome) in [
+            ("gzip", true),
+            ("br, gzip;q=0.5", true),
+            ("gzip;q=0", false),
+            ("identity", false),
+            ("*", true),
+        ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(text));
             assert_eq!(accepts_gzip(&headers), welcome, "{text}");

@@ -39,7 +39,9 @@ pub fn find(path: &str) -> Option<Page> {
         "/ready" => Page::Ready,
         "/metrics" => Page::Metrics,
         "/openapi.json" => Page::OpenApi,
-        "/swagger.json" | "/api/assisted-install/openapi" | "/api/assisted-install/v2/openapi" => Page::Swagger,
+        "/swagger.json" | "/api/assisted-install/openapi" | "/api/assisted-install/v2/openapi" => {
+            Page::Swagger
+        }
         "/auth/token" => Page::Login,
         _ => return None,
     })
@@ -55,7 +57,10 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
     if !known {
         return Reply::failure(&Failure::infra(
             StatusCode::NOT_FOUND,
-            format!("path {} was not found for method {method}", request.uri().path()),
+            format!(
+                "path {} was not found for method {method}",
+                request.uri().path()
+            ),
         ));
     }
     match page {
@@ -63,10 +68,15 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
         Page::ApiReference => Reply::text("text/html; charset=utf-8", API_PAGE),
         Page::Health => Reply::empty(StatusCode::OK),
         Page::Ready => ready(app).await,
-        Page::Metrics => Reply::text("text/plain; version=0.0.4; charset=utf-8", app.metrics.render()),
+        Page::Metrics => Reply::text(
+            "text/plain; version=0.0.4; charset=utf-8",
+            app.metrics.render(),
+        ),
         Page::OpenApi => document(&OPENAPI, muster_api::openapi3),
         Page::Swagger => document(&SWAGGER, muster_api::swagger2),
-        Page::Login => login(app, request).await.unwrap_or_else(|failure| Reply::failure(&failure)),
+        Page::Login => login(app, request)
+            .await
+            .unwrap_or_else(|failure| Reply::failure(&failure)),
     }
 }
 
@@ -75,14 +85,20 @@ static OPENAPI: OnceLock<Bytes> = OnceLock::new();
 static SWAGGER: OnceLock<Bytes> = OnceLock::new();
 
 fn document(slot: &'static OnceLock<Bytes>, make: fn() -> serde_json::Value) -> Reply {
-    Reply::json_bytes(StatusCode::OK, slot.get_or_init(|| make().to_string().into()).clone())
+    Reply::json_bytes(
+        StatusCode::OK,
+        slot.get_or_init(|| make().to_string().into()).clone(),
+    )
 }
 
 /// Ready means that the database and the file store answer.
 async fn ready(app: &Shared) -> Reply {
     if let Err(error) = app.store.ping().await {
         tracing::warn!(%error, "not ready: the database does not answer");
-        return Reply::failure(&Failure::infra(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer"));
+        return Reply::failure(&Failure::infra(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the database does not answer",
+        ));
     }
     Reply::empty(StatusCode::OK)
 }
@@ -109,22 +125,46 @@ async fn login(app: &Shared, request: Request<Incoming>) -> Result<Reply, Failur
     let body = Limited::new(request.into_body(), MAX_LOGIN_BYTES)
         .collect()
         .await
-        .map_err(|_| Failure::infra(StatusCode::BAD_REQUEST, "the login could not be read; send {\"username\": …, \"password\": …}"))?
+        .map_err(|_| {
+            Failure::infra(
+                StatusCode::BAD_REQUEST,
+                "the login could not be read; send {\"username\": …, \"password\": …}",
+            )
+        })?
         .to_bytes();
     // serde's message would repeat the password in some cases, so it is not shown.
-    let login: Login = serde_json::from_slice(&body)
-        .map_err(|_| Failure::infra(StatusCode::BAD_REQUEST, "send JSON with exactly the members username and password"))?;
+    let login: Login = serde_json::from_slice(&body).map_err(|_| {
+        Failure::infra(
+            StatusCode::BAD_REQUEST,
+            "send JSON with exactly the members username and password",
+        )
+    })?;
     let app = std::sync::Arc::clone(app);
     let now = Timestamp::now().unix_seconds();
     // Checking a password is slow and takes memory on purpose: a crowd at the door waits its
     // turn, and other requests are not held up.
-    let _turn = LOGINS.acquire().await.map_err(|_| Failure::infra(StatusCode::SERVICE_UNAVAILABLE, "logins are closed"))?;
-    let issued = tokio::task::spawn_blocking(move || app.auth.login(&login.username, &login.password, now))
+    let _turn = LOGINS
+        .acquire()
         .await
-        .map_err(|_| Failure::infra(StatusCode::INTERNAL_SERVER_ERROR, "the login could not be checked"))?;
+        .map_err(|_| Failure::infra(StatusCode::SERVICE_UNAVAILABLE, "logins are closed"))?;
+    let issued =
+        tokio::task::spawn_blocking(move || app.auth.login(&login.username, &login.password, now))
+            .await
+            .map_err(|_| {
+                Failure::infra(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "the login could not be checked",
+                )
+            })?;
     let issued = issued.map_err(|refusal| {
-        Failure::infra(StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::UNAUTHORIZED), refusal.to_string())
+        Failure::infra(
+            StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::UNAUTHORIZED),
+            refusal.to_string(),
+        )
     })?;
-    let answer = Token { token: issued.token, expires_at: Timestamp::from_unix_seconds(issued.expires_at).millis() };
+    let answer = Token {
+        token: issued.token,
+        expires_at: Timestamp::from_unix_seconds(issued.expires_at).millis(),
+    };
     Ok(Reply::json(StatusCode::OK, &answer)?.header(http::header::CACHE_CONTROL, "no-store"))
 }

@@ -26,7 +26,10 @@ pub type Chunks = Pin<Box<dyn Stream<Item = Result<Bytes, std::io::Error>> + Sen
 const MIN_GZIP_BYTES: usize = 1400;
 
 fn gzip(plain: &[u8]) -> Bytes {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::with_capacity(plain.len() / 4), flate2::Compression::fast());
+    let mut encoder = flate2::write::GzEncoder::new(
+        Vec::with_capacity(plain.len() / 4),
+        flate2::Compression::fast(),
+    );
     // Writing to a Vec cannot fail.
     let _ = encoder.write_all(plain);
     encoder.finish().unwrap_or_default().into()
@@ -58,16 +61,28 @@ impl std::fmt::Debug for Content {
 }
 
 impl Reply {
+    const fn new(status: StatusCode, content: Content) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            content,
+            gzip: None,
+        }
+    }
+
     /// No body and no content type.
     #[must_use]
     pub const fn empty(status: StatusCode) -> Self {
-        Self { status, headers: Vec::new(), content: Content::Empty, gzip: None }
+        Self::new(status, Content::Empty)
     }
 
     /// JSON that ends in a newline, as every handler-made body of the API does.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, Failure> {
         let mut bytes = serde_json::to_vec(value).map_err(|cause| {
-            Failure::api(StatusCode::INTERNAL_SERVER_ERROR, format!("the answer could not be written as JSON: {cause}"))
+            Failure::api(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("the answer could not be written as JSON: {cause}"),
+            )
         })?;
         bytes.push(b'\n');
         Ok(Self::json_bytes(status, bytes.into()))
@@ -76,33 +91,32 @@ impl Reply {
     /// JSON text made earlier.
     #[must_use]
     pub fn json_bytes(status: StatusCode, bytes: Bytes) -> Self {
-        Self { status, headers: Vec::new(), content: Content::Bytes(bytes), gzip: None }
-            .header(header::CONTENT_TYPE, "application/json")
+        Self::new(status, Content::Bytes(bytes)).header(header::CONTENT_TYPE, "application/json")
     }
 
     /// A page or a plain text.
     #[must_use]
     pub fn text(content_type: &'static str, body: impl Into<Bytes>) -> Self {
-        Self { status: StatusCode::OK, headers: Vec::new(), content: Content::Bytes(body.into()), gzip: None }
+        Self::new(StatusCode::OK, Content::Bytes(body.into()))
             .header(header::CONTENT_TYPE, content_type)
     }
 
     /// A download held in memory.
     #[must_use]
     pub fn file(name: &str, bytes: impl Into<Bytes>) -> Self {
-        Self { status: StatusCode::OK, headers: Vec::new(), content: Content::Bytes(bytes.into()), gzip: None }.as_download(name)
+        Self::new(StatusCode::OK, Content::Bytes(bytes.into())).named(name)
     }
 
     /// A download that streams; `size` becomes `Content-Length`.
     #[must_use]
     pub fn stream(name: &str, chunks: Chunks, size: Option<u64>) -> Self {
-        Self { status: StatusCode::OK, headers: Vec::new(), content: Content::Chunks(chunks, size), gzip: None }.as_download(name)
+        Self::new(StatusCode::OK, Content::Chunks(chunks, size)).named(name)
     }
 
     /// Raw bytes without a file name.
     #[must_use]
     pub fn octets(bytes: impl Into<Bytes>) -> Self {
-        Self { status: StatusCode::OK, headers: Vec::new(), content: Content::Bytes(bytes.into()), gzip: None }
+        Self::new(StatusCode::OK, Content::Bytes(bytes.into()))
             .header(header::CONTENT_TYPE, "application/octet-stream")
     }
 
@@ -143,10 +157,22 @@ impl Reply {
         self.status
     }
 
-    fn as_download(self, name: &str) -> Self {
-        let quoted: String = name.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { '_' } else { c }).collect();
+    fn named(self, name: &str) -> Self {
+        let quoted: String = name
+            .chars()
+            .map(|c| {
+                if c == '"' || c == '\\' || c.is_control() {
+                    '_'
+                } else {
+                    c
+                }
+            })
+            .collect();
         self.header(header::CONTENT_TYPE, "application/octet-stream")
-            .header(header::CONTENT_DISPOSITION, format!("attachment; filename=\"{quoted}\""))
+            .header(
+                header::CONTENT_DISPOSITION,
+                format!("attachment; filename=\"{quoted}\""),
+            )
     }
 
     /// Remembers the compressed form beside a cached body, so it is made once.
@@ -158,8 +184,15 @@ impl Reply {
 
     /// The same answer compressed, if that is worth it.
     pub(crate) fn compressed(mut self) -> Self {
-        let Content::Bytes(plain) = &self.content else { return self };
-        if plain.len() < MIN_GZIP_BYTES || self.headers.iter().any(|(name, _)| name == header::CONTENT_ENCODING) {
+        let Content::Bytes(plain) = &self.content else {
+            return self;
+        };
+        if plain.len() < MIN_GZIP_BYTES
+            || self
+                .headers
+                .iter()
+                .any(|(name, _)| name == header::CONTENT_ENCODING)
+        {
             return self;
         }
         let packed = match &self.gzip {
@@ -177,7 +210,9 @@ impl Reply {
                 let length = bytes.len() as u64;
                 (Full::new(bytes).map_err(never).boxed(), Some(length))
             }
-            Content::Chunks(chunks, size) => (BodyExt::boxed(StreamBody::new(Frames(chunks))), size),
+            Content::Chunks(chunks, size) => {
+                (BodyExt::boxed(StreamBody::new(Frames(chunks))), size)
+            }
         };
         let mut response = Response::new(body);
         *response.status_mut() = self.status;
@@ -185,7 +220,9 @@ impl Reply {
             response.headers_mut().append(name, value);
         }
         if let Some(length) = length {
-            response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+            response
+                .headers_mut()
+                .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         }
         response
     }
@@ -195,8 +232,14 @@ struct Frames(Chunks);
 
 impl Stream for Frames {
     type Item = Result<Frame<Bytes>, std::io::Error>;
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> task::Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(context).map(|item| item.map(|chunk| chunk.map(Frame::data)))
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+    ) -> task::Poll<Option<Self::Item>> {
+        self.0
+            .as_mut()
+            .poll_next(context)
+            .map(|item| item.map(|chunk| chunk.map(Frame::data)))
     }
 }
 

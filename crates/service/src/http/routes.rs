@@ -122,7 +122,9 @@ handlers! {
 pub fn handler(operation: &Operation) -> Handler {
     static BY_ID: OnceLock<HashMap<&'static str, Handler>> = OnceLock::new();
     let by_id = BY_ID.get_or_init(|| HANDLERS.iter().copied().collect());
-    *by_id.get(operation.id.as_str()).expect("every operation of the contract has a handler: a test checks it")
+    *by_id
+        .get(operation.id.as_str())
+        .expect("every operation of the contract has a handler: a test checks it")
 }
 
 #[cfg(test)]
@@ -133,7 +135,11 @@ mod tests {
 
     #[test]
     fn every_operation_of_the_contract_has_exactly_one_handler_and_no_handler_is_left_over() {
-        let contract: BTreeSet<_> = muster_api::contract::contract().operations().iter().map(|op| op.id.as_str()).collect();
+        let contract: BTreeSet<_> = muster_api::contract::contract()
+            .operations()
+            .iter()
+            .map(|op| op.id.as_str())
+            .collect();
         let handled: BTreeSet<_> = HANDLERS.iter().map(|(id, _)| *id).collect();
         assert_eq!(contract, handled);
         assert_eq!(HANDLERS.len(), handled.len());

@@ -5,7 +5,10 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use hyper::service::service_fn;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::{GracefulShutdown, Watcher}},
+    server::{
+        conn::auto,
+        graceful::{GracefulShutdown, Watcher},
+    },
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -30,15 +33,27 @@ pub struct Listener {
 
 impl std::fmt::Debug for Listener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Listener").field("socket", &self.socket).field("tls", &self.tls.is_some()).field("door", &self.door).finish()
+        f.debug_struct("Listener")
+            .field("socket", &self.socket)
+            .field("tls", &self.tls.is_some())
+            .field("door", &self.door)
+            .finish()
     }
 }
 
 impl Listener {
     /// Binds now, so that a taken port is an error at start and not a log line later.
-    pub async fn bind(address: SocketAddr, tls: Option<Arc<rustls::ServerConfig>>, door: Door) -> io::Result<Self> {
+    pub async fn bind(
+        address: SocketAddr,
+        tls: Option<Arc<rustls::ServerConfig>>,
+        door: Door,
+    ) -> io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
-        Ok(Self { socket, tls: tls.map(TlsAcceptor::from), door })
+        Ok(Self {
+            socket,
+            tls: tls.map(TlsAcceptor::from),
+            door,
+        })
     }
 
     /// The address in use; differs from the asked one when port 0 was asked.
@@ -62,10 +77,19 @@ impl Listener {
                 },
                 () = told_to_stop(&mut stop) => break,
             };
-            tokio::spawn(connection(Arc::clone(&app), stream, self.tls.clone(), self.door, graceful.watcher()));
+            tokio::spawn(connection(
+                Arc::clone(&app),
+                stream,
+                self.tls.clone(),
+                self.door,
+                graceful.watcher(),
+            ));
         }
         drop(self.socket);
-        if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
+        if tokio::time::timeout(grace, graceful.shutdown())
+            .await
+            .is_err()
+        {
             info!("some requests did not finish in time and were cut");
         }
     }
@@ -76,26 +100,47 @@ async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopping| *stopping).await;
 }
 
-async fn connection(app: Shared, stream: TcpStream, tls: Option<TlsAcceptor>, door: Door, watcher: Watcher) {
+async fn connection(
+    app: Shared,
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    door: Door,
+    watcher: Watcher,
+) {
     // Answers are small and awaited: send them at once.
     let _ = stream.set_nodelay(true);
     match tls {
         None => speak(app, stream, door, watcher).await,
-        Some(acceptor) => match tokio::time::timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => speak(app, stream, door, watcher).await,
-            Ok(Err(error)) => debug!(%error, "a TLS handshake failed"),
-            Err(_) => debug!("a TLS handshake took too long"),
-        },
+        Some(acceptor) => {
+            match tokio::time::timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)).await {
+                Ok(Ok(stream)) => speak(app, stream, door, watcher).await,
+                Ok(Err(error)) => debug!(%error, "a TLS handshake failed"),
+                Err(_) => debug!("a TLS handshake took too long"),
+            }
+        }
     }
 }
 
-async fn speak(app: Shared, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: Door, watcher: Watcher) {
+async fn speak(
+    app: Shared,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    door: Door,
+    watcher: Watcher,
+) {
     let header_timeout = app.config.server.header_timeout;
     let service = service_fn(move |request| dispatch::answer(Arc::clone(&app), door, request));
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(header_timeout);
-    builder.http2().timer(TokioTimer::new()).max_header_list_size(64 << 10);
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(64 << 10);
+    let connection = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .into_owned();
     if let Err(error) = watcher.watch(connection).await {
         debug!(%error, "a connection ended early");
     }

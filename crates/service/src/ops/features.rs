@@ -18,7 +18,8 @@ pub async fn supported(_app: Shared, call: Call) -> Result<Reply, Failure> {
 
 /// `GET /v2/support-levels/features/detailed`.
 pub async fn detailed(_app: Shared, call: Call) -> Result<Reply, Failure> {
-    let answer = features::listing::detailed(&query(&call)).map_err(|refusal| Failure::bad_request(refusal.to_string()))?;
+    let answer = features::listing::detailed(&query(&call))
+        .map_err(|refusal| Failure::bad_request(refusal.to_string()))?;
     Reply::json(StatusCode::OK, &answer)
 }
 
@@ -31,9 +32,17 @@ pub async fn architectures(_app: Shared, call: Call) -> Result<Reply, Failure> {
 /// The question a request asks; its names have been checked against the contract.
 pub(super) fn query(call: &Call) -> FeatureQuery {
     let version = call.args.text("openshift_version").unwrap_or_default();
-    let arch = call.args.text("cpu_architecture").and_then(|text| text.parse().ok()).unwrap_or(Arch::X86_64);
+    let arch = call
+        .args
+        .text("cpu_architecture")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(Arch::X86_64);
     let query = FeatureQuery::new(version, arch);
-    match call.args.text("platform_type").and_then(|text| text.parse().ok()) {
+    match call
+        .args
+        .text("platform_type")
+        .and_then(|text| text.parse().ok())
+    {
         Some(platform) => query.on(platform, call.args.text("external_platform_name")),
         None => query,
     }

@@ -14,7 +14,10 @@ use crate::{
 
 /// `GET /v2/supported-operators`.
 pub async fn list_supported(_app: Shared, _call: Call) -> Result<Reply, Failure> {
-    let names: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
+    let names: Vec<&str> = Operator::ALL
+        .iter()
+        .map(|operator| operator.as_str())
+        .collect();
     Reply::json(StatusCode::OK, &names)
 }
 
@@ -32,13 +35,19 @@ pub async fn properties(_app: Shared, call: Call) -> Result<Reply, Failure> {
 pub async fn list_bundles(_app: Shared, call: Call) -> Result<Reply, Failure> {
     let features = chosen_features(&call);
     let single_node = features.contains(&Feature::Sno);
-    let version = call.args.text("openshift_version").filter(|text| !text.is_empty());
+    let version = call
+        .args
+        .text("openshift_version")
+        .filter(|text| !text.is_empty());
     let bundles = match version {
         None => Bundle::all(single_node),
         Some(_) => Bundle::available(&super::features::query(&call), &features)
             .map_err(|refusal| Failure::bad_request(refusal.to_string()))?,
     };
-    let shown: Vec<wire::Bundle> = bundles.iter().map(|bundle| bundle_view(bundle, version.is_some())).collect();
+    let shown: Vec<wire::Bundle> = bundles
+        .iter()
+        .map(|bundle| bundle_view(bundle, version.is_some()))
+        .collect();
     Reply::json(StatusCode::OK, &shown)
 }
 
@@ -47,18 +56,30 @@ pub async fn get_bundle(_app: Shared, call: Call) -> Result<Reply, Failure> {
     let id = call.args.text("id").unwrap_or_default();
     let bundle = id.parse::<BundleId>().map_err(|_| {
         let known: Vec<&str> = BundleId::ALL.iter().map(|bundle| bundle.as_str()).collect();
-        Failure::not_found(format!("there is no bundle {id}; there are {}", known.join(" and ")))
+        Failure::not_found(format!(
+            "there is no bundle {id}; there are {}",
+            known.join(" and ")
+        ))
     })?;
     let single_node = chosen_features(&call).contains(&Feature::Sno);
-    Reply::json(StatusCode::OK, &bundle_view(&bundle.bundle(single_node), true))
+    Reply::json(
+        StatusCode::OK,
+        &bundle_view(&bundle.bundle(single_node), true),
+    )
 }
 
 fn chosen_features(call: &Call) -> Vec<Feature> {
-    call.args.list("feature_ids").iter().filter_map(|id| id.parse().ok()).collect()
+    call.args
+        .list("feature_ids")
+        .iter()
+        .filter_map(|id| id.parse().ok())
+        .collect()
 }
 
 fn bundle_view(bundle: &Bundle, filtered: bool) -> wire::Bundle {
-    let names = |operators: &[Operator]| -> Vec<String> { operators.iter().map(ToString::to_string).collect() };
+    let names = |operators: &[Operator]| -> Vec<String> {
+        operators.iter().map(ToString::to_string).collect()
+    };
     let optional = names(&bundle.optional_operators);
     wire::Bundle {
         id: Some(bundle.id.to_string()),
@@ -71,17 +92,28 @@ fn bundle_view(bundle: &Bundle, filtered: bool) -> wire::Bundle {
 
 /// `GET /v2/clusters/{cluster_id}/monitored-operators`.
 pub async fn monitored(app: Shared, call: Call) -> Result<Reply, Failure> {
-    let cluster = app.store.cluster(call.cluster_id()).await.map_err(store_failure)?;
-    let name = call.args.text("operator_name").filter(|name| !name.is_empty());
+    let cluster = app
+        .store
+        .cluster(call.cluster_id())
+        .await
+        .map_err(store_failure)?;
+    let name = call
+        .args
+        .text("operator_name")
+        .filter(|name| !name.is_empty());
     let list: Vec<wire::MonitoredOperator> = cluster
         .iter()
         .flat_map(|cluster| {
             let operators = cluster.monitored_operators.iter().flatten();
-            operators.filter(|one| name.is_none_or(|name| one.name == name)).map(|one| views::operator(cluster, one))
+            operators
+                .filter(|one| name.is_none_or(|name| one.name == name))
+                .map(|one| views::operator(cluster, one))
         })
         .collect();
     match name {
-        Some(name) if list.is_empty() => Err(Failure::not_found(format!("operator {name} is not watched in this cluster"))),
+        Some(name) if list.is_empty() => Err(Failure::not_found(format!(
+            "operator {name} is not watched in this cluster"
+        ))),
         _ => Reply::json(StatusCode::OK, &list),
     }
 }
@@ -98,7 +130,9 @@ pub async fn report(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let cause = Cause::from(&call);
     if report.name.is_empty() {
         app.cluster(call.cluster_id()).await?;
-        return Err(Failure::bad_request("name is empty; say which operator the report is about"));
+        return Err(Failure::bad_request(
+            "name is empty; say which operator the report is about",
+        ));
     }
     app.change_cluster(call.cluster_id(), &cause, |all| {
         let result = operators::report(&all.view(&app.heartbeats)?, &report, cause.now);

@@ -12,7 +12,11 @@ use crate::{
 /// `GET /v2/component-versions`.
 pub async fn components(app: Shared, _call: Call) -> Result<Reply, Failure> {
     let images = &app.config.images;
-    let own = if images.self_version == "Unknown" { concat!("muster ", env!("CARGO_PKG_VERSION")) } else { &images.self_version };
+    let own = if images.self_version == "Unknown" {
+        concat!("muster ", env!("CARGO_PKG_VERSION"))
+    } else {
+        &images.self_version
+    };
     let versions = [
         ("assisted-installer-service", own),
         ("discovery-agent", &images.agent),
@@ -20,7 +24,12 @@ pub async fn components(app: Shared, _call: Call) -> Result<Reply, Failure> {
         ("assisted-installer-controller", &images.controller),
     ];
     let answer = wire::ListVersions {
-        versions: Some(versions.into_iter().map(|(name, version)| (name.to_owned(), version.to_owned())).collect()),
+        versions: Some(
+            versions
+                .into_iter()
+                .map(|(name, version)| (name.to_owned(), version.to_owned()))
+                .collect(),
+        ),
         release_tag: (!images.release_tag.is_empty()).then(|| images.release_tag.clone()),
     };
     Reply::json(StatusCode::OK, &answer)
@@ -29,11 +38,18 @@ pub async fn components(app: Shared, _call: Call) -> Result<Reply, Failure> {
 /// `GET /v2/openshift-versions`.
 pub async fn openshift(app: Shared, call: Call) -> Result<Reply, Failure> {
     let filter = VersionFilter {
-        version: call.args.text("version").filter(|text| !text.is_empty()).map(str::to_owned),
+        version: call
+            .args
+            .text("version")
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned),
         only_latest: call.args.flag("only_latest"),
     };
     let os_images = app.config.images.enabled.then_some(&app.catalog.os_images);
-    Reply::json(StatusCode::OK, &app.catalog.releases.openshift_versions(os_images, &filter))
+    Reply::json(
+        StatusCode::OK,
+        &app.catalog.releases.openshift_versions(os_images, &filter),
+    )
 }
 
 /// `GET /v2/release-sources`: a matter of the hosted service, so there are none.
@@ -50,7 +66,9 @@ pub async fn domains(app: Shared, _call: Call) -> Result<Reply, Failure> {
         .iter()
         .map(|(domain, zone)| wire::ManagedDomain {
             domain: Some(domain.clone()),
-            provider: zone.rsplit_once('/').map(|(_, provider)| provider.to_owned()),
+            provider: zone
+                .rsplit_once('/')
+                .map(|(_, provider)| provider.to_owned()),
         })
         .collect();
     Reply::json(StatusCode::OK, &domains)

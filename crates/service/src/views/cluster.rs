@@ -6,7 +6,8 @@ use muster_api::wire;
 use muster_catalog::BundleId;
 use muster_engine::inventory::Inventory;
 use muster_model::{
-    Cluster, ClusterKind, Host, HostStatus, LogsState, MonitoredOperator, PlatformType, Timestamp, Vip,
+    Cluster, ClusterKind, Host, HostStatus, LogsState, MonitoredOperator, PlatformType, Timestamp,
+    Vip,
 };
 use muster_store::Row;
 use serde_json::json;
@@ -29,17 +30,31 @@ pub enum HostsShown {
 
 /// The cluster in the answer of a single-cluster operation.
 #[must_use]
-pub fn cluster(cluster: &Cluster, hosts: &[Row<Host>], shown: HostsShown, heartbeats: &Heartbeats) -> wire::Cluster {
+pub fn cluster(
+    cluster: &Cluster,
+    hosts: &[Row<Host>],
+    shown: HostsShown,
+    heartbeats: &Heartbeats,
+) -> wire::Cluster {
     let mut view = record(cluster);
     view.operator_bundles = Some(bundles(cluster));
-    view.host_networks = Some(if shown == HostsShown::Excluded { Vec::new() } else { host_networks(hosts) });
+    view.host_networks = Some(if shown == HostsShown::Excluded {
+        Vec::new()
+    } else {
+        host_networks(hosts)
+    });
     add_hosts(&mut view, cluster, hosts, shown, heartbeats);
     view
 }
 
 /// The cluster in a list: the same members, some of them null.
 #[must_use]
-pub fn cluster_summary(cluster: &Cluster, hosts: &[Row<Host>], shown: HostsShown, heartbeats: &Heartbeats) -> wire::Cluster {
+pub fn cluster_summary(
+    cluster: &Cluster,
+    hosts: &[Row<Host>],
+    shown: HostsShown,
+    heartbeats: &Heartbeats,
+) -> wire::Cluster {
     let mut view = record(cluster);
     view.image_info = Some(wire::ImageInfo {
         created_at: Some(cluster.created_at.precise()),
@@ -50,7 +65,13 @@ pub fn cluster_summary(cluster: &Cluster, hosts: &[Row<Host>], shown: HostsShown
     view
 }
 
-fn add_hosts(view: &mut wire::Cluster, cluster: &Cluster, hosts: &[Row<Host>], shown: HostsShown, heartbeats: &Heartbeats) {
+fn add_hosts(
+    view: &mut wire::Cluster,
+    cluster: &Cluster,
+    hosts: &[Row<Host>],
+    shown: HostsShown,
+    heartbeats: &Heartbeats,
+) {
     let detail = match shown {
         HostsShown::Excluded => {
             view.hosts = None;
@@ -62,10 +83,19 @@ fn add_hosts(view: &mut wire::Cluster, cluster: &Cluster, hosts: &[Row<Host>], s
     };
     view.hosts = Some(match detail {
         None => Vec::new(),
-        Some(detail) => hosts.iter().map(|one| host(one, Some(cluster), detail, heartbeats)).collect(),
+        Some(detail) => hosts
+            .iter()
+            .map(|one| host(one, Some(cluster), detail, heartbeats))
+            .collect(),
     });
-    let known = hosts.iter().filter(|one| one.status == HostStatus::Known).count();
-    let enabled = hosts.iter().filter(|one| one.status != HostStatus::Disabled).count();
+    let known = hosts
+        .iter()
+        .filter(|one| one.status == HostStatus::Known)
+        .count();
+    let enabled = hosts
+        .iter()
+        .filter(|one| one.status != HostStatus::Disabled)
+        .count();
     view.total_host_count = count(hosts.len() as i64);
     view.enabled_host_count = count(enabled as i64);
     view.ready_host_count = count(known as i64);
@@ -73,7 +103,8 @@ fn add_hosts(view: &mut wire::Cluster, cluster: &Cluster, hosts: &[Row<Host>], s
 
 fn record(cluster: &Cluster) -> wire::Cluster {
     let id = cluster.id.to_string();
-    let day1 = cluster.kind == ClusterKind::Cluster || !cluster.imported && cluster.cpu_architecture.is_some();
+    let day1 = cluster.kind == ClusterKind::Cluster
+        || !cluster.imported && cluster.cpu_architecture.is_some();
     wire::Cluster {
         kind: Some(cluster.kind.to_string()),
         href: Some(format!("/api/assisted-install/v2/clusters/{id}")),
@@ -97,14 +128,31 @@ fn record(cluster: &Cluster) -> wire::Cluster {
                     platform_name: platform.external_name.clone(),
                     cloud_controller_manager: platform.cloud_controller_manager.clone(),
                 },
-                PlatformType::Baremetal | PlatformType::Nutanix | PlatformType::Vsphere | PlatformType::None => {
-                    wire::PlatformExternal::default()
-                }
+                PlatformType::Baremetal
+                | PlatformType::Nutanix
+                | PlatformType::Vsphere
+                | PlatformType::None => wire::PlatformExternal::default(),
             }),
         }),
         base_dns_domain: cluster.base_dns_domain.clone(),
-        api_vips: vips(&id, cluster.api_vips.as_deref(), |cluster_id, ip, verification| wire::ApiVip { cluster_id, ip, verification }),
-        ingress_vips: vips(&id, cluster.ingress_vips.as_deref(), |cluster_id, ip, verification| wire::IngressVip { cluster_id, ip, verification }),
+        api_vips: vips(
+            &id,
+            cluster.api_vips.as_deref(),
+            |cluster_id, ip, verification| wire::ApiVip {
+                cluster_id,
+                ip,
+                verification,
+            },
+        ),
+        ingress_vips: vips(
+            &id,
+            cluster.ingress_vips.as_deref(),
+            |cluster_id, ip, verification| wire::IngressVip {
+                cluster_id,
+                ip,
+                verification,
+            },
+        ),
         api_vip_dns_name: cluster.api_vip_dns_name.clone(),
         cluster_networks: cluster.networks.cluster.as_ref().map(|networks| {
             networks
@@ -117,10 +165,22 @@ fn record(cluster: &Cluster) -> wire::Cluster {
                 .collect()
         }),
         service_networks: cluster.networks.service.as_ref().map(|networks| {
-            networks.iter().map(|cidr| wire::ServiceNetwork { cluster_id: Some(id.clone()), cidr: Some(cidr.clone()) }).collect()
+            networks
+                .iter()
+                .map(|cidr| wire::ServiceNetwork {
+                    cluster_id: Some(id.clone()),
+                    cidr: Some(cidr.clone()),
+                })
+                .collect()
         }),
         machine_networks: cluster.networks.machine.as_ref().map(|networks| {
-            networks.iter().map(|cidr| wire::MachineNetwork { cluster_id: Some(id.clone()), cidr: Some(cidr.clone()) }).collect()
+            networks
+                .iter()
+                .map(|cidr| wire::MachineNetwork {
+                    cluster_id: Some(id.clone()),
+                    cidr: Some(cidr.clone()),
+                })
+                .collect()
         }),
         ssh_public_key: cluster.ssh_public_key.clone(),
         http_proxy: cluster.proxy.http.as_deref().and_then(text),
@@ -134,15 +194,21 @@ fn record(cluster: &Cluster) -> wire::Cluster {
             preparing_for_installation_stage_percentage: count(cluster.progress.preparing),
             installing_stage_percentage: count(cluster.progress.installing),
             finalizing_stage_percentage: count(cluster.progress.finalizing),
-            finalizing_stage: cluster.progress.finalizing_stage.map(|stage| stage.to_string()),
+            finalizing_stage: cluster
+                .progress
+                .finalizing_stage
+                .map(|stage| stage.to_string()),
             finalizing_stage_started_at: millis(cluster.progress.finalizing_stage_started_at),
             finalizing_stage_timed_out: flag(cluster.progress.finalizing_stage_timed_out),
         }),
-        disk_encryption: Some(cluster.disk_encryption.as_ref().map_or_else(Default::default, |setting| wire::DiskEncryption {
-            enable_on: Some(setting.enable_on.clone()),
-            mode: Some(setting.mode.clone()),
-            tang_servers: setting.tang_servers.clone(),
-        })),
+        disk_encryption: Some(cluster.disk_encryption.as_ref().map_or_else(
+            Default::default,
+            |setting| wire::DiskEncryption {
+                enable_on: Some(setting.enable_on.clone()),
+                mode: Some(setting.mode.clone()),
+                tang_servers: setting.tang_servers.clone(),
+            },
+        )),
         schedulable_masters: Some(cluster.schedulable_masters),
         schedulable_masters_forced_true: Some(cluster.schedulable_masters_forced_true),
         updated_at: Some(cluster.updated_at.precise()),
@@ -152,7 +218,10 @@ fn record(cluster: &Cluster) -> wire::Cluster {
         pull_secret_set: flag(!cluster.pull_secret.is_empty()),
         vip_dhcp_allocation: cluster.vip_dhcp_allocation,
         validations_info: cluster.validations_info.clone(),
-        logs_info: cluster.logs_info.filter(|state| *state != LogsState::Unset).map(|state| state.to_string()),
+        logs_info: cluster
+            .logs_info
+            .filter(|state| *state != LogsState::Unset)
+            .map(|state| state.to_string()),
         install_config_overrides: cluster.install_config_overrides.as_deref().and_then(text),
         controller_logs_collected_at: millis(cluster.controller_logs_collected_at),
         controller_logs_started_at: millis(cluster.controller_logs_started_at),
@@ -182,15 +251,34 @@ fn record(cluster: &Cluster) -> wire::Cluster {
         }),
         org_soft_timeouts_enabled: day1.then_some(true),
         load_balancer: Some(wire::LoadBalancer {
-            r#type: Some(cluster.load_balancer.clone().unwrap_or_else(|| "cluster-managed".to_owned())),
+            r#type: Some(
+                cluster
+                    .load_balancer
+                    .clone()
+                    .unwrap_or_else(|| "cluster-managed".to_owned()),
+            ),
         }),
         id: Some(id),
         ..Default::default()
     }
 }
 
-fn vips<T>(id: &str, vips: Option<&[Vip]>, make: impl Fn(Option<String>, Option<String>, Option<String>) -> T) -> Option<Vec<T>> {
-    vips.map(|vips| vips.iter().map(|vip| make(Some(id.to_owned()), Some(vip.ip.to_string()), vip.verification.clone())).collect())
+fn vips<T>(
+    id: &str,
+    vips: Option<&[Vip]>,
+    make: impl Fn(Option<String>, Option<String>, Option<String>) -> T,
+) -> Option<Vec<T>> {
+    vips.map(|vips| {
+        vips.iter()
+            .map(|vip| {
+                make(
+                    Some(id.to_owned()),
+                    Some(vip.ip.to_string()),
+                    vip.verification.clone(),
+                )
+            })
+            .collect()
+    })
 }
 
 /// One monitored operator.
@@ -216,7 +304,13 @@ pub fn operator(cluster: &Cluster, operator: &MonitoredOperator) -> wire::Monito
 
 /// The bundles the user chose, recovered from where each operator came from.
 fn bundles(cluster: &Cluster) -> Vec<wire::BundleCreateParams> {
-    let mut ids: Vec<&String> = cluster.monitored_operators.iter().flatten().filter_map(|one| one.source_bundles.as_ref()).flatten().collect();
+    let mut ids: Vec<&String> = cluster
+        .monitored_operators
+        .iter()
+        .flatten()
+        .filter_map(|one| one.source_bundles.as_ref())
+        .flatten()
+        .collect();
     ids.sort();
     ids.dedup();
     ids.into_iter()
@@ -226,18 +320,34 @@ fn bundles(cluster: &Cluster) -> Vec<wire::BundleCreateParams> {
                 .monitored_operators
                 .iter()
                 .flatten()
-                .filter(|one| one.source_bundles.as_ref().is_some_and(|from| from.contains(id)))
+                .filter(|one| {
+                    one.source_bundles
+                        .as_ref()
+                        .is_some_and(|from| from.contains(id))
+                })
                 .filter(|one| optional.contains(&one.name))
                 .map(|one| one.name.clone())
                 .collect();
-            wire::BundleCreateParams { id: Some(id.clone()), optional_operators: (!chosen.is_empty()).then_some(chosen) }
+            wire::BundleCreateParams {
+                id: Some(id.clone()),
+                optional_operators: (!chosen.is_empty()).then_some(chosen),
+            }
         })
         .collect()
 }
 
 fn optional_operators(bundle: &str, single_node: bool) -> Vec<String> {
     let bundle = bundle.parse::<BundleId>().map(|id| id.bundle(single_node));
-    bundle.map_or_else(|_| Vec::new(), |bundle| bundle.optional_operators.iter().map(ToString::to_string).collect())
+    bundle.map_or_else(
+        |_| Vec::new(),
+        |bundle| {
+            bundle
+                .optional_operators
+                .iter()
+                .map(ToString::to_string)
+                .collect()
+        },
+    )
 }
 
 fn feature_usage(cluster: &Cluster) -> String {
@@ -259,7 +369,14 @@ fn feature_usage(cluster: &Cluster) -> String {
 fn host_networks(hosts: &[Row<Host>]) -> Vec<wire::HostNetwork> {
     let mut networks: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for host in hosts {
-        let Some(inventory) = host.reports.inventory.as_deref().and_then(|text| Inventory::parse(text).ok()) else { continue };
+        let Some(inventory) = host
+            .reports
+            .inventory
+            .as_deref()
+            .and_then(|text| Inventory::parse(text).ok())
+        else {
+            continue;
+        };
         for (_, address) in inventory.addresses() {
             let ids = networks.entry(address.trunc().to_string()).or_default();
             let id = host.id.to_string();
@@ -268,5 +385,11 @@ fn host_networks(hosts: &[Row<Host>]) -> Vec<wire::HostNetwork> {
             }
         }
     }
-    networks.into_iter().map(|(cidr, host_ids)| wire::HostNetwork { cidr: Some(cidr), host_ids: Some(host_ids) }).collect()
+    networks
+        .into_iter()
+        .map(|(cidr, host_ids)| wire::HostNetwork {
+            cidr: Some(cidr),
+            host_ids: Some(host_ids),
+        })
+        .collect()
 }

@@ -19,14 +19,21 @@ pub enum HostDetail {
 }
 
 /// Path of the host.
-#[must_use]
-pub fn host_href(key: HostKey) -> String {
-    format!("/api/assisted-install/v2/infra-envs/{}/hosts/{}", key.infra_env, key.host)
+fn host_href(key: HostKey) -> String {
+    format!(
+        "/api/assisted-install/v2/infra-envs/{}/hosts/{}",
+        key.infra_env, key.host
+    )
 }
 
 /// The host in an answer.
 #[must_use]
-pub fn host(host: &Host, cluster: Option<&Cluster>, detail: HostDetail, heartbeats: &Heartbeats) -> wire::Host {
+pub fn host(
+    host: &Host,
+    cluster: Option<&Cluster>,
+    detail: HostDetail,
+    heartbeats: &Heartbeats,
+) -> wire::Host {
     let reports = &host.reports;
     let full = detail != HostDetail::Record;
     wire::Host {
@@ -39,7 +46,10 @@ pub fn host(host: &Host, cluster: Option<&Cluster>, detail: HostDetail, heartbea
         status_info: Some(host.status_info.clone()),
         status_updated_at: millis(Some(host.status_updated_at)),
         validations_info: host.validations_info.clone(),
-        logs_info: host.logs_info.filter(|state| *state != LogsState::Unset).map(|state| state.to_string()),
+        logs_info: host
+            .logs_info
+            .filter(|state| *state != LogsState::Unset)
+            .map(|state| state.to_string()),
         progress: Some(wire::HostProgressInfo {
             installation_percentage: count(host.progress.percentage),
             current_stage: host.progress.stage.map(|stage| stage.to_string()),
@@ -50,12 +60,19 @@ pub fn host(host: &Host, cluster: Option<&Cluster>, detail: HostDetail, heartbea
         }),
         stage_started_at: millis(host.progress.stage_started_at),
         stage_updated_at: millis(host.progress.stage_updated_at),
-        progress_stages: full.then(|| stages(host, cluster).iter().map(ToString::to_string).collect()),
+        progress_stages: full.then(|| {
+            stages(host, cluster)
+                .iter()
+                .map(ToString::to_string)
+                .collect()
+        }),
         connectivity: reports.connectivity.clone(),
         api_vip_connectivity: reports.api_vip_connectivity.clone(),
         tang_connectivity: reports.tang_connectivity.clone(),
         inventory: reports.inventory.clone(),
-        free_addresses: (detail == HostDetail::WithFreeAddresses).then(|| reports.free_addresses.clone()).flatten(),
+        free_addresses: (detail == HostDetail::WithFreeAddresses)
+            .then(|| reports.free_addresses.clone())
+            .flatten(),
         ntp_sources: reports.ntp_sources.clone(),
         disks_info: reports.disks_info.clone(),
         images_status: reports.images_status.clone(),
@@ -73,19 +90,36 @@ pub fn host(host: &Host, cluster: Option<&Cluster>, detail: HostDetail, heartbea
         checked_in_at: millis(Some(heartbeats.last_seen(host))),
         registered_at: millis(Some(host.registered_at)),
         discovery_agent_version: host.discovery_agent_version.as_deref().and_then(text),
-        requested_hostname: if full { Some(inventory::hostname(host)) } else { host.requested_hostname.clone() },
+        requested_hostname: if full {
+            Some(inventory::hostname(host))
+        } else {
+            host.requested_hostname.clone()
+        },
         user_name: text(&host.user_name),
         media_status: (!host.media_connected).then(|| "disconnected".to_owned()),
         deleted_at: host.deleted_at.map(Timestamp::precise),
         ignition_config_overrides: host.ignition_config_overrides.as_deref().and_then(text),
-        installer_args: host.installer_args.as_ref().map(|args| serde_json::json!(args).to_string()),
+        installer_args: host
+            .installer_args
+            .as_ref()
+            .map(|args| serde_json::json!(args).to_string()),
         timestamp: heartbeats.agent_clock(host),
         machine_config_pool_name: host.machine_config_pool_name.as_deref().and_then(text),
-        ignition_endpoint_token_set: flag(host.ignition_endpoint_token.as_ref().is_some_and(|token| !token.is_empty())),
-        node_labels: host.node_labels.as_ref().map(|labels| serde_json::json!(labels).to_string()),
+        ignition_endpoint_token_set: flag(
+            host.ignition_endpoint_token
+                .as_ref()
+                .is_some_and(|token| !token.is_empty()),
+        ),
+        node_labels: host
+            .node_labels
+            .as_ref()
+            .map(|labels| serde_json::json!(labels).to_string()),
         disks_to_be_formatted: joined(&host.disks_to_be_formatted),
         skip_formatting_disks: joined(&host.skip_formatting_disks),
-        fencing_credentials: host.fencing_credentials.as_ref().map(|secret| secret.reveal().to_owned()),
+        fencing_credentials: host
+            .fencing_credentials
+            .as_ref()
+            .map(|secret| secret.reveal().to_owned()),
         ..Default::default()
     }
 }

@@ -11,7 +11,10 @@ pub fn infra_env(infra_env: &InfraEnv) -> wire::InfraEnv {
     wire::InfraEnv {
         kind: Some("InfraEnv".to_owned()),
         id: Some(infra_env.id.to_string()),
-        href: Some(format!("/api/assisted-install/v2/infra-envs/{}", infra_env.id)),
+        href: Some(format!(
+            "/api/assisted-install/v2/infra-envs/{}",
+            infra_env.id
+        )),
         name: Some(infra_env.name.clone()),
         openshift_version: text(&infra_env.openshift_version),
         cpu_architecture: text(&infra_env.cpu_architecture),
@@ -36,7 +39,10 @@ pub fn infra_env(infra_env: &InfraEnv) -> wire::InfraEnv {
         expires_at: millis(infra_env.expires_at),
         created_at: Some(infra_env.created_at.precise()),
         updated_at: Some(infra_env.updated_at.precise()),
-        kernel_arguments: infra_env.kernel_arguments.as_ref().map(|arguments| serde_json::json!(arguments).to_string()),
+        kernel_arguments: infra_env
+            .kernel_arguments
+            .as_ref()
+            .map(|arguments| serde_json::json!(arguments).to_string()),
         additional_trust_bundle: infra_env.additional_trust_bundle.as_deref().and_then(text),
         network_discovery_delay_seconds: infra_env.network_discovery_delay_seconds,
         ..Default::default()

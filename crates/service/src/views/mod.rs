@@ -9,7 +9,7 @@ mod host;
 mod infra_env;
 
 pub use cluster::{HostsShown, cluster, cluster_summary, operator};
-pub use host::{HostDetail, host, host_href};
+pub use host::{HostDetail, host};
 pub use infra_env::infra_env;
 
 use muster_model::Timestamp;

@@ -12,7 +12,7 @@ use muster_model::{ClusterId, HostKey, Timestamp};
 use muster_store::{Store, StoreError};
 
 use crate::{
-    places::{Place, on_both},
+    places::{Place, on_both, open},
     samples::{cluster, cluster_id, commit, edited, host, host_key, infra_env_id},
 };
 
@@ -270,7 +270,7 @@ async fn replicas_may_start_together_on_an_empty_database() {
     let starts: Vec<_> = (0..6)
         .map(|_| {
             let url = url.clone();
-            tokio::spawn(async move { Store::open(&url).await })
+            tokio::spawn(async move { open(&url).await })
         })
         .collect();
     for start in starts {

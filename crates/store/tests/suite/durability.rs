@@ -6,10 +6,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use muster_store::{Deleted, Store, StoreError};
+use muster_store::{Deleted, StoreError};
 
 use crate::{
-    places::Place,
+    places::{Place, open},
     samples::{cluster, cluster_id, commit},
 };
 
@@ -47,7 +47,7 @@ fn say(line: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a child process of the tests below"]
 async fn write_for_ever() {
-    let store = Store::open(&std::env::var(URL).unwrap()).await.unwrap();
+    let store = open(&std::env::var(URL).unwrap()).await.unwrap();
     let writers = (0..4).map(|_| {
         let store = store.clone();
         tokio::spawn(async move {
@@ -68,7 +68,7 @@ async fn write_for_ever() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a child process of the tests below"]
 async fn write_until_the_disk_is_full() {
-    let store = Store::open(&std::env::var(URL).unwrap()).await.unwrap();
+    let store = open(&std::env::var(URL).unwrap()).await.unwrap();
     let mut failures = 0;
     for round in 0..10_000 {
         let id = cluster_id();
@@ -124,7 +124,7 @@ async fn a_second_process_on_one_sqlite_file_is_refused_until_the_first_ends() {
     let mut writer = spawn(&child("write_for_ever", &place));
     let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("kept")));
-    let refused = Store::open(&place.url()).await.expect_err("in use");
+    let refused = open(&place.url()).await.expect_err("in use");
     assert!(matches!(refused, StoreError::InUse { .. }), "{refused:?}");
     assert!(
         refused
@@ -142,7 +142,7 @@ async fn a_second_store_in_the_same_process_is_refused_too() {
     let place = Place::sqlite();
     let store = place.open().await;
     assert!(matches!(
-        Store::open(&place.url()).await,
+        open(&place.url()).await,
         Err(StoreError::InUse { .. })
     ));
     store.close().await;
@@ -183,7 +183,7 @@ async fn a_file_that_is_no_database_is_called_damaged() {
         "this is certainly not a database\n".repeat(500),
     )
     .unwrap();
-    let refused = Store::open(&place.url()).await.expect_err("no database");
+    let refused = open(&place.url()).await.expect_err("no database");
     assert!(matches!(refused, StoreError::Corrupt { .. }), "{refused:?}");
     assert!(
         refused.to_string().contains("muster.db is damaged"),
@@ -213,7 +213,7 @@ async fn a_damaged_page_is_called_damaged() {
     let end = bytes.len() - 4096;
     bytes[100_000..end].fill(0xa5);
     std::fs::write(file_of(&place), bytes).unwrap();
-    let refused = match Store::open(&place.url()).await {
+    let refused = match open(&place.url()).await {
         Ok(store) => store
             .clusters(Deleted::Excluded)
             .await
@@ -247,7 +247,7 @@ async fn a_damaged_document_is_named() {
         .execute(&mut other)
         .await
         .unwrap();
-    let refused = Store::open(url).await.expect_err("from the future");
+    let refused = open(url).await.expect_err("from the future");
     assert!(
         matches!(refused, StoreError::TooNew { found: 99, .. }),
         "{refused:?}"
@@ -256,7 +256,7 @@ async fn a_damaged_document_is_named() {
 
 #[tokio::test]
 async fn places_that_cannot_be_opened_are_named() {
-    let nowhere = Store::open("sqlite:///no/such/folder/muster.db")
+    let nowhere = open("sqlite:///no/such/folder/muster.db")
         .await
         .expect_err("no folder");
     let StoreError::Unavailable { source } = &nowhere else {
@@ -268,10 +268,10 @@ async fn places_that_cannot_be_opened_are_named() {
     );
     assert!(!Path::new("/no").exists());
     for bad in ["muster.db", "mysql://host/x", "sqlite:relative.db"] {
-        let refused = Store::open(bad).await.expect_err(bad);
+        let refused = open(bad).await.expect_err(bad);
         assert!(matches!(refused, StoreError::Address { .. }), "{refused:?}");
     }
-    let secret = Store::open("postgres://me:hush@127.0.0.1:1/x")
+    let secret = open("postgres://me:hush@127.0.0.1:1/x")
         .await
         .expect_err("nobody listens");
     assert!(matches!(secret, StoreError::Unavailable { .. }));

@@ -15,3 +15,4 @@ mod history;
 mod places;
 mod samples;
 mod scene;
+mod sealing;

@@ -12,7 +12,8 @@ use std::{
     },
 };
 
-use muster_store::Store;
+use muster_model::Secret;
+use muster_store::{SealingKey, Store, StoreError};
 use tempfile::TempDir;
 
 /// An empty database; open it as often as the test likes.
@@ -38,8 +39,15 @@ impl Place {
     }
 
     pub async fn open(&self) -> Store {
-        Store::open(&self.url()).await.expect("the store opens")
+        open(&self.url()).await.expect("the store opens")
     }
+}
+
+/// Opens a database with the key of all these tests.
+pub async fn open(url: &str) -> Result<Store, StoreError> {
+    let key = Secret::new("bXVzdGVyLXRlc3RzLXNlYWxpbmcta2V5LTMyLWJ5dGU=");
+    let key = SealingKey::parse(&key, "the test").expect("a key");
+    Store::open(url, key).await
 }
 
 /// Makes each claim, an `async fn(Place)`, a test on both databases.

@@ -5,8 +5,13 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use muster_api::{error::Failure, wire};
-use muster_engine::{ClusterView, Decision, Refused, cancel as cancellation, install as installation, progress, reset as resetting};
-use muster_model::{ClusterId, ClusterKind, ClusterStatus, Event, EventScope, FinalizingStage, LogsState, Severity};
+use muster_engine::{
+    ClusterView, Decision, Refused, cancel as cancellation, install as installation, progress,
+    reset as resetting,
+};
+use muster_model::{
+    ClusterId, ClusterKind, ClusterStatus, Event, EventScope, FinalizingStage, LogsState, Severity,
+};
 
 use super::read;
 use crate::{
@@ -34,7 +39,10 @@ async fn decide(
 /// `POST …/actions/install`.
 pub async fn install(app: Shared, call: Call) -> Result<Reply, Failure> {
     let (id, cause) = (call.cluster_id(), Cause::from(&call));
-    decide(&app, id, &cause, |view| installation::start(view, &app.rules.of(Some(view.cluster)), cause.now)).await?;
+    decide(&app, id, &cause, |view| {
+        installation::start(view, &app.rules.of(Some(view.cluster)), cause.now)
+    })
+    .await?;
     app.metrics.installations_started.inc();
     read::show(&app, id, StatusCode::ACCEPTED).await
 }
@@ -42,7 +50,10 @@ pub async fn install(app: Shared, call: Call) -> Result<Reply, Failure> {
 /// `POST …/actions/cancel`.
 pub async fn cancel(app: Shared, call: Call) -> Result<Reply, Failure> {
     let (id, cause) = (call.cluster_id(), Cause::from(&call));
-    decide(&app, id, &cause, |view| cancellation::cancel(view, cause.now)).await?;
+    decide(&app, id, &cause, |view| {
+        cancellation::cancel(view, cause.now)
+    })
+    .await?;
     read::show(&app, id, StatusCode::ACCEPTED).await
 }
 
@@ -64,10 +75,19 @@ pub async fn allow_add_hosts(app: Shared, call: Call) -> Result<Reply, Failure> 
                 cluster.name, cluster.status
             )));
         }
-        let first_vip = cluster.api_vips.iter().flatten().next().map(|vip| vip.ip.to_string());
+        let first_vip = cluster
+            .api_vips
+            .iter()
+            .flatten()
+            .next()
+            .map(|vip| vip.ip.to_string());
         cluster.api_vip_dns_name = match first_vip {
             Some(ip) if cluster.user_managed_networking != Some(true) => Some(ip),
-            _ => Some(format!("api.{}.{}", cluster.name, cluster.base_dns_domain.as_deref().unwrap_or_default())),
+            _ => Some(format!(
+                "api.{}.{}",
+                cluster.name,
+                cluster.base_dns_domain.as_deref().unwrap_or_default()
+            )),
         };
         cluster.kind = ClusterKind::AddHostsCluster;
         cluster.status = ClusterStatus::AddingHosts;
@@ -86,9 +106,18 @@ pub async fn complete_installation(app: Shared, mut call: Call) -> Result<Reply,
     let failed = failed_operators(&body);
     app.change_cluster(id, &cause, |all| {
         if !failed.is_empty() {
-            let scope = EventScope { cluster: Some(id), ..EventScope::default() };
+            let scope = EventScope {
+                cluster: Some(id),
+                ..EventScope::default()
+            };
             let message = format!("Operators that failed: {}", failed.join(", "));
-            all.events.push(Event::new("cluster_operator_report", Severity::Info, scope, cause.now, message));
+            all.events.push(Event::new(
+                "cluster_operator_report",
+                Severity::Info,
+                scope,
+                cause.now,
+                message,
+            ));
         }
         Ok(())
     })
@@ -102,10 +131,16 @@ fn failed_operators(body: &wire::CompletionParams) -> Vec<String> {
         return Vec::new();
     }
     let data = serde_json::to_value(&body.data).unwrap_or_default();
-    let reports = data.get("CLUSTER_OPERATORS_REPORT").and_then(serde_json::Value::as_array).cloned().unwrap_or_default();
+    let reports = data
+        .get("CLUSTER_OPERATORS_REPORT")
+        .and_then(serde_json::Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     reports
         .iter()
-        .filter(|report| report.get("status").and_then(serde_json::Value::as_str) != Some("available"))
+        .filter(|report| {
+            report.get("status").and_then(serde_json::Value::as_str) != Some("available")
+        })
         .filter_map(|report| Some(report.get("name")?.as_str()?.to_owned()))
         .collect()
 }
@@ -114,9 +149,14 @@ fn failed_operators(body: &wire::CompletionParams) -> Vec<String> {
 pub async fn finalizing_progress(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let body: wire::ClusterFinalizingProgress = call.body()?;
     let text = body.finalizing_stage.as_deref().unwrap_or_default();
-    let stage: FinalizingStage = text.parse().map_err(|_| Failure::bad_request(format!("finalizing_stage {text:?} is not a stage")))?;
+    let stage: FinalizingStage = text
+        .parse()
+        .map_err(|_| Failure::bad_request(format!("finalizing_stage {text:?} is not a stage")))?;
     let cause = Cause::from(&call);
-    decide(&app, call.cluster_id(), &cause, |view| progress::report_finalizing(view, stage, cause.now)).await?;
+    decide(&app, call.cluster_id(), &cause, |view| {
+        progress::report_finalizing(view, stage, cause.now)
+    })
+    .await?;
     Ok(Reply::empty(StatusCode::OK))
 }
 
@@ -143,13 +183,19 @@ pub async fn upload_ingress_cert(app: Shared, mut call: Call) -> Result<Reply, F
     let pem: String = call.body()?;
     let (id, cause) = (call.cluster_id(), Cause::from(&call));
     let cluster = app.cluster(id).await?;
-    if !matches!(cluster.status, ClusterStatus::Finalizing | ClusterStatus::Installed) {
+    if !matches!(
+        cluster.status,
+        ClusterStatus::Finalizing | ClusterStatus::Installed
+    ) {
         return Err(Failure::bad_request(format!(
             "cluster {} is {}; the ingress certificate is taken while it is finalizing",
             cluster.name, cluster.status
         )));
     }
     files::finish_kubeconfig(&app, id, &pem).await?;
-    decide(&app, id, &cause, |view| installation::kubeconfig_uploaded(view, cause.now)).await?;
+    decide(&app, id, &cause, |view| {
+        installation::kubeconfig_uploaded(view, cause.now)
+    })
+    .await?;
     Ok(Reply::empty(StatusCode::CREATED))
 }

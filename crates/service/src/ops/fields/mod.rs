@@ -8,3 +8,4 @@ pub mod pem;
 pub mod proxy;
 pub mod pull_secret;
 pub mod ssh_keys;
+pub mod yaml;

@@ -20,7 +20,9 @@ use crate::{
 pub async fn bind(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let body: wire::BindHostParams = call.body()?;
     let text = body.cluster_id.as_deref().unwrap_or_default();
-    let asked: ClusterId = text.parse().map_err(|_| Failure::bad_request(format!("cluster_id {text:?} is not a UUID")))?;
+    let asked: ClusterId = text
+        .parse()
+        .map_err(|_| Failure::bad_request(format!("cluster_id {text:?} is not a UUID")))?;
     let cluster = app.store.cluster(asked).await.map_err(store_failure)?;
     let key = call.host_key();
     let cause = Cause::from(&call);
@@ -37,7 +39,11 @@ pub async fn bind(app: Shared, mut call: Call) -> Result<Reply, Failure> {
 /// `POST …/actions/unbind`.
 pub async fn unbind(app: Shared, call: Call) -> Result<Reply, Failure> {
     let key = call.host_key();
-    let infra_env = app.store.infra_env(key.infra_env).await.map_err(store_failure)?;
+    let infra_env = app
+        .store
+        .infra_env(key.infra_env)
+        .await
+        .map_err(store_failure)?;
     let bound = infra_env.is_some_and(|row| row.cluster.is_some());
     let before = app.host(key).await?.cluster;
     let cause = Cause::from(&call);
@@ -58,7 +64,9 @@ pub async fn unbind(app: Shared, call: Call) -> Result<Reply, Failure> {
 pub async fn reset(app: Shared, call: Call) -> Result<Reply, Failure> {
     let key = call.host_key();
     if app.host(key).await?.cluster.is_none() {
-        return Err(Failure::conflict("the host is bound to no cluster, so there is no installation to reset"));
+        return Err(Failure::conflict(
+            "the host is bound to no cluster, so there is no installation to reset",
+        ));
     }
     let cause = Cause::from(&call);
     let (_, all) = app
@@ -79,7 +87,12 @@ pub async fn install(app: Shared, call: Call) -> Result<Reply, Failure> {
     }
     let cause = Cause::from(&call);
     let rehearsal = |all: &mut Aggregate| {
-        let result = installation::start_host(&all.view(&app.heartbeats)?, key, &app.rules.of(all.cluster.as_ref()), cause.now);
+        let result = installation::start_host(
+            &all.view(&app.heartbeats)?,
+            key,
+            &app.rules.of(all.cluster.as_ref()),
+            cause.now,
+        );
         all.settle_with(result)?;
         // The files are made right here, not as a job afterwards.
         all.jobs.clear();
@@ -95,15 +108,24 @@ pub async fn install(app: Shared, call: Call) -> Result<Reply, Failure> {
 /// asked for again.
 pub async fn reset_validation(app: Shared, call: Call) -> Result<Reply, Failure> {
     let key = call.host_key();
-    let validation = call.args.text("validation_id").unwrap_or_default().to_owned();
+    let validation = call
+        .args
+        .text("validation_id")
+        .unwrap_or_default()
+        .to_owned();
     let host = app.host(key).await?;
-    if !matches!(validation.as_str(), "sufficient-installation-disk-speed" | "container-images-available") {
+    if !matches!(
+        validation.as_str(),
+        "sufficient-installation-disk-speed" | "container-images-available"
+    ) {
         return Err(Failure::bad_request(format!(
             "validation {validation} cannot be reset; only sufficient-installation-disk-speed and container-images-available can"
         )));
     }
     if host.cluster.is_none() || matches!(host.status, HostStatus::Binding) {
-        return Err(Failure::conflict("the host is bound to no cluster, so nothing has been checked"));
+        return Err(Failure::conflict(
+            "the host is bound to no cluster, so nothing has been checked",
+        ));
     }
     let cause = Cause::from(&call);
     app.change_host(key, &cause, |all| {
@@ -120,6 +142,19 @@ pub async fn reset_validation(app: Shared, call: Call) -> Result<Reply, Failure>
 }
 
 /// The host as the change left it.
-fn shown(app: &Arc<App>, all: &Aggregate, key: HostKey, status: StatusCode) -> Result<Reply, Failure> {
-    Reply::json(status, &views::host(all.host(key)?, all.cluster.as_ref(), HostDetail::WithFreeAddresses, &app.heartbeats))
+fn shown(
+    app: &Arc<App>,
+    all: &Aggregate,
+    key: HostKey,
+    status: StatusCode,
+) -> Result<Reply, Failure> {
+    Reply::json(
+        status,
+        &views::host(
+            all.host(key)?,
+            all.cluster.as_ref(),
+            HostDetail::WithFreeAddresses,
+            &app.heartbeats,
+        ),
+    )
 }

@@ -16,15 +16,31 @@ pub async fn update(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let body: wire::HostProgress = call.body()?;
     let stage = match body.current_stage.as_deref() {
         None | Some("") => None,
-        Some(text) => Some(text.parse::<HostStage>().map_err(|unknown| Failure::bad_request(unknown.to_string()))?),
+        Some(text) => Some(
+            text.parse::<HostStage>()
+                .map_err(|unknown| Failure::bad_request(unknown.to_string()))?,
+        ),
     };
-    let report = StageReport { stage, info: body.progress_info.unwrap_or_default() };
+    let report = StageReport {
+        stage,
+        info: body.progress_info.unwrap_or_default(),
+    };
     let key = call.host_key();
     let cause = Cause::from(&call);
     app.change_host_in_context(key, &cause, |all| {
         let result = {
-            let view = if all.cluster.is_some() { Some(all.view(&app.heartbeats)?) } else { None };
-            progress::report_host(all.host(key)?, view.as_ref(), &report, &app.rules.of(all.cluster.as_ref()), cause.now)
+            let view = if all.cluster.is_some() {
+                Some(all.view(&app.heartbeats)?)
+            } else {
+                None
+            };
+            progress::report_host(
+                all.host(key)?,
+                view.as_ref(),
+                &report,
+                &app.rules.of(all.cluster.as_ref()),
+                cause.now,
+            )
         };
         all.settle_with(result)
     })
@@ -53,5 +69,8 @@ pub async fn logs(app: Shared, mut call: Call) -> Result<Reply, Failure> {
 /// The state a logs-progress body names.
 pub fn logs_state(body: &wire::LogsProgressParams) -> Result<LogsState, Failure> {
     let text = body.logs_state.as_deref().unwrap_or_default();
-    text.parse().map_err(|unknown: muster_model::names::UnknownName| Failure::bad_request(unknown.to_string()))
+    text.parse()
+        .map_err(|unknown: muster_model::names::UnknownName| {
+            Failure::bad_request(unknown.to_string())
+        })
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use http::StatusCode;
 use muster_api::{error::Failure, wire};
 use muster_engine::registration::{self, Answer, NewHost};
-use muster_model::{ClusterId, EventScope, Event, Host, HostId, HostKey, ImageType, InfraEnv, Severity, Timestamp};
+use muster_model::{
+    ClusterId, Event, EventScope, Host, HostId, HostKey, ImageType, InfraEnv, Severity, Timestamp,
+};
 use muster_store::{Changes, StoreError};
 use serde_json::json;
 use uuid::Uuid;
@@ -29,16 +31,35 @@ pub async fn register(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let body: wire::HostCreateParams = call.body()?;
     let infra_env = app.infra_env(call.infra_env_id()).await?;
     if infra_env.image_type == ImageType::DisconnectedIso {
-        return Err(Failure::bad_request("hosts of a disconnected image register with their own service, not with this one"));
+        return Err(Failure::bad_request(
+            "hosts of a disconnected image register with their own service, not with this one",
+        ));
     }
     let id = body.host_id.as_deref().unwrap_or_default();
-    let host = Uuid::parse_str(id).map_err(|_| Failure::bad_request(format!("host_id {id:?} is not a UUID")))?;
-    let key = HostKey { infra_env: infra_env.id, host: HostId(host) };
-    let version = body.discovery_agent_version.or_else(|| call.args.text("discovery_agent_version").map(str::to_owned));
-    let (host, answer) = admit(&app, &infra_env, key, version.as_deref(), &Cause::from(&call)).await?;
+    let host = Uuid::parse_str(id)
+        .map_err(|_| Failure::bad_request(format!("host_id {id:?} is not a UUID")))?;
+    let key = HostKey {
+        infra_env: infra_env.id,
+        host: HostId(host),
+    };
+    let version = body
+        .discovery_agent_version
+        .or_else(|| call.args.text("discovery_agent_version").map(str::to_owned));
+    let (host, answer) = admit(
+        &app,
+        &infra_env,
+        key,
+        version.as_deref(),
+        &Cause::from(&call),
+    )
+    .await?;
     app.heartbeats.heard(key, call.now, None);
-    app.driver.touch(host.cluster.map_or(Scope::Host(key), Scope::Cluster));
-    Reply::json(StatusCode::CREATED, &registration_view(&app, &host, answer)?)
+    app.driver
+        .touch(host.cluster.map_or(Scope::Host(key), Scope::Cluster));
+    Reply::json(
+        StatusCode::CREATED,
+        &registration_view(&app, &host, answer)?,
+    )
 }
 
 /// Decides and stores; again if another replica or request was faster.
@@ -51,12 +72,25 @@ async fn admit(
 ) -> Result<(Host, Answer), Failure> {
     for _ in 0..MAX_ATTEMPTS {
         let existing = app.store.host(key).await.map_err(store_failure)?;
-        let cluster_id = infra_env.cluster.or_else(|| existing.as_ref().and_then(|host| host.cluster));
+        let cluster_id = infra_env
+            .cluster
+            .or_else(|| existing.as_ref().and_then(|host| host.cluster));
         let cluster = match cluster_id {
-            Some(id) => Some(app.store.cluster(id).await.map_err(store_failure)?.ok_or_else(|| missing_cluster(id))?),
+            Some(id) => Some(
+                app.store
+                    .cluster(id)
+                    .await
+                    .map_err(store_failure)?
+                    .ok_or_else(|| missing_cluster(id))?,
+            ),
             None => None,
         };
-        let new = NewHost { key, cluster: cluster.as_deref(), agent_version, user_name: &infra_env.user_name };
+        let new = NewHost {
+            key,
+            cluster: cluster.as_deref(),
+            agent_version,
+            user_name: &infra_env.user_name,
+        };
         let mut changes = Changes::default();
         let decided = registration::register(existing.as_deref(), &new, cause.now);
         let (events, outcome) = match decided {
@@ -70,7 +104,8 @@ async fn admit(
                 (registered.events, Ok((host, registered.answer)))
             }
             Err(refused) => {
-                let status = StatusCode::from_u16(refused.code.http_status()).unwrap_or(StatusCode::CONFLICT);
+                let status = StatusCode::from_u16(refused.code.http_status())
+                    .unwrap_or(StatusCode::CONFLICT);
                 (refused.events, Err(Failure::api(status, refused.reason)))
             }
         };
@@ -85,12 +120,19 @@ async fn admit(
         }
     }
     // 503, not 409: an agent would never come back from a 409.
-    Err(Failure::api(StatusCode::SERVICE_UNAVAILABLE, "too many others are registering this host; retry in a moment"))
+    Err(Failure::api(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "too many others are registering this host; retry in a moment",
+    ))
 }
 
 /// The answer: the host, and what its agent needs to start polling. A host seen for the first
 /// time shows no creation time yet, one that came back shows no state; clients know both.
-fn registration_view(app: &App, host: &Host, answer: Answer) -> Result<wire::HostRegistrationResponse, Failure> {
+fn registration_view(
+    app: &App,
+    host: &Host,
+    answer: Answer,
+) -> Result<wire::HostRegistrationResponse, Failure> {
     let mut view = views::host(host, None, HostDetail::Full, &app.heartbeats);
     match answer {
         Answer::New => {
@@ -109,8 +151,10 @@ fn registration_view(app: &App, host: &Host, answer: Answer) -> Result<wire::Hos
         "host_id": host.id,
         "infra_env_id": host.infra_env,
     });
-    let value = serde_json::to_value(view).and_then(serde_json::from_value::<wire::HostRegistrationResponse>);
-    let mut response = value.map_err(|cause| Failure::internal(format!("the host could not be written: {cause}")))?;
+    let value = serde_json::to_value(view)
+        .and_then(serde_json::from_value::<wire::HostRegistrationResponse>);
+    let mut response = value
+        .map_err(|cause| Failure::internal(format!("the host could not be written: {cause}")))?;
     response.next_step_runner_command = Some(wire::HostRegistrationResponseNextStepRunnerCommand {
         args: Some(vec![runner.to_string()]),
         ..Default::default()
@@ -140,14 +184,26 @@ pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
             Err(other) => return Err(store_failure(other)),
         }
     }
-    Err(Failure::conflict("the host keeps changing; retry in a moment"))
+    Err(Failure::conflict(
+        "the host keeps changing; retry in a moment",
+    ))
 }
 
 /// The event of a deleted host.
 pub fn deregistered(host: &Host, cause: &Cause) -> Event {
-    let scope = EventScope { cluster: host.cluster, host: Some(host.id), infra_env: Some(host.infra_env) };
+    let scope = EventScope {
+        cluster: host.cluster,
+        host: Some(host.id),
+        infra_env: Some(host.infra_env),
+    };
     let name = muster_engine::inventory::hostname(host);
-    let mut event = Event::new("host_deregistered", Severity::Info, scope, cause.now, format!("Host {name}: deregistered"));
+    let mut event = Event::new(
+        "host_deregistered",
+        Severity::Info,
+        scope,
+        cause.now,
+        format!("Host {name}: deregistered"),
+    );
     event.request_id.clone_from(&cause.request_id);
     event
 }

@@ -1,20 +1,19 @@
 //! The agent's conversation: what shall I do, and what came of it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use http::StatusCode;
 use muster_api::{error::Failure, wire};
-use muster_engine::{HostView, StepType, Surroundings, heartbeat, replies, steps as instructions, steps::Steps};
+use muster_engine::{HostView, StepType, Surroundings, heartbeat, replies};
 use muster_model::Host;
 use muster_store::Row;
-use rand::Rng;
 
 use crate::{
     aggregate::Cause,
     app::{App, Shared, store_failure},
     driver::Scope,
     http::{Call, Reply},
-    steps::StepsKey,
+    steps::{Instructions, StepsKey},
 };
 
 /// `GET …/instructions`: a heartbeat, answered with work.
@@ -24,17 +23,30 @@ pub async fn next(app: Shared, call: Call) -> Result<Reply, Failure> {
     let clock = call.args.int("timestamp");
     app.heartbeats.heard(key, call.now, clock);
     note_news(&app, &host, clock, &call).await?;
-    app.driver.settle(&app, host.cluster.map_or(Scope::Host(key), Scope::Cluster)).await;
+    app.driver
+        .settle(&app, host.cluster.map_or(Scope::Host(key), Scope::Cluster))
+        .await;
     let host = app.host(key).await?;
-    let steps = steps_for(&app, &host).await?;
-    Reply::json(StatusCode::OK, &steps_view(&steps))
+    Ok(Reply::json_bytes(
+        StatusCode::OK,
+        instructions_for(&app, &host).await?.with_new_ids(),
+    ))
 }
 
 /// Most polls say nothing new and cost no write. A host that is back, a clock that moved or
 /// another version of the agent is a fact for the rules.
-async fn note_news(app: &Arc<App>, host: &Host, clock: Option<i64>, call: &Call) -> Result<(), Failure> {
-    let version = call.args.text("discovery_agent_version").filter(|text| !text.is_empty());
-    let other_version = version.is_some_and(|version| host.discovery_agent_version.as_deref() != Some(version));
+async fn note_news(
+    app: &Arc<App>,
+    host: &Host,
+    clock: Option<i64>,
+    call: &Call,
+) -> Result<(), Failure> {
+    let version = call
+        .args
+        .text("discovery_agent_version")
+        .filter(|text| !text.is_empty());
+    let other_version =
+        version.is_some_and(|version| host.discovery_agent_version.as_deref() != Some(version));
     if !other_version && !heartbeat::is_news(host, clock, call.now) {
         return Ok(());
     }
@@ -51,49 +63,54 @@ async fn note_news(app: &Arc<App>, host: &Host, clock: Option<i64>, call: &Call)
     .map(|_| ())
 }
 
-async fn steps_for(app: &Arc<App>, host: &Row<Host>) -> Result<Arc<Steps>, Failure> {
-    let infra_env = app.store.infra_env(host.infra_env).await.map_err(store_failure)?;
+async fn instructions_for(app: &Arc<App>, host: &Row<Host>) -> Result<Arc<Instructions>, Failure> {
+    let infra_env = app
+        .store
+        .infra_env(host.infra_env)
+        .await
+        .map_err(store_failure)?;
     let surroundings = match host.cluster {
-        Some(id) => app.store.cluster_revision(id).await.map_err(store_failure)?.unwrap_or(0),
+        Some(id) => app
+            .store
+            .cluster_revision(id)
+            .await
+            .map_err(store_failure)?
+            .unwrap_or(0),
         None => host.version.unsigned_abs(),
     };
-    let key = StepsKey { surroundings, infra_env: infra_env.as_ref().map_or(0, |row| row.version) };
+    let key = StepsKey {
+        surroundings,
+        infra_env: infra_env.as_ref().map_or(0, |row| row.version),
+    };
     if let Some(steps) = app.steps.get(host.key(), key) {
         return Ok(steps);
     }
     let (cluster, peers) = match host.cluster {
         Some(id) => (
             app.store.cluster(id).await.map_err(store_failure)?,
-            app.store.hosts_of_cluster(id).await.map_err(store_failure)?,
+            app.store
+                .hosts_of_cluster(id)
+                .await
+                .map_err(store_failure)?,
         ),
         None => (None, Vec::new()),
     };
-    let peers: Vec<HostView<'_>> =
-        peers.iter().map(|peer| HostView { host: peer, last_seen: app.heartbeats.last_seen(peer) }).collect();
-    let around = Surroundings { cluster: cluster.as_deref(), peers: &peers, infra_env: infra_env.as_deref() };
-    let steps = instructions::next(host, &around, &app.rules.of(cluster.as_deref()));
-    Ok(app.steps.put(host.key(), key, steps))
-}
-
-fn steps_view(steps: &Steps) -> wire::Steps {
-    if steps.exit {
-        return wire::Steps { instructions: None, next_instruction_seconds: None, post_step_action: Some("exit".to_owned()) };
-    }
-    let mut random = rand::rng();
-    let shown = steps
-        .steps
+    let peers: Vec<HostView<'_>> = peers
         .iter()
-        .map(|step| wire::Step {
-            step_type: Some(step.step_type.to_string()),
-            step_id: Some(format!("{}-{:08x}", step.step_type, random.random::<u32>())),
-            args: Some(step.args.clone()),
+        .map(|peer| HostView {
+            host: peer,
+            last_seen: app.heartbeats.last_seen(peer),
         })
         .collect();
-    wire::Steps {
-        instructions: Some(shown),
-        next_instruction_seconds: Some(i64::try_from(steps.interval.max(Duration::from_secs(1)).as_secs()).unwrap_or(60)),
-        post_step_action: Some("continue".to_owned()),
-    }
+    let around = Surroundings {
+        cluster: cluster.as_deref(),
+        peers: &peers,
+        infra_env: infra_env.as_deref(),
+    };
+    let steps = muster_engine::steps::next(host, &around, &app.rules.of(cluster.as_deref()));
+    let written = Instructions::new(&steps)
+        .map_err(|cause| Failure::internal(format!("the steps could not be written: {cause}")))?;
+    Ok(app.steps.put(host.key(), key, written))
 }
 
 /// `POST …/instructions`: the result of a step. A step that failed is told with 204 too: the
@@ -105,7 +122,9 @@ pub async fn reply(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let step_type = match body.step_type.as_deref() {
         // Old agents leave it out of what nobody reads.
         None | Some("") => return Ok(Reply::empty(StatusCode::NO_CONTENT)),
-        Some(text) => text.parse::<StepType>().map_err(|unknown| Failure::bad_request(unknown.to_string()))?,
+        Some(text) => text
+            .parse::<StepType>()
+            .map_err(|unknown| Failure::bad_request(unknown.to_string()))?,
     };
     let reply = replies::StepReply {
         step_type,
@@ -115,15 +134,26 @@ pub async fn reply(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     };
     let limit = app.config.cluster.inventory_max_size;
     if step_type == StepType::Inventory && limit > 0 && reply.output.len() as u64 > limit {
-        return Err(Failure::bad_request(format!("the inventory has {} bytes, {limit} are allowed", reply.output.len())));
+        return Err(Failure::bad_request(format!(
+            "the inventory has {} bytes, {limit} are allowed",
+            reply.output.len()
+        )));
     }
-    let infra_env = app.store.infra_env(key.infra_env).await.map_err(store_failure)?;
+    let infra_env = app
+        .store
+        .infra_env(key.infra_env)
+        .await
+        .map_err(store_failure)?;
     drop(host);
     let cause = Cause::from(&call);
     app.change_host(key, &cause, |all| {
         let settings = app.rules.of(all.cluster.as_ref());
         let decision = {
-            let around = Surroundings { cluster: all.cluster.as_ref(), peers: &[], infra_env: infra_env.as_deref() };
+            let around = Surroundings {
+                cluster: all.cluster.as_ref(),
+                peers: &[],
+                infra_env: infra_env.as_deref(),
+            };
             replies::apply(all.host(key)?, &around, &reply, &settings, cause.now)
         };
         match decision {
@@ -132,7 +162,8 @@ pub async fn reply(app: Shared, mut call: Call) -> Result<Reply, Failure> {
                 Ok(())
             }
             Err(bad) => {
-                let status = StatusCode::from_u16(bad.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
+                let status =
+                    StatusCode::from_u16(bad.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
                 Err(Failure::api(status, bad.to_string()))
             }
         }

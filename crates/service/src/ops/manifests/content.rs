@@ -8,20 +8,16 @@ use std::fmt;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use muster_api::error::Failure;
-use saphyr_parser::{Event as YamlEvent, Parser};
 use serde::{
     Deserialize, Deserializer,
     de::{self, IgnoredAny, Visitor},
 };
 
 use super::name::{Format, ManifestName};
+use crate::ops::fields::yaml;
 
 /// Most bytes of a manifest.
 const LARGEST: usize = 1 << 20;
-/// Deepest nesting of YAML.
-const DEEPEST: usize = 200;
-/// Brackets that may be open at once without making a parser slow.
-const FEW_BRACKETS: usize = 2000;
 
 /// Unpacks the base64 text of a request.
 pub fn decode(name: &ManifestName, base64: &str) -> Result<Bytes, Failure> {
@@ -84,43 +80,11 @@ fn check_form(format: Format, content: &[u8]) -> Result<(), String> {
 fn check_yaml(content: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(content)
         .map_err(|cause| format!("the content is not UTF-8 text: {cause}"))?;
-    check_depth(text)?;
+    yaml::check_depth(text)?;
     for (index, document) in serde_yaml_ng::Deserializer::from_str(text).enumerate() {
         IgnoredAny::deserialize(document).map_err(|cause| {
             format!("document {} of the content is not YAML: {cause}", index + 1)
         })?;
-    }
-    Ok(())
-}
-
-/// Refuses deep nesting, with which the time of that parser grows by the square. This one
-/// reads event by event and can stop in time, but is stricter; where it gives up, few enough
-/// brackets do no harm either.
-fn check_depth(text: &str) -> Result<(), String> {
-    let mut depth = 0_usize;
-    for event in Parser::new_from_str(text) {
-        let (event, place) = match event {
-            Ok(event) => event,
-            Err(_) if text.matches(['[', '{']).count() <= FEW_BRACKETS => return Ok(()),
-            Err(cause) => return Err(format!("the content is not YAML: {cause}")),
-        };
-        match event {
-            YamlEvent::SequenceStart(..) | YamlEvent::MappingStart(..) => depth += 1,
-            YamlEvent::SequenceEnd | YamlEvent::MappingEnd => depth = depth.saturating_sub(1),
-            YamlEvent::Nothing
-            | YamlEvent::StreamStart
-            | YamlEvent::StreamEnd
-            | YamlEvent::DocumentStart(_)
-            | YamlEvent::DocumentEnd
-            | YamlEvent::Alias(_)
-            | YamlEvent::Scalar(..) => {}
-        }
-        if depth > DEEPEST {
-            return Err(format!(
-                "the content is nested more than {DEEPEST} levels deep at line {}",
-                place.start.line()
-            ));
-        }
     }
     Ok(())
 }

@@ -15,6 +15,8 @@ use muster_model::{HostNetwork, MacInterface};
 use regex::Regex;
 use serde_yaml_ng::Value;
 
+use crate::ops::fields::yaml;
+
 pub use carried::{INITRD_UNIT, SCRIPT, SCRIPT_PATH, UNIT_NAME, files, full_iso_unit, tar};
 
 /// Names the kernel gives by place in the machine, so they mean the same card at every boot.
@@ -69,6 +71,10 @@ fn network(host: &wire::HostStaticNetworkConfig) -> HostNetwork {
 
 fn faults_of(host: &HostNetwork) -> Vec<String> {
     let mut faults = map_faults(&host.mac_interface_map);
+    if let Err(why) = yaml::check_depth(&host.network_yaml) {
+        faults.push(format!("network_yaml: {why}"));
+        return faults;
+    }
     match serde_yaml_ng::from_str::<Value>(&host.network_yaml) {
         Ok(Value::Mapping(document)) => match document.get("interfaces") {
             Some(Value::Sequence(interfaces)) if !interfaces.is_empty() => {

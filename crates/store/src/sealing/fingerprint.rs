@@ -1,0 +1,35 @@
+//! A database remembers whose key it was first opened with.
+//!
+//! Opening it with another one would fail later, row by row, and new rows would be sealed under
+//! the wrong key; so it is refused at once.
+
+use crate::{
+    error::StoreError,
+    sealing::SealingKey,
+    statement::{Connection, Statement},
+};
+
+const SETTING: &str = "sealing_key_fingerprint";
+
+/// Leaves the fingerprint of the key in a new database; refuses a key that is not the one of an
+/// old database. Of replicas that start together, the first decides.
+pub(crate) async fn check(connection: &mut Connection, key: &SealingKey) -> Result<(), StoreError> {
+    let given = key.fingerprint();
+    let remember = Statement::new(
+        "INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING",
+    );
+    connection.run(&remember.text(SETTING).text(&given)).await?;
+    let recall = Statement::new("SELECT value FROM settings WHERE key = $1").text(SETTING);
+    let rows = connection.rows(&recall).await?;
+    match rows.first() {
+        Some(row) if row.text(0)? == given => Ok(()),
+        Some(row) => Err(StoreError::WrongKey {
+            origin: key.origin.clone(),
+            given,
+            wanted: row.text(0)?.to_owned(),
+        }),
+        None => Err(StoreError::unavailable(
+            "the fingerprint of the sealing key was written but is not there",
+        )),
+    }
+}
