@@ -29,6 +29,17 @@ impl Connection {
         Ok(Self { sender })
     }
 
+    /// The cheapest answer there is: what a round trip costs on this machine.
+    pub async fn health(&mut self) -> anyhow::Result<u64> {
+        let request = Request::builder()
+            .uri("/health")
+            .header(header::HOST, "localhost")
+            .body(Full::default())?;
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request).await?;
+        Ok(response.into_body().collect().await?.to_bytes().len() as u64)
+    }
+
     /// Calls and expects success; gives the body.
     pub async fn call(
         &mut self,

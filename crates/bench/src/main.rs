@@ -63,6 +63,11 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
             .context("creating the cluster")?,
     );
 
+    report.limit(
+        "empty answers (/health)",
+        rate(&server, 1, span, &fleet, Call::Nothing).await?,
+    );
+    report.fsync(server.fsync_rate()?);
     report.row(
         "inventory replies, 1 client",
         Some(216.0),
@@ -116,6 +121,7 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
 /// One kind of request.
 #[derive(Clone, Copy, Debug)]
 enum Call {
+    Nothing,
     Register,
     Inventory,
     Poll,
@@ -146,6 +152,7 @@ async fn rate(
             let (mut calls, mut bytes, mut turn) = (0_u64, 0_u64, client);
             while began.elapsed() < span {
                 bytes += match call {
+                    Call::Nothing => connection.health().await?,
                     Call::Register => fleet.register_new(&mut connection).await?,
                     Call::Inventory => fleet.inventory(&mut connection, turn).await?,
                     Call::Poll => fleet.poll(&mut connection, turn).await?,

@@ -44,6 +44,21 @@ impl Report {
         ));
     }
 
+    /// What no service could beat here: the round trip itself.
+    pub fn limit(&mut self, what: &str, rate: Rate) {
+        self.head.push(format!(
+            "limit of one client     {:.0} {what} per second",
+            rate.per_second
+        ));
+    }
+
+    /// … and the disk.
+    pub fn fsync(&mut self, per_second: f64) {
+        self.head.push(format!(
+            "limit of the disk       {per_second:.0} synced writes of 16 KiB per second, one after the other"
+        ));
+    }
+
     /// One measured rate, with the reference's if there is one.
     pub fn row(&mut self, what: &str, reference: Option<f64>, rate: Rate) {
         let compared = match reference {

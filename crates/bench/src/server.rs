@@ -22,7 +22,7 @@ pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
     process: Child,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl Server {
@@ -73,10 +73,25 @@ impl Server {
             Self {
                 address,
                 process,
-                _data: data,
+                data,
             },
             startup,
         ))
+    }
+
+    /// Durable writes a serial client could at best see: 16 KiB appended and synced, where the
+    /// database lies.
+    pub fn fsync_rate(&self) -> anyhow::Result<f64> {
+        use std::io::Write;
+        let mut file = std::fs::File::create(self.data.path().join("fsync-probe"))?;
+        let began = Instant::now();
+        let mut writes = 0_u32;
+        while began.elapsed() < Duration::from_secs(1) {
+            file.write_all(&[0; 16 << 10])?;
+            file.sync_data()?;
+            writes += 1;
+        }
+        Ok(f64::from(writes) / began.elapsed().as_secs_f64())
     }
 
     /// Memory in use, MiB.
