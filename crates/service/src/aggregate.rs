@@ -12,10 +12,11 @@ use muster_api::error::Failure;
 use muster_engine::{ClusterView, Decision, HostView, Job, Refused};
 use muster_model::{Cluster, ClusterId, Event, Host, HostKey, Timestamp};
 use muster_store::{Changes, Row, StoreError};
+use tokio::sync::OwnedMutexGuard;
 use tracing::debug;
 
 use crate::{
-    app::{App, missing_cluster, missing_host, store_failure},
+    app::{App, missing_host, store_failure},
     heartbeats::Heartbeats,
 };
 
@@ -241,34 +242,26 @@ impl Aggregate {
     }
 }
 
+/// How much is loaded for a change.
+#[derive(Clone, Copy, Debug)]
+enum Extent {
+    /// A cluster with every host.
+    Cluster(ClusterId),
+    /// A host and its cluster's own record, without neighbours.
+    Host(HostKey),
+    /// A host with all it depends on: its cluster with every host, or itself alone.
+    HostInContext(HostKey),
+}
+
 impl App {
     /// Changes a cluster and its hosts: `decide` edits the aggregate, the result is stored.
     pub async fn change_cluster<T>(
         self: &Arc<Self>,
         id: ClusterId,
         cause: &Cause,
-        mut decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
+        decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
     ) -> Result<(T, Aggregate), Failure> {
-        let _turn = self.driver.turn(id).await;
-        for _ in 0..MAX_ATTEMPTS {
-            let cluster = self
-                .store
-                .cluster(id)
-                .await
-                .map_err(store_failure)?
-                .ok_or_else(|| missing_cluster(id))?;
-            let hosts = self
-                .store
-                .hosts_of_cluster(id)
-                .await
-                .map_err(store_failure)?;
-            let mut aggregate = Aggregate::new(Some(cluster), hosts);
-            let answer = decide(&mut aggregate);
-            if let Some(done) = self.store_attempt(answer, &mut aggregate, cause).await? {
-                return Ok((done, aggregate));
-            }
-        }
-        Err(contended())
+        self.change(Extent::Cluster(id), cause, decide).await
     }
 
     /// Changes one host, and its cluster's own record if need be: no neighbours are loaded, so
@@ -278,26 +271,9 @@ impl App {
         self: &Arc<Self>,
         key: HostKey,
         cause: &Cause,
-        mut decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
+        decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
     ) -> Result<(T, Aggregate), Failure> {
-        for _ in 0..MAX_ATTEMPTS {
-            let host = self
-                .store
-                .host(key)
-                .await
-                .map_err(store_failure)?
-                .ok_or_else(|| missing_host(key))?;
-            let cluster = match host.cluster {
-                Some(id) => self.store.cluster(id).await.map_err(store_failure)?,
-                None => None,
-            };
-            let mut aggregate = Aggregate::new(cluster, vec![host]);
-            let answer = decide(&mut aggregate);
-            if let Some(done) = self.store_attempt(answer, &mut aggregate, cause).await? {
-                return Ok((done, aggregate));
-            }
-        }
-        Err(contended())
+        self.change(Extent::Host(key), cause, decide).await
     }
 
     /// Changes a host together with all it depends on: its cluster with every host if it is
@@ -306,26 +282,9 @@ impl App {
         self: &Arc<Self>,
         key: HostKey,
         cause: &Cause,
-        mut decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
+        decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
     ) -> Result<(T, Aggregate), Failure> {
-        for _ in 0..MAX_ATTEMPTS {
-            let host = self
-                .store
-                .host(key)
-                .await
-                .map_err(store_failure)?
-                .ok_or_else(|| missing_host(key))?;
-            let Some(id) = host.cluster else {
-                let mut aggregate = Aggregate::new(None, vec![host]);
-                let answer = decide(&mut aggregate);
-                match self.store_attempt(answer, &mut aggregate, cause).await? {
-                    Some(done) => return Ok((done, aggregate)),
-                    None => continue,
-                }
-            };
-            return self.change_cluster(id, cause, decide).await;
-        }
-        Err(contended())
+        self.change(Extent::HostInContext(key), cause, decide).await
     }
 
     /// Asks what a change of a host in its context would be answered, and stores nothing.
@@ -334,31 +293,65 @@ impl App {
         key: HostKey,
         decide: impl FnOnce(&mut Aggregate) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let host = self
-            .store
-            .host(key)
-            .await
-            .map_err(store_failure)?
-            .ok_or_else(|| missing_host(key))?;
-        let mut aggregate = match host.cluster {
-            None => Aggregate::new(None, vec![host]),
-            Some(id) => {
-                let cluster = self
-                    .store
-                    .cluster(id)
-                    .await
-                    .map_err(store_failure)?
-                    .ok_or_else(|| missing_cluster(id))?;
-                Aggregate::new(
-                    Some(cluster),
-                    self.store
-                        .hosts_of_cluster(id)
-                        .await
-                        .map_err(store_failure)?,
-                )
+        decide(&mut self.load(Extent::HostInContext(key)).await?)
+    }
+
+    async fn change<T>(
+        self: &Arc<Self>,
+        extent: Extent,
+        cause: &Cause,
+        mut decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
+    ) -> Result<(T, Aggregate), Failure> {
+        for _ in 0..MAX_ATTEMPTS {
+            let _turn = self.turn_for(extent).await?;
+            let mut aggregate = self.load(extent).await?;
+            let answer = decide(&mut aggregate);
+            if let Some(done) = self.store_attempt(answer, &mut aggregate, cause).await? {
+                return Ok((done, aggregate));
+            }
+        }
+        Err(contended())
+    }
+
+    /// Changes of whole clusters queue up; changes of single hosts meet in the store.
+    async fn turn_for(&self, extent: Extent) -> Result<Option<OwnedMutexGuard<()>>, Failure> {
+        let cluster = match extent {
+            Extent::Cluster(id) => Some(id),
+            Extent::Host(_) => None,
+            Extent::HostInContext(key) => self.host(key).await?.cluster,
+        };
+        Ok(match cluster {
+            Some(id) => Some(self.driver.turn(id).await),
+            None => None,
+        })
+    }
+
+    async fn load(&self, extent: Extent) -> Result<Aggregate, Failure> {
+        let whole = match extent {
+            Extent::Cluster(id) => id,
+            Extent::Host(key) => {
+                let host = self.host(key).await?;
+                let cluster = match host.cluster {
+                    Some(id) => self.store.cluster(id).await.map_err(store_failure)?,
+                    None => None,
+                };
+                return Ok(Aggregate::new(cluster, vec![host]));
+            }
+            Extent::HostInContext(key) => {
+                let host = self.host(key).await?;
+                match host.cluster {
+                    Some(id) => id,
+                    None => return Ok(Aggregate::new(None, vec![host])),
+                }
             }
         };
-        decide(&mut aggregate)
+        let cluster = self.cluster(whole).await?;
+        let hosts = self
+            .store
+            .hosts_of_cluster(whole)
+            .await
+            .map_err(store_failure)?;
+        Ok(Aggregate::new(Some(cluster), hosts))
     }
 
     /// Stores a decision. `Ok(None)` means somebody else was faster: decide again.

@@ -8,34 +8,28 @@ use std::{
     collections::BTreeSet, convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Instant,
 };
 
-use bytes::Bytes;
 use futures::FutureExt;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use muster_api::{
     BASE_PATH, bind,
     contract::{Operation, PathParams, RouteMiss, contract},
     error::Failure,
 };
-use muster_auth::{Credentials, Denied, Principal, ReadOnly, Scope, check_role, check_scope};
-use muster_model::{ClusterId, HostKey, InfraEnvId, Scheme, Timestamp};
+use muster_model::{HostKey, InfraEnvId, Scheme, Timestamp};
 use tracing::{Instrument, error, info_span};
 use uuid::Uuid;
 
-use super::{Body, Call, Reply, cors, pages, routes};
+use super::{
+    Body, Call, Reply,
+    admission::{authenticate, authorize},
+    body::{BodyState, content_type, read_body},
+    cors, pages, routes,
+};
 use crate::{
     app::{Shared, store_failure},
-    driver::Scope as Evaluated,
+    driver::Scope,
 };
-
-/// Reads that show secrets; users who may only look may not call them.
-const HANDS_OUT_SECRETS: &[&str] = &[
-    "V2GetCredentials",
-    "V2DownloadClusterCredentials",
-    "V2GetPresignedForClusterCredentials",
-    "v2GetClusterInstallConfig",
-];
 
 /// Which door the request came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,9 +207,7 @@ async fn settle_first(
 ) -> Result<(), Failure> {
     let id = |name: &str| params.get(name).and_then(|text| Uuid::parse_str(text).ok());
     if let Some(cluster) = id("cluster_id") {
-        app.driver
-            .settle(app, Evaluated::Cluster(cluster.into()))
-            .await;
+        app.driver.settle(app, Scope::Cluster(cluster.into())).await;
     }
     let Some(infra_env) = id("infra_env_id").map(InfraEnvId) else {
         return Ok(());
@@ -240,199 +232,12 @@ async fn settle_first(
     };
     let scopes: BTreeSet<_> = hosts
         .iter()
-        .map(|host| {
-            host.cluster
-                .map_or(Evaluated::Host(host.key()), Evaluated::Cluster)
-        })
+        .map(|host| host.cluster.map_or(Scope::Host(host.key()), Scope::Cluster))
         .collect();
     for scope in scopes {
         app.driver.settle(app, scope).await;
     }
     Ok(())
-}
-
-/// Whether the client is still sending a body nobody will read. The connection cannot be used
-/// again then, and the client is told, or its next request would die.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BodyState {
-    Read,
-    Unread,
-}
-
-impl BodyState {
-    fn of(request: &Request<Incoming>, operation: &Operation) -> Self {
-        let empty = http_body::Body::is_end_stream(request.body());
-        if empty && operation.upload.is_none() {
-            Self::Read
-        } else {
-            Self::Unread
-        }
-    }
-
-    fn is_left_unread(self) -> bool {
-        self == Self::Unread
-    }
-}
-
-fn authenticate(
-    app: &Shared,
-    operation: &Operation,
-    parts: &Parts,
-    query: &str,
-    now: Timestamp,
-) -> Result<Principal, Failure> {
-    let header = |name: &str| {
-        parts
-            .headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-    };
-    let (mut api_key, mut image_token) = (None, None);
-    if query.contains("api_key") || query.contains("image_token") {
-        for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            match key.as_ref() {
-                "api_key" => api_key = Some(value.into_owned()),
-                "image_token" => image_token = Some(value.into_owned()),
-                _ => {}
-            }
-        }
-    }
-    let credentials = Credentials {
-        authorization: header("authorization"),
-        secret_key: header("x-secret-key"),
-        api_key: api_key.as_deref(),
-        image_token_header: header("image-token"),
-        image_token_query: image_token.as_deref(),
-        watcher: header("watcher-authorization"),
-    };
-    let principal = app
-        .auth
-        .authenticate(&operation.security, &credentials, now.unix_seconds())
-        .map_err(denied)?;
-    let read_only = if HANDS_OUT_SECRETS.contains(&operation.id.as_str()) {
-        ReadOnly::Refused
-    } else {
-        ReadOnly::Admitted
-    };
-    check_role(&principal, operation.method().as_str(), read_only).map_err(denied)?;
-    Ok(principal)
-}
-
-/// Keeps scoped tokens inside their infra-env or cluster.
-async fn authorize(
-    app: &Shared,
-    principal: &Principal,
-    operation: &Operation,
-    params: &PathParams,
-) -> Result<(), Failure> {
-    let Some(scope) = principal.scope() else {
-        return Ok(());
-    };
-    let exists = match scope {
-        Scope::InfraEnv(id) => app
-            .store
-            .infra_env(id)
-            .await
-            .map_err(store_failure)?
-            .is_some(),
-        Scope::Cluster(id) => app
-            .store
-            .cluster_even_deleted(id)
-            .await
-            .map_err(store_failure)?
-            .is_some(),
-    };
-    if !exists {
-        return Err(denied(Denied::resource_is_gone()));
-    }
-    let infra_env = params
-        .get("infra_env_id")
-        .and_then(|text| text.parse::<InfraEnvId>().ok());
-    let cluster = params
-        .get("cluster_id")
-        .and_then(|text| text.parse::<ClusterId>().ok());
-    let related = match (scope, infra_env, cluster) {
-        (Scope::InfraEnv(own), _, Some(cluster)) => belongs(app, own, cluster).await?,
-        (Scope::Cluster(own), Some(infra_env), _) => belongs(app, infra_env, own).await?,
-        (Scope::InfraEnv(_) | Scope::Cluster(_), _, _) => false,
-    };
-    check_scope(principal, infra_env, cluster, |_, _| related).map_err(|denial| {
-        tracing::debug!(operation = %operation.id, "a token was used outside its scope");
-        denied(denial)
-    })
-}
-
-/// Whether hosts of the infra-env belong to the cluster.
-pub(crate) async fn belongs(
-    app: &Shared,
-    infra_env: InfraEnvId,
-    cluster: ClusterId,
-) -> Result<bool, Failure> {
-    let bound = app
-        .store
-        .infra_env(infra_env)
-        .await
-        .map_err(store_failure)?
-        .and_then(|row| row.cluster);
-    if bound == Some(cluster) {
-        return Ok(true);
-    }
-    let hosts = app
-        .store
-        .hosts_of_infra_env(infra_env)
-        .await
-        .map_err(store_failure)?;
-    Ok(hosts.iter().any(|host| host.cluster == Some(cluster)))
-}
-
-fn denied(denial: Denied) -> Failure {
-    let status = StatusCode::from_u16(denial.status).unwrap_or(StatusCode::UNAUTHORIZED);
-    Failure::infra(status, denial.message)
-}
-
-/// The body, if there is one, within the size limit.
-async fn read_body(
-    app: &Shared,
-    headers: &HeaderMap,
-    incoming: Incoming,
-) -> Result<Option<Bytes>, Failure> {
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_none()
-        && !headers.contains_key(header::TRANSFER_ENCODING)
-        && http_body::Body::is_end_stream(&incoming)
-    {
-        return Ok(None);
-    }
-    let limit = app.config.server.max_body_bytes;
-    let too_large = || {
-        Failure::infra(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
-                "the body is larger than the {limit} bytes this service accepts (server.max_body_bytes)"
-            ),
-        )
-    };
-    if announced.is_some_and(|length| length > limit) {
-        return Err(too_large());
-    }
-    let limit_bytes = usize::try_from(limit).unwrap_or(usize::MAX);
-    let collected = Limited::new(incoming, limit_bytes)
-        .collect()
-        .await
-        .map_err(|cause| {
-            if cause.downcast_ref::<LengthLimitError>().is_some() {
-                too_large()
-            } else {
-                Failure::infra(
-                    StatusCode::BAD_REQUEST,
-                    "the body ended before it was complete",
-                )
-            }
-        })?;
-    let bytes = collected.to_bytes();
-    Ok((!bytes.is_empty()).then_some(bytes))
 }
 
 /// The path below [`BASE_PATH`]; doubled slashes anywhere are one.
@@ -444,12 +249,6 @@ fn relative_path(path: &str) -> Option<String> {
     }
     let rest = clean.strip_prefix(BASE_PATH)?;
     rest.starts_with('/').then(|| rest.to_owned())
-}
-
-fn content_type(headers: &HeaderMap) -> Option<&str> {
-    headers
-        .get(header::CONTENT_TYPE)
-        .map(|value| value.to_str().unwrap_or("unreadable"))
 }
 
 fn route_miss(miss: &RouteMiss) -> Reply {

@@ -2,6 +2,8 @@
 //!
 //! Start at [`dispatch`], which says what happens to a request in which order.
 
+pub mod admission;
+mod body;
 mod call;
 mod cors;
 pub mod dispatch;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::{
     app::{App, Shared, store_failure},
     driver,
-    http::{Call, Reply, dispatch},
+    http::{Call, Reply, admission},
 };
 
 /// Most hosts one question may name; a longer list is no question but a mistake.
@@ -238,7 +238,7 @@ async fn require_own(app: &Shared, caller: &Principal, about: &EventScope) -> Re
         (Scope::Cluster(own), cluster, _) => cluster.is_none_or(|id| id == own),
         (Scope::InfraEnv(own), _, Some(other)) if own != other => false,
         (Scope::InfraEnv(_), None, _) => true,
-        (Scope::InfraEnv(own), Some(cluster), _) => dispatch::belongs(app, own, cluster).await?,
+        (Scope::InfraEnv(own), Some(cluster), _) => admission::belongs(app, own, cluster).await?,
     };
     if mine {
         Ok(())
