@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::sections::Config;
 use crate::table::settings;
-use crate::unused::WITHOUT_EFFECT;
+use crate::unused::{WITHOUT_EFFECT, is_idle};
 
 /// All settings as Markdown tables, one per section, and the variables without effect.
 pub fn markdown() -> String {
@@ -41,12 +41,16 @@ pub fn markdown() -> String {
             .chain([setting.own_env()])
             .map(|name| format!("`{name}`"))
             .collect();
+        let meaning = match is_idle(setting.key) {
+            true => format!("{} *(no effect yet)*", setting.help),
+            false => setting.help.to_owned(),
+        };
         let row = [
             &format!("`{}`", setting.key),
             &variables.join(", "),
             knob.kind(),
             &default,
-            setting.help,
+            &meaning,
         ];
         let row = row.map(|cell| cell.replace('|', "\\|")).join(" | ");
         page.push_str(&format!("| {row} |\n"));

@@ -32,4 +32,4 @@ pub use load::{Loaded, Origin, Overrides, Sources};
 pub use muster_model::Secret;
 pub use sections::Config;
 pub use table::{Knob, Setting, settings};
-pub use unused::WITHOUT_EFFECT;
+pub use unused::{NOT_YET, WITHOUT_EFFECT};

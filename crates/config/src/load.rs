@@ -12,7 +12,7 @@ use crate::errors::{ConfigError, ConfigErrors};
 use crate::file::ConfigFile;
 use crate::sections::Config;
 use crate::table::{Setting, find, nearest, settings};
-use crate::unused::WITHOUT_EFFECT;
+use crate::unused::{WITHOUT_EFFECT, is_idle};
 
 /// Names the configuration file when no flag does.
 const FILE_VARIABLE: &str = "MUSTER_CONFIG";
@@ -274,6 +274,12 @@ impl Loading {
     }
 
     fn take(&mut self, setting: &'static Setting, origin: Origin, value: &Value) {
+        if is_idle(setting.key) {
+            self.warnings.push(format!(
+                "{} ({origin}) is accepted, but no part of this version acts on it yet",
+                setting.key
+            ));
+        }
         let knob = (setting.get_mut)(&mut self.config);
         let result = match value {
             Value::String(text) => knob.set_text(text),

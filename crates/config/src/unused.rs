@@ -106,3 +106,64 @@ pub const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+
+/// Settings that are read and checked but that no part of this version acts on yet; a trailing
+/// dot means the whole section. Setting one is answered with a warning. A change that begins to
+/// use a setting takes it off this list.
+pub const NOT_YET: &[&str] = &[
+    "catalog.okd_rpms_image",
+    "catalog.min_version_for_nmstate_service",
+    "cluster.max_time_difference_minutes",
+    "cluster.edge_worker_products",
+    "cluster.event_rate_limits",
+    "cluster.disk_encryption_cipher",
+    "cluster.inventory_disk_min_size",
+    "cluster.cluster_tls_override_dir",
+    "database.max_connections",
+    "database.max_idle_connections",
+    "database.connection_lifetime",
+    "database.slow_query_threshold",
+    "features.ipv6",
+    "features.auto_assign",
+    "features.upgrade_agent",
+    "features.skip_mco_reboot",
+    "features.single_node_dnsmasq",
+    "features.soft_timeouts",
+    "housekeeping.",
+    "images.insecure_policy",
+    "images.install_redhat_ca",
+    "operators.",
+    "server.reject_unknown_fields",
+    "storage.s3_create_bucket",
+    "timeouts.single_node_reboot",
+    "timeouts.reset_cluster",
+];
+
+/// Shown by default-config, although nothing is thrown away yet.
+const SHOWN: &str = "housekeeping.inactive_after";
+
+/// Whether nothing acts on the setting yet.
+pub fn is_idle(key: &str) -> bool {
+    let listed = |entry: &str| match entry.strip_suffix('.') {
+        Some(section) => key.split('.').next() == Some(section),
+        None => entry == key,
+    };
+    key != SHOWN && NOT_YET.iter().any(|entry| listed(entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::settings;
+
+    #[test]
+    fn every_idle_setting_exists() {
+        for entry in NOT_YET {
+            let known = settings().any(|setting| {
+                setting.key == *entry || (entry.ends_with('.') && setting.key.starts_with(entry))
+            });
+            assert!(known, "{entry} is no setting");
+        }
+        assert!(is_idle("operators.odf_min_disks") && !is_idle("server.listen") && !is_idle(SHOWN));
+    }
+}

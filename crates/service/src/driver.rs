@@ -8,7 +8,10 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -44,6 +47,7 @@ pub struct Driver {
     state: Mutex<State>,
     woken: Notify,
     settled: Notify,
+    last_round: AtomicI64,
     turns: Mutex<HashMap<ClusterId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -175,6 +179,8 @@ impl Driver {
     /// Works through the queue until the service stops.
     pub async fn run(&self, app: Arc<App>) {
         loop {
+            self.last_round
+                .store(Timestamp::now().unix_seconds(), Ordering::Relaxed);
             let (due, next) = self.due(Timestamp::now());
             for scope in due {
                 let began = Instant::now();
@@ -189,6 +195,14 @@ impl Driver {
                 () = self.woken.notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }
+        }
+    }
+
+    /// How long ago the last round began; a driver that hangs makes the service unhealthy.
+    pub fn idle_for(&self, now: Timestamp) -> Duration {
+        match self.last_round.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            began => now.since(Timestamp::from_unix_seconds(began)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use muster_api::contract::contract;
-use muster_config::{BaseUrl, Config};
+use muster_config::{BaseUrl, Config, sections::Storage};
 use muster_store::{Blobs, Store};
 use tokio::{sync::watch, task::JoinHandle};
 use tracing::{info, warn};
@@ -64,11 +64,6 @@ pub struct Running {
 
 /// Starts everything; returns when requests are answered.
 pub async fn start(mut config: Config) -> Result<Running, StartError> {
-    if !config.server.reject_unknown_fields {
-        warn!(
-            "server.reject_unknown_fields = false is not supported: unknown JSON members are refused all the same"
-        );
-    }
     let data_dir = config.data_dir.clone();
     create_private_dir(&data_dir)?;
     let catalog = Catalog::from_config(&config)
@@ -97,7 +92,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
     let store = Store::open(config.database.url.reveal(), sealing_key)
         .await
         .map_err(|cause| StartError::because("the database could not be opened", cause))?;
-    let blobs = Blobs::open(&config.storage.url)
+    let blobs = Blobs::open(&storage_url(&config.storage))
         .await
         .map_err(|cause| StartError::because("the file store could not be opened", cause))?;
     let (auth, first_user) = access::authenticator(&config.auth, &data_dir)
@@ -201,6 +196,20 @@ async fn listen(
             cause,
         )
     })
+}
+
+/// The place of the files, with the credentials that the configuration gives for it. For the
+/// store alone: never shown or logged.
+fn storage_url(storage: &Storage) -> String {
+    let Ok(mut url) = url::Url::parse(&storage.url) else {
+        return storage.url.clone();
+    };
+    if url.scheme() == "s3" && url.username().is_empty() && !storage.s3_access_key_id.is_empty() {
+        url.query_pairs_mut()
+            .append_pair("access_key_id", &storage.s3_access_key_id)
+            .append_pair("secret_access_key", storage.s3_secret_access_key.reveal());
+    }
+    url.into()
 }
 
 /// Port 0 means "any": links we hand out must name the one we got.

@@ -66,7 +66,7 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
     match page {
         Page::Start => Reply::text("text/html; charset=utf-8", START_PAGE),
         Page::ApiReference => Reply::text("text/html; charset=utf-8", API_PAGE),
-        Page::Health => Reply::empty(StatusCode::OK),
+        Page::Health => health(app),
         Page::Ready => ready(app).await,
         Page::Metrics => Reply::text(
             "text/plain; version=0.0.4; charset=utf-8",
@@ -89,6 +89,18 @@ fn document(slot: &'static OnceLock<Bytes>, make: fn() -> serde_json::Value) -> 
         StatusCode::OK,
         slot.get_or_init(|| make().to_string().into()).clone(),
     )
+}
+
+/// Healthy means that the driver still makes its rounds.
+fn health(app: &Shared) -> Reply {
+    let idle = app.driver.idle_for(Timestamp::now());
+    if idle > app.config.server.liveness_timeout {
+        return Reply::failure(&Failure::infra(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("the driver made no round for {} s", idle.as_secs()),
+        ));
+    }
+    Reply::empty(StatusCode::OK)
 }
 
 /// Ready means that the database and the file store answer.
