@@ -34,7 +34,7 @@ unit: ## Unit, property and store tests (SQLite and a real PostgreSQL)
 	cargo test --locked --workspace
 
 api: ## Black-box tests with real clients: aicli, the Python client, schemathesis, kill -9
-	cargo build --locked -p muster-cli -p muster-agent
+	cargo build --locked --workspace --bins
 	tests/run-api
 
 bench: ## Load figures against the reference's, with ratios
