@@ -129,7 +129,11 @@ pub const NOT_YET: &[&str] = &[
     "features.skip_mco_reboot",
     "features.single_node_dnsmasq",
     "features.soft_timeouts",
-    "housekeeping.",
+    "housekeeping.deregister_inactive",
+    "housekeeping.deregister_interval",
+    "housekeeping.infra_env_interval",
+    "housekeeping.infra_env_inactive_after",
+    "housekeeping.max_infra_envs_per_round",
     "images.insecure_policy",
     "images.install_redhat_ca",
     "operators.",
@@ -139,16 +143,13 @@ pub const NOT_YET: &[&str] = &[
     "timeouts.reset_cluster",
 ];
 
-/// Shown by default-config, although nothing is thrown away yet.
-const SHOWN: &str = "housekeeping.inactive_after";
-
 /// Whether nothing acts on the setting yet.
 pub fn is_idle(key: &str) -> bool {
     let listed = |entry: &str| match entry.strip_suffix('.') {
         Some(section) => key.split('.').next() == Some(section),
         None => entry == key,
     };
-    key != SHOWN && NOT_YET.iter().any(|entry| listed(entry))
+    NOT_YET.iter().any(|entry| listed(entry))
 }
 
 #[cfg(test)]
@@ -164,6 +165,6 @@ mod tests {
             });
             assert!(known, "{entry} is no setting");
         }
-        assert!(is_idle("operators.odf_min_disks") && !is_idle("server.listen") && !is_idle(SHOWN));
+        assert!(is_idle("operators.odf_min_disks") && !is_idle("server.listen"));
     }
 }

@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use http::StatusCode;
 use muster_model::{ClusterId, HostKey, Timestamp};
 use tokio::sync::{Notify, OwnedMutexGuard};
 use tracing::{debug, warn};
@@ -31,6 +32,9 @@ const REST: Duration = Duration::from_millis(50);
 /// … and rests this many times as long as its evaluation took, so that a large cluster in
 /// turmoil takes a fifth of one core and not all of it.
 const REST_FACTOR: u32 = 4;
+
+/// After an evaluation that failed.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// What is evaluated as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -126,11 +130,13 @@ impl Driver {
             }
             ended.await;
         }
-        let _end = SettlingEnds {
+        let mut end = SettlingEnds {
             driver: self,
             scope,
+            finished: false,
         };
         self.evaluate(app, scope).await;
+        end.finished = true;
     }
 
     async fn evaluate(&self, app: &Arc<App>, scope: Scope) {
@@ -155,13 +161,13 @@ impl Driver {
             }
         };
         if let Err(failure) = result {
-            // Deleted meanwhile, or the database is away: the next change or timer tries again.
-            if failure.status.is_server_error() {
-                warn!(?scope, reason = %failure.reason, "evaluation failed; it is tried again");
-                self.wake_at(scope, Some(Timestamp::now().plus(Duration::from_secs(5))));
-            } else {
-                debug!(?scope, reason = %failure.reason, "nothing to evaluate");
+            // Deleted meanwhile, the database is away, or others keep changing it.
+            if failure.status == StatusCode::NOT_FOUND {
+                debug!(?scope, "nothing to evaluate any more");
                 self.forget(scope);
+            } else {
+                warn!(?scope, reason = %failure.reason, "evaluation failed; it is tried again");
+                self.wake_at(scope, Some(Timestamp::now().plus(RETRY)));
             }
         }
     }
@@ -254,11 +260,15 @@ impl Driver {
 struct SettlingEnds<'a> {
     driver: &'a Driver,
     scope: Scope,
+    finished: bool,
 }
 
 impl Drop for SettlingEnds<'_> {
     fn drop(&mut self) {
         self.driver.lock().settling.remove(&self.scope);
+        if !self.finished {
+            self.driver.touch(self.scope);
+        }
         self.driver.settled.notify_waiters();
     }
 }

@@ -112,6 +112,16 @@ impl Heartbeats {
         unsaved
     }
 
+    /// These could not be saved after all.
+    pub fn not_saved(&self, beats: &[Heartbeat]) {
+        let mut known = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
+        for beat in beats {
+            if let Some(beat) = known.get_mut(&beat.key) {
+                beat.saved = false;
+            }
+        }
+    }
+
     /// Changes with every flush; part of the key of cached answers, so a shown
     /// `checked_in_at` is never older than one flush interval.
     #[must_use]

@@ -31,12 +31,15 @@ impl UnderWay {
             .unwrap_or_else(PoisonError::into_inner)
             .insert(job)
     }
+}
 
-    fn leave(&self, job: Job) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&job);
+/// Leaves the list however the job ends, or it could never run again.
+struct Leaves(Arc<App>, Job);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        let mut jobs = self.0.jobs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.remove(&self.1);
     }
 }
 
@@ -45,11 +48,12 @@ pub fn start(app: Arc<App>, job: Job) {
     if !app.jobs.enter(job) {
         return;
     }
+    let end = Leaves(Arc::clone(&app), job);
     tokio::spawn(async move {
+        let _end = end;
         if let Err(failure) = run(&app, job).await {
             error!(?job, reason = %failure.reason, "a job failed");
         }
-        app.jobs.leave(job);
     });
 }
 

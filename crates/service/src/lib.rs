@@ -11,6 +11,7 @@ mod bodies;
 mod catalog;
 pub mod driver;
 mod heartbeats;
+mod housekeeping;
 pub mod http;
 mod jobs;
 mod metrics;

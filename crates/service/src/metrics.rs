@@ -1,6 +1,6 @@
 //! Figures for Prometheus, under the names dashboards already know.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounter, IntGaugeVec, Opts, Registry, TextEncoder,
@@ -67,28 +67,16 @@ impl Metrics {
     }
 
     /// A request to `handler` (a path template) began.
-    pub fn began(&self, handler: &str, method: &str) {
+    pub fn began<'a>(&'a self, handler: &'a str, method: &'a str) -> InFlight<'a> {
         self.in_flight
             .with_label_values(&[SERVICE, handler, method])
             .inc();
-    }
-
-    /// … and was answered.
-    pub fn answered(&self, handler: &str, method: &str, code: &str, took: Duration, bytes: u64) {
-        let labels = [SERVICE, handler, method, code];
-        self.request_seconds
-            .with_label_values(&labels)
-            .observe(took.as_secs_f64());
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a histogram of sizes needs no exact bytes"
-        )]
-        self.response_bytes
-            .with_label_values(&labels)
-            .observe(bytes as f64);
-        self.in_flight
-            .with_label_values(&[SERVICE, handler, method])
-            .dec();
+        InFlight {
+            metrics: self,
+            handler,
+            method,
+            began: Instant::now(),
+        }
     }
 
     /// The page Prometheus reads.
@@ -99,5 +87,43 @@ impl Metrics {
             tracing::warn!(%error, "metrics could not be written");
         }
         page
+    }
+}
+
+/// A request being answered; counted until dropped, however it ends.
+#[derive(Debug)]
+pub struct InFlight<'a> {
+    metrics: &'a Metrics,
+    handler: &'a str,
+    method: &'a str,
+    began: Instant,
+}
+
+impl InFlight<'_> {
+    /// It was answered with this status and so many bytes.
+    pub fn answered(self, code: &str, bytes: u64) {
+        let labels = [SERVICE, self.handler, self.method, code];
+        let took = self.began.elapsed().as_secs_f64();
+        self.metrics
+            .request_seconds
+            .with_label_values(&labels)
+            .observe(took);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a histogram of sizes needs no exact bytes"
+        )]
+        self.metrics
+            .response_bytes
+            .with_label_values(&labels)
+            .observe(bytes as f64);
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.metrics
+            .in_flight
+            .with_label_values(&[SERVICE, self.handler, self.method])
+            .dec();
     }
 }

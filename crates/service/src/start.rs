@@ -15,6 +15,7 @@ use crate::{
     catalog::Catalog,
     driver::Driver,
     heartbeats::Heartbeats,
+    housekeeping,
     http::{dispatch::Door, server::Listener},
     jobs::{self, UnderWay},
     metrics::Metrics,
@@ -143,6 +144,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
             async move { app.driver.run(Arc::clone(&app)).await }
         }),
         tokio::spawn(flush_heartbeats(Arc::clone(&app))),
+        tokio::spawn(housekeeping::run(Arc::clone(&app))),
         tokio::spawn({
             let app = Arc::clone(&app);
             async move { jobs::resume(&app).await }
@@ -254,6 +256,7 @@ async fn save_heartbeats(app: &App) {
         return;
     }
     if let Err(error) = app.store.save_heartbeats(&beats).await {
+        app.heartbeats.not_saved(&beats);
         warn!(%error, hosts = beats.len(), "heartbeats could not be saved; the next flush tries again");
     }
 }

@@ -73,8 +73,13 @@ fn shape(rule: &Rule, value: &mut Value) -> Result<(), Misfit> {
         (Rule::Map(rule), Value::Object(entries)) => {
             entries.retain(|_, entry| !entry.is_null());
             for (key, entry) in entries.iter_mut() {
+                // The values of a free map are any JSON: controllers send lists in them.
+                let fits = |entry: &mut Value| match **rule {
+                    Rule::Free => all_without_nul(entry),
+                    _ => shape(rule, entry),
+                };
                 without_nul(key)
-                    .and_then(|()| shape(rule, entry))
+                    .and_then(|()| fits(entry))
                     .map_err(|misfit| misfit.under(key.clone()))?;
             }
             Ok(())

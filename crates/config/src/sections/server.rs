@@ -55,7 +55,7 @@ section! {
         /// Largest log archive or other upload that is read, in bytes.
         max_upload_bytes: u64 = 2 << 30, env [];
         /// A client must send its request headers within this time; idle connections are closed after it too.
-        header_timeout: Duration = Duration::from_secs(75), env [];
+        header_timeout: Duration = Duration::from_secs(120), env [];
         /// Time given to running requests when the service stops.
         shutdown_grace: Duration = Duration::from_secs(15), env [];
         /// The service counts as dead when its driver made no round for so long.

@@ -12,10 +12,21 @@ use crate::app::{Shared, store_failure};
 
 /// Reads that show secrets; users who may only look may not call them.
 const HANDS_OUT_SECRETS: &[&str] = &[
+    // Credentials of the cluster.
     "V2GetCredentials",
     "V2DownloadClusterCredentials",
     "V2GetPresignedForClusterCredentials",
+    // Pull secrets in install-config and Ignition.
     "v2GetClusterInstallConfig",
+    "V2DownloadClusterFiles",
+    "V2GetPresignedForClusterFiles",
+    "v2GetHostIgnition",
+    "v2DownloadHostIgnition",
+    // Pull secret and agent token in the discovery files, and links that lead to them.
+    "v2DownloadInfraEnvFiles",
+    "GetInfraEnvPresignedFileURL",
+    "GetInfraEnvDownloadURL",
+    "DownloadMinimalInitrd",
 ];
 
 /// Whose credentials these are, and whether that role may use the operation.

@@ -4,11 +4,8 @@
 //! route → authenticate → authorize → bind and validate → handler. Whatever a handler does,
 //! the client gets an answer: a panic becomes a 500 with a body, and the service lives on.
 
-use std::{
-    collections::BTreeSet, convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Instant,
-};
+use std::{collections::BTreeSet, convert::Infallible, sync::Arc};
 
-use futures::FutureExt;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use muster_api::{
@@ -17,7 +14,7 @@ use muster_api::{
     error::Failure,
 };
 use muster_model::{HostKey, InfraEnvId, Scheme, Timestamp};
-use tracing::{Instrument, error, info_span};
+use tracing::{Instrument, Span, error, info_span};
 use uuid::Uuid;
 
 use super::{
@@ -48,9 +45,7 @@ pub async fn answer(
 ) -> Result<Response<Body>, Infallible> {
     let request_id = request_id(request.headers());
     let span = info_span!("request", id = %request_id, method = %request.method(), path = %request.uri().path());
-    Ok(respond(app, door, request, request_id)
-        .instrument(span)
-        .await)
+    Ok(respond(app, door, request, request_id, span).await)
 }
 
 async fn respond(
@@ -58,6 +53,7 @@ async fn respond(
     door: Door,
     request: Request<Incoming>,
     request_id: String,
+    span: Span,
 ) -> Response<Body> {
     let accepts_gzip = accepts_gzip(request.headers());
     let is_head = request.method() == Method::HEAD;
@@ -69,13 +65,16 @@ async fn respond(
     {
         return preflight.into_response();
     }
-    let reply = match AssertUnwindSafe(route(&app, door, request, &request_id))
-        .catch_unwind()
-        .await
-    {
+    // On a task of its own: a client that hangs up must not stop a change between its commit
+    // and what has to follow from it.
+    let work = {
+        let request_id = request_id.clone();
+        async move { route(&app, door, request, &request_id).await }
+    };
+    let reply = match tokio::spawn(work.instrument(span)).await {
         Ok(reply) => reply,
         Err(_) => {
-            error!("a handler panicked; please report this with the lines above");
+            error!(%request_id, "a handler panicked; please report this with the lines above");
             Reply::failure(&Failure::infra(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 format!(
@@ -107,7 +106,9 @@ const REQUEST_ID: http::HeaderName = http::HeaderName::from_static("x-request-id
 
 async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id: &str) -> Reply {
     let path = request.uri().path().to_owned();
-    if let Some(page) = pages::find(&path) {
+    if door == Door::Main
+        && let Some(page) = pages::find(&path)
+    {
         return pages::answer(app, page, request).await;
     }
     let Some(relative) = relative_path(&path) else {
@@ -127,8 +128,7 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
         ));
     }
     let (handler, method) = (operation.path(), operation.method().as_str());
-    let began = Instant::now();
-    app.metrics.began(handler, method);
+    let measured = app.metrics.began(handler, method);
     let mut body = BodyState::of(&request, operation);
     let reply = match operate(app, operation, &params, request, request_id, &mut body).await {
         Ok(reply) => reply,
@@ -144,13 +144,7 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
             }
         }
     };
-    app.metrics.answered(
-        handler,
-        method,
-        reply.status().as_str(),
-        began.elapsed(),
-        reply.size_hint(),
-    );
+    measured.answered(reply.status().as_str(), reply.size_hint());
     reply
 }
 

@@ -1,6 +1,6 @@
 //! Operators: what can be chosen, and how the chosen ones fare.
 
-use http::StatusCode;
+use http::{StatusCode, header};
 use muster_api::{error::Failure, wire};
 use muster_catalog::{Bundle, BundleId, Feature, Operator};
 use muster_engine::operators::{self, OperatorReport};
@@ -27,7 +27,9 @@ pub async fn properties(_app: Shared, call: Call) -> Result<Reply, Failure> {
     match name.parse::<Operator>() {
         Ok(_) => Reply::json(StatusCode::OK, &wire::OperatorProperties::new()),
         // The reference sends no body here, and its clients expect none.
-        Err(_) => Ok(Reply::empty(StatusCode::NOT_FOUND)),
+        Err(_) => Ok(
+            Reply::empty(StatusCode::NOT_FOUND).header(header::CONTENT_TYPE, "application/json")
+        ),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
+use http::{StatusCode, header};
 use muster_api::{error::Failure, wire};
 use muster_engine::{binding, install as installation, reset as resetting};
 use muster_model::{ClusterId, HostKey, HostStatus};
@@ -138,7 +138,8 @@ pub async fn reset_validation(app: Shared, call: Call) -> Result<Reply, Failure>
         Ok(())
     })
     .await?;
-    Ok(Reply::empty(StatusCode::OK))
+    // Empty, yet announced as JSON: clients of this operation expect the header.
+    Ok(Reply::empty(StatusCode::OK).header(header::CONTENT_TYPE, "application/json"))
 }
 
 /// The host as the change left it.

@@ -1,8 +1,9 @@
 //! Reading infra-envs.
 
 use http::StatusCode;
-use muster_api::error::Failure;
-use muster_model::ClusterId;
+use muster_api::{error::Failure, wire};
+use muster_auth::Role;
+use muster_model::{ClusterId, InfraEnv};
 
 use crate::{
     app::{Shared, store_failure},
@@ -22,7 +23,7 @@ pub async fn list(app: Shared, call: Call) -> Result<Reply, Failure> {
         .map_err(store_failure)?
         .iter()
         .filter(|infra_env| owner.is_none_or(|owner| infra_env.user_name == owner))
-        .map(|infra_env| views::infra_env(infra_env))
+        .map(|infra_env| shown(&call, infra_env))
         .collect();
     Reply::json(StatusCode::OK, &list)
 }
@@ -30,5 +31,14 @@ pub async fn list(app: Shared, call: Call) -> Result<Reply, Failure> {
 /// `GET /v2/infra-envs/{infra_env_id}`.
 pub async fn get(app: Shared, call: Call) -> Result<Reply, Failure> {
     let infra_env = app.infra_env(call.infra_env_id()).await?;
-    Reply::json(StatusCode::OK, &views::infra_env(&infra_env))
+    Reply::json(StatusCode::OK, &shown(&call, &infra_env))
+}
+
+/// Users who may only look do not see the link to the image: it carries secrets.
+fn shown(call: &Call, infra_env: &InfraEnv) -> wire::InfraEnv {
+    let mut view = views::infra_env(infra_env);
+    if call.principal.role == Role::ReadOnly {
+        view.download_url = None;
+    }
+    view
 }
