@@ -6,6 +6,7 @@ import os
 import socket
 import ssl
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs, urlsplit
 
 import jwt
@@ -62,6 +63,12 @@ def guarded(servers):
     ]
     env = {"MUSTER_AUTH_USERS": json.dumps(users), "DUMMY_IGNITION": "true"}
     return servers("users", auth="users", plain=False, env=env).start()
+
+
+@pytest.fixture(scope="module")
+def hasty(servers):
+    """Plain HTTP, and little patience."""
+    return servers("hasty", env={"MUSTER_SERVER_HEADER_TIMEOUT": "2s"}).start()
 
 
 def login(server, name, word=None):
@@ -232,6 +239,140 @@ def test_signed_links_work_without_a_login_and_not_when_altered(guarded, people,
     moved = target.replace(infra_env["id"], other["id"])
     assert nobody.call("GET", moved).status_code in (401, 403, 404)
     people["ada"].delete(f"/v2/infra-envs/{other['id']}")
+
+
+def presigned(person, infra_env_id, name, **options):
+    """Path and query of a signed link, as Api.call takes them, and its key."""
+    path = f"/v2/infra-envs/{infra_env_id}/downloads/files-presigned"
+    parts = urlsplit(person.get(path, params={"file_name": name, **options}).json()["url"])
+    return "/" + parts.path + "?" + parts.query, parse_qs(parts.query)["api_key"][0]
+
+
+def test_a_link_opens_its_own_file_and_no_other(guarded, people, owned):
+    _, infra_env = owned
+    nobody = guarded.api()
+    files = f"/v2/infra-envs/{infra_env['id']}/downloads/files"
+    link, key = presigned(people["ada"], infra_env["id"], "ipxe-script")
+    assert "#!ipxe" in nobody.get(link).text
+    assert "#!ipxe" in nobody.get(link + "&mac=52:54:00:11:22:33").text
+    for query in (
+        "file_name=discovery.ign",
+        "file_name=static-network-config",
+        "file_name=ipxe-script&file_name=discovery.ign",
+        "file_name=discovery.ign&file_name=ipxe-script",
+    ):
+        infra_error(nobody.call("GET", f"{files}?{query}&api_key={key}"), 403)
+        infra_error(nobody.call("GET", f"{files}?{query}&image_token={key}"), 403)
+        infra_error(nobody.call("GET", f"{files}?{query}", headers={"Image-Token": key}), 403)
+    for path in (f"/v2/infra-envs/{infra_env['id']}", "/v2/events", files.replace("/files", "/minimal-initrd")):
+        infra_error(nobody.call("GET", path, params={"api_key": key}), 403)
+
+
+def test_the_ipxe_chain_works_with_the_keys_it_carries(guarded, people, owned):
+    _, infra_env = owned
+    nobody = guarded.api()
+    link, _ = presigned(people["ada"], infra_env["id"], "ipxe-script", ipxe_script_type="boot-order-control")
+    chain = nobody.get(link).text
+    address = next(line.split(" ", 1)[1] for line in chain.splitlines() if line.startswith("chain "))
+    parts = urlsplit(address.replace("${net0/mac}", "52:54:00:11:22:33"))
+    script = nobody.get("/" + parts.path + "?" + parts.query).text
+    initrd = next(line.split()[-1] for line in script.splitlines() if line.startswith("initrd "))
+    check_image_key(nobody, infra_env["id"], params={"api_key": parse_qs(urlsplit(initrd).query)["api_key"][0]})
+
+
+def check_image_key(nobody, infra_env_id, expect=200, **carrier):
+    """Asks for what a maker of boot images asks for, with the key it was shown."""
+    base = f"/v2/infra-envs/{infra_env_id}/downloads"
+    options = {**carrier, "params": {**carrier.get("params", {}), "file_name": "discovery.ign"}}
+    nobody.get(f"{base}/files", expect, **options)
+    nobody.get(f"{base}/minimal-initrd", (200, 204) if expect == 200 else expect, **carrier)
+
+
+def test_a_new_signing_key_ends_links_and_images_and_spares_agents(guarded, people):
+    ada, nobody = people["ada"], guarded.api()
+    infra_env = ada.new_infra_env("revoked-env")
+    agent = agent_api(guarded, ada, infra_env["id"])
+    path = f"/v2/infra-envs/{infra_env['id']}"
+    token = infra_env["download_url"].split("/bytoken/")[1].split("/")[0]
+    link, _ = presigned(ada, infra_env["id"], "discovery.ign")
+    nobody.get(link)
+    check_image_key(nobody, infra_env["id"], headers={"Image-Token": token})
+    nobody.get(path, headers={"Image-Token": token})
+
+    ada.call("POST", f"{path}/regenerate-signing-key", 204)
+    infra_error(nobody.call("GET", link), 401)
+    check_image_key(nobody, infra_env["id"], 401, headers={"Image-Token": token})
+    fresh = ada.get(path).json()["download_url"].split("/bytoken/")[1].split("/")[0]
+    assert fresh != token
+    check_image_key(nobody, infra_env["id"], headers={"Image-Token": fresh})
+    nobody.get(presigned(ada, infra_env["id"], "discovery.ign")[0])
+    machine = Machine(agent, infra_env["id"], 7)
+    machine.register()
+    ada.delete(machine.path)
+    ada.delete(path)
+
+
+class From(requests.adapters.HTTPAdapter):
+    """Calls from another loopback address."""
+
+    def __init__(self, address):
+        self.address = address
+        super().__init__()
+
+    def init_poolmanager(self, *args, **options):
+        super().init_poolmanager(*args, source_address=(self.address, 0), **options)
+
+
+def login_from(server, address, name, word):
+    api = server.api()
+    api.session.mount("https://", From(address))
+    return api.call("POST", "//auth/token", json={"username": name, "password": word})
+
+
+def test_guessing_locks_out_the_guesser_and_not_the_owner(guarded):
+    codes = [login_from(guarded, "127.0.0.2", "bob", "guess").status_code for _ in range(8)]
+    assert codes[:5] == [401] * 5 and 429 in codes, codes
+    limited = login_from(guarded, "127.0.0.2", "bob", PASSWORDS["bob"][0])
+    infra_error(limited, 429)
+    assert 1 <= int(limited.headers["Retry-After"]) <= 60
+    assert login_from(guarded, "127.0.0.3", "bob", PASSWORDS["bob"][0]).status_code == 200
+
+
+def test_a_crowd_of_logins_is_answered_and_the_owner_gets_in_elsewhere(guarded):
+    def guess(number):
+        return login_from(guarded, "127.0.0.4", f"stranger-{number}", "guess").status_code
+
+    with ThreadPoolExecutor(24) as pool:
+        crowd = [pool.submit(guess, number) for number in range(72)]
+        owner = login_from(guarded, "127.0.0.5", "ada", PASSWORDS["ada"][0]).status_code
+        codes = {future.result() for future in crowd}
+    assert codes <= {401, 503}, codes
+    assert owner == 200
+
+
+def test_half_a_login_is_not_waited_for_for_ever(guarded):
+    parts = urlsplit(guarded.url)
+    context = ssl.create_default_context(cafile=str(guarded.data_dir / "tls" / "ca.crt"))
+    with socket.create_connection((parts.hostname, parts.port), timeout=30) as wire:
+        with context.wrap_socket(wire, server_hostname=parts.hostname) as line:
+            line.sendall(b'POST /auth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\n{"user')
+            answer = b""
+            while piece := line.recv(4096):
+                answer += piece
+    assert answer.startswith(b"HTTP/1.1 408 "), answer
+
+
+@pytest.mark.parametrize(
+    "first", [b"", b"PRI * HTTP/2.0\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])]
+)
+def test_a_connection_without_a_request_is_closed(hasty, first):
+    parts = urlsplit(hasty.url)
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as wire:
+        wire.sendall(first)
+        began = time.monotonic()
+        while wire.recv(4096):
+            pass
+    assert time.monotonic() - began > 1
 
 
 def test_the_log_never_holds_passwords_or_tokens(guarded):

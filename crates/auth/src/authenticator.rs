@@ -12,6 +12,7 @@
 //! none does.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 use crate::credentials::{Credentials, Denied, carrier};
 use crate::keys::KeyPair;
+use crate::link_terms::LinkLimits;
 use crate::principal::{Principal, Role, Scope};
 use crate::tokens::{Claims, SignError, Tokens};
 use crate::users::{LoginError, Users};
@@ -159,16 +161,22 @@ impl Authenticator {
         Err(last.unwrap_or_else(|| Denied::missing(accepted)))
     }
 
-    /// Checks name and password and opens a session. Slow on purpose; see
-    /// [`Users::check_password`].
+    /// Checks name and password and opens a session for somebody who calls from `peer`. Slow on
+    /// purpose; see [`Users::check_password`].
     ///
     /// # Errors
     /// If they are wrong, or if this mode has no logins.
-    pub fn login(&self, name: &str, password: &str, now: i64) -> Result<Session, LoginError> {
+    pub fn login(
+        &self,
+        name: &str,
+        password: &str,
+        peer: IpAddr,
+        now: i64,
+    ) -> Result<Session, LoginError> {
         let Way::Users(tokens, users) = &self.way else {
             return Err(LoginError::NotOffered);
         };
-        let role = users.check_password(name, password, now)?;
+        let role = users.check_password(name, password, peer, now)?;
         let expires_at = now.saturating_add(self.rules.token_lifetime);
         let token = tokens.issue(&Claims {
             auth_scheme: Some(scheme_claim(Scheme::User)),
@@ -283,6 +291,10 @@ impl Authenticator {
             scheme,
             scope: Some(scope),
             bound: self.rules.enforce_scope,
+            link: LinkLimits {
+                fingerprint: claims.link_key.clone(),
+                opens: claims.opens.clone(),
+            },
         })
     }
 }

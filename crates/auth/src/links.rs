@@ -1,10 +1,11 @@
 //! Links that carry their own permission: boot images and files.
 
-use muster_model::{InfraEnvId, Scheme};
+use muster_model::{InfraEnvId, Scheme, Secret};
 
 use crate::authenticator::{Authenticator, Way, scheme_claim, scope_claims};
 use crate::credentials::Denied;
-use crate::principal::Scope;
+use crate::link_terms::LinkTerms;
+use crate::principal::{Principal, Role, Scope};
 use crate::tokens::{Claims, SignError, Tokens};
 
 /// How the address of a boot image says which infra-env it is for.
@@ -91,16 +92,27 @@ impl std::fmt::Debug for SignedUrl {
 }
 
 impl Authenticator {
-    /// The beginning of the address of an infra-env's boot image.
+    /// The beginning of the address of an infra-env's boot image. `opens` are the places from
+    /// which the image is made.
     ///
     /// # Errors
     /// If we cannot sign.
-    pub fn image_link(&self, infra_env: InfraEnvId, now: i64) -> Result<ImageLink, SignError> {
-        let scope = Scope::InfraEnv(infra_env);
+    pub fn image_link(
+        &self,
+        infra_env: InfraEnvId,
+        signing_key: &Secret,
+        opens: &str,
+        now: i64,
+    ) -> Result<ImageLink, SignError> {
+        let terms = LinkTerms {
+            scope: Scope::InfraEnv(infra_env),
+            signing_key: Some(signing_key),
+            opens,
+        };
         match &self.way {
             Way::Open | Way::Installer(_) => Ok(ImageLink::by_id(infra_env)),
             Way::Local(tokens) => {
-                let key = tokens.issue(&scope_claims(scope))?;
+                let key = tokens.issue(&endless_claims(&terms))?;
                 Ok(ImageLink {
                     form: ImageForm::ByApiKey,
                     key,
@@ -108,7 +120,7 @@ impl Authenticator {
                 })
             }
             Way::Users(tokens, _) => {
-                let (key, end) = self.link_token(tokens, scope, Scheme::Image, now)?;
+                let (key, end) = self.link_token(tokens, &terms, Scheme::Image, now)?;
                 Ok(ImageLink {
                     form: ImageForm::ByToken,
                     key,
@@ -118,15 +130,24 @@ impl Authenticator {
         }
     }
 
-    /// The infra-env that the address of a boot image names, if it may be had that way.
+    /// The infra-env that the address of a boot image names, and the caller; both have yet to
+    /// pass [`check_place`](crate::check_place) and
+    /// [`check_signing_key`](crate::check_signing_key).
     ///
     /// # Errors
     /// 401 for a form that this mode does not hand out, or a key that is no good; 404 for an id
     /// that is none.
-    pub fn image_path(&self, form: ImageForm, key: &str, now: i64) -> Result<InfraEnvId, Denied> {
+    pub fn image_path(
+        &self,
+        form: ImageForm,
+        key: &str,
+        now: i64,
+    ) -> Result<(InfraEnvId, Principal), Denied> {
         let principal = match (&self.way, form) {
             (Way::Open | Way::Installer(_), ImageForm::ById) => {
-                return key.parse().map_err(|_| Denied::not_found());
+                let id = key.parse().map_err(|_| Denied::not_found())?;
+                let anyone = Principal::unbound("admin", Role::Admin, Scheme::ImageUrl);
+                return Ok((id, anyone));
             }
             (Way::Local(tokens), ImageForm::ByApiKey) => {
                 self.local(tokens, Scheme::Url, key, now)?
@@ -143,7 +164,7 @@ impl Authenticator {
             }
         };
         match principal.scope {
-            Some(Scope::InfraEnv(id)) => Ok(id),
+            Some(Scope::InfraEnv(id)) => Ok((id, principal)),
             Some(Scope::Cluster(_)) | None => Err(Denied::refused("the token is not for an image")),
         }
     }
@@ -152,21 +173,26 @@ impl Authenticator {
     ///
     /// # Errors
     /// If we cannot sign.
-    pub fn sign_file_url(&self, url: &str, scope: Scope, now: i64) -> Result<SignedUrl, SignError> {
+    pub fn sign_file_url(
+        &self,
+        url: &str,
+        terms: &LinkTerms<'_>,
+        now: i64,
+    ) -> Result<SignedUrl, SignError> {
         match &self.way {
             Way::Open | Way::Installer(_) => Ok(SignedUrl {
                 url: url.into(),
                 expires_at: None,
             }),
             Way::Local(tokens) => {
-                let token = tokens.issue(&scope_claims(scope))?;
+                let token = tokens.issue(&endless_claims(terms))?;
                 Ok(SignedUrl {
                     url: with_api_key(url, &token),
                     expires_at: None,
                 })
             }
             Way::Users(tokens, _) => {
-                let (token, end) = self.link_token(tokens, scope, Scheme::Url, now)?;
+                let (token, end) = self.link_token(tokens, terms, Scheme::Url, now)?;
                 Ok(SignedUrl {
                     url: with_api_key(url, &token),
                     expires_at: Some(end),
@@ -178,7 +204,7 @@ impl Authenticator {
     fn link_token(
         &self,
         tokens: &Tokens,
-        scope: Scope,
+        terms: &LinkTerms<'_>,
         scheme: Scheme,
         now: i64,
     ) -> Result<(String, i64), SignError> {
@@ -187,9 +213,18 @@ impl Authenticator {
         let token = tokens.issue(&Claims {
             auth_scheme,
             exp: Some(end),
-            ..scope_claims(scope)
+            opens: Some(terms.opens.to_owned()),
+            ..endless_claims(terms)
         })?;
         Ok((token, end))
+    }
+}
+
+/// The claims of the reference, and the fingerprint by which the link can be withdrawn.
+fn endless_claims(terms: &LinkTerms<'_>) -> Claims {
+    Claims {
+        link_key: terms.fingerprint(),
+        ..scope_claims(terms.scope)
     }
 }
 

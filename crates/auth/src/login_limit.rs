@@ -1,28 +1,55 @@
-//! How often a name may be tried.
+//! How often a name may be tried, and from where.
 //!
-//! A few attempts are free. After that each further one has to wait, twice as long every time
-//! up to a minute: slow enough against guessing, short enough that nobody can lock the rightful
-//! owner out for long. Names that do not exist are treated the same, or the difference would
-//! tell which ones do; but they are counted apart, so that inventing names cannot wash the
-//! counters of real ones out of memory.
+//! Attempts are counted per name and address. A few are free; after that each further one has to
+//! wait, twice as long every time up to a minute: slow against guessing, and whoever guesses only
+//! slows down his own address, not the owner of the name somewhere else.
+//!
+//! Guessing from many addresses meets a second, much looser count of the name alone. It does not
+//! hold up addresses from which the name has logged in before, so the owner gets in at the usual
+//! place even then.
+//!
+//! Names that do not exist are treated the same, or the difference would tell which ones do; but
+//! they are counted apart, so that inventing names cannot wash the counts of real ones out of
+//! memory.
 
 use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
-/// Attempts without any waiting.
-const FREE: u32 = 5;
-/// Longest wait between two attempts, in seconds.
-const LONGEST_WAIT: i64 = 60;
-/// Counters are forgotten after so many quiet seconds.
+/// Counts are forgotten after so many quiet seconds.
 const FORGET_AFTER: i64 = 15 * 60;
-/// Names without a user that are counted at the same time.
-const STRANGERS: usize = 4096;
+/// Names, and pairs of name and address, that are counted at the same time.
+const ROOM: usize = 8192;
 
-/// Counts attempts per name.
+/// How attempts are slowed down.
+struct Pace {
+    /// Attempts without any waiting.
+    free: u32,
+    /// Longest wait between two attempts, in seconds.
+    longest_wait: i64,
+}
+
+const PER_ADDRESS: Pace = Pace {
+    free: 5,
+    longest_wait: 60,
+};
+const PER_NAME: Pace = Pace {
+    free: 100,
+    longest_wait: 10,
+};
+
+/// Counts attempts per name and address.
 #[derive(Debug, Default)]
 pub(crate) struct LoginLimit {
-    known: Mutex<HashMap<String, Attempts>>,
-    strangers: Mutex<HashMap<String, Attempts>>,
+    known: Mutex<Counts>,
+    strangers: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    addresses: HashMap<(String, IpAddr), Attempts>,
+    names: HashMap<String, Attempts>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,43 +57,87 @@ struct Attempts {
     failures: u32,
     last: i64,
     not_before: i64,
+    /// The name has logged in from this address.
+    proven: bool,
+}
+
+impl Attempts {
+    fn wait(&self, pace: &Pace, now: i64) -> i64 {
+        let left = self.not_before - now;
+        // More than the longest wait is left only if the clock was turned back meanwhile.
+        if left > pace.longest_wait {
+            return 0;
+        }
+        left.max(0)
+    }
+
+    fn count(&mut self, pace: &Pace, now: i64) {
+        if now - self.last > FORGET_AFTER {
+            self.failures = 0;
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.last = now;
+        self.not_before = match self.failures.checked_sub(pace.free) {
+            Some(beyond) => now + (1_i64 << beyond.min(6)).min(pace.longest_wait),
+            None => 0,
+        };
+    }
 }
 
 impl LoginLimit {
     /// Counts an attempt before it is made, so that many at once cannot slip through together.
     /// `Err` is the number of seconds to wait.
-    pub(crate) fn begin(&self, name: &str, known: bool, now: i64) -> Result<(), i64> {
-        let table = if known { &self.known } else { &self.strangers };
-        // A poisoned lock still guards valid counters: they are plain numbers.
-        let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known && table.len() >= STRANGERS && !table.contains_key(name) {
-            let oldest = table.iter().min_by_key(|(_, attempts)| attempts.last);
-            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
-                table.remove(&oldest);
-            }
+    pub(crate) fn begin(&self, name: &str, known: bool, peer: IpAddr, now: i64) -> Result<(), i64> {
+        let counts = if known { &self.known } else { &self.strangers };
+        // A poisoned lock still guards valid counts: they are plain numbers.
+        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Counts { addresses, names } = &mut *counts;
+        let of_address = slot(addresses, (name.to_owned(), network(peer)));
+        let of_name = slot(names, name.to_owned());
+        let mut wait = of_address.wait(&PER_ADDRESS, now);
+        if !of_address.proven {
+            wait = wait.max(of_name.wait(&PER_NAME, now));
         }
-        let attempts = table.entry(name.into()).or_default();
-        if now - attempts.last > FORGET_AFTER {
-            *attempts = Attempts::default();
+        if wait > 0 {
+            return Err(wait);
         }
-        if now < attempts.not_before {
-            // Bounded, should the clock have been turned back meanwhile.
-            return Err((attempts.not_before - now).min(LONGEST_WAIT));
-        }
-        attempts.failures = attempts.failures.saturating_add(1);
-        attempts.last = now;
-        if let Some(beyond) = attempts.failures.checked_sub(FREE) {
-            attempts.not_before = now + (1_i64 << beyond.min(6)).min(LONGEST_WAIT);
-        }
+        of_address.count(&PER_ADDRESS, now);
+        of_name.count(&PER_NAME, now);
         Ok(())
     }
 
-    /// The attempt was a success: the name starts afresh.
-    pub(crate) fn succeeded(&self, name: &str) {
-        self.known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
+    /// The attempt was a success: the name starts afresh here, and this address is proven.
+    pub(crate) fn succeeded(&self, name: &str, peer: IpAddr, now: i64) {
+        let mut counts = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.names.remove(name);
+        *slot(&mut counts.addresses, (name.to_owned(), network(peer))) = Attempts {
+            last: now,
+            proven: true,
+            ..Attempts::default()
+        };
+    }
+}
+
+/// The counts of `key`, with room made for them: proven addresses go last, old ones first.
+fn slot<K: Clone + Eq + Hash>(table: &mut HashMap<K, Attempts>, key: K) -> &mut Attempts {
+    if table.len() >= ROOM && !table.contains_key(&key) {
+        let oldest = table
+            .iter()
+            .min_by_key(|(_, attempts)| (attempts.proven, attempts.last));
+        if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+            table.remove(&oldest);
+        }
+    }
+    table.entry(key).or_default()
+}
+
+/// What one customer of a provider gets: an IPv4 address, or 64 bits of an IPv6 one.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
+        }
     }
 }
 
@@ -74,52 +145,117 @@ impl LoginLimit {
 mod tests {
     use super::*;
 
+    const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+
+    /// The n-th of many other addresses.
+    fn elsewhere(n: u32) -> IpAddr {
+        IpAddr::V4((0x0a00_0000 + n).into())
+    }
+
+    fn exhaust(limit: &LoginLimit, name: &str, peer: IpAddr, now: i64) {
+        while limit.begin(name, true, peer, now).is_ok() {}
+    }
+
     #[test]
     fn after_the_free_attempts_the_wait_doubles_up_to_a_minute() {
         let limit = LoginLimit::default();
-        for _ in 0..FREE {
-            assert_eq!(limit.begin("ann", true, 1000), Ok(()));
+        for _ in 0..PER_ADDRESS.free {
+            assert_eq!(limit.begin("ann", true, HOME, 1000), Ok(()));
         }
         let mut now = 1000;
         let mut waits = Vec::new();
         for _ in 0..9 {
-            let wait = limit.begin("ann", true, now).unwrap_err();
+            let wait = limit.begin("ann", true, HOME, now).unwrap_err();
             waits.push(wait);
             now += wait;
-            assert_eq!(limit.begin("ann", true, now), Ok(()));
+            assert_eq!(limit.begin("ann", true, HOME, now), Ok(()));
         }
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     }
 
     #[test]
-    fn success_and_silence_both_clear_the_counter() {
+    fn guessing_at_one_address_holds_up_nobody_at_another() {
         let limit = LoginLimit::default();
-        let exhaust = |name| while limit.begin(name, true, 1000).is_ok() {};
-        exhaust("ann");
-        limit.succeeded("ann");
-        assert_eq!(limit.begin("ann", true, 1000), Ok(()));
-        exhaust("bob");
-        assert_eq!(limit.begin("bob", true, 1001 + FORGET_AFTER), Ok(()));
+        for now in 1000..2000 {
+            let _ = limit.begin("ann", true, elsewhere(1), now);
+        }
+        assert!(limit.begin("ann", true, elsewhere(1), 2000).is_err());
+        assert_eq!(limit.begin("ann", true, HOME, 2000), Ok(()));
+    }
+
+    #[test]
+    fn guessing_from_many_addresses_is_slowed_down_but_not_at_a_proven_one() {
+        let limit = LoginLimit::default();
+        limit.succeeded("ann", HOME, 900);
+        let admitted = (0..10_000)
+            .filter(|n| limit.begin("ann", true, elsewhere(*n), 1000).is_ok())
+            .count();
+        assert_eq!(admitted, PER_NAME.free as usize);
+        assert_eq!(limit.begin("ann", true, elsewhere(20_000), 1000), Err(1));
+        assert_eq!(limit.begin("ann", true, HOME, 1000), Ok(()));
+        exhaust(&limit, "ann", HOME, 1000);
+        let guesses_there = limit.begin("ann", true, HOME, 1000);
+        assert_eq!(
+            guesses_there,
+            Err(1),
+            "a proven address has its own limit still"
+        );
+    }
+
+    #[test]
+    fn success_and_silence_both_clear_the_count() {
+        let limit = LoginLimit::default();
+        exhaust(&limit, "ann", HOME, 1000);
+        limit.succeeded("ann", HOME, 1000);
+        assert_eq!(limit.begin("ann", true, HOME, 1000), Ok(()));
+        exhaust(&limit, "bob", HOME, 1000);
+        let later = 1001 + FORGET_AFTER;
+        for _ in 0..PER_ADDRESS.free {
+            assert_eq!(limit.begin("bob", true, HOME, later), Ok(()));
+        }
     }
 
     #[test]
     fn invented_names_stay_bounded_and_leave_real_ones_counted() {
         let limit = LoginLimit::default();
-        while limit.begin("ann", true, 1000).is_ok() {}
-        for number in 0..STRANGERS + 500 {
-            assert_eq!(
-                limit.begin(&format!("stranger-{number}"), false, 1000),
-                Ok(())
-            );
+        exhaust(&limit, "ann", HOME, 1000);
+        for number in 0..ROOM + 50 {
+            let name = format!("stranger-{number}");
+            assert_eq!(limit.begin(&name, false, HOME, 1000), Ok(()));
         }
-        assert_eq!(limit.strangers.lock().unwrap().len(), STRANGERS);
-        assert!(limit.begin("ann", true, 1000).is_err());
+        let strangers = limit.strangers.lock().unwrap();
+        assert_eq!(
+            (strangers.names.len(), strangers.addresses.len()),
+            (ROOM, ROOM)
+        );
+        assert!(limit.begin("ann", true, HOME, 1000).is_err());
+    }
+
+    #[test]
+    fn many_addresses_stay_bounded_and_push_out_no_proven_one() {
+        let limit = LoginLimit::default();
+        limit.succeeded("ann", HOME, 0);
+        for number in 0..(ROOM as u32 + 50) {
+            let _ = limit.begin("bob", true, elsewhere(number), 1000);
+        }
+        let counts = limit.known.lock().unwrap();
+        assert_eq!(counts.addresses.len(), ROOM);
+        assert!(counts.addresses[&("ann".to_owned(), HOME)].proven);
+    }
+
+    #[test]
+    fn neighbours_in_one_ipv6_network_and_mapped_addresses_are_the_same() {
+        let at = |text: &str| network(text.parse().unwrap());
+        assert_eq!(at("2001:db8:1:2::1"), at("2001:db8:1:2:ffff::9"));
+        assert_ne!(at("2001:db8:1:2::1"), at("2001:db8:1:3::1"));
+        assert_eq!(at("::ffff:192.0.2.1"), HOME);
+        assert_ne!(at("192.0.2.1"), at("192.0.2.2"));
     }
 
     #[test]
     fn a_clock_turned_back_does_not_lock_a_name_for_years() {
         let limit = LoginLimit::default();
-        while limit.begin("ann", true, 1_000_000).is_ok() {}
-        assert!(limit.begin("ann", true, 0).unwrap_err() <= LONGEST_WAIT);
+        exhaust(&limit, "ann", HOME, 1_000_000);
+        assert_eq!(limit.begin("ann", true, HOME, 0), Ok(()));
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use muster_model::{ClusterId, InfraEnvId, Scheme};
 
 use crate::credentials::Denied;
+use crate::link_terms::LinkLimits;
 
 /// What kind of caller it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,7 @@ pub struct Principal {
     pub scheme: Scheme,
     pub(crate) scope: Option<Scope>,
     pub(crate) bound: bool,
+    pub(crate) link: LinkLimits,
 }
 
 impl Principal {
@@ -49,6 +51,7 @@ impl Principal {
             scheme,
             scope: None,
             bound: false,
+            link: LinkLimits::default(),
         }
     }
 
@@ -146,6 +149,7 @@ mod tests {
         Principal {
             scope: Some(scope),
             bound: true,
+            link: LinkLimits::default(),
             ..Principal::unbound("x", Role::Agent, scheme)
         }
     }

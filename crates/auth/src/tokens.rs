@@ -41,6 +41,12 @@ pub struct Claims {
     /// Begin of its life, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nbf: Option<i64>,
+    /// Fingerprint of the infra-env's key for links; a link with another one was withdrawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_key: Option<String>,
+    /// The places a link opens, separated by spaces.
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    pub opens: Option<String>,
 }
 
 /// Why a token is refused.
@@ -189,6 +195,8 @@ fn read_claims(members: &Map<String, Value>) -> Result<Claims, TokenError> {
         sub: text("sub")?,
         exp: time("exp")?,
         nbf: time("nbf")?,
+        link_key: text("link_key")?,
+        opens: text("for")?,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{PoisonError, RwLock};
 
 use argon2::Argon2;
@@ -55,7 +56,7 @@ pub enum LoginError {
     /// Name or password is wrong; which one is not said.
     #[error("wrong user name or password")]
     Refused,
-    /// Too many failures under this name.
+    /// Too many failures under this name, from this address or at all.
     #[error("too many failed logins for this user; try again in {wait} s")]
     TooOften {
         /// Seconds to wait.
@@ -84,7 +85,7 @@ impl LoginError {
 /// All users, and the watch over failed logins.
 pub struct Users {
     by_name: RwLock<HashMap<String, User>>,
-    limit: LoginLimit,
+    limit: Box<LoginLimit>,
     /// Checked in place of the hash of a user that does not exist, so that the answer takes
     /// as long.
     decoy: String,
@@ -107,7 +108,7 @@ impl Users {
         let decoy = hash_password("no user has this password")?;
         Ok(Self {
             by_name: RwLock::new(by_name),
-            limit: LoginLimit::default(),
+            limit: Box::default(),
             decoy,
         })
     }
@@ -137,12 +138,18 @@ impl Users {
             .is_empty()
     }
 
-    /// Checks name and password at the time `now`. Takes tens of milliseconds of CPU on
+    /// Checks name and password of somebody at `peer`, at the time `now`. Takes tens of milliseconds of CPU on
     /// purpose: call it where blocking is allowed.
     ///
     /// # Errors
     /// If they are wrong, or were wrong too often.
-    pub fn check_password(&self, name: &str, password: &str, now: i64) -> Result<Role, LoginError> {
+    pub fn check_password(
+        &self,
+        name: &str,
+        password: &str,
+        peer: IpAddr,
+        now: i64,
+    ) -> Result<Role, LoginError> {
         let user = {
             let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
             by_name.get(name).cloned()
@@ -151,7 +158,7 @@ impl Users {
             return Err(LoginError::Refused);
         }
         self.limit
-            .begin(name, user.is_some(), now)
+            .begin(name, user.is_some(), peer, now)
             .map_err(|wait| LoginError::TooOften { wait })?;
         let hash = user
             .as_ref()
@@ -163,7 +170,7 @@ impl Users {
         });
         match user {
             Some(user) if matches => {
-                self.limit.succeeded(name);
+                self.limit.succeeded(name, peer, now);
                 Ok(user.role)
             }
             Some(_) | None => Err(LoginError::Refused),
@@ -210,6 +217,8 @@ fn check(user: &User) -> Result<(), UserError> {
 mod tests {
     use super::*;
 
+    const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     fn user(name: &str, password: &str, role: Role) -> User {
         let password_hash = Secret::new(hash_password(password).unwrap());
         User {
@@ -222,9 +231,12 @@ mod tests {
     #[test]
     fn the_right_password_gives_the_role_and_nothing_else_does() {
         let users = Users::new([user("ann", "secret", Role::Admin)]).unwrap();
-        assert_eq!(users.check_password("ann", "secret", 0), Ok(Role::Admin));
+        assert_eq!(
+            users.check_password("ann", "secret", HOME, 0),
+            Ok(Role::Admin)
+        );
         for (name, password) in [("ann", "Secret"), ("ann", ""), ("bob", "secret"), ("", "")] {
-            let refused = users.check_password(name, password, 0);
+            let refused = users.check_password(name, password, HOME, 0);
             assert_eq!(refused, Err(LoginError::Refused), "{name}/{password}");
         }
     }
@@ -235,14 +247,17 @@ mod tests {
         for name in ["ann", "nobody"] {
             for _ in 0..5 {
                 assert_eq!(
-                    users.check_password(name, "guess", 0),
+                    users.check_password(name, "guess", HOME, 0),
                     Err(LoginError::Refused)
                 );
             }
-            let limited = users.check_password(name, "secret", 0);
+            let limited = users.check_password(name, "secret", HOME, 0);
             assert_eq!(limited, Err(LoginError::TooOften { wait: 1 }), "{name}");
         }
-        assert_eq!(users.check_password("ann", "secret", 1), Ok(Role::Admin));
+        assert_eq!(
+            users.check_password("ann", "secret", HOME, 1),
+            Ok(Role::Admin)
+        );
     }
 
     #[test]
@@ -284,7 +299,7 @@ mod tests {
         let long = "x".repeat(1 << 20);
         for _ in 0..100 {
             assert_eq!(
-                users.check_password("ann", &long, 0),
+                users.check_password("ann", &long, HOME, 0),
                 Err(LoginError::Refused)
             );
         }

@@ -223,7 +223,13 @@ impl Aggregate {
             }
         }
         for host in &mut self.hosts {
-            match self.seen_hosts.iter().find(|seen| seen.key() == host.key()) {
+            let seen = self.seen_hosts.iter().find(|seen| seen.key() == host.key());
+            if let Some(joined) = host.cluster
+                && seen.is_none_or(|seen| seen.cluster != Some(joined))
+            {
+                changes.require_live_cluster(joined);
+            }
+            match seen {
                 Some(seen) if **seen == *host => {}
                 Some(seen) => {
                     host.updated_at = cause.now;
@@ -251,6 +257,8 @@ enum Extent {
     Host(HostKey),
     /// A host with all it depends on: its cluster with every host, or itself alone.
     HostInContext(HostKey),
+    /// A host and the own record of the cluster it is asked to join, if there is such a one.
+    HostAndCluster(HostKey, ClusterId),
 }
 
 impl App {
@@ -287,6 +295,19 @@ impl App {
         self.change(Extent::HostInContext(key), cause, decide).await
     }
 
+    /// Changes one host in view of a cluster it may join: the aggregate's cluster is that one,
+    /// or none if it does not exist (any more).
+    pub async fn change_host_joining<T>(
+        self: &Arc<Self>,
+        key: HostKey,
+        cluster: ClusterId,
+        cause: &Cause,
+        decide: impl FnMut(&mut Aggregate) -> Result<T, Failure>,
+    ) -> Result<(T, Aggregate), Failure> {
+        self.change(Extent::HostAndCluster(key, cluster), cause, decide)
+            .await
+    }
+
     /// Asks what a change of a host in its context would be answered, and stores nothing.
     pub async fn would_change_host<T>(
         &self,
@@ -317,7 +338,7 @@ impl App {
     async fn turn_for(&self, extent: Extent) -> Result<Option<OwnedMutexGuard<()>>, Failure> {
         let cluster = match extent {
             Extent::Cluster(id) => Some(id),
-            Extent::Host(_) => None,
+            Extent::Host(_) | Extent::HostAndCluster(..) => None,
             Extent::HostInContext(key) => self.host(key).await?.cluster,
         };
         Ok(match cluster {
@@ -335,6 +356,11 @@ impl App {
                     Some(id) => self.store.cluster(id).await.map_err(store_failure)?,
                     None => None,
                 };
+                return Ok(Aggregate::new(cluster, vec![host]));
+            }
+            Extent::HostAndCluster(key, cluster) => {
+                let host = self.host(key).await?;
+                let cluster = self.store.cluster(cluster).await.map_err(store_failure)?;
                 return Ok(Aggregate::new(cluster, vec![host]));
             }
             Extent::HostInContext(key) => {
@@ -381,7 +407,8 @@ impl App {
         if !changes.is_empty() {
             match self.store.commit(changes).await {
                 Ok(()) => {}
-                Err(StoreError::Conflict { .. }) => return Ok(None),
+                // What is gone is not found on the next round, and that has its own answer.
+                Err(StoreError::Conflict { .. } | StoreError::Missing { .. }) => return Ok(None),
                 Err(other) => return Err(store_failure(other)),
             }
         }

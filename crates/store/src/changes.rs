@@ -1,21 +1,25 @@
 //! What a caller wants written, all of it or nothing.
 //!
-//! [`Changes`] collects; [`Changes::into_unit`] turns it into statements for the writer and
-//! into effects for the cache. Rows are always touched in the same order, so two units that
-//! change the same rows can never wait for each other in a circle.
+//! [`Changes`] collects; [`Changes::into_unit`] turns it into steps for the writer and into
+//! effects for the cache. Rows are always touched in the same order, so two units that change
+//! the same rows can never wait for each other in a circle.
+//!
+//! Rows that are changed are checked by version. Rows that a decision only leans on are not,
+//! unless it says so: see [`Changes::require_live_cluster`]. Its counterpart is that nothing can
+//! be deleted from under live hosts, whoever registered them and when.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use muster_model::{Cluster, ClusterId, Event, Host, HostKey, InfraEnv, InfraEnvId, Timestamp};
+use muster_model::{Cluster, ClusterId, Event, Host, HostKey, InfraEnv, InfraEnvId};
 use uuid::Uuid;
 
 use crate::{
-    cache::Library,
     document::{Document, Row},
     error::StoreError,
     events,
-    sealing::{SealingKey, members},
+    sealing::SealingKey,
     statement::Statement,
+    unit::{Effect, NoRow, Step, Unit},
 };
 
 /// A unit of change under construction.
@@ -23,6 +27,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct Changes {
     rows: Vec<Change>,
+    required: Vec<Subject>,
     events: Vec<Event>,
 }
 
@@ -32,7 +37,7 @@ impl Changes {
         Self::default()
     }
 
-    /// Nothing to write.
+    /// Nothing to write, whatever may be required.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.events.is_empty()
@@ -44,7 +49,8 @@ impl Changes {
     }
 
     /// Replaces a cluster; conflicts if it is no longer the one `seen`. Set `deleted_at` to
-    /// delete it.
+    /// delete it: that conflicts too if live hosts would stay behind in it, for instance one
+    /// that registered after the caller had looked.
     pub fn update_cluster(&mut self, seen: &Row<Cluster>, cluster: Cluster) -> &mut Self {
         self.row(Change::Cluster(Write::update(seen, cluster)))
     }
@@ -64,7 +70,8 @@ impl Changes {
         self.row(Change::InfraEnv(Write::update(seen, infra_env)))
     }
 
-    /// Removes an infra-env; missing if someone else was faster.
+    /// Removes an infra-env; missing if someone else was faster, and a conflict while live
+    /// hosts are registered with it.
     pub fn delete_infra_env(&mut self, id: InfraEnvId) -> &mut Self {
         self.row(Change::InfraEnv(Write::Remove(id)))
     }
@@ -85,6 +92,19 @@ impl Changes {
         self.row(Change::Host(Write::Remove(key)))
     }
 
+    /// What is written here makes sense only in this cluster: the unit fails as missing if the
+    /// cluster is gone or deleted when it is written. That the cluster merely changed is fine.
+    pub fn require_live_cluster(&mut self, id: ClusterId) -> &mut Self {
+        self.required.push(Subject::Cluster(id));
+        self
+    }
+
+    /// The same for an infra-env.
+    pub fn require_infra_env(&mut self, id: InfraEnvId) -> &mut Self {
+        self.required.push(Subject::InfraEnv(id));
+        self
+    }
+
     /// Adds one line of history.
     pub fn event(&mut self, event: Event) -> &mut Self {
         self.events.push(event);
@@ -103,16 +123,29 @@ impl Changes {
     }
 
     pub(crate) fn into_unit(mut self, key: &SealingKey) -> Result<Unit, StoreError> {
+        for subject in self.required {
+            // A write of the row checks it anyway, and once is enough.
+            let place = subject.place();
+            if self.rows.iter().all(|change| change.place() != place) {
+                self.rows.push(Change::Required(subject));
+            }
+        }
         // Stable: changes of the same row keep the order in which they were asked for.
         self.rows.sort_by_key(Change::place);
         let mut unit = Unit::default();
+        // Looked at last: then the unit's own hosts have moved, and the locks it took by then
+        // keep new ones away.
+        let mut vacated = Vec::new();
         for change in self.rows {
+            vacated.extend(change.vacates());
             match change {
                 Change::Cluster(write) => unit.write(write, key, Effect::Cluster)?,
                 Change::InfraEnv(write) => unit.write(write, key, Effect::InfraEnv)?,
                 Change::Host(write) => unit.write(write, key, Effect::Host)?,
+                Change::Required(subject) => unit.steps.push(Step::Hold(subject)),
             }
         }
+        unit.steps.extend(vacated.into_iter().map(Step::Vacant));
         unit.steps
             .extend(events::inserts(&self.events)?.into_iter().map(Step::free));
         Ok(unit)
@@ -141,6 +174,37 @@ impl Subject {
         }
     }
 
+    /// Finds the row if it is live.
+    pub(crate) fn live(&self) -> Statement {
+        match self {
+            Self::Cluster(id) => {
+                Statement::new("SELECT 1 FROM clusters WHERE id = $1 AND deleted_at IS NULL")
+                    .text(id)
+            }
+            Self::InfraEnv(_) => self.probe(),
+            Self::Host(key) => Statement::new(
+                "SELECT 1 FROM hosts WHERE infra_env_id = $1 AND id = $2 AND deleted_at IS NULL",
+            )
+            .text(key.infra_env)
+            .text(key.host),
+        }
+    }
+
+    /// Finds the live hosts that need the row.
+    pub(crate) fn tenants(&self) -> Statement {
+        match self {
+            Self::Cluster(id) => Statement::new(
+                "SELECT 1 FROM hosts WHERE cluster_id = $1 AND deleted_at IS NULL LIMIT 1",
+            )
+            .text(id),
+            Self::InfraEnv(id) => Statement::new(
+                "SELECT 1 FROM hosts WHERE infra_env_id = $1 AND deleted_at IS NULL LIMIT 1",
+            )
+            .text(id),
+            Self::Host(_) => self.live(),
+        }
+    }
+
     fn place(&self) -> (u8, Uuid, Uuid) {
         match self {
             Self::Cluster(id) => (0, id.0, Uuid::nil()),
@@ -150,7 +214,7 @@ impl Subject {
     }
 
     /// The statements that remove the row.
-    fn removal(&self) -> Vec<Step> {
+    pub(crate) fn removal(&self) -> Vec<Step> {
         let free = |sql: &'static str, id: &ClusterId| Step::free(Statement::new(sql).text(id));
         match self {
             Self::Cluster(id) => vec![
@@ -168,7 +232,7 @@ impl Subject {
                 free("DELETE FROM events WHERE cluster_id = $1", id),
                 free("DELETE FROM clusters WHERE id = $1", id),
             ],
-            Self::InfraEnv(id) => vec![Step {
+            Self::InfraEnv(id) => vec![Step::Run {
                 statement: Statement::new("DELETE FROM infra_envs WHERE id = $1").text(id),
                 no_row: NoRow::Missing(*self),
             }],
@@ -197,20 +261,37 @@ enum Change {
     Cluster(Write<Cluster>),
     InfraEnv(Write<InfraEnv>),
     Host(Write<Host>),
+    Required(Subject),
 }
 
 impl Change {
+    /// What ends with this change, so that no live host may be in it.
+    fn vacates(&self) -> Option<Subject> {
+        match self {
+            Self::Cluster(Write::Insert(cluster) | Write::Update { value: cluster, .. }) => {
+                let deleted = cluster.deleted_at.is_some();
+                deleted.then_some(Subject::Cluster(cluster.id))
+            }
+            Self::InfraEnv(Write::Remove(id)) => Some(Subject::InfraEnv(*id)),
+            // Only what was deleted before is purged.
+            Self::Cluster(Write::Remove(_)) => None,
+            Self::InfraEnv(Write::Insert(_) | Write::Update { .. }) => None,
+            Self::Host(_) | Self::Required(_) => None,
+        }
+    }
+
     fn place(&self) -> (u8, Uuid, Uuid) {
         match self {
             Self::Cluster(write) => write.subject().place(),
             Self::InfraEnv(write) => write.subject().place(),
             Self::Host(write) => write.subject().place(),
+            Self::Required(subject) => subject.place(),
         }
     }
 }
 
 #[derive(Debug)]
-enum Write<T: Document> {
+pub(crate) enum Write<T: Document> {
     Insert(Box<T>),
     Update {
         key: T::Key,
@@ -229,135 +310,11 @@ impl<T: Document> Write<T> {
         }
     }
 
-    fn subject(&self) -> Subject {
+    pub(crate) fn subject(&self) -> Subject {
         T::subject(match self {
             Self::Insert(value) => value.key(),
             Self::Update { key, .. } => *key,
             Self::Remove(key) => *key,
         })
-    }
-}
-
-/// What it means that a statement touched no row.
-#[derive(Debug)]
-pub(crate) enum NoRow {
-    /// Nothing.
-    Fine,
-    /// The key was taken.
-    Conflict(Subject),
-    /// The row was gone.
-    Missing(Subject),
-    /// One of both; look which.
-    Either(Subject),
-}
-
-/// One statement of a unit.
-#[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) statement: Statement,
-    pub(crate) no_row: NoRow,
-}
-
-impl Step {
-    pub(crate) fn free(statement: Statement) -> Self {
-        Self {
-            statement,
-            no_row: NoRow::Fine,
-        }
-    }
-}
-
-/// A row as it is once its unit is durable; `Err` holds the key of one that is gone.
-pub(crate) type Landing<T> = Result<Row<T>, <T as Document>::Key>;
-
-/// What a durable unit changes in the cache.
-pub(crate) enum Effect {
-    Cluster(Landing<Cluster>),
-    InfraEnv(Landing<InfraEnv>),
-    Host(Landing<Host>),
-}
-
-impl Effect {
-    pub(crate) fn apply(&self, library: &mut Library) {
-        fn land<T: Document>(library: &mut Library, landing: &Landing<T>) {
-            match landing {
-                Ok(row) => T::shelf_mut(library).land(row),
-                Err(key) => T::shelf_mut(library).remove(*key),
-            }
-        }
-        match self {
-            Self::Cluster(landing) => land(library, landing),
-            Self::InfraEnv(landing) => land(library, landing),
-            Self::Host(landing) => land(library, landing),
-        }
-    }
-}
-
-/// What the writer gets: statements that stand or fall together.
-#[derive(Default)]
-pub(crate) struct Unit {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) effects: Vec<Effect>,
-}
-
-impl Unit {
-    fn write<T: Document>(
-        &mut self,
-        write: Write<T>,
-        sealing: &SealingKey,
-        effect: fn(Landing<T>) -> Effect,
-    ) -> Result<(), StoreError> {
-        let subject = write.subject();
-        let (step, row) = match write {
-            Write::Insert(mut value) => {
-                let version = first_version();
-                let doc = members::to_text(&mut *value, sealing)?;
-                let step = Step {
-                    statement: value.insert(version, doc),
-                    no_row: NoRow::Conflict(subject),
-                };
-                (step, row(version, value))
-            }
-            Write::Update {
-                key,
-                seen,
-                mut value,
-            } => {
-                if value.key() != key {
-                    return Err(StoreError::Invalid {
-                        what: subject.to_string(),
-                        reason: "an update cannot change the key; remove and insert".to_owned(),
-                    });
-                }
-                let doc = members::to_text(&mut *value, sealing)?;
-                let step = Step {
-                    statement: value.update(seen, doc),
-                    no_row: NoRow::Either(subject),
-                };
-                let version = seen + 1;
-                (step, row(version, value))
-            }
-            Write::Remove(key) => {
-                self.steps.extend(subject.removal());
-                self.effects.push(effect(Err(key)));
-                return Ok(());
-            }
-        };
-        self.steps.push(step);
-        self.effects.push(effect(Ok(row)));
-        Ok(())
-    }
-}
-
-/// Versions of a key must not come twice, even if its row is removed and inserted again: a
-/// reader that was slow would take the old document for the new one. The clock sees to that.
-fn first_version() -> i64 {
-    Timestamp::now().0
-}
-
-fn row<T>(version: i64, value: Box<T>) -> Row<T> {
-    Row {
-        version,
-        value: Arc::from(value),
     }
 }

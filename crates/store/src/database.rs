@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::{
     error::{Fault, StoreError},
     sqlite::{Access, SqliteFile},
-    statement::{Connection, Options, RawRow, Statement, aside},
+    statement::{Connection, Options, Portion, RawRow, Statement, aside},
 };
 
 /// Connections to one PostgreSQL server; its default limit is 100 for all replicas together.
@@ -89,11 +89,20 @@ impl Pool {
 
     /// The rows of a query; asked again on a fresh connection if an idle one had died.
     pub(crate) async fn rows(&self, statement: &Statement) -> Result<Vec<RawRow>, StoreError> {
+        self.rows_within(statement, usize::MAX).await
+    }
+
+    /// The same, but no more than fit into so many bytes of text; at least one, if there is.
+    pub(crate) async fn rows_within(
+        &self,
+        statement: &Statement,
+        bytes: usize,
+    ) -> Result<Vec<RawRow>, StoreError> {
         loop {
             let lease = self.lease().await?;
             let reused = lease.reused;
-            match lease.ask(statement).await? {
-                Ok(rows) => return Ok(rows),
+            match lease.ask(statement, bytes).await? {
+                Ok(portion) => return Ok(portion.rows),
                 Err(fault) if reused && fault.lost => self.forget_idle(),
                 Err(fault) => return Err(fault.error),
             }
@@ -159,20 +168,25 @@ impl Lease<'_> {
     async fn ask(
         mut self,
         statement: &Statement,
-    ) -> Result<Result<Vec<RawRow>, Fault>, StoreError> {
+        bytes: usize,
+    ) -> Result<Result<Portion, Fault>, StoreError> {
         let answer = if self.pool.options.block() {
             let (mut connection, statement) = (self.connection, statement.clone());
             let asked = aside(async move {
-                let answer = connection.rows(&statement).await;
+                let answer = connection.portion(&statement, bytes).await;
                 (connection, answer)
             });
             let (connection, answer) = asked.await?;
             self.connection = connection;
             answer
         } else {
-            patiently(self.connection.rows(statement)).await
+            patiently(self.connection.portion(statement, bytes)).await
         };
-        if !answer.as_ref().is_err_and(|fault| fault.lost) {
+        let sound = match &answer {
+            Ok(portion) => !portion.leftover,
+            Err(fault) => !fault.lost,
+        };
+        if sound {
             self.give_back();
         }
         Ok(answer)

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use muster_model::{HostKey, Timestamp};
 
 use crate::{
-    changes::{Step, Unit},
     error::StoreError,
     statement::{RawRow, Statement},
+    unit::{Step, Unit},
 };
 
 /// Rows per statement; what is left over goes in smaller ones, so few texts are prepared.

@@ -20,6 +20,7 @@ mod sealing;
 mod sqlite;
 mod statement;
 mod store;
+mod unit;
 mod writer;
 
 pub use blobs::{BlobError, BlobInfo, BlobPath, Blobs};

@@ -122,14 +122,24 @@ impl SqliteConnection {
         self.with(statement, |prepared| Ok(prepared.raw_execute()? as u64))
     }
 
-    pub(crate) fn rows(&mut self, statement: &Statement) -> Result<Vec<SqliteRow>, Fault> {
+    /// The rows, until their texts take more than `bytes`; the first one always comes.
+    pub(crate) fn rows(
+        &mut self,
+        statement: &Statement,
+        bytes: usize,
+    ) -> Result<Vec<SqliteRow>, Fault> {
         self.with(statement, |prepared| {
             let columns = prepared.column_count();
-            let mut found = Vec::new();
+            let (mut found, mut size) = (Vec::new(), 0_usize);
             let mut rows = prepared.raw_query();
             while let Some(row) = rows.next()? {
                 let values = (0..columns).map(|column| row.get(column));
-                found.push(SqliteRow(values.collect::<Result<_, _>>()?));
+                let row = SqliteRow(values.collect::<Result<_, _>>()?);
+                size = size.saturating_add(row.text_size());
+                if size > bytes && !found.is_empty() {
+                    break;
+                }
+                found.push(row);
             }
             Ok(found)
         })
@@ -189,6 +199,14 @@ impl ToSql for Arg {
 pub(crate) struct SqliteRow(Vec<Value>);
 
 impl SqliteRow {
+    fn text_size(&self) -> usize {
+        let sizes = self.0.iter().map(|value| match value {
+            Value::Text(text) => text.len(),
+            Value::Null | Value::Integer(_) | Value::Real(_) | Value::Blob(_) => 0,
+        });
+        sizes.sum()
+    }
+
     pub(crate) fn text(&self, column: usize) -> Result<Option<&str>, StoreError> {
         match self.0.get(column) {
             Some(Value::Text(text)) => Ok(Some(text)),

@@ -9,6 +9,7 @@
 
 use std::{borrow::Cow, future::Future};
 
+use futures::TryStreamExt as _;
 use sqlx::{
     Arguments as _, ConnectOptions as _, Connection as _, Executor as _, PgConnection, Row as _,
     postgres::{PgArguments, PgConnectOptions, PgRow},
@@ -160,22 +161,54 @@ impl Connection {
 
     /// Runs a statement and collects its rows.
     pub(crate) async fn rows(&mut self, statement: &Statement) -> Result<Vec<RawRow>, Fault> {
+        Ok(self.portion(statement, usize::MAX).await?.rows)
+    }
+
+    /// Runs a statement and collects its rows until their texts take more than `bytes`; the
+    /// first row always comes.
+    pub(crate) async fn portion(
+        &mut self,
+        statement: &Statement,
+        bytes: usize,
+    ) -> Result<Portion, Fault> {
         Ok(match self {
-            Self::Sqlite(connection) => connection
-                .rows(statement)?
-                .into_iter()
-                .map(RawRow::Sqlite)
-                .collect(),
-            Self::Postgres(connection) => {
-                sqlx::query_with(&statement.sql, postgres_args(&statement.args)?)
-                    .persistent(statement.keep)
-                    .fetch_all(&mut **connection)
-                    .await?
+            Self::Sqlite(connection) => Portion {
+                rows: connection
+                    .rows(statement, bytes)?
                     .into_iter()
-                    .map(RawRow::Postgres)
-                    .collect()
+                    .map(RawRow::Sqlite)
+                    .collect(),
+                leftover: false,
+            },
+            Self::Postgres(connection) => {
+                let mut answer = sqlx::query_with(&statement.sql, postgres_args(&statement.args)?)
+                    .persistent(statement.keep)
+                    .fetch(&mut **connection);
+                let (mut rows, mut size, mut leftover) = (Vec::new(), 0_usize, false);
+                while let Some(row) = answer.try_next().await? {
+                    size = size.saturating_add(text_size(&row));
+                    leftover = size > bytes && !rows.is_empty();
+                    if leftover {
+                        break;
+                    }
+                    rows.push(RawRow::Postgres(row));
+                }
+                Portion { rows, leftover }
             }
         })
+    }
+
+    /// Whether the query finds a row; if so the row stays as it is, or at least stays, until the
+    /// transaction ends. The one who writes to SQLite is alone and needs no lock for that.
+    pub(crate) async fn hold(&mut self, query: &Statement) -> Result<bool, Fault> {
+        let rows = match self {
+            Self::Sqlite(_) => self.rows(query).await?,
+            Self::Postgres(_) => {
+                let shared = Statement::built(format!("{} FOR SHARE", query.sql));
+                self.rows(&shared.args(query.args.iter().cloned())).await?
+            }
+        };
+        Ok(!rows.is_empty())
     }
 
     /// Runs a script of many statements without arguments.
@@ -214,6 +247,21 @@ fn postgres_args(args: &[Arg]) -> Result<PgArguments, sqlx::Error> {
         .map_err(sqlx::Error::Encode)?;
     }
     Ok(bound)
+}
+
+/// As much of an answer as was wanted.
+pub(crate) struct Portion {
+    pub(crate) rows: Vec<RawRow>,
+    /// The server goes on sending what nobody will read: give the connection up.
+    pub(crate) leftover: bool,
+}
+
+fn text_size(row: &PgRow) -> usize {
+    let sizes = (0..row.len()).filter_map(|column| {
+        let value = row.try_get_raw(column).ok()?;
+        value.as_bytes().ok().map(<[u8]>::len)
+    });
+    sizes.sum()
 }
 
 /// One row of an answer; columns by position.

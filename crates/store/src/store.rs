@@ -12,7 +12,7 @@ use muster_model::{
 
 use crate::{
     cache::{Library, Listed},
-    changes::{Changes, Step, Unit},
+    changes::Changes,
     database::{Address, Pool},
     document::{Group, Row},
     error::StoreError,
@@ -23,6 +23,7 @@ use crate::{
     sealing::{SealingKey, fingerprint},
     sqlite::{Access, SqliteFile},
     statement::{Connection, Options, Statement, aside},
+    unit::{Step, Unit},
     writer::{self, Lane},
 };
 

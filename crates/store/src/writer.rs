@@ -19,10 +19,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     cache::Library,
-    changes::{NoRow, Step, Unit},
     database::{Pool, patiently},
     error::{Fault, StoreError},
     statement::{Connection, Options, Statement},
+    unit::{NoRow, Step, Unit},
 };
 
 /// Most units one SQLite transaction carries.
@@ -213,19 +213,35 @@ async fn transact(
 /// Runs the steps of a unit. The inner error is a refusal; the outer one the database's failure.
 async fn run(connection: &mut Connection, steps: &[Step]) -> Result<Result<(), StoreError>, Fault> {
     for step in steps {
-        if connection.run(&step.statement).await? > 0 {
-            continue;
-        }
-        let refusal = match &step.no_row {
-            NoRow::Fine => continue,
-            NoRow::Conflict(subject) => StoreError::conflict(subject),
-            NoRow::Missing(subject) => StoreError::missing(subject),
-            NoRow::Either(subject) => {
-                if connection.rows(&subject.probe()).await?.is_empty() {
-                    StoreError::missing(subject)
-                } else {
-                    StoreError::conflict(subject)
+        let refusal = match step {
+            Step::Run { statement, no_row } => {
+                if connection.run(statement).await? > 0 {
+                    continue;
                 }
+                match no_row {
+                    NoRow::Fine => continue,
+                    NoRow::Conflict(subject) => StoreError::conflict(subject),
+                    NoRow::Missing(subject) => StoreError::missing(subject),
+                    NoRow::Either(subject) => {
+                        if connection.rows(&subject.probe()).await?.is_empty() {
+                            StoreError::missing(subject)
+                        } else {
+                            StoreError::conflict(subject)
+                        }
+                    }
+                }
+            }
+            Step::Hold(subject) => {
+                if connection.hold(&subject.live()).await? {
+                    continue;
+                }
+                StoreError::missing(subject)
+            }
+            Step::Vacant(subject) => {
+                if connection.rows(&subject.tenants()).await?.is_empty() {
+                    continue;
+                }
+                StoreError::conflict(subject)
             }
         };
         return Ok(Err(refusal));
@@ -239,8 +255,11 @@ pub(crate) async fn write_to_postgres(
     library: &RwLock<Library>,
     unit: &Unit,
 ) -> Result<(), StoreError> {
+    // Each statement must see what others committed before it: after waiting for the lock of a
+    // row, a step looks at the hosts that came in the meantime.
+    let begin = Statement::new("BEGIN ISOLATION LEVEL READ COMMITTED");
     let mut lease = pool.lease().await?;
-    while let Err(fault) = patiently(lease.connection.run(&Statement::new("BEGIN"))).await {
+    while let Err(fault) = patiently(lease.connection.run(&begin)).await {
         // Nothing has been sent yet, so a connection that died while idle is simply replaced.
         if !(lease.reused && fault.lost) {
             return Err(fault.error);

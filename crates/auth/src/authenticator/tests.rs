@@ -6,11 +6,14 @@ use muster_model::Secret;
 use uuid::Uuid;
 
 use super::*;
+use crate::link_terms::{LinkTerms, check_place, check_signing_key};
 use crate::links::ImageForm;
 use crate::principal::check_scope;
 use crate::users::{User, hash_password};
 
 const NOW: i64 = 1_800_000_000;
+const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+const OPENS: &str = "files/a initrd";
 const ALL: &[Scheme] = &[
     Scheme::User,
     Scheme::Agent,
@@ -40,6 +43,19 @@ fn carried(scheme: Scheme, token: &str) -> Credentials<'_> {
         Scheme::Watcher => credentials.watcher = Some(token),
     }
     credentials
+}
+
+fn signing_key() -> Secret {
+    Secret::new("abc")
+}
+
+/// A link to OPENS of an infra-env with that key.
+fn terms(key: &Secret, id: InfraEnvId) -> LinkTerms<'_> {
+    LinkTerms {
+        scope: Scope::InfraEnv(id),
+        signing_key: Some(key),
+        opens: OPENS,
+    }
 }
 
 fn local() -> Authenticator {
@@ -83,7 +99,7 @@ fn without_authentication_everyone_is_administrator() {
     assert!(caller.is_admin());
     assert_eq!(open.agent_token(Scope::InfraEnv(infra_env(1))), Ok(None));
     assert_eq!(
-        open.login("ann", "secret", NOW),
+        open.login("ann", "secret", HOME, NOW),
         Err(LoginError::NotOffered)
     );
 }
@@ -203,7 +219,7 @@ fn schemes_are_tried_in_order_and_the_last_failure_is_the_answer() {
 #[test]
 fn a_login_is_good_until_it_ends_or_its_user_is_gone() {
     let service = with_users();
-    let session = service.login("bob", "secret", NOW).unwrap();
+    let session = service.login("bob", "secret", HOME, NOW).unwrap();
     assert_eq!(
         (session.role, session.expires_at),
         (Role::User, NOW + 12 * 3600)
@@ -225,7 +241,10 @@ fn a_login_is_good_until_it_ends_or_its_user_is_gone() {
         ("bob", Role::User, None)
     );
     assert_eq!(status(at(session.expires_at)), 401);
-    assert_eq!(service.login("bob", "wrong", NOW), Err(LoginError::Refused));
+    assert_eq!(
+        service.login("bob", "wrong", HOME, NOW),
+        Err(LoginError::Refused)
+    );
 
     let Way::Users(tokens, _) = &service.way else {
         panic!("mode users")
@@ -247,11 +266,18 @@ fn a_login_is_good_until_it_ends_or_its_user_is_gone() {
 fn in_users_mode_each_token_fits_only_its_own_carriers() {
     let service = with_users();
     let scope = Scope::InfraEnv(infra_env(1));
-    let login = service.login("ann", "secret", NOW).unwrap().token;
+    let login = service.login("ann", "secret", HOME, NOW).unwrap().token;
     let agent = service.agent_token(scope).unwrap().unwrap();
-    let image = service.image_link(infra_env(1), NOW).unwrap().key;
+    let image = service
+        .image_link(infra_env(1), &signing_key(), OPENS, NOW)
+        .unwrap()
+        .key;
     let file = service
-        .sign_file_url("https://x/f?file_name=y", scope, NOW)
+        .sign_file_url(
+            "https://x/f?file_name=y",
+            &terms(&signing_key(), infra_env(1)),
+            NOW,
+        )
         .unwrap()
         .url;
     let file = file.split_once("&api_key=").unwrap().1.to_string();
@@ -273,13 +299,16 @@ fn in_users_mode_each_token_fits_only_its_own_carriers() {
 #[test]
 fn links_of_users_mode_expire_and_name_their_end() {
     let service = with_users();
-    let link = service.image_link(infra_env(1), NOW).unwrap();
+    let link = service
+        .image_link(infra_env(1), &signing_key(), OPENS, NOW)
+        .unwrap();
     assert_eq!(link.form, ImageForm::ByToken);
     assert_eq!(link.expires_at, Some(NOW + 4 * 3600));
     assert!(link.path().starts_with("bytoken/ey"));
+    let (named, caller) = service.image_path(link.form, &link.key, NOW).unwrap();
     assert_eq!(
-        service.image_path(link.form, &link.key, NOW),
-        Ok(infra_env(1))
+        (named, caller.scope()),
+        (infra_env(1), Some(Scope::InfraEnv(infra_env(1))))
     );
     let late = service
         .image_path(link.form, &link.key, NOW + 4 * 3600)
@@ -287,7 +316,15 @@ fn links_of_users_mode_expire_and_name_their_end() {
     assert_eq!(late.status, 401);
 
     let signed = service
-        .sign_file_url("https://x/f", Scope::Cluster(cluster(1)), NOW)
+        .sign_file_url(
+            "https://x/f",
+            &LinkTerms {
+                scope: Scope::Cluster(cluster(1)),
+                signing_key: None,
+                opens: OPENS,
+            },
+            NOW,
+        )
         .unwrap();
     assert!(signed.url.starts_with("https://x/f?api_key=ey"));
     assert_eq!(signed.expires_at, Some(NOW + 4 * 3600));
@@ -296,25 +333,32 @@ fn links_of_users_mode_expire_and_name_their_end() {
 #[test]
 fn links_of_the_other_modes_look_as_in_the_reference() {
     let url = "https://x/f?file_name=y";
-    let scope = Scope::InfraEnv(infra_env(1));
+    let key = signing_key();
+    let terms = terms(&key, infra_env(1));
     let (installer, _) = installer_made();
     for open in [Authenticator::new(Mode::None, Rules::default()), installer] {
-        let link = open.image_link(infra_env(1), NOW).unwrap();
+        let link = open
+            .image_link(infra_env(1), &signing_key(), OPENS, NOW)
+            .unwrap();
         assert_eq!(link.path(), format!("byid/{}", infra_env(1)));
-        assert_eq!(open.image_path(link.form, &link.key, NOW), Ok(infra_env(1)));
+        let (named, _) = open.image_path(link.form, &link.key, NOW).unwrap();
+        assert_eq!(named, infra_env(1));
         assert_eq!(
             open.image_path(link.form, "x", NOW).unwrap_err().status,
             404
         );
-        let signed = open.sign_file_url(url, scope, NOW).unwrap();
+        let signed = open.sign_file_url(url, &terms, NOW).unwrap();
         assert_eq!((signed.url.as_str(), signed.expires_at), (url, None));
     }
     let service = local();
-    let link = service.image_link(infra_env(1), NOW).unwrap();
+    let link = service
+        .image_link(infra_env(1), &signing_key(), OPENS, NOW)
+        .unwrap();
     assert_eq!((link.form, link.expires_at), (ImageForm::ByApiKey, None));
+    let (named, caller) = service.image_path(link.form, &link.key, NOW).unwrap();
     assert_eq!(
-        service.image_path(link.form, &link.key, NOW),
-        Ok(infra_env(1))
+        (named, caller.scope()),
+        (infra_env(1), Some(Scope::InfraEnv(infra_env(1))))
     );
     let by_id = service
         .image_path(ImageForm::ById, &infra_env(1).to_string(), NOW)
@@ -328,7 +372,7 @@ fn links_of_the_other_modes_look_as_in_the_reference() {
         .image_path(ImageForm::ByApiKey, &of_cluster, NOW)
         .unwrap_err();
     assert_eq!(denied.status, 401);
-    let signed = service.sign_file_url(url, scope, NOW).unwrap();
+    let signed = service.sign_file_url(url, &terms, NOW).unwrap();
     assert_eq!(signed.url, format!("{url}&api_key={}", link.key));
 }
 
@@ -345,15 +389,20 @@ fn tokens_of_users_mode_have_these_claims() {
         claims(&agent),
         format!(r#"{{"infra_env_id":"{id}","auth_scheme":"agentAuth"}}"#)
     );
-    let login = service.login("ann", "secret", NOW).unwrap().token;
+    let login = service.login("ann", "secret", HOME, NOW).unwrap().token;
     assert_eq!(
         claims(&login),
         r#"{"auth_scheme":"userAuth","sub":"ann","exp":1800043200}"#
     );
-    let image = service.image_link(id, NOW).unwrap().key;
+    let image = service
+        .image_link(id, &signing_key(), OPENS, NOW)
+        .unwrap()
+        .key;
     assert_eq!(
         claims(&image),
-        format!(r#"{{"infra_env_id":"{id}","auth_scheme":"imageAuth","exp":1800014400}}"#)
+        format!(
+            r#"{{"infra_env_id":"{id}","auth_scheme":"imageAuth","exp":1800014400,"link_key":"ba7816bf8f01cfea","for":"{OPENS}"}}"#
+        )
     );
 }
 
@@ -439,5 +488,41 @@ fn ids_in_tokens_must_be_ids() {
             .unwrap();
         let answer = service.authenticate(&[Scheme::Agent], &carried(Scheme::Agent, &token), NOW);
         assert_eq!(status(answer), 401);
+    }
+}
+
+#[test]
+fn links_end_with_their_key_and_agents_do_not() {
+    let (old, new) = (signing_key(), Secret::new("another"));
+    for service in [local(), with_users()] {
+        let signed = service.sign_file_url("https://x/f", &terms(&old, infra_env(1)), NOW);
+        let signed = signed.unwrap().url;
+        let image = service.image_link(infra_env(1), &old, OPENS, NOW).unwrap();
+        let file = signed.split_once("api_key=").unwrap().1;
+        for token in [file, image.key.as_str()] {
+            let link = service.authenticate(&[Scheme::Url], &carried(Scheme::Url, token), NOW);
+            let link = link.unwrap();
+            assert_eq!(check_signing_key(&link, &old), Ok(()));
+            assert_eq!(check_signing_key(&link, &new).unwrap_err().status, 401);
+        }
+        let scope = Scope::InfraEnv(infra_env(1));
+        let token = service.agent_token(scope).unwrap().unwrap();
+        let agent = service.authenticate(&[Scheme::Agent], &carried(Scheme::Agent, &token), NOW);
+        assert_eq!(check_signing_key(&agent.unwrap(), &new), Ok(()));
+    }
+}
+
+#[test]
+fn only_links_of_users_mode_are_bound_to_their_places() {
+    for (service, bound) in [(local(), false), (with_users(), true)] {
+        let key = signing_key();
+        let signed = service.sign_file_url("https://x/f", &terms(&key, infra_env(1)), NOW);
+        let signed = signed.unwrap().url;
+        let file = signed.split_once("api_key=").unwrap().1;
+        let link = service.authenticate(&[Scheme::Url], &carried(Scheme::Url, file), NOW);
+        let link = link.unwrap();
+        assert_eq!(check_place(&link, || "files/a".to_owned()), Ok(()));
+        let other = check_place(&link, || "files/b".to_owned());
+        assert_eq!(other.is_err(), bound);
     }
 }

@@ -5,9 +5,13 @@ use muster_api::{
     contract::{Operation, PathParams},
     error::Failure,
 };
-use muster_auth::{Credentials, Denied, Principal, ReadOnly, Scope, check_role, check_scope};
+use muster_auth::{
+    Credentials, Denied, Principal, ReadOnly, Scope, check_place, check_role, check_scope,
+    check_signing_key,
+};
 use muster_model::{ClusterId, InfraEnvId, Timestamp};
 
+use super::link_place::place;
 use crate::app::{Shared, store_failure};
 
 /// Reads that show secrets; users who may only look may not call them.
@@ -71,10 +75,11 @@ pub fn authenticate(
         ReadOnly::Admitted
     };
     check_role(&principal, operation.method().as_str(), read_only).map_err(denied)?;
+    check_place(&principal, || place(&operation.id, query)).map_err(denied)?;
     Ok(principal)
 }
 
-/// Keeps scoped tokens inside their infra-env or cluster.
+/// Keeps scoped tokens inside their infra-env or cluster, and withdrawn links out.
 pub async fn authorize(
     app: &Shared,
     principal: &Principal,
@@ -85,12 +90,13 @@ pub async fn authorize(
         return Ok(());
     };
     let exists = match scope {
-        Scope::InfraEnv(id) => app
-            .store
-            .infra_env(id)
-            .await
-            .map_err(store_failure)?
-            .is_some(),
+        Scope::InfraEnv(id) => {
+            let infra_env = app.store.infra_env(id).await.map_err(store_failure)?;
+            if let Some(infra_env) = &infra_env {
+                check_signing_key(principal, &infra_env.image_token_key).map_err(denied)?;
+            }
+            infra_env.is_some()
+        }
         Scope::Cluster(id) => app
             .store
             .cluster_even_deleted(id)

@@ -1,5 +1,7 @@
 //! The body of a request: read within limits, or known to be left unread.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -7,6 +9,10 @@ use hyper::body::Incoming;
 use muster_api::{contract::Operation, error::Failure};
 
 use crate::app::Shared;
+
+/// How long a body may take to arrive. Uploads, which are not read here, have a limit of their
+/// own.
+const BODY_LIMIT: Duration = Duration::from_secs(60);
 
 /// Whether the client is still sending a body nobody will read. The connection cannot be used
 /// again then, and the client is told, or its next request would die.
@@ -35,7 +41,7 @@ impl BodyState {
     }
 }
 
-/// The body, if there is one, within the size limit.
+/// The body, if there is one, within the limits of size and time.
 pub async fn read_body(
     app: &Shared,
     headers: &HeaderMap,
@@ -63,9 +69,14 @@ pub async fn read_body(
         return Err(too_large());
     }
     let limit_bytes = usize::try_from(limit).unwrap_or(usize::MAX);
-    let collected = Limited::new(incoming, limit_bytes)
-        .collect()
+    let collected = tokio::time::timeout(BODY_LIMIT, Limited::new(incoming, limit_bytes).collect())
         .await
+        .map_err(|_| {
+            Failure::infra(
+                StatusCode::REQUEST_TIMEOUT,
+                format!("the body did not arrive within {} s", BODY_LIMIT.as_secs()),
+            )
+        })?
         .map_err(|cause| {
             if cause.downcast_ref::<LengthLimitError>().is_some() {
                 too_large()

@@ -4,14 +4,11 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use muster_api::Failure;
 use muster_model::Timestamp;
-use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
 
-use super::Reply;
+use super::{Reply, login};
 use crate::app::Shared;
 
 const START_PAGE: &str = include_str!("../pages/start.html");
@@ -74,9 +71,7 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
         ),
         Page::OpenApi => document(&OPENAPI, muster_api::openapi3),
         Page::Swagger => document(&SWAGGER, muster_api::swagger2),
-        Page::Login => login(app, request)
-            .await
-            .unwrap_or_else(|failure| Reply::failure(&failure)),
+        Page::Login => login::answer(app, request).await,
     }
 }
 
@@ -113,70 +108,4 @@ async fn ready(app: &Shared) -> Reply {
         ));
     }
     Reply::empty(StatusCode::OK)
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Login {
-    username: String,
-    password: String,
-}
-
-#[derive(Serialize)]
-struct Token {
-    token: String,
-    expires_at: String,
-}
-
-/// Passwords checked at the same time.
-static LOGINS: Semaphore = Semaphore::const_new(2);
-
-/// Exchanges name and password for a bearer token.
-async fn login(app: &Shared, request: Request<Incoming>) -> Result<Reply, Failure> {
-    const MAX_LOGIN_BYTES: usize = 8 << 10;
-    let body = Limited::new(request.into_body(), MAX_LOGIN_BYTES)
-        .collect()
-        .await
-        .map_err(|_| {
-            Failure::infra(
-                StatusCode::BAD_REQUEST,
-                "the login could not be read; send {\"username\": …, \"password\": …}",
-            )
-        })?
-        .to_bytes();
-    // serde's message would repeat the password in some cases, so it is not shown.
-    let login: Login = serde_json::from_slice(&body).map_err(|_| {
-        Failure::infra(
-            StatusCode::BAD_REQUEST,
-            "send JSON with exactly the members username and password",
-        )
-    })?;
-    let app = std::sync::Arc::clone(app);
-    let now = Timestamp::now().unix_seconds();
-    // Checking a password is slow and takes memory on purpose: a crowd at the door waits its
-    // turn, and other requests are not held up.
-    let _turn = LOGINS
-        .acquire()
-        .await
-        .map_err(|_| Failure::infra(StatusCode::SERVICE_UNAVAILABLE, "logins are closed"))?;
-    let issued =
-        tokio::task::spawn_blocking(move || app.auth.login(&login.username, &login.password, now))
-            .await
-            .map_err(|_| {
-                Failure::infra(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "the login could not be checked",
-                )
-            })?;
-    let issued = issued.map_err(|refusal| {
-        Failure::infra(
-            StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::UNAUTHORIZED),
-            refusal.to_string(),
-        )
-    })?;
-    let answer = Token {
-        token: issued.token,
-        expires_at: Timestamp::from_unix_seconds(issued.expires_at).millis(),
-    };
-    Ok(Reply::json(StatusCode::OK, &answer)?.header(http::header::CACHE_CONTROL, "no-store"))
 }

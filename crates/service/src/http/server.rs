@@ -1,8 +1,16 @@
-//! Listeners: TLS or plain, bounded handshakes, and a shutdown that lets answers finish.
+//! Listeners: TLS or plain, bounded in number and in patience, and a shutdown that lets answers
+//! finish.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    fs, io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
-use hyper::service::service_fn;
+use http::Request;
+use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{
@@ -13,16 +21,27 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
 };
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
 
-use super::dispatch::{self, Door};
+use super::{
+    dispatch::{self, Door},
+    quiet::Traffic,
+};
 use crate::app::Shared;
 
 /// A TLS handshake that takes longer is somebody holding a connection open for nothing.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+/// How often an HTTP/2 client is asked whether it is still there, and how long it may think.
+const PING: Duration = Duration::from_secs(20);
+/// Most connections at once on the main listener; fewer if the system grants fewer files.
+const MOST_CONNECTIONS: usize = 20_000;
+
+/// Where a request came from; in the extensions of every request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerAddress(pub IpAddr);
 
 /// A bound socket and how to speak on it.
 pub struct Listener {
@@ -64,10 +83,28 @@ impl Listener {
     /// Serves until `stop` turns true, then waits for running requests up to `grace`.
     pub async fn serve(self, app: Shared, mut stop: watch::Receiver<bool>, grace: Duration) {
         let graceful = GracefulShutdown::new();
+        let most = most_connections(self.door);
+        let places = Arc::new(Semaphore::new(most));
+        let mut was_full = false;
         loop {
-            let stream = tokio::select! {
+            let is_full = places.available_permits() == 0;
+            if is_full && !was_full {
+                warn!(
+                    most,
+                    "all connections are in use; new ones wait for one to close"
+                );
+            }
+            was_full = is_full;
+            let place = tokio::select! {
+                place = Arc::clone(&places).acquire_owned() => match place {
+                    Ok(place) => place,
+                    Err(_) => break,
+                },
+                () = told_to_stop(&mut stop) => break,
+            };
+            let (stream, peer) = tokio::select! {
                 accepted = self.socket.accept() => match accepted {
-                    Ok((stream, _)) => stream,
+                    Ok((stream, address)) => (stream, PeerAddress(address.ip())),
                     Err(error) => {
                         // Out of file descriptors, most likely: wait for some to be freed.
                         warn!(%error, "a connection could not be accepted");
@@ -78,11 +115,15 @@ impl Listener {
                 () = told_to_stop(&mut stop) => break,
             };
             tokio::spawn(connection(
-                Arc::clone(&app),
+                Caller {
+                    app: Arc::clone(&app),
+                    peer,
+                    door: self.door,
+                    watcher: graceful.watcher(),
+                    _place: place,
+                },
                 stream,
                 self.tls.clone(),
-                self.door,
-                graceful.watcher(),
             ));
         }
         drop(self.socket);
@@ -100,20 +141,45 @@ async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopping| *stopping).await;
 }
 
-async fn connection(
+/// How many connections a listener holds at once: most of the files that this process may open,
+/// so that the database and the file store get theirs. The firmware's door is the smaller one.
+fn most_connections(door: Door) -> usize {
+    let files = fs::read_to_string("/proc/self/limits")
+        .ok()
+        .and_then(|limits| open_files(&limits))
+        .unwrap_or(usize::MAX);
+    let share = match door {
+        Door::Main => 4,
+        Door::Firmware => 16,
+    };
+    (files / share).saturating_mul(3).clamp(1, MOST_CONNECTIONS)
+}
+
+/// The soft limit of open files in the text of `/proc/self/limits`; none if it is unlimited.
+fn open_files(limits: &str) -> Option<usize> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// One connection and what it holds on to.
+struct Caller {
     app: Shared,
-    stream: TcpStream,
-    tls: Option<TlsAcceptor>,
+    peer: PeerAddress,
     door: Door,
     watcher: Watcher,
-) {
+    _place: OwnedSemaphorePermit,
+}
+
+async fn connection(caller: Caller, stream: TcpStream, tls: Option<TlsAcceptor>) {
     // Answers are small and awaited: send them at once.
     let _ = stream.set_nodelay(true);
     match tls {
-        None => speak(app, stream, door, watcher).await,
+        None => speak(caller, stream).await,
         Some(acceptor) => {
             match tokio::time::timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => speak(app, stream, door, watcher).await,
+                Ok(Ok(stream)) => speak(caller, stream).await,
                 Ok(Err(error)) => debug!(%error, "a TLS handshake failed"),
                 Err(_) => debug!("a TLS handshake took too long"),
             }
@@ -121,14 +187,29 @@ async fn connection(
     }
 }
 
-async fn speak(
-    app: Shared,
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    door: Door,
-    watcher: Watcher,
-) {
+async fn speak(caller: Caller, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    let Caller {
+        app,
+        peer,
+        door,
+        watcher,
+        _place,
+    } = caller;
     let header_timeout = app.config.server.header_timeout;
-    let service = service_fn(move |request| dispatch::answer(Arc::clone(&app), door, request));
+    let traffic = Traffic::new(header_timeout);
+    let heard = Arc::clone(&traffic);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        let running = heard.request(request.version());
+        request.extensions_mut().insert(peer);
+        let answer = dispatch::answer(Arc::clone(&app), door, request);
+        async move {
+            let response = answer.await?;
+            Ok::<_, Infallible>(match running {
+                Some(running) => running.until_taken(response),
+                None => response,
+            })
+        }
+    });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -137,11 +218,40 @@ async fn speak(
     builder
         .http2()
         .timer(TokioTimer::new())
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING)
         .max_header_list_size(64 << 10);
     let connection = builder
         .serve_connection(TokioIo::new(stream), service)
         .into_owned();
-    if let Err(error) = watcher.watch(connection).await {
-        debug!(%error, "a connection ended early");
+    tokio::select! {
+        ended = watcher.watch(connection) => if let Err(error) = ended {
+            debug!(%error, "a connection ended early");
+        },
+        () = traffic.is_over() => debug!("a connection was quiet for too long"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_open_files_is_the_soft_one() {
+        let text = "Limit                     Soft Limit           Hard Limit           Units\n\
+                    Max processes             63000                63000                processes\n\
+                    Max open files            1024                 524288               files\n";
+        assert_eq!(open_files(text), Some(1024));
+        assert_eq!(open_files(&text.replace("1024 ", "unlimited ")), None);
+        assert_eq!(open_files(""), None);
+    }
+
+    #[test]
+    fn both_doors_together_leave_files_for_the_rest() {
+        let (main, firmware) = (
+            most_connections(Door::Main),
+            most_connections(Door::Firmware),
+        );
+        assert!(firmware >= 1 && firmware <= main && main <= MOST_CONNECTIONS);
     }
 }

@@ -11,7 +11,9 @@ use crate::{
 
 /// No stored message, folded or not, is as long as this, so no longer text can occur in one.
 const LONGEST_SEARCH: usize = 4 * Event::MAX_MESSAGE_BYTES;
-/// Stands for "no limit"; far from where adding an offset would overflow.
+/// Most bytes of stored events one page holds, so that no question can fill the memory.
+const PAGE_BYTES: usize = 8 << 20;
+/// Stands for "no limit but [`PAGE_BYTES`]"; far from where adding an offset would overflow.
 const ENDLESS: i64 = i64::MAX / 4;
 
 /// Conditions on `events e` with their arguments.
@@ -49,6 +51,10 @@ impl Filter {
             filter.require(format!("EXISTS (SELECT 1 FROM infra_envs WHERE id = {id})"));
         } else {
             filter.counted = false;
+        }
+        if let Some(own) = query.within {
+            let own = filter.place(own);
+            filter.require(format!("e.infra_env_id = {own}"));
         }
         filter.require_category(&query.categories);
         Some(filter)
@@ -169,7 +175,7 @@ impl Filter {
             .statement(sql)
             .int(limit)
             .int(query.offset.clamp(0, ENDLESS));
-        pool.rows(&statement)
+        pool.rows_within(&statement, PAGE_BYTES)
             .await?
             .iter()
             .map(|row| {

@@ -38,6 +38,9 @@ pub struct EventQuery {
     pub infra_env: Option<InfraEnvId>,
     /// Events of these hosts. With `cluster` one of three alternatives, alone only live hosts.
     pub hosts: Vec<HostId>,
+    /// Only events of this infra-env, whatever else is asked for: the bounds of a caller who may
+    /// see no others. Ids of hosts are unique per infra-env only, so naming hosts is no bound.
+    pub within: Option<InfraEnvId>,
     /// Alternative: events of deleted hosts. Only with `cluster`.
     pub deleted_hosts: bool,
     /// Alternative: events without a host. Only with `cluster`.
@@ -50,7 +53,8 @@ pub struct EventQuery {
     pub categories: Vec<Category>,
     /// By time of the event.
     pub order: EventOrder,
-    /// Most events to list: `None` for [`Self::DEFAULT_LIMIT`], negative for all, 0 to count only.
+    /// Most events to list: `None` for [`Self::DEFAULT_LIMIT`], negative for as many as
+    /// fit on a page, 0 to count only.
     pub limit: Option<i64>,
     /// Events to skip; negative means none.
     pub offset: i64,
@@ -89,7 +93,8 @@ impl SeverityCounts {
 /// The answer to an [`EventQuery`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventPage {
-    /// The events asked for.
+    /// The events asked for, or their beginning: a page ends at about 8 MiB of text. Ask again
+    /// with a larger offset for what is missing of `total`.
     pub events: Vec<Event>,
     /// All that match but for severity and paging; zero unless a cluster was named.
     pub severity_counts: SeverityCounts,

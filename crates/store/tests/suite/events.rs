@@ -61,6 +61,32 @@ async fn each_filter_picks_its_events(place: Place) {
             "",
         ),
         (
+            "of a live host within its infra-env",
+            EventQuery {
+                hosts: vec![live],
+                within: Some(scene.infra_env),
+                ..none()
+            },
+            "bd",
+        ),
+        (
+            "of a live host within another infra-env",
+            EventQuery {
+                hosts: vec![live],
+                within: Some(infra_env_id()),
+                ..none()
+            },
+            "",
+        ),
+        (
+            "anything within the infra-env",
+            EventQuery {
+                within: Some(scene.infra_env),
+                ..none()
+            },
+            "bcde",
+        ),
+        (
             "hosts win over the infra-env",
             EventQuery {
                 hosts: vec![live, deleted],

@@ -14,6 +14,7 @@ on_both![
     events_of_a_deleted_cluster_stay_and_of_a_deleted_infra_env_hide,
     events_of_one_moment_keep_their_order,
     without_a_limit_five_thousand_are_listed_and_all_are_counted,
+    large_events_make_short_pages_that_add_up,
     the_last_time_of_an_event_is_known_by_name_and_scope,
 ];
 
@@ -43,8 +44,10 @@ async fn an_event_comes_back_as_it_was(place: Place) {
 async fn events_of_a_deleted_cluster_stay_and_of_a_deleted_infra_env_hide(place: Place) {
     let scene = scene(&place).await;
     let row = scene.store.cluster(scene.cluster).await.unwrap().unwrap();
+    let live = scene.store.host(scene.live).await.unwrap().unwrap();
     commit(&scene.store, |changes| {
         changes
+            .update_host(&live, edited(&live, |h| h.deleted_at = Some(Timestamp(9))))
             .update_cluster(&row, edited(&row, |c| c.deleted_at = Some(Timestamp(9))))
             .delete_infra_env(scene.infra_env);
     })
@@ -110,6 +113,44 @@ async fn without_a_limit_five_thousand_are_listed_and_all_are_counted(place: Pla
         ..EventQuery::default()
     };
     assert_eq!(store.events(&query).await.unwrap().events.len(), 5003);
+}
+
+async fn large_events_make_short_pages_that_add_up(place: Place) {
+    const EVENTS: usize = 300;
+    const SIZE: usize = 64 << 10;
+    let store = place.open().await;
+    let id = cluster_id();
+    commit(&store, |changes| {
+        changes.insert_cluster(cluster(id, 1));
+        for at in 0..EVENTS {
+            let mut large = event(&format!("{at}"), of_cluster(id), at as i64);
+            large.props = Some("x".repeat(SIZE));
+            changes.event(large);
+        }
+    })
+    .await
+    .unwrap();
+    for limit in [-1, EVENTS as i64] {
+        let mut names = Vec::new();
+        let mut pages = 0;
+        while names.len() < EVENTS {
+            let query = EventQuery {
+                cluster: Some(id),
+                limit: Some(limit),
+                offset: names.len() as i64,
+                ..EventQuery::default()
+            };
+            let page = store.events(&query).await.unwrap();
+            assert!(!page.events.is_empty(), "paging must come to an end");
+            assert!(page.events.len() * SIZE <= 8 << 20, "{}", page.events.len());
+            assert_eq!(page.total, EVENTS as i64);
+            names.extend(page.events.into_iter().map(|event| event.name));
+            pages += 1;
+        }
+        let all: Vec<String> = (0..EVENTS).map(|at| at.to_string()).collect();
+        assert_eq!(names, all);
+        assert_eq!(pages, 3, "pages are filled");
+    }
 }
 
 async fn the_last_time_of_an_event_is_known_by_name_and_scope(place: Place) {

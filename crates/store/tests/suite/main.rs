@@ -16,3 +16,4 @@ mod places;
 mod samples;
 mod scene;
 mod sealing;
+mod tenancy;

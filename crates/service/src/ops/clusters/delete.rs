@@ -19,6 +19,7 @@ use crate::{
     app::{Shared, store_failure},
     driver::Scope,
     http::{Call, Reply},
+    ops::hosts::register::left,
 };
 
 /// Deletes a cluster.
@@ -30,23 +31,36 @@ pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
         .await
         .map_err(store_failure)?;
     let own: HashSet<InfraEnvId> = own.iter().map(|infra_env| infra_env.id).collect();
-    let (freed, _) = app
+    let (fates, _) = app
         .change_cluster(id, &Cause::from(&call), |all| delete(all, &own, call.now))
         .await?;
     app.driver.forget(Scope::Cluster(id));
-    for key in freed {
+    for key in fates.gone {
+        left(&app, key, None);
+    }
+    for key in fates.freed {
         app.driver.touch(Scope::Host(key));
     }
     tracing::info!(cluster = %id, "cluster deleted");
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
-/// Marks the cluster and its own hosts as deleted; gives back the hosts that live on.
+/// What became of the hosts of a deleted cluster.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Fates {
+    /// Deleted with it.
+    gone: Vec<HostKey>,
+    /// Live on without it.
+    freed: Vec<HostKey>,
+}
+
+/// Marks the cluster and its own hosts as deleted, and sets the others free. A host that comes
+/// in meanwhile makes the store refuse, and then all is decided again with that host in view.
 fn delete(
     all: &mut Aggregate,
     own: &HashSet<InfraEnvId>,
     now: Timestamp,
-) -> Result<Vec<HostKey>, Failure> {
+) -> Result<Fates, Failure> {
     let (id, name, status) = {
         let cluster = all.cluster()?;
         (cluster.id, cluster.name.clone(), cluster.status)
@@ -67,7 +81,7 @@ fn delete(
         ));
         return Err(Failure::conflict(reason));
     }
-    let mut freed = Vec::new();
+    let mut fates = Fates::default();
     for host in &mut all.hosts {
         if own.contains(&host.infra_env) {
             let scope = EventScope {
@@ -87,9 +101,10 @@ fn delete(
                 message,
             ));
             host.deleted_at = Some(now);
+            fates.gone.push(host.key());
         } else {
             set_free(host, now);
-            freed.push(host.key());
+            fates.freed.push(host.key());
         }
     }
     all.events.push(Event::new(
@@ -102,7 +117,7 @@ fn delete(
     all.cluster_mut()?.deleted_at = Some(now);
     // Nothing is left to evaluate.
     all.settled = true;
-    Ok(freed)
+    Ok(fates)
 }
 
 /// Takes a host out of a cluster that ceases to exist. Unlike unbinding this cannot be refused:
@@ -212,10 +227,11 @@ mod tests {
     #[test]
     fn own_hosts_go_with_the_cluster_and_late_ones_are_set_free() {
         let (mut all, own) = aggregate(ClusterStatus::PreparingForInstallation);
-        let freed = delete(&mut all, &own, NOW).unwrap();
+        let fates = delete(&mut all, &own, NOW).unwrap();
         assert_eq!(all.cluster.as_ref().unwrap().deleted_at, Some(NOW));
         assert_eq!(all.hosts[0].deleted_at, Some(NOW));
-        assert_eq!(freed, [all.hosts[1].key(), all.hosts[2].key()]);
+        assert_eq!(fates.gone, [all.hosts[0].key()]);
+        assert_eq!(fates.freed, [all.hosts[1].key(), all.hosts[2].key()]);
         assert_eq!(
             (
                 all.hosts[1].status,

@@ -2,14 +2,14 @@
 //!
 //! Files in S3 get a link into the bucket. Files in a folder get a link to our own download,
 //! signed where callers must prove who they are; the reference has nothing for these. Two
-//! downloads take no signed links, because the key of any other link would open them as well:
+//! downloads take no signed links, because the contract opens them by no key in an address:
 //! credentials and manifests. For them a link exists only where everything is open.
 
 use std::time::Duration;
 
 use http::StatusCode;
 use muster_api::{BASE_PATH, error::Failure, wire};
-use muster_auth::Scope;
+use muster_auth::{LinkTerms, Scope};
 use muster_model::{ClusterId, Timestamp};
 use muster_store::BlobPath;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -17,7 +17,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use super::places;
 use crate::{
     app::{App, Shared, blob_failure},
-    http::{Call, Reply},
+    http::{Call, Reply, link_place::place_of_address},
     ops::{
         logs,
         manifests::{self, Folder, ManifestName, Place, Shelf},
@@ -39,7 +39,7 @@ pub async fn presign(app: Shared, call: Call) -> Result<Reply, Failure> {
                 &app,
                 id,
                 &format!("logs{}", wanted.query()),
-                Opens::BySignature,
+                Opens::BySignature("V2DownloadClusterLogs"),
                 call.now,
             )?
         }
@@ -66,7 +66,8 @@ pub async fn presign(app: Shared, call: Call) -> Result<Reply, Failure> {
                 return Err(super::not_there(id, generated));
             }
             let own = format!("downloads/files?file_name={}", escaped(generated));
-            link(&app, id, &path, &own, Opens::BySignature, call.now).await?
+            let opens = Opens::BySignature("V2DownloadClusterFiles");
+            link(&app, id, &path, &own, opens, call.now).await?
         }
     };
     Reply::json(StatusCode::OK, &link)
@@ -92,7 +93,8 @@ pub async fn presign_credentials(app: Shared, call: Call) -> Result<Reply, Failu
 /// What it takes to open one of our own downloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opens {
-    BySignature,
+    /// A key in the address, for this operation and file only.
+    BySignature(&'static str),
     WhenAllIsOpen,
 }
 
@@ -139,12 +141,17 @@ fn own_link(
              credentials; download it with yours from {BASE_PATH}/v2/clusters/{id}/{own}"
         ))
     };
-    if opens == Opens::WhenAllIsOpen {
+    let Opens::BySignature(operation) = opens else {
         return Err(refused());
-    }
+    };
+    let terms = LinkTerms {
+        scope: Scope::Cluster(id),
+        signing_key: None,
+        opens: &place_of_address(operation, &plain),
+    };
     let signed = app
         .auth
-        .sign_file_url(&plain, Scope::Cluster(id), now.unix_seconds())
+        .sign_file_url(&plain, &terms, now.unix_seconds())
         .map_err(|cause| Failure::bad_request(format!("no link can be made: {cause}")))?;
     if signed.url == plain {
         return Err(refused());

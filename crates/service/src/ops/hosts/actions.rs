@@ -23,12 +23,11 @@ pub async fn bind(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let asked: ClusterId = text
         .parse()
         .map_err(|_| Failure::bad_request(format!("cluster_id {text:?} is not a UUID")))?;
-    let cluster = app.store.cluster(asked).await.map_err(store_failure)?;
     let key = call.host_key();
     let cause = Cause::from(&call);
     let (_, all) = app
-        .change_host(key, &cause, |all| {
-            let result = binding::bind(all.host(key)?, asked, cluster.as_deref(), cause.now);
+        .change_host_joining(key, asked, &cause, |all| {
+            let result = binding::bind(all.host(key)?, asked, all.cluster.as_ref(), cause.now);
             all.settle_with(result)
         })
         .await?;

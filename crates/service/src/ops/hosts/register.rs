@@ -9,7 +9,7 @@ use http::StatusCode;
 use muster_api::{error::Failure, wire};
 use muster_engine::registration::{self, Answer, NewHost};
 use muster_model::{
-    ClusterId, Event, EventScope, Host, HostId, HostKey, ImageType, InfraEnv, Severity, Timestamp,
+    ClusterId, Event, EventScope, Host, HostId, HostKey, ImageType, Severity, Timestamp,
 };
 use muster_store::{Changes, StoreError};
 use serde_json::json;
@@ -29,30 +29,17 @@ const MAX_ATTEMPTS: usize = 20;
 /// `POST /v2/infra-envs/{infra_env_id}/hosts`.
 pub async fn register(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let body: wire::HostCreateParams = call.body()?;
-    let infra_env = app.infra_env(call.infra_env_id()).await?;
-    if infra_env.image_type == ImageType::DisconnectedIso {
-        return Err(Failure::bad_request(
-            "hosts of a disconnected image register with their own service, not with this one",
-        ));
-    }
     let id = body.host_id.as_deref().unwrap_or_default();
     let host = Uuid::parse_str(id)
         .map_err(|_| Failure::bad_request(format!("host_id {id:?} is not a UUID")))?;
     let key = HostKey {
-        infra_env: infra_env.id,
+        infra_env: call.infra_env_id(),
         host: HostId(host),
     };
     let version = body
         .discovery_agent_version
         .or_else(|| call.args.text("discovery_agent_version").map(str::to_owned));
-    let (host, answer) = admit(
-        &app,
-        &infra_env,
-        key,
-        version.as_deref(),
-        &Cause::from(&call),
-    )
-    .await?;
+    let (host, answer) = admit(&app, key, version.as_deref(), &Cause::from(&call)).await?;
     app.heartbeats.heard(key, call.now, None);
     app.driver
         .touch(host.cluster.map_or(Scope::Host(key), Scope::Cluster));
@@ -62,15 +49,22 @@ pub async fn register(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     )
 }
 
-/// Decides and stores; again if another replica or request was faster.
+/// Decides and stores; again if another replica or request was faster. That infra-env and
+/// cluster were there when we looked is not enough: they must be when the host is stored, or
+/// it would live on in something deleted.
 async fn admit(
     app: &Arc<App>,
-    infra_env: &InfraEnv,
     key: HostKey,
     agent_version: Option<&str>,
     cause: &Cause,
 ) -> Result<(Host, Answer), Failure> {
     for _ in 0..MAX_ATTEMPTS {
+        let infra_env = app.infra_env(key.infra_env).await?;
+        if infra_env.image_type == ImageType::DisconnectedIso {
+            return Err(Failure::bad_request(
+                "hosts of a disconnected image register with their own service, not with this one",
+            ));
+        }
         let existing = app.store.host(key).await.map_err(store_failure)?;
         let cluster_id = infra_env
             .cluster
@@ -101,6 +95,10 @@ async fn admit(
                     Some(seen) => changes.update_host(seen, host.clone()),
                     None => changes.insert_host(host.clone()),
                 };
+                changes.require_infra_env(key.infra_env);
+                if let Some(id) = host.cluster {
+                    changes.require_live_cluster(id);
+                }
                 (registered.events, Ok((host, registered.answer)))
             }
             Err(refused) => {
@@ -115,7 +113,8 @@ async fn admit(
         }
         match app.store.commit(changes).await {
             Ok(()) => return outcome,
-            Err(StoreError::Conflict { .. }) => {}
+            // What is gone is not found on the next round, which answers for it.
+            Err(StoreError::Conflict { .. } | StoreError::Missing { .. }) => {}
             Err(other) => return Err(store_failure(other)),
         }
     }

@@ -5,13 +5,15 @@
 //! has its system on disk gets no script, so its firmware goes on to the disk.
 
 use muster_api::error::Failure;
-use muster_auth::Scope;
 use muster_engine::inventory::Inventory;
 use muster_model::{Host, HostStage, HostStatus, InfraEnv, Timestamp};
 use url::Url;
 
-use super::links::{self, file_url, signed};
-use crate::app::{App, store_failure};
+use super::links::{self, file_url, signed, signed_file};
+use crate::{
+    app::{App, store_failure},
+    http::link_place::BOOT_INITRD,
+};
 
 /// Name of the file and of the script type that follows the boot order.
 pub const FILE: &str = "ipxe-script";
@@ -45,7 +47,7 @@ pub async fn script(
         may_boot_discovery(hosts.iter().map(|row| &**row), mac)?;
     } else if script_type == Some(BOOT_ORDER_CONTROL) {
         let url = file_url(app, infra_env.id, FILE, None);
-        let url = signed(app, &plain_for_firmware(app, &url), infra_env.id, now)?.url;
+        let url = signed_file(app, &plain_for_firmware(app, &url), infra_env, now)?.url;
         return Ok(chain_script(&url));
     }
     Ok(boot_script(&artifacts(app, infra_env, now)?, infra_env))
@@ -66,11 +68,8 @@ fn artifacts(app: &App, infra_env: &InfraEnv, now: Timestamp) -> Result<Artifact
         image.cpu_architecture, image.openshift_version
     );
     let initrd = format!("{base}/images/{}/pxe-initrd?{query}", infra_env.id);
-    let scope = Scope::InfraEnv(infra_env.id);
-    let initrd = app
-        .auth
-        .sign_file_url(&initrd, scope, now.unix_seconds())
-        .map_err(links::unsigned)?;
+    // The image service shows the key of this link to us when it fetches what goes into it.
+    let initrd = signed(app, &initrd, infra_env, BOOT_INITRD, now)?;
     Ok(Artifacts {
         kernel: format!("{base}/boot-artifacts/kernel?{query}"),
         rootfs: format!("{base}/boot-artifacts/rootfs?{query}"),

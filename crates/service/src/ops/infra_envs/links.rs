@@ -2,15 +2,22 @@
 
 use http::StatusCode;
 use muster_api::{error::Failure, wire};
-use muster_auth::{Scope, SignError, SignedUrl};
+use muster_auth::{LinkTerms, Scope, SignError, SignedUrl};
 use muster_catalog::OsImage;
 use muster_model::{InfraEnv, InfraEnvId, Timestamp};
 
-use super::{blank, change::change_infra_env, settings::Rules};
+use super::{
+    blank,
+    change::{change_infra_env, image_info_updated},
+    settings::Rules,
+};
 use crate::{
     aggregate::Cause,
     app::{App, Shared},
-    http::{Call, Reply},
+    http::{
+        Call, Reply,
+        link_place::{BOOT_IMAGE, place_of_address},
+    },
 };
 
 /// `GET /v2/infra-envs/{infra_env_id}/downloads/image-url`. Writes although it is a GET: the
@@ -40,23 +47,31 @@ pub async fn presigned_file(app: Shared, call: Call) -> Result<Reply, Failure> {
             "ipxe_script_type goes with file_name=ipxe-script only; leave it out",
         ));
     }
-    let signed = signed(
-        &app,
-        &file_url(&app, infra_env.id, file, script),
-        infra_env.id,
-        call.now,
-    )?;
+    let url = file_url(&app, infra_env.id, file, script);
+    let signed = signed_file(&app, &url, &infra_env, call.now)?;
     reply(
         Some(signed.url),
         signed.expires_at.map(Timestamp::from_unix_seconds),
     )
 }
 
-/// `POST /v2/infra-envs/{infra_env_id}/regenerate-signing-key`.
+/// `POST /v2/infra-envs/{infra_env_id}/regenerate-signing-key`. Ends every link and image address
+/// made before, and gives the infra-env a new address if it had one.
 pub async fn regenerate_signing_key(app: Shared, call: Call) -> Result<Reply, Failure> {
     let cause = Cause::from(&call);
-    change_infra_env(&app, call.infra_env_id(), &cause, |infra_env, _| {
+    change_infra_env(&app, call.infra_env_id(), &cause, |infra_env, events| {
         infra_env.image_token_key = blank::token_key();
+        let Some(before) = infra_env.download_url.take() else {
+            return Ok(());
+        };
+        // The old links must end even if there is no new one, say because the image has left
+        // the catalogue meanwhile.
+        if let Err(failure) = renew_image_link(&app, infra_env, cause.now) {
+            tracing::warn!(infra_env = %infra_env.id, reason = %failure.reason, "no new image address");
+            infra_env.expires_at = None;
+        } else if infra_env.download_url.as_ref() != Some(&before) {
+            events.push(image_info_updated(infra_env, cause.now));
+        }
         Ok(())
     })
     .await?;
@@ -88,7 +103,12 @@ pub fn renew_image_link(
     };
     let link = app
         .auth
-        .image_link(infra_env.id, now.unix_seconds())
+        .image_link(
+            infra_env.id,
+            &infra_env.image_token_key,
+            BOOT_IMAGE,
+            now.unix_seconds(),
+        )
         .map_err(unsigned)?;
     infra_env.download_url = Some(format!(
         "{}/{}/{}/{}/{}",
@@ -123,10 +143,32 @@ pub fn file_url(app: &App, id: InfraEnvId, file: &str, script_type: Option<&str>
     )
 }
 
-/// The address made usable without further credentials.
-pub fn signed(app: &App, url: &str, id: InfraEnvId, now: Timestamp) -> Result<SignedUrl, Failure> {
+/// The address of a file, made usable without further credentials, for this file only.
+pub fn signed_file(
+    app: &App,
+    url: &str,
+    infra_env: &InfraEnv,
+    now: Timestamp,
+) -> Result<SignedUrl, Failure> {
+    let opens = place_of_address("v2DownloadInfraEnvFiles", url);
+    signed(app, url, infra_env, &opens, now)
+}
+
+/// The address made usable without further credentials, as a key to the places it `opens`.
+pub fn signed(
+    app: &App,
+    url: &str,
+    infra_env: &InfraEnv,
+    opens: &str,
+    now: Timestamp,
+) -> Result<SignedUrl, Failure> {
+    let terms = LinkTerms {
+        scope: Scope::InfraEnv(infra_env.id),
+        signing_key: Some(&infra_env.image_token_key),
+        opens,
+    };
     app.auth
-        .sign_file_url(url, Scope::InfraEnv(id), now.unix_seconds())
+        .sign_file_url(url, &terms, now.unix_seconds())
         .map_err(unsigned)
 }
 

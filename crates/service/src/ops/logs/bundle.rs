@@ -108,7 +108,8 @@ async fn add_events(app: &Shared, cluster: ClusterId, archive: &Archive) -> io::
         }
         let read = i64::try_from(page.events.len()).unwrap_or(PAGE);
         offset += read;
-        if read < PAGE {
+        // Large events make short pages, so a short one need not be the last.
+        if read == 0 || offset >= page.total {
             break;
         }
     }

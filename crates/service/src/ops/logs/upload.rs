@@ -1,5 +1,7 @@
 //! Logs that hosts and the controller inside a cluster send, stored as they arrive.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use http::{HeaderMap, StatusCode, header};
@@ -14,6 +16,13 @@ use crate::app::{App, blob_failure};
 const PART: &str = "upfile";
 /// Room for the other parts of a form: their headers and small values.
 const FORM_BYTES: u64 = 64 << 10;
+/// Longest pause between two pieces of an upload.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Nothing came for too long.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing of the upload arrived for {} s", .0.as_secs())]
+struct Silent(Duration);
 
 /// Why reading an upload stopped; travels through the store and back.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +47,9 @@ impl From<Stopped> for Failure {
         match stopped {
             Stopped::TooLarge(limit) => too_large(limit),
             Stopped::Broken(multer::Error::StreamSizeExceeded { limit }) => too_large(limit),
+            Stopped::Broken(multer::Error::StreamReadFailed(cause)) if cause.is::<Silent>() => {
+                Self::infra(StatusCode::REQUEST_TIMEOUT, cause.to_string())
+            }
             Stopped::Broken(cause) => Self::bad_request(format!("the upload is broken: {cause}")),
         }
     }
@@ -103,10 +115,25 @@ where
     let limits = multer::SizeLimit::new().whole_stream(whole);
     let constraints = multer::Constraints::new().size_limit(limits);
     Ok(multer::Multipart::with_constraints(
-        BodyDataStream::new(body),
+        impatient(BodyDataStream::new(body), LONGEST_PAUSE),
         boundary,
         constraints,
     ))
+}
+
+/// The pieces, and an error in place of a long pause.
+fn impatient<S, E>(
+    pieces: S,
+    pause: Duration,
+) -> impl Stream<Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>> + Send
+where
+    S: Stream<Item = Result<Bytes, E>> + Send,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    tokio_stream::StreamExt::timeout(pieces, pause).map(move |piece| match piece {
+        Ok(piece) => piece.map_err(Into::into),
+        Err(_) => Err(Silent(pause).into()),
+    })
 }
 
 fn limited<S>(pieces: S, limit: u64) -> impl Stream<Item = Result<Bytes, Stopped>> + Send
@@ -182,6 +209,17 @@ mod tests {
             .unwrap();
         let failure = Failure::from(last.unwrap_err());
         assert_eq!(failure.status, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    #[tokio::test]
+    async fn an_upload_that_falls_silent_is_given_up() {
+        let first = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"lo"))]);
+        let body = first.chain(stream::pending());
+        let mut pieces = Box::pin(impatient(body, Duration::from_millis(20)));
+        assert_eq!(pieces.next().await.unwrap().unwrap(), "lo");
+        let silence = pieces.next().await.unwrap().unwrap_err();
+        let stopped = Stopped::from(multer::Error::StreamReadFailed(silence));
+        assert_eq!(Failure::from(stopped).status, StatusCode::REQUEST_TIMEOUT);
     }
 
     #[test]
