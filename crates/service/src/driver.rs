@@ -30,8 +30,8 @@ use crate::{
 const REST: Duration = Duration::from_millis(50);
 
 /// … and rests this many times as long as its evaluation took, so that a large cluster in
-/// turmoil takes a fifth of one core and not all of it.
-const REST_FACTOR: u32 = 4;
+/// turmoil takes a tenth of one core and not all of it.
+const REST_FACTOR: u32 = 9;
 
 /// After an evaluation that failed.
 const RETRY: Duration = Duration::from_secs(1);

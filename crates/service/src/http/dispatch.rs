@@ -4,8 +4,9 @@
 //! route → authenticate → authorize → bind and validate → handler. Whatever a handler does,
 //! the client gets an answer: a panic becomes a 500 with a body, and the service lives on.
 
-use std::{collections::BTreeSet, convert::Infallible, sync::Arc};
+use std::{collections::BTreeSet, convert::Infallible, panic::AssertUnwindSafe, sync::Arc};
 
+use futures::FutureExt;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use muster_api::{
@@ -65,15 +66,21 @@ async fn respond(
     {
         return preflight.into_response();
     }
-    // On a task of its own: a client that hangs up must not stop a change between its commit
-    // and what has to follow from it.
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let work = {
         let request_id = request_id.clone();
-        async move { route(&app, door, request, &request_id).await }
+        async move { route(&app, door, request, &request_id).await }.instrument(span)
     };
-    let reply = match tokio::spawn(work.instrument(span)).await {
+    let ended = if reads {
+        AssertUnwindSafe(work).catch_unwind().await.map_err(drop)
+    } else {
+        // On a task of its own: a client that hangs up must not stop a change between its
+        // commit and what has to follow from it.
+        tokio::spawn(work).await.map_err(drop)
+    };
+    let reply = match ended {
         Ok(reply) => reply,
-        Err(_) => {
+        Err(()) => {
             error!(%request_id, "a handler panicked; please report this with the lines above");
             Reply::failure(&Failure::infra(
                 StatusCode::INTERNAL_SERVER_ERROR,

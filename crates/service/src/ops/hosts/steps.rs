@@ -50,17 +50,25 @@ async fn note_news(
     if !other_version && !heartbeat::is_news(host, clock, call.now) {
         return Ok(());
     }
-    app.change_host(host.key(), &Cause::from(call), |all| {
-        let host = all.host_mut(host.key())?;
-        host.checked_in_at = call.now;
-        host.agent_clock = clock.or(host.agent_clock);
-        if let Some(version) = version {
-            host.discovery_agent_version = Some(version.to_owned());
-        }
-        Ok(())
-    })
-    .await
-    .map(|_| ())
+    let (app, key, cause) = (Arc::clone(app), host.key(), Cause::from(call));
+    let version = version.map(str::to_owned);
+    // On a task of its own: reads end with their client, and this is a write.
+    let stored = tokio::spawn(async move {
+        app.change_host(key, &cause, |all| {
+            let host = all.host_mut(key)?;
+            host.checked_in_at = cause.now;
+            host.agent_clock = clock.or(host.agent_clock);
+            if let Some(version) = &version {
+                host.discovery_agent_version = Some(version.clone());
+            }
+            Ok(())
+        })
+        .await
+        .map(|_| ())
+    });
+    stored
+        .await
+        .map_err(|_| Failure::internal("the poll could not be recorded"))?
 }
 
 async fn instructions_for(app: &Arc<App>, host: &Row<Host>) -> Result<Arc<Instructions>, Failure> {
