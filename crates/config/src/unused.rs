@@ -137,7 +137,6 @@ pub const NOT_YET: &[&str] = &[
     "images.insecure_policy",
     "images.install_redhat_ca",
     "operators.",
-    "server.reject_unknown_fields",
     "storage.s3_create_bucket",
     "timeouts.single_node_reboot",
     "timeouts.reset_cluster",

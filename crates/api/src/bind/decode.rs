@@ -7,7 +7,10 @@
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use super::rule::{Record, Rule};
+use super::{
+    UnknownMembers,
+    rule::{Record, Rule},
+};
 
 /// Why a body has the wrong shape: where (outermost step last) and what.
 #[derive(Debug)]
@@ -31,13 +34,13 @@ enum What {
 ///
 /// Text after the first JSON value is ignored, as the reference does; nesting is limited by the
 /// parser.
-pub(super) fn decode(rule: &Rule, body: &[u8]) -> Result<Value, String> {
+pub(super) fn decode(rule: &Rule, body: &[u8], unknown: UnknownMembers) -> Result<Value, String> {
     let mut parser = serde_json::Deserializer::from_slice(body);
     let mut value = Value::deserialize(&mut parser).map_err(|why| format!("json: {why}"))?;
     if value.is_null() {
         value = nothing(rule);
     }
-    match shape(rule, &mut value) {
+    match shape(rule, &mut value, unknown) {
         Ok(()) => Ok(value),
         Err(misfit) => Err(misfit.in_words()),
     }
@@ -51,7 +54,7 @@ fn nothing(rule: &Rule) -> Value {
     }
 }
 
-fn shape(rule: &Rule, value: &mut Value) -> Result<(), Misfit> {
+fn shape(rule: &Rule, value: &mut Value, unknown: UnknownMembers) -> Result<(), Misfit> {
     match (rule, value) {
         (Rule::Text(_), Value::String(text)) => without_nul(text),
         (Rule::Integer { narrow, .. }, Value::Number(number)) => match number.as_i64() {
@@ -66,7 +69,7 @@ fn shape(rule: &Rule, value: &mut Value) -> Result<(), Misfit> {
         (Rule::Number, Value::Number(_)) | (Rule::Flag, Value::Bool(_)) => Ok(()),
         (Rule::List(rule), Value::Array(items)) => {
             for (at, item) in items.iter_mut().enumerate() {
-                shape(rule, item).map_err(|misfit| misfit.under(at.to_string()))?;
+                shape(rule, item, unknown).map_err(|misfit| misfit.under(at.to_string()))?;
             }
             Ok(())
         }
@@ -76,7 +79,7 @@ fn shape(rule: &Rule, value: &mut Value) -> Result<(), Misfit> {
                 // The values of a free map are any JSON: controllers send lists in them.
                 let fits = |entry: &mut Value| match **rule {
                     Rule::Free => all_without_nul(entry),
-                    _ => shape(rule, entry),
+                    _ => shape(rule, entry, unknown),
                 };
                 without_nul(key)
                     .and_then(|()| fits(entry))
@@ -84,7 +87,7 @@ fn shape(rule: &Rule, value: &mut Value) -> Result<(), Misfit> {
             }
             Ok(())
         }
-        (Rule::Record(record), Value::Object(given)) => record.shape(given),
+        (Rule::Record(record), Value::Object(given)) => record.shape(given, unknown),
         (Rule::Free, value @ Value::Object(_)) => all_without_nul(value),
         (_, value) => Err(Misfit::here(What::WrongType {
             wanted: wanted(rule),
@@ -94,7 +97,10 @@ fn shape(rule: &Rule, value: &mut Value) -> Result<(), Misfit> {
 }
 
 impl Record {
-    fn shape(&self, given: &mut Map<String, Value>) -> Result<(), Misfit> {
+    fn shape(&self, given: &mut Map<String, Value>, unknown: UnknownMembers) -> Result<(), Misfit> {
+        if unknown == UnknownMembers::Dropped {
+            given.retain(|name, _| self.member(name).is_some());
+        }
         let mut canonical = true;
         for (name, value) in given.iter_mut() {
             let Some(member) = self.member(name) else {
@@ -102,7 +108,8 @@ impl Record {
             };
             canonical &= member.name == *name && !value.is_null();
             if !value.is_null() {
-                shape(&member.rule, value).map_err(|misfit| misfit.under(member.name.clone()))?;
+                shape(&member.rule, value, unknown)
+                    .map_err(|misfit| misfit.under(member.name.clone()))?;
             }
         }
         if !canonical {

@@ -70,22 +70,46 @@ impl fmt::Debug for Bound {
     }
 }
 
+/// What becomes of members that the contract does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownMembers {
+    /// The request is refused, so that a misspelt name is noticed.
+    #[default]
+    Refused,
+    /// They are left out, for clients that are newer than this service.
+    Dropped,
+}
+
+/// A request as it came, after routing.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// Values of the path parameters.
+    pub path: &'a PathParams,
+    /// The text after `?`, still escaped.
+    pub query: Option<&'a str>,
+    /// All headers.
+    pub headers: &'a HeaderMap,
+    /// Value of the header that says what the body is.
+    pub content_type: Option<&'a str>,
+    /// `None` if none was sent; for an upload the caller streams the parts itself.
+    pub body: Option<&'a [u8]>,
+    /// How strict to be.
+    pub unknown: UnknownMembers,
+}
+
 /// Checks a request against the contract and takes it apart.
-///
-/// `query` is the text after `?`, still escaped. `content_type` is the header's value. `body`
-/// is `None` if none was sent; for an upload the caller streams the parts itself and passes
-/// `None`.
 ///
 /// # Errors
 /// The first [`Violation`] in the order described above.
-pub fn bind(
-    operation: &'static Operation,
-    path: &PathParams,
-    query: Option<&str>,
-    headers: &HeaderMap,
-    content_type: Option<&str>,
-    body: Option<&[u8]>,
-) -> Result<Bound, Violation> {
+pub fn bind(operation: &'static Operation, given: &Given<'_>) -> Result<Bound, Violation> {
+    let Given {
+        path,
+        query,
+        headers,
+        content_type,
+        body,
+        unknown,
+    } = *given;
     let body = body.filter(|body| !body.is_empty());
     if body.is_some() || operation.upload.is_some() {
         media::check_content_type(operation, content_type)?;
@@ -112,7 +136,7 @@ pub fn bind(
         if let Some((name, rule)) = &rules.body
             && bound.body.is_none()
         {
-            bound.body = Some(bind_body(name, rule, body)?);
+            bound.body = Some(bind_body(name, rule, body, unknown)?);
         }
         Ok(())
     };
@@ -127,12 +151,17 @@ pub fn bind(
     Ok(bound)
 }
 
-fn bind_body(name: &str, rule: &Rule, body: Option<&[u8]>) -> Result<Value, Violation> {
+fn bind_body(
+    name: &str,
+    rule: &Rule,
+    body: Option<&[u8]>,
+    unknown: UnknownMembers,
+) -> Result<Value, Violation> {
     let body = body.map(<[u8]>::trim_ascii).filter(|body| !body.is_empty());
     let Some(body) = body else {
         return Err(Violation::new(format!("{name} in body is required")));
     };
-    let value = decode::decode(rule, body).map_err(|why| {
+    let value = decode::decode(rule, body, unknown).map_err(|why| {
         Violation::new(format!(
             "parsing {name} body from \"\" failed, because {why}"
         ))

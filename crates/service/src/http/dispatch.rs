@@ -10,7 +10,8 @@ use futures::FutureExt;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use muster_api::{
-    BASE_PATH, bind,
+    BASE_PATH,
+    bind::{Given, UnknownMembers, bind},
     contract::{Operation, PathParams, RouteMiss, contract},
     error::Failure,
 };
@@ -175,14 +176,18 @@ async fn operate(
         *body_state = BodyState::Read;
         (body, None)
     };
-    let bound = bind(
-        operation,
-        params,
+    let given = Given {
+        path: params,
         query,
-        &parts.headers,
-        content_type(&parts.headers),
-        body.as_deref(),
-    )?;
+        headers: &parts.headers,
+        content_type: content_type(&parts.headers),
+        body: body.as_deref(),
+        unknown: match app.config.server.reject_unknown_fields {
+            true => UnknownMembers::Refused,
+            false => UnknownMembers::Dropped,
+        },
+    };
+    let bound = bind(operation, &given)?;
     let call = Call {
         operation,
         args: bound.args,

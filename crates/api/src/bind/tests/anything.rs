@@ -4,7 +4,7 @@ use http::HeaderMap;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use super::super::bind;
+use super::super::{Given, UnknownMembers, bind};
 use crate::{
     contract::{Operation, contract},
     wire,
@@ -59,7 +59,11 @@ proptest! {
         let names = operation.parameters.iter().map(|parameter| parameter.name.as_str());
         let params = names.map(|name| (name, path.as_str())).collect();
         let json = Some("application/json");
-        let _ = bind(operation, &params, Some(&query), &HeaderMap::new(), json, Some(&body));
+        let given = Given {
+            path: &params, query: Some(&query), headers: &HeaderMap::new(), content_type: json,
+            body: Some(&body), unknown: UnknownMembers::Refused,
+        };
+        let _ = bind(operation, &given);
         let _ = contract().route(operation.method(), &path);
         let _ = contract().route(operation.method(), &format!("/v2/clusters/{path}"));
     }
@@ -70,7 +74,10 @@ proptest! {
         let params = [("cluster_id", super::ID)].into_iter().collect();
         let bind_text = |text: String| {
             let json = Some("application/json");
-            bind(operation, &params, None, &HeaderMap::new(), json, Some(text.as_bytes()))
+            bind(operation, &Given {
+                path: &params, query: None, headers: &HeaderMap::new(), content_type: json,
+                body: Some(text.as_bytes()), unknown: UnknownMembers::Refused,
+            })
         };
         if let Ok(bound) = bind_text(update.to_string()) {
             let canonical = bound.body.clone().unwrap();

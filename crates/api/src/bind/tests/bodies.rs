@@ -348,3 +348,19 @@ fn a_bound_body_becomes_its_wire_type_and_never_shows_in_debug() {
     assert_eq!(params.name.as_deref(), Some("edge"));
     assert_eq!(params.pull_secret.as_deref(), Some("s3cret"));
 }
+
+#[test]
+fn a_lenient_service_drops_unknown_members_at_every_depth() {
+    let body = r#"{"name":"edge","later":1,"platform":{"type":"none","newer":{"a":1}}}"#;
+    let strict = request("V2UpdateCluster").body(body).bind();
+    assert!(strict.unwrap_err().contains("unknown field \"later\""));
+    let bound = request("V2UpdateCluster")
+        .lenient()
+        .body(body)
+        .bind()
+        .unwrap();
+    assert_eq!(
+        bound.body.unwrap(),
+        json!({"name": "edge", "platform": {"type": "none"}})
+    );
+}

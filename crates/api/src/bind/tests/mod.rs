@@ -7,7 +7,7 @@ mod speed;
 
 use http::{HeaderMap, HeaderValue, header};
 
-use super::{Bound, bind};
+use super::{Bound, Given, UnknownMembers, bind};
 use crate::contract::{PathParams, contract};
 
 const ID: &str = "7d9d8a4e-0000-4000-8000-00c0ffee0000";
@@ -20,6 +20,7 @@ struct Request {
     headers: HeaderMap,
     content_type: Option<&'static str>,
     body: Option<Vec<u8>>,
+    unknown: UnknownMembers,
 }
 
 /// A request with good ids in its path and no body.
@@ -32,6 +33,7 @@ fn request(id: &'static str) -> Request {
         headers: HeaderMap::new(),
         content_type: Some("application/json"),
         body: None,
+        unknown: UnknownMembers::Refused,
     }
 }
 
@@ -61,6 +63,11 @@ impl Request {
         self
     }
 
+    fn lenient(mut self) -> Self {
+        self.unknown = UnknownMembers::Dropped;
+        self
+    }
+
     fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
@@ -69,15 +76,15 @@ impl Request {
     fn bind(&self) -> Result<Bound, String> {
         let operation = contract().operation(self.id).unwrap();
         let body = self.body.as_deref();
-        bind(
-            operation,
-            &self.path,
-            self.query,
-            &self.headers,
-            self.content_type,
+        let given = Given {
+            path: &self.path,
+            query: self.query,
+            headers: &self.headers,
+            content_type: self.content_type,
             body,
-        )
-        .map_err(|violation| violation.to_string())
+            unknown: self.unknown,
+        };
+        bind(operation, &given).map_err(|violation| violation.to_string())
     }
 
     fn refusal(&self) -> String {
