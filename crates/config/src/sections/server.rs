@@ -54,7 +54,7 @@ section! {
         max_body_bytes: u64 = 16 << 20, env [];
         /// Largest log archive or other upload that is read, in bytes.
         max_upload_bytes: u64 = 2 << 30, env [];
-        /// A client must send its request headers within this time; idle connections are closed after it too.
+        /// A client must send its request headers within this time; idle HTTP/1 connections end after it, idle HTTP/2 ones after 10 minutes.
         header_timeout: Duration = Duration::from_secs(120), env [];
         /// Time given to running requests when the service stops.
         shutdown_grace: Duration = Duration::from_secs(15), env [];

@@ -49,8 +49,14 @@ pub async fn register(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     changes
         .insert_infra_env(infra_env.clone())
         .events(signed(events, &cause));
+    if let Some(cluster) = infra_env.cluster {
+        changes.require_live_cluster(cluster);
+    }
     match app.store.commit(changes).await {
         Ok(()) => Reply::json(StatusCode::CREATED, &views::infra_env(&infra_env)),
+        Err(StoreError::Missing { what }) => {
+            Err(Failure::not_found(format!("{what} was not found")))
+        }
         Err(StoreError::Conflict { .. }) => Err(Failure::conflict(format!(
             "infra-env {id} exists already, and the configuration gives this id to every new one \
              (cluster.infra_env_id); delete it first"
