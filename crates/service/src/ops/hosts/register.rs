@@ -133,11 +133,11 @@ fn registration_view(
     answer: Answer,
 ) -> Result<wire::HostRegistrationResponse, Failure> {
     let mut view = views::host(host, None, HostDetail::Full, &app.heartbeats);
+    view.progress = None;
     match answer {
         Answer::New => {
             view.created_at = Some(Timestamp::ZERO_PRECISE.to_owned());
             view.updated_at = Some(Timestamp::ZERO_PRECISE.to_owned());
-            view.progress = None;
         }
         Answer::Again => {
             view.status = None;
