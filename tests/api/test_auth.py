@@ -350,6 +350,31 @@ def test_a_crowd_of_logins_is_answered_and_the_owner_gets_in_elsewhere(guarded):
     assert owner == 200
 
 
+def test_who_may_only_look_gets_no_file_or_link_with_secrets(people, owned):
+    cluster, infra_env = (f"/v2/clusters/{owned[0]['id']}", f"/v2/infra-envs/{owned[1]['id']}")
+    host = f"{infra_env}/hosts/{NOWHERE}"
+    secrets = [
+        f"{cluster}/credentials",
+        f"{cluster}/downloads/credentials?file_name=kubeconfig",
+        f"{cluster}/downloads/credentials-presigned?file_name=kubeconfig",
+        f"{cluster}/install-config",
+        f"{cluster}/downloads/files?file_name=install-config.yaml",
+        f"{cluster}/downloads/files-presigned?file_name=install-config.yaml",
+        f"{host}/ignition",
+        f"{host.replace('/infra-envs/', '/infra-env/')}/downloads/ignition",
+        f"{infra_env}/downloads/files?file_name=discovery.ign",
+        f"{infra_env}/downloads/files-presigned?file_name=discovery.ign",
+        f"{infra_env}/downloads/image-url",
+        f"{infra_env}/downloads/minimal-initrd",
+    ]
+    for path in secrets:
+        infra_error(people["eve"].call("GET", path), 403)
+        assert people["bob"].call("GET", path).status_code != 403, path
+    assert "download_url" in people["bob"].get(infra_env).json()
+    assert "download_url" not in people["eve"].get(infra_env).json()
+    assert all("download_url" not in shown for shown in people["eve"].get("/v2/infra-envs").json())
+
+
 def test_half_a_login_is_not_waited_for_for_ever(guarded):
     parts = urlsplit(guarded.url)
     context = ssl.create_default_context(cafile=str(guarded.data_dir / "tls" / "ca.crt"))
