@@ -3,13 +3,13 @@
 //! Both end only when the agent restarts and registers: the record changes now, the machine
 //! follows with its next poll.
 
-use muster_model::{Cluster, ClusterId, Host, HostKind, HostRole, HostStatus, Severity, Timestamp};
+use muster_model::{Cluster, ClusterId, Host, HostStatus, Timestamp};
 
 use crate::{
-    draft, history,
+    draft, events, history,
     inventory::{self, Inventory},
-    registration,
-    view::{Decision, RefusalCode, Refused},
+    rules::triggers::{self, Occasion, Trigger},
+    view::{Decision, Move, RefusalCode, Refused},
 };
 
 /// Binds a host to a cluster; `cluster` is `None` if no cluster has the id that was asked for.
@@ -30,7 +30,7 @@ pub fn bind(
             "Host {}: binding to cluster {asked} refused: {reason}",
             inventory::hostname(host)
         );
-        let event = history::of_host("host_bind_failed", Severity::Error, &meant, now, message);
+        let event = history::about_host(events::HOST_BIND_FAILED, &meant, now, message);
         Err(Refused::new(code, reason).with(event))
     };
     if let Some(present) = host.cluster {
@@ -71,7 +71,9 @@ pub fn bind(
             ),
         );
     }
-    if host.status != HostStatus::KnownUnbound {
+    let mut bound = host.clone();
+    bound.cluster = Some(cluster.id);
+    let Some(mut decision) = fire(host, bound, Trigger::BindHost, now) else {
         return refuse(
             RefusalCode::Conflict,
             format!(
@@ -79,31 +81,20 @@ pub fn bind(
                 host.id, host.status
             ),
         );
-    }
-    let mut bound = host.clone();
-    registration::forget_discovery(&mut bound);
-    bound.cluster = Some(cluster.id);
-    let mut events = Vec::new();
-    history::move_host(
-        &mut bound,
-        HostStatus::Binding,
-        "The host restarts its agent to join the cluster",
-        now,
-        &mut events,
-    );
+    };
     let message = format!(
         "Host {}: bound to cluster {}",
         inventory::hostname(host),
         cluster.name
     );
-    events.push(history::of_host(
-        "host_bind_succeeded",
-        Severity::Info,
-        &bound,
+    tell(
+        &mut decision,
+        events::HOST_BIND_SUCCEEDED,
+        host,
         now,
         message,
-    ));
-    Ok(draft::about_host(host, bound, events, now))
+    );
+    Ok(decision)
 }
 
 fn same_architecture(a: &str, b: &str) -> bool {
@@ -118,97 +109,114 @@ fn same_architecture(a: &str, b: &str) -> bool {
 /// Unbinds a host; `infra_env_is_bound` says that its infra-env itself belongs to a cluster.
 ///
 /// # Errors
-/// 409 when it is not bound, is installing, is between two bindings, or cannot leave because
-/// its infra-env would bind it again.
+/// 409 when it is not bound, is installing, or cannot leave because its infra-env would bind
+/// it again.
 pub fn unbind(host: &Host, infra_env_is_bound: bool, now: Timestamp) -> Result<Decision, Refused> {
     use HostStatus::*;
-    let refuse = |reason: String| {
-        let message = format!(
-            "Host {}: unbinding refused: {reason}",
-            inventory::hostname(host)
-        );
-        let event = history::of_host("host_unbind_failed", Severity::Error, host, now, message);
-        Err(Refused::conflict(reason).with(event))
-    };
-    if host.cluster.is_none() {
-        return refuse(format!("host {} is not bound to a cluster", host.id));
-    }
-    if infra_env_is_bound {
-        return refuse(format!(
+    if infra_env_is_bound && host.cluster.is_some() {
+        let reason = format!(
             "the infra-env of host {} belongs to its cluster; delete the host instead",
             host.id
-        ));
+        );
+        return Err(not_unbound(host, reason, now));
     }
-    let (to, info) = match host.status {
-        Known | Discovering | Disconnected | Insufficient | PendingForInput => (
-            Unbinding,
-            "The host restarts its agent to leave the cluster",
-        ),
-        Installed | AddedToExistingCluster | Error | Cancelled => (
-            UnbindingPendingUserAction,
-            "Boot the host from the discovery image to take it out of the cluster",
-        ),
+    if matches!(
+        host.status,
         PreparingForInstallation
-        | PreparingFailed
-        | PreparingSuccessful
-        | Installing
-        | InstallingInProgress
-        | InstallingPendingUserAction => {
-            return refuse(format!(
-                "host {} is {}; cancel the installation first",
-                host.id, host.status
-            ));
-        }
-        Disabled
-        | ResettingPendingUserAction
-        | Resetting
-        | Binding
-        | Unbinding
-        | UnbindingPendingUserAction
-        | KnownUnbound
-        | DisconnectedUnbound
-        | InsufficientUnbound
-        | DisabledUnbound
-        | DiscoveringUnbound
-        | Reclaiming
-        | ReclaimingRebooting => {
-            return refuse(format!(
-                "host {} is {} and cannot be unbound now",
-                host.id, host.status
-            ));
-        }
+            | PreparingFailed
+            | PreparingSuccessful
+            | Installing
+            | InstallingInProgress
+            | InstallingPendingUserAction
+    ) {
+        let reason = format!(
+            "host {} is {}; cancel the installation first",
+            host.id, host.status
+        );
+        return Err(not_unbound(host, reason, now));
+    }
+    leave(host, Trigger::UnbindHost, now)
+}
+
+/// How a hub takes a host out of its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// Somebody will boot it from the discovery image if it does not run it already.
+    ByHand,
+    /// A runner on the node boots it into discovery without hands.
+    Reclaim,
+}
+
+/// Takes a host out of its cluster on behalf of a hub, which may do so in the midst of an
+/// installation.
+///
+/// # Errors
+/// 409 when the host is not bound or its status leads nowhere.
+pub fn release(host: &Host, how: Release, now: Timestamp) -> Result<Decision, Refused> {
+    let trigger = match how {
+        Release::ByHand => Trigger::UnbindHost,
+        Release::Reclaim => Trigger::ReclaimHost,
     };
-    let mut free = host.clone();
-    forget_cluster(&mut free);
-    let mut events = Vec::new();
-    history::move_host(&mut free, to, info, now, &mut events);
+    leave(host, trigger, now)
+}
+
+fn leave(host: &Host, trigger: Trigger, now: Timestamp) -> Result<Decision, Refused> {
+    if host.cluster.is_none() {
+        let reason = format!("host {} is not bound to a cluster", host.id);
+        return Err(not_unbound(host, reason, now));
+    }
+    let Some(mut decision) = fire(host, host.clone(), trigger, now) else {
+        let reason = format!(
+            "host {} is {} and cannot be unbound now",
+            host.id, host.status
+        );
+        return Err(not_unbound(host, reason, now));
+    };
     let message = format!(
         "Host {}: unbound from its cluster",
         inventory::hostname(host)
     );
-    events.push(history::of_host(
-        "host_unbind_succeeded",
-        Severity::Info,
-        &free,
+    tell(
+        &mut decision,
+        events::HOST_UNBIND_SUCCEEDED,
+        host,
         now,
         message,
-    ));
-    Ok(draft::about_host(host, free, events, now))
+    );
+    Ok(decision)
 }
 
-/// Everything a host learnt as part of a cluster.
-pub(crate) fn forget_cluster(host: &mut Host) {
-    registration::forget_discovery(host);
-    registration::forget_logs(host);
-    host.cluster = None;
-    host.kind = HostKind::Host;
-    host.role = HostRole::AutoAssign;
-    host.suggested_role = HostRole::AutoAssign;
-    host.reports.connectivity = None;
-    host.reports.domain_name_resolutions = None;
-    host.reports.free_addresses = None;
-    host.reports.api_vip_connectivity = None;
-    host.installation_disk_id = None;
-    host.installation_disk_path = None;
-    host.machine_config_pool_name = None;
+fn not_unbound(host: &Host, reason: String, now: Timestamp) -> Refused {
+    let message = format!(
+        "Host {}: unbinding refused: {reason}",
+        inventory::hostname(host)
+    );
+    let event = history::about_host(events::HOST_UNBIND_FAILED, host, now, message);
+    Refused::conflict(reason).with(event)
+}
+
+/// What the trigger makes of a host; `None` if no row takes it.
+fn fire(before: &Host, mut after: Host, trigger: Trigger, now: Timestamp) -> Option<Decision> {
+    let mut events = Vec::new();
+    let (rows, occasion) = (triggers::host::ROWS, Occasion::default());
+    let fired = triggers::fire(rows, trigger, &mut after, &occasion, now, &mut events).ok()?;
+    let mut decision = draft::about_host(before, after, events, now);
+    decision.moves.push(Move {
+        host: Some(before.key()),
+        rule: fired.rule,
+    });
+    Some(decision)
+}
+
+/// Tells about the host as the decision leaves it.
+fn tell(
+    decision: &mut Decision,
+    kind: events::EventKind,
+    host: &Host,
+    now: Timestamp,
+    message: String,
+) {
+    let after = decision.hosts.first().unwrap_or(host);
+    let event = history::about_host(kind, after, now, message);
+    decision.events.push(event);
 }

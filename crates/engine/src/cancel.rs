@@ -3,11 +3,13 @@
 //! The reference refuses when a single host cannot be cancelled; here such hosts are left
 //! where they are, because they are not installing anyway.
 
-use muster_model::{ClusterStatus, HostStatus, Severity, Timestamp};
+use muster_model::Timestamp;
 
 use crate::{
     draft::Draft,
-    history, inventory,
+    events, history, inventory,
+    reset::{each_host, nothing_to},
+    rules::triggers::Trigger,
     view::{ClusterView, Decision, Refused},
 };
 
@@ -18,83 +20,30 @@ const REASON: &str = "The user cancelled the installation";
 /// # Errors
 /// 409 when none is under way.
 pub fn cancel(view: &ClusterView<'_>, now: Timestamp) -> Result<Decision, Refused> {
-    use ClusterStatus::*;
     let mut draft = Draft::of(view, now);
-    let to = match draft.cluster.status {
-        Installing | InstallingPendingUserAction | Error | Finalizing => Cancelled,
-        PreparingForInstallation => Ready,
-        Insufficient | Ready | PendingForInput | Installed | AddingHosts | Cancelled
-        | Unmonitored => {
-            let reason = format!(
-                "cluster {} is {}; there is no installation to cancel",
-                draft.cluster.name, draft.cluster.status
-            );
-            let event = history::of_cluster(
-                "cancel_installation_failed",
-                Severity::Error,
-                &draft.cluster,
-                now,
-                reason.clone(),
-            );
-            return Err(Refused::conflict(reason).with(event));
-        }
-    };
-    draft.move_cluster(to, REASON);
+    draft
+        .fire_cluster(Trigger::CancelInstallation, REASON)
+        .map_err(|not| {
+            not.or(|| {
+                nothing_to(
+                    "cancel",
+                    view.cluster,
+                    events::CANCEL_INSTALLATION_FAILED,
+                    now,
+                )
+            })
+        })?;
     let message = format!(
         "The installation of cluster {} was cancelled",
         draft.cluster.name
     );
-    let event = history::of_cluster(
-        "cluster_installation_canceled",
-        Severity::Info,
-        &draft.cluster,
-        now,
-        message,
-    );
-    draft.events.push(event);
-    for index in 0..draft.hosts.len() {
-        cancel_host(&mut draft, index);
-    }
+    let kind = events::CLUSTER_INSTALLATION_CANCELED;
+    draft
+        .events
+        .push(history::about_cluster(kind, &draft.cluster, now, message));
+    each_host(&mut draft, Trigger::CancelInstallation, REASON, |host| {
+        let message = format!("Host {}: installation cancelled", inventory::hostname(host));
+        history::about_host(events::HOST_INSTALLATION_CANCELLED, host, now, message)
+    });
     Ok(draft.finish())
-}
-
-fn cancel_host(draft: &mut Draft<'_>, index: usize) {
-    use HostStatus::*;
-    let to = match draft.hosts[index].status {
-        InstallingPendingUserAction | Installing | InstallingInProgress | Installed | Error => {
-            Cancelled
-        }
-        PreparingForInstallation | PreparingSuccessful | PreparingFailed => Known,
-        Discovering
-        | Known
-        | Disconnected
-        | Insufficient
-        | Disabled
-        | PendingForInput
-        | ResettingPendingUserAction
-        | Resetting
-        | AddedToExistingCluster
-        | Cancelled
-        | Binding
-        | Unbinding
-        | UnbindingPendingUserAction
-        | KnownUnbound
-        | DisconnectedUnbound
-        | InsufficientUnbound
-        | DisabledUnbound
-        | DiscoveringUnbound
-        | Reclaiming
-        | ReclaimingRebooting => return,
-    };
-    draft.move_host(index, to, REASON);
-    let host = &draft.hosts[index];
-    let message = format!("Host {}: installation cancelled", inventory::hostname(host));
-    let event = history::of_host(
-        "host_installation_cancelled",
-        Severity::Info,
-        host,
-        draft.now,
-        message,
-    );
-    draft.events.push(event);
 }

@@ -13,6 +13,12 @@ use crate::{checks::host::past_reboot, operators, settings::Settings};
 /// is exact enough and spares the store.
 pub(crate) const FROZEN_CLOCK_STEP: Duration = Duration::from_secs(60);
 
+/// Whether this cluster is waited for when it is overdue: the site wants it so, and the cluster
+/// was registered here, where its owner could agree (an imported one was not).
+pub(crate) const fn are_soft(cluster: &Cluster, settings: &Settings) -> bool {
+    settings.soft_timeouts && !cluster.imported
+}
+
 /// When silence becomes a disconnection; never after the reboot, where no agent polls.
 pub(crate) fn silence(host: &Host, last_seen: Timestamp, settings: &Settings) -> Option<Timestamp> {
     if past_reboot(host.progress.stage) {
@@ -87,7 +93,7 @@ pub(crate) fn cluster_logs(cluster: &Cluster, settings: &Settings) -> Option<Tim
     }
 }
 
-/// When an installation that waits for the user has waited enough.
+/// When an installation that waits, for the user or for anything, has waited enough.
 pub(crate) fn installation(cluster: &Cluster, settings: &Settings) -> Option<Timestamp> {
     let started = cluster.install_started_at?;
     Some(started.plus(settings.timeouts.installation))
@@ -135,6 +141,7 @@ pub(crate) fn next_of_host(
         }
         InstallingInProgress => [silence, Some(stage(host, single_node, settings))],
         InstallingPendingUserAction => [in_status(limits.host_pending_user_action), None],
+        Binding => [silence, in_status(limits.binding)],
         Reclaiming | ReclaimingRebooting => [in_status(limits.reclaim), None],
         Error | Cancelled => [host_logs(host, settings), None],
         Disconnected
@@ -145,7 +152,6 @@ pub(crate) fn next_of_host(
         | Installed
         | Resetting
         | AddedToExistingCluster
-        | Binding
         | UnbindingPendingUserAction => [None, None],
     };
     earliest(all, now)
@@ -160,7 +166,13 @@ pub(crate) fn next_of_cluster(
     use ClusterStatus::*;
     let in_status = |limit| Some(cluster.status_updated_at.plus(limit));
     let limits = &settings.timeouts;
+    let soft = are_soft(cluster, settings);
     let all = match cluster.status {
+        Installing if soft => [installation(cluster, settings), None],
+        Finalizing if soft => [
+            installation(cluster, settings),
+            finalizing_stage(cluster, settings),
+        ],
         PreparingForInstallation => [in_status(limits.cluster_preparing), None],
         InstallingPendingUserAction => [installation(cluster, settings), None],
         Finalizing => [

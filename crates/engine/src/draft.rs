@@ -5,6 +5,7 @@ use muster_model::{Cluster, ClusterStatus, Event, Host, HostKey, HostStatus, Tim
 
 use crate::{
     history,
+    rules::triggers::{self, Fired, Not, Occasion, Trigger},
     view::{ClusterView, Decision, Job, Move},
 };
 
@@ -60,6 +61,47 @@ impl<'a> Draft<'a> {
 
     pub(crate) fn move_host(&mut self, index: usize, to: HostStatus, info: impl Into<String>) {
         history::move_host(&mut self.hosts[index], to, info, self.now, &mut self.events);
+    }
+
+    /// Lets something happen to the cluster.
+    pub(crate) fn fire_cluster(&mut self, trigger: Trigger, said: &str) -> Result<Fired, Not> {
+        let occasion = Occasion {
+            said,
+            ..Occasion::default()
+        };
+        let (rows, events) = (triggers::cluster::ROWS, &mut self.events);
+        let cluster = &mut self.cluster;
+        let fired = triggers::fire(rows, trigger, cluster, &occasion, self.now, events)?;
+        self.note(None, fired);
+        Ok(fired)
+    }
+
+    /// Lets something happen to a host.
+    pub(crate) fn fire_host(
+        &mut self,
+        index: usize,
+        trigger: Trigger,
+        said: &str,
+    ) -> Result<Fired, Not> {
+        let occasion = Occasion {
+            said,
+            ..Occasion::default()
+        };
+        let (rows, events) = (triggers::host::ROWS, &mut self.events);
+        let host = &mut self.hosts[index];
+        let fired = triggers::fire(rows, trigger, host, &occasion, self.now, events)?;
+        let key = host.key();
+        self.note(Some(key), fired);
+        Ok(fired)
+    }
+
+    fn note(&mut self, host: Option<HostKey>, fired: Fired) {
+        if fired.moved {
+            self.moves.push(Move {
+                host,
+                rule: fired.rule,
+            });
+        }
     }
 
     pub(crate) fn finish(mut self) -> Decision {

@@ -28,7 +28,7 @@ pub fn is_news(host: &Host, agent_clock: Option<i64>, now: Timestamp) -> bool {
             before.saturating_sub(after).saturating_abs() > CLOCK_NOISE_SECONDS
         }
     };
-    silent || clock_moved
+    silent || host.connection_timed_out || clock_moved
 }
 
 #[cfg(test)]
@@ -51,6 +51,10 @@ mod tests {
         assert!(is_news(&host, steady, later));
         host.agent_clock = fleet.host(1).agent_clock;
         host.status = muster_model::HostStatus::Disconnected;
+        assert!(is_news(&host, steady, later));
+        host.status = muster_model::HostStatus::Installing;
+        assert!(!is_news(&host, steady, later));
+        host.connection_timed_out = true;
         assert!(is_news(&host, steady, later));
     }
 }

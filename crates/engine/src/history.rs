@@ -5,10 +5,36 @@ use muster_model::{
     Cluster, ClusterStatus, Event, EventScope, Host, HostStatus, Severity, Timestamp,
 };
 
-use crate::inventory;
+use crate::{
+    events::{
+        CLUSTER_STATUS_UPDATED, EventKind, HOST_STATUS_UPDATED, QUICK_DISK_FORMAT_PERFORMED,
+        QUICK_DISK_FORMAT_SKIPPED,
+    },
+    inventory,
+};
 
 /// Longest `status_info` of a host; its column is not much wider.
 const MAX_STATUS_INFO_BYTES: usize = 2040;
+
+/// An event of this kind about a host.
+pub(crate) fn about_host(
+    kind: EventKind,
+    host: &Host,
+    at: Timestamp,
+    message: impl Into<String>,
+) -> Event {
+    of_host(kind.name, kind.severity, host, at, message)
+}
+
+/// An event of this kind about a cluster.
+pub(crate) fn about_cluster(
+    kind: EventKind,
+    cluster: &Cluster,
+    at: Timestamp,
+    message: impl Into<String>,
+) -> Event {
+    of_cluster(kind.name, kind.severity, cluster, at, message)
+}
 
 /// An event about a host.
 pub(crate) fn of_host(
@@ -63,7 +89,7 @@ pub(crate) fn move_host(
         host.status_info
     );
     events.push(of_host(
-        "host_status_updated",
+        HOST_STATUS_UPDATED.name,
         severity_of(to),
         host,
         now,
@@ -71,7 +97,22 @@ pub(crate) fn move_host(
     ));
 }
 
-const fn severity_of(status: HostStatus) -> Severity {
+/// What an installation does to the bootable disks of a host.
+pub(crate) fn disk_formats(host: &Host, now: Timestamp) -> Vec<Event> {
+    let name = inventory::hostname(host);
+    let told = |disk: &String| {
+        if host.skip_formatting_disks.contains(disk) {
+            let message = format!("Host {name}: bootable disk {disk} is left as it is, as asked");
+            about_host(QUICK_DISK_FORMAT_SKIPPED, host, now, message)
+        } else {
+            let message = format!("Host {name}: bootable disk {disk} is formatted");
+            about_host(QUICK_DISK_FORMAT_PERFORMED, host, now, message)
+        }
+    };
+    host.disks_to_be_formatted.iter().map(told).collect()
+}
+
+pub(crate) const fn severity_of(status: HostStatus) -> Severity {
     use HostStatus::*;
     match status {
         Disconnected | Insufficient | InstallingPendingUserAction => Severity::Warning,
@@ -134,13 +175,7 @@ pub(crate) fn move_cluster(
         "Status of cluster {} changed to {to} ({})",
         cluster.name, cluster.status_info
     );
-    events.push(of_cluster(
-        "cluster_status_updated",
-        Severity::Info,
-        cluster,
-        now,
-        message,
-    ));
+    events.push(about_cluster(CLUSTER_STATUS_UPDATED, cluster, now, message));
 }
 
 fn cut(mut text: String, limit: usize) -> String {

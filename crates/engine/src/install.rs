@@ -1,12 +1,15 @@
 //! The start of an installation, and the news of its generated files.
 
-use muster_model::{Cluster, ClusterStatus, HostKey, HostRole, HostStatus, Severity, Timestamp};
+use muster_model::{Cluster, ClusterStatus, HostKey, HostRole, Timestamp};
 use uuid::Uuid;
 
 use crate::{
     draft::Draft,
-    history, inventory, refresh, roles,
-    settings::Settings,
+    events, history,
+    inventory::{self, Inventory},
+    refresh, roles,
+    rules::triggers::{self, Trigger},
+    settings::{Mode, Settings},
     view::{ClusterView, Decision, HostView, Job, Refused},
 };
 
@@ -24,18 +27,46 @@ pub fn start(
     // Judge first: what was seen may be older than the question.
     draft.absorb(refresh(view, settings, now));
     draft.jobs.clear();
-    if draft.cluster.status != ClusterStatus::Ready {
-        return Err(Refused::conflict(format!(
-            "cluster {} is {}, not ready: {} {}",
-            draft.cluster.name,
-            draft.cluster.status,
-            draft.cluster.status_info,
-            draft
-                .cluster
-                .validations_info
-                .as_deref()
-                .unwrap_or_default()
-        )));
+    if !triggers::fits(
+        triggers::cluster::ROWS,
+        Trigger::PrepareForInstallation,
+        &draft.cluster,
+    ) {
+        return Err(not_ready(&draft.cluster));
+    }
+    fix_roles(&mut draft, settings);
+    choose_lead(&mut draft)?;
+    tell_ignored(&mut draft);
+    let cluster = &mut draft.cluster;
+    cluster.schedulable_masters_forced_true = roles::masters_must_work(cluster, &draft.hosts);
+    cluster.install_started_at = Some(now);
+    let id = cluster.id;
+    draft
+        .fire_cluster(Trigger::PrepareForInstallation, "")
+        .map_err(|not| not.or(|| not_ready(view.cluster)))?;
+    draft
+        .jobs
+        .extend([Job::DeleteLogs(id), Job::MakeClusterFiles(id)]);
+    follow(draft, view, settings, now)
+}
+
+fn not_ready(cluster: &Cluster) -> Refused {
+    Refused::conflict(format!(
+        "cluster {} is {}, not ready: {} {}",
+        cluster.name,
+        cluster.status,
+        cluster.status_info,
+        cluster.validations_info.as_deref().unwrap_or_default()
+    ))
+}
+
+/// What was suggested becomes what is; it stays so after a cancel or a reset.
+fn fix_roles(draft: &mut Draft<'_>, settings: &Settings) {
+    if settings.leave_roles_open {
+        let inventories: Vec<_> = draft.hosts.iter().map(|h| Inventory::of(h).ok()).collect();
+        for (index, role) in roles::suggest(&draft.cluster, &draft.hosts, &inventories, settings) {
+            draft.hosts[index].suggested_role = role;
+        }
     }
     for host in &mut draft.hosts {
         host.installer_version = Some(settings.images.installer.clone());
@@ -43,38 +74,27 @@ pub fn start(
             host.role = host.suggested_role;
         }
     }
+}
+
+/// Exactly one host leads, whatever flags earlier topologies left behind.
+fn choose_lead(draft: &mut Draft<'_>) -> Result<(), Refused> {
     let Some(lead) = roles::choose_bootstrap(&draft.hosts) else {
         return Err(Refused::conflict(
             "no control plane host is ready to lead the installation",
         ));
     };
-    if !draft.hosts[lead].bootstrap {
-        draft.hosts[lead].bootstrap = true;
-        let host = &draft.hosts[lead];
-        let message = format!("Host {}: leads the installation", inventory::hostname(host));
-        let event = history::of_host("host_bootstrap_set", Severity::Info, host, now, message);
-        draft.events.push(event);
+    for (index, host) in draft.hosts.iter_mut().enumerate() {
+        if index != lead {
+            host.bootstrap = false;
+        } else if !host.bootstrap {
+            host.bootstrap = true;
+            let message = format!("Host {}: leads the installation", inventory::hostname(host));
+            let kind = events::HOST_BOOTSTRAP_SET;
+            let event = history::about_host(kind, host, draft.now, message);
+            draft.events.push(event);
+        }
     }
-    tell_ignored(&mut draft);
-    let cluster = &mut draft.cluster;
-    cluster.schedulable_masters_forced_true = roles::masters_must_work(cluster, &draft.hosts);
-    cluster.install_started_at = Some(now);
-    cluster.install_completed_at = None;
-    cluster.logs_info = None;
-    cluster.controller_logs_started_at = None;
-    cluster.controller_logs_collected_at = None;
-    cluster.preparation.status = Some("not_started".to_owned());
-    cluster.preparation.reason = Some("The preparation has not been performed yet".to_owned());
-    cluster.kubeconfig_uploaded = false;
-    let id = cluster.id;
-    draft.move_cluster(
-        ClusterStatus::PreparingForInstallation,
-        "The installation is being prepared",
-    );
-    draft
-        .jobs
-        .extend([Job::DeleteLogs(id), Job::MakeClusterFiles(id)]);
-    follow(draft, view, settings, now)
+    Ok(())
 }
 
 /// Lets hosts follow at once, so that the next poll already brings work.
@@ -120,13 +140,8 @@ fn tell_ignored(draft: &mut Draft<'_>) {
     });
     if any {
         let message = "The installation starts although validations are ignored; the result may not be supported";
-        let event = history::of_cluster(
-            "validations_ignored",
-            Severity::Info,
-            cluster,
-            draft.now,
-            message,
-        );
+        let kind = events::VALIDATIONS_IGNORED;
+        let event = history::about_cluster(kind, cluster, draft.now, message);
         draft.events.push(event);
     }
 }
@@ -152,13 +167,8 @@ pub fn files_ready(
         "The preparation of cluster {} goes on: its files are ready",
         draft.cluster.name
     );
-    let event = history::of_cluster(
-        "cluster_prepare_installation_started",
-        Severity::Info,
-        &draft.cluster,
-        now,
-        message,
-    );
+    let kind = events::CLUSTER_PREPARE_INSTALLATION_STARTED;
+    let event = history::about_cluster(kind, &draft.cluster, now, message);
     draft.events.push(event);
     draft.finish()
 }
@@ -175,13 +185,8 @@ pub fn files_failed(view: &ClusterView<'_>, reason: &str, now: Timestamp) -> Dec
         "The installation of cluster {} could not be prepared: {reason}",
         draft.cluster.name
     );
-    let event = history::of_cluster(
-        "prepare_installation_failed",
-        Severity::Warning,
-        &draft.cluster,
-        now,
-        message,
-    );
+    let kind = events::PREPARE_INSTALLATION_FAILED;
+    let event = history::about_cluster(kind, &draft.cluster, now, message);
     draft.events.push(event);
     draft.finish()
 }
@@ -239,18 +244,46 @@ pub fn start_host(
             host.id
         )));
     }
-    if host.status != HostStatus::Known {
-        return Err(Refused::conflict(format!(
-            "host {} is {}, not known: {}",
-            host.id, host.status, host.status_info
-        )));
-    }
     if host.role == HostRole::AutoAssign {
         host.role = HostRole::Worker;
         host.suggested_role = HostRole::Worker;
     }
     host.installer_version = Some(settings.images.installer.clone());
-    draft.move_host(index, HostStatus::Installing, "The installation has begun");
+    let (id, status, info) = (host.id, host.status, host.status_info.clone());
+    draft
+        .fire_host(index, Trigger::InstallHost, "")
+        .map_err(|not| {
+            not.or(|| Refused::conflict(format!("host {id} is {status}, not known: {info}")))
+        })?;
+    let host = &draft.hosts[index];
+    draft.events.extend(history::disk_formats(host, now));
+    if settings.mode == Mode::Hub {
+        let message = format!("Host {}: installation started", inventory::hostname(host));
+        let kind = events::HOST_INSTALLATION_STARTED;
+        draft
+            .events
+            .push(history::about_host(kind, host, now, message));
+    }
     draft.jobs.push(Job::MakeHostFiles(key));
+    Ok(draft.finish())
+}
+
+/// Opens an installed cluster for more hosts: it becomes a day-2 cluster. The hosts it has stay
+/// what they are.
+///
+/// # Errors
+/// 400 unless it is a cluster of its own that is installed.
+pub fn allow_add_hosts(view: &ClusterView<'_>, now: Timestamp) -> Result<Decision, Refused> {
+    let mut draft = Draft::of(view, now);
+    draft
+        .fire_cluster(Trigger::AllowAddHosts, "")
+        .map_err(|not| {
+            not.or(|| {
+                Refused::bad_request(format!(
+                    "cluster {} is {}; hosts can be added once its own installation is done",
+                    view.cluster.name, view.cluster.status
+                ))
+            })
+        })?;
     Ok(draft.finish())
 }

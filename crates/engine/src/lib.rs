@@ -11,6 +11,7 @@ mod checks;
 mod deadlines;
 mod disks;
 mod draft;
+pub mod events;
 pub mod heartbeat;
 mod history;
 pub mod install;
@@ -29,6 +30,7 @@ mod roles;
 mod rules;
 pub mod settings;
 pub mod steps;
+pub mod tables;
 #[cfg(test)]
 mod testing;
 mod view;

@@ -3,13 +3,12 @@
 //! Percentages are floating-point products cut to integers, in the order clients have always
 //! seen them; integer arithmetic would differ by one here and there.
 
-use muster_model::{
-    Cluster, ClusterStatus, FinalizingStage, Host, HostStage, HostStatus, Severity, Timestamp,
-};
+use muster_model::{Cluster, ClusterStatus, FinalizingStage, Host, HostStage, Timestamp};
 
 use crate::{
     draft::Draft,
-    history, inventory, operators,
+    events, history, inventory, operators,
+    rules::triggers::{self, Not, Trigger},
     settings::{Mode, Settings},
     view::{ClusterView, Decision, Refused},
 };
@@ -67,16 +66,30 @@ pub fn report_host(
         tell_stage(&mut draft, index, stage, &report.info);
         return Ok(draft.finish());
     }
-    check_stage(host, view.cluster, stage)?;
+    check_stage(host, view.cluster, stage, settings)?;
+    let not_installing = |not: Not| {
+        not.or(|| {
+            Refused::conflict(format!(
+                "host {} is {}; progress is only taken while it is installing",
+                host.id, host.status
+            ))
+        })
+    };
     if stage == HostStage::Failed {
+        // The last real stage stays, so that everybody sees how far the host came.
         let reason = if report.info.is_empty() {
             "Failed".to_owned()
         } else {
             format!("Failed - {}", report.info)
         };
-        draft.move_host(index, HostStatus::Error, reason);
+        draft
+            .fire_host(index, Trigger::HostReportedFailure, &reason)
+            .map_err(not_installing)?;
     } else {
-        store_stage(&mut draft, index, stage, &report.info, settings);
+        let said = store_stage(&mut draft, index, stage, &report.info, settings);
+        draft
+            .fire_host(index, Trigger::HostProgressChanged, &said)
+            .map_err(not_installing)?;
     }
     tell_stage(&mut draft, index, stage, &report.info);
     if !view.cluster.is_day2() {
@@ -85,21 +98,23 @@ pub fn report_host(
     Ok(draft.finish())
 }
 
-fn check_stage(host: &Host, cluster: &Cluster, stage: HostStage) -> Result<(), Refused> {
-    use HostStatus::*;
-    if !matches!(
-        host.status,
-        Installing | InstallingInProgress | InstallingPendingUserAction
-    ) {
-        return Err(Refused::conflict(format!(
-            "host {} is {}; progress is only taken while it is installing",
-            host.id, host.status
-        )));
-    }
-    let Some(present) = host.progress.stage.filter(|_| stage != HostStage::Failed) else {
+/// A stage must be one of the host's own and must not lie behind. A host that is not installing
+/// is left to the table, which refuses it.
+fn check_stage(
+    host: &Host,
+    cluster: &Cluster,
+    stage: HostStage,
+    settings: &Settings,
+) -> Result<(), Refused> {
+    let installing = triggers::fits(triggers::host::ROWS, Trigger::HostProgressChanged, host);
+    let Some(present) = host
+        .progress
+        .stage
+        .filter(|_| installing && stage != HostStage::Failed)
+    else {
         return Ok(());
     };
-    let list = stages(host, cluster);
+    let list = stages_in(host, cluster, settings.mode);
     let Some(new) = list.iter().position(|s| *s == stage) else {
         return Err(Refused::conflict(format!(
             "stage {:?} is not one a {} goes through",
@@ -121,20 +136,19 @@ fn check_stage(host: &Host, cluster: &Cluster, stage: HostStage) -> Result<(), R
     Ok(())
 }
 
+/// Notes the stage and answers what is to be said about it.
 fn store_stage(
     draft: &mut Draft<'_>,
     index: usize,
     stage: HostStage,
     info: &str,
     settings: &Settings,
-) {
-    use HostStatus::*;
+) -> String {
     let now = draft.now;
     let host = &mut draft.hosts[index];
-    let day2 = host.is_day2();
     // Nobody watches a day-2 host after its reboot, so that is the end of it.
-    let last_word = day2 && stage == HostStage::Rebooting && settings.mode == Mode::Rest;
-    let percentage = percentage(host, &draft.cluster, stage);
+    let last_word = host.is_day2() && stage == HostStage::Rebooting && settings.mode == Mode::Rest;
+    let percentage = percentage(host, &draft.cluster, stage, settings.mode);
     let stage = if last_word { HostStage::Done } else { stage };
     host.progress.stage = Some(stage);
     host.progress.info = Some(info.to_owned());
@@ -146,22 +160,12 @@ fn store_stage(
     host.progress.stage_started_at = Some(now);
     host.progress.stage_updated_at = Some(now);
     host.progress.stage_timed_out = false;
-    let to = match (stage, host.status) {
-        (HostStage::Done, Installing | InstallingInProgress | InstallingPendingUserAction)
-            if day2 =>
-        {
-            AddedToExistingCluster
-        }
-        (HostStage::Done, Installing | InstallingInProgress) => Installed,
-        _ => InstallingInProgress,
-    };
-    let text = if last_word {
+    if last_word {
         "The host has rebooted and will join the cluster; approve its certificate requests there"
             .to_owned()
     } else {
         stage.to_string()
-    };
-    draft.move_host(index, to, text);
+    }
 }
 
 fn tell_stage(draft: &mut Draft<'_>, index: usize, stage: HostStage, info: &str) {
@@ -175,36 +179,36 @@ fn tell_stage(draft: &mut Draft<'_>, index: usize, stage: HostStage, info: &str)
         "Host {}: reached installation stage {stage}{detail}",
         inventory::hostname(host)
     );
-    let event = history::of_host(
-        "host_install_progress_updated",
-        Severity::Info,
-        host,
-        draft.now,
-        message,
-    );
+    let kind = events::HOST_INSTALL_PROGRESS_UPDATED;
+    let event = history::about_host(kind, host, draft.now, message);
     draft.events.push(event);
 }
 
-/// The stages a host goes through, in order.
+/// The stages a host goes through, in order, as far as anybody here hears of them.
 #[must_use]
 pub fn stages(host: &Host, cluster: &Cluster) -> &'static [HostStage] {
-    HostStage::expected(
-        host.role,
-        host.bootstrap,
-        cluster.is_single_node(),
-        host.is_day2(),
-    )
+    stages_in(host, cluster, Mode::Rest)
 }
 
-fn percentage(host: &Host, cluster: &Cluster, stage: HostStage) -> i64 {
-    let list = stages(host, cluster);
+/// A hub watches day-2 hosts join, so there their list does not end with the reboot.
+fn stages_in(host: &Host, cluster: &Cluster, mode: Mode) -> &'static [HostStage] {
+    let (single_node, day2) = (cluster.is_single_node(), host.is_day2());
+    match mode {
+        Mode::Hub if day2 => HostStage::expected(host.role, false, false, false),
+        Mode::Hub | Mode::Rest => HostStage::expected(host.role, host.bootstrap, single_node, day2),
+    }
+}
+
+fn percentage(host: &Host, cluster: &Cluster, stage: HostStage, mode: Mode) -> i64 {
+    let list = stages_in(host, cluster, mode);
     match list.iter().position(|s| *s == stage) {
         Some(index) => ((index + 1) as f64 / list.len() as f64 * 100.0) as i64,
         None => 0,
     }
 }
 
-/// Recomputes the share of the hosts and the total.
+/// Recomputes the share of the hosts and the total; neither falls during one attempt, though
+/// hosts may leave it.
 pub(crate) fn count_hosts(cluster: &mut Cluster, hosts: &[Host]) {
     let (mut done, mut all) = (0_usize, 0_usize);
     for host in hosts {
@@ -222,12 +226,15 @@ pub(crate) fn count_hosts(cluster: &mut Cluster, hosts: &[Host]) {
         (done as f64 / all as f64 * 100.0).floor()
     };
     let progress = &mut cluster.progress;
+    let installing = installing.max(progress.installing as f64);
     progress.installing = installing as i64;
     let others = (0.1 * progress.preparing as f64 + 0.15 * progress.finalizing as f64).floor();
     progress.total = if cluster.status == ClusterStatus::Installed {
         100
     } else {
-        ((0.7 * installing).floor() + others) as i64
+        progress
+            .total
+            .max(((0.7 * installing).floor() + others) as i64)
     };
 }
 
@@ -279,13 +286,8 @@ pub fn report_finalizing(
         "Cluster {} reached finalizing stage {stage}",
         draft.cluster.name
     );
-    let event = history::of_cluster(
-        "cluster_finalizing_stage_updated",
-        Severity::Info,
-        &draft.cluster,
-        now,
-        message,
-    );
+    let kind = events::CLUSTER_FINALIZING_STAGE_UPDATED;
+    let event = history::about_cluster(kind, &draft.cluster, now, message);
     draft.events.push(event);
     Ok(draft.finish())
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_model::{ClusterStatus, Host, HostKey, Severity, Timestamp};
+use muster_model::{ClusterStatus, Host, HostKey, Timestamp};
 
 use crate::{
     checks::{
@@ -17,12 +17,14 @@ use crate::{
     },
     deadlines,
     draft::{self, Draft},
+    events::HOST_ROLE_UPDATED,
     history, install,
     inventory::{self, Inventory},
     majority::Web,
     networks, roles,
     rules::{
         cluster::{CLUSTER_RULES, ClusterFacts, EDITABLE},
+        coverage,
         host::{self, HOST_RULES, HostFacts, HostRule},
         pool::POOL_RULES,
     },
@@ -30,6 +32,9 @@ use crate::{
     view::{ClusterView, Decision, HostView, Job, Move},
     wire::{self, Stored},
 };
+
+/// Time passed, or facts changed: the trigger of the refresh tables.
+pub(crate) const REFRESH: &str = "Refresh";
 
 /// The longest chain in the tables is below ten moves.
 const MAX_PASSES: usize = 24;
@@ -71,16 +76,18 @@ pub fn refresh_unbound(view: &HostView<'_>, settings: &Settings, now: Timestamp)
             inventory: inventory.as_ref(),
             cluster: ClusterStatus::Unmonitored,
             single_node: false,
+            soft: false,
             fleet: None,
             findings: &findings,
             settings,
             now,
         };
-        let next = step(POOL_RULES, &facts);
+        let next = step("pool", POOL_RULES, &facts);
         host.validations_info = Some(findings.text());
         let from = host.status;
         if let Some((rule, Some(next))) = next {
             history::move_host(&mut host, next.status, next.info, now, &mut events);
+            events.extend(next.told);
             if let Some(also) = next.also {
                 also(&mut host, now);
             }
@@ -205,7 +212,8 @@ impl<'a> Round<'a> {
             now,
             ..
         } = &mut self.draft;
-        if EDITABLE.contains(&cluster.status) || cluster.is_day2() {
+        let open = EDITABLE.contains(&cluster.status) || cluster.is_day2();
+        if open && !self.settings.leave_roles_open {
             for (index, role) in roles::suggest(cluster, hosts, &self.inventories, self.settings) {
                 let host = &mut hosts[index];
                 host.suggested_role = role;
@@ -214,14 +222,10 @@ impl<'a> Round<'a> {
                     "Host {}: role {role} is suggested",
                     inventory::hostname(host)
                 );
-                events.push(history::of_host(
-                    "host_role_updated",
-                    Severity::Info,
-                    host,
-                    *now,
-                    message,
-                ));
+                events.push(history::about_host(HOST_ROLE_UPDATED, host, *now, message));
             }
+        }
+        if open {
             cluster.schedulable_masters_forced_true = roles::masters_must_work(cluster, hosts);
         }
     }
@@ -240,7 +244,7 @@ impl<'a> Round<'a> {
         };
         let findings = checks::host::judge(&context);
         let facts = self.host_facts(index, &findings);
-        let next = step(HOST_RULES, &facts);
+        let next = step("host", HOST_RULES, &facts);
         let text = Some(findings.text());
         let host = &mut self.draft.hosts[index];
         if host.validations_info != text {
@@ -259,6 +263,7 @@ impl<'a> Round<'a> {
         }
         let before = host.clone();
         self.draft.move_host(index, next.status, next.info);
+        self.draft.events.extend(next.told);
         let host = &mut self.draft.hosts[index];
         if let Some(also) = next.also {
             also(host, self.draft.now);
@@ -279,6 +284,7 @@ impl<'a> Round<'a> {
             inventory: self.inventories[index].as_ref(),
             cluster: cluster.status,
             single_node: cluster.is_single_node(),
+            soft: deadlines::are_soft(cluster, self.settings),
             fleet: Some((cluster, &self.draft.hosts)),
             findings,
             settings: self.settings,
@@ -312,7 +318,16 @@ impl<'a> Round<'a> {
         let rule = CLUSTER_RULES
             .iter()
             .find(|rule| rule.from.contains(&status) && (rule.when)(&facts));
-        let next = rule.and_then(|rule| Some((rule.name, (rule.then)(&facts)?)));
+        let next = rule.and_then(|rule| {
+            coverage::hit("cluster", REFRESH, rule.name);
+            let next = (rule.then)(&facts)?;
+            debug_assert!(
+                leads(status, next.status, rule.to),
+                "rule {:?} leads where its row does not say",
+                rule.name
+            );
+            Some((rule.name, next))
+        });
         if judged {
             self.draft.cluster.validations_info = Some(findings.text());
         }
@@ -367,11 +382,29 @@ impl<'a> Round<'a> {
 }
 
 /// The first rule that fits: its name, and where it leads unless it says to stay.
-fn step(rules: &[HostRule], facts: &HostFacts<'_>) -> Option<(&'static str, Option<host::Next>)> {
+fn step(
+    machine: &'static str,
+    rules: &[HostRule],
+    facts: &HostFacts<'_>,
+) -> Option<(&'static str, Option<host::Next>)> {
+    let from = facts.host.status;
     let rule = rules
         .iter()
-        .find(|rule| rule.from.contains(&facts.host.status) && (rule.when)(facts))?;
-    Some((rule.name, (rule.then)(facts)))
+        .find(|rule| rule.from.contains(&from) && (rule.when)(facts))?;
+    coverage::hit(machine, REFRESH, rule.name);
+    let next = (rule.then)(facts);
+    debug_assert!(
+        next.as_ref()
+            .is_none_or(|next| leads(from, next.status, rule.to)),
+        "rule {:?} leads where its row does not say",
+        rule.name
+    );
+    Some((rule.name, next))
+}
+
+/// A row leads to one of its statuses, or nowhere.
+fn leads<S: PartialEq>(from: S, to: S, row: &[S]) -> bool {
+    row.contains(&to) || (row.is_empty() && from == to)
 }
 
 fn read(host: &Host) -> (Option<Inventory>, bool) {

@@ -1,17 +1,18 @@
-//! A machine says hello, for the first time or again.
+//! A machine says hello, for the first time or again; and how a cluster begins.
 //!
-//! What an agent does with the answer matters: it sleeps for ever on 401, 403, 404 and 409 and
-//! tries again on anything else. So "not now" is 400 where a later hello may succeed, and 409
-//! where only a person can help.
+//! What comes of a hello is in the table `rules::triggers::register`. What an agent does with
+//! the answer matters: it sleeps for ever on 401, 403, 404 and 409 and tries again on anything
+//! else.
 
 use muster_model::{
-    Cluster, Event, Host, HostKey, HostKind, HostProgress, HostRole, HostStage, HostStatus,
-    Severity, Timestamp,
+    Cluster, ClusterId, ClusterKind, ClusterStatus, Event, Host, HostKey, HostKind, HostRole,
+    Timestamp,
 };
+use uuid::Uuid;
 
 use crate::{
-    disks, history,
-    inventory::{self, Inventory},
+    events, history,
+    rules::triggers::{self, Occasion, Trigger},
     view::Refused,
 };
 
@@ -49,8 +50,6 @@ pub struct Registered {
     pub answer: Answer,
 }
 
-const WAITING: &str = "Waiting for the host to describe its hardware";
-
 /// Registers a host; `existing` is its record unless it was deleted.
 ///
 /// # Errors
@@ -67,9 +66,20 @@ pub fn register(
     }
 }
 
+/// The status a cluster of this kind begins with.
+#[must_use]
+pub fn first_status(kind: ClusterKind) -> ClusterStatus {
+    let (id, now) = (ClusterId(Uuid::nil()), Timestamp(0));
+    let mut cluster = Cluster::blank(id, kind, "", ClusterStatus::Insufficient, "", now);
+    let (rows, trigger) = (triggers::cluster::ROWS, Trigger::RegisterCluster);
+    let occasion = Occasion::default();
+    // Every kind has a row, so there is no other answer to look at.
+    let _ = triggers::create(rows, trigger, &mut cluster, &occasion, now);
+    cluster.status
+}
+
 fn first(new: &NewHost<'_>, now: Timestamp) -> Result<Registered, Refused> {
     let mut host = Host::registered(new.key, new.cluster.map(|c| c.id), new.user_name, now);
-    host.status_info = WAITING.to_owned();
     host.discovery_agent_version = new.agent_version.map(str::to_owned);
     if let Some(cluster) = new.cluster {
         if !cluster.status.accepts_changes() {
@@ -89,14 +99,15 @@ fn first(new: &NewHost<'_>, now: Timestamp) -> Result<Registered, Refused> {
         }
         host.suggested_role = host.role;
     }
+    let occasion = Occasion {
+        newcomer: Some(new),
+        ..Occasion::default()
+    };
+    let (rows, trigger) = (triggers::register::ROWS, Trigger::RegisterHost);
+    triggers::create(rows, trigger, &mut host, &occasion, now)
+        .map_err(|not| not.or(|| nowhere(&host)))?;
     let message = format!("Host {}: registered", host.id);
-    let event = history::of_host(
-        "host_registration_succeeded",
-        Severity::Info,
-        &host,
-        now,
-        message,
-    );
+    let event = history::about_host(events::HOST_REGISTRATION_SUCCEEDED, &host, now, message);
     Ok(Registered {
         host,
         events: vec![event],
@@ -105,92 +116,15 @@ fn first(new: &NewHost<'_>, now: Timestamp) -> Result<Registered, Refused> {
 }
 
 fn again(existing: &Host, new: &NewHost<'_>, now: Timestamp) -> Result<Registered, Refused> {
-    use HostStatus::*;
     let mut host = existing.clone();
     let mut events = Vec::new();
-    let rebooting = host.progress.stage == Some(HostStage::Rebooting);
-    let day2_done = host.is_day2() && host.progress.stage == Some(HostStage::Done);
-    match host.status {
-        PreparingForInstallation | PreparingSuccessful => {
-            forget_progress(&mut host);
-            host.reports.images_status = None;
-            forget_logs(&mut host);
-            refresh_identity(&mut host, new);
-            let info = "The host restarted during the preparation and is ready again";
-            history::move_host(&mut host, Known, info, now, &mut events);
-        }
-        Discovering
-        | Known
-        | Disconnected
-        | Insufficient
-        | ResettingPendingUserAction
-        | Binding
-        | PendingForInput => {
-            start_over(&mut host, new);
-            history::move_host(&mut host, Discovering, WAITING, now, &mut events);
-        }
-        Resetting if rebooting => {}
-        Resetting => {
-            start_over(&mut host, new);
-            history::move_host(&mut host, Discovering, WAITING, now, &mut events);
-        }
-        DiscoveringUnbound
-        | DisconnectedUnbound
-        | InsufficientUnbound
-        | KnownUnbound
-        | Unbinding
-        | UnbindingPendingUserAction
-        | ReclaimingRebooting => {
-            start_over(&mut host, new);
-            history::move_host(&mut host, DiscoveringUnbound, WAITING, now, &mut events);
-        }
-        InstallingPendingUserAction if rebooting || day2_done => {
-            let reason = format!(
-                "host {} booted the discovery image again; {}",
-                host.id,
-                wrong_boot(&host)
-            );
-            return Err(refused(Refused::bad_request(reason), &host, now));
-        }
-        InstallingInProgress | AddedToExistingCluster if rebooting || day2_done => {
-            let info = format!(
-                "The host booted the discovery image instead of its disk; {}",
-                wrong_boot(&host)
-            );
-            history::move_host(
-                &mut host,
-                InstallingPendingUserAction,
-                info,
-                now,
-                &mut events,
-            );
-        }
-        Installing | InstallingInProgress => {
-            let info = "The host restarted unexpectedly during the installation";
-            history::move_host(&mut host, Error, info, now, &mut events);
-        }
-        Error => {}
-        Installed => {
-            let reason = format!(
-                "host {} is installed but booted the discovery image; correct its boot order",
-                inventory::hostname(&host)
-            );
-            return Err(refused(Refused::conflict(reason), &host, now));
-        }
-        Cancelled
-        | PreparingFailed
-        | Disabled
-        | DisabledUnbound
-        | Reclaiming
-        | InstallingPendingUserAction
-        | AddedToExistingCluster => {
-            let reason = format!(
-                "host {} is {} and cannot register now; reset or delete it first",
-                host.id, host.status
-            );
-            return Err(refused(Refused::bad_request(reason), &host, now));
-        }
-    }
+    let occasion = Occasion {
+        newcomer: Some(new),
+        ..Occasion::default()
+    };
+    let (rows, trigger) = (triggers::register::ROWS, Trigger::RegisterHost);
+    triggers::fire(rows, trigger, &mut host, &occasion, now, &mut events)
+        .map_err(|not| refused(not.or(|| nowhere(existing)), existing, now))?;
     host.registered_at = now;
     // A clock read before the restart says nothing about the clock now.
     host.checked_in_at = now;
@@ -203,70 +137,15 @@ fn again(existing: &Host, new: &NewHost<'_>, now: Timestamp) -> Result<Registere
     })
 }
 
+fn nowhere(host: &Host) -> Refused {
+    Refused::bad_request(format!(
+        "host {} is {} and cannot register now; reset or delete it first",
+        host.id, host.status
+    ))
+}
+
 fn refused(refusal: Refused, host: &Host, now: Timestamp) -> Refused {
     let message = format!("Host {}: registration refused: {}", host.id, refusal.reason);
-    let event = history::of_host(
-        "host_registration_failed",
-        Severity::Error,
-        host,
-        now,
-        message,
-    );
+    let event = history::about_host(events::HOST_REGISTRATION_FAILED, host, now, message);
     refusal.with(event)
-}
-
-/// A live system that started anew knows nothing of its past.
-fn start_over(host: &mut Host, new: &NewHost<'_>) {
-    forget_discovery(host);
-    forget_logs(host);
-    refresh_identity(host, new);
-}
-
-pub(crate) fn forget_discovery(host: &mut Host) {
-    forget_progress(host);
-    host.reports.inventory = None;
-    host.reports.images_status = None;
-    host.bootstrap = false;
-}
-
-fn forget_progress(host: &mut Host) {
-    let timed_out = host.progress.stage_timed_out;
-    host.progress = HostProgress {
-        stage_timed_out: timed_out,
-        ..HostProgress::default()
-    };
-}
-
-pub(crate) fn forget_logs(host: &mut Host) {
-    host.logs_info = None;
-    host.logs_started_at = None;
-    host.logs_collected_at = None;
-}
-
-fn refresh_identity(host: &mut Host, new: &NewHost<'_>) {
-    host.discovery_agent_version = new.agent_version.map(str::to_owned);
-    host.reports.ntp_sources = None;
-    host.kind = match new.cluster {
-        Some(cluster) if cluster.is_day2() => HostKind::AddToExistingClusterHost,
-        Some(_) | None => HostKind::Host,
-    };
-}
-
-/// Names the disk to boot from, as far as it is known.
-fn wrong_boot(host: &Host) -> String {
-    let inventory = Inventory::of(host).ok();
-    let present = [
-        host.installation_disk_id.as_deref().unwrap_or_default(),
-        host.installation_disk_path.as_deref().unwrap_or_default(),
-    ];
-    let disk = inventory
-        .as_ref()
-        .and_then(|inventory| disks::choose(inventory, &present));
-    match disk {
-        Some(disk) => format!(
-            "correct the boot order so that it boots from {} {} ({}, {})",
-            disk.model, disk.serial, disk.name, disk.id
-        ),
-        None => "correct the boot order so that it boots from its installation disk".to_owned(),
-    }
 }

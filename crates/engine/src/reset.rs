@@ -3,13 +3,13 @@
 //! Hosts that have not left the discovery image (insufficient, disconnected, binding) keep
 //! their status; the reference refuses the whole reset because of them.
 
-use muster_model::{
-    ClusterProgress, ClusterStatus, Host, HostKey, HostStatus, Preparation, Severity, Timestamp,
-};
+use muster_model::{Cluster, Event, Host, HostKey, Timestamp};
 
 use crate::{
     draft::{self, Draft},
+    events::{self, EventKind},
     history, inventory, reports,
+    rules::triggers::Trigger,
     view::{ClusterView, Decision, Job, Refused},
     wire,
 };
@@ -19,71 +19,66 @@ use crate::{
 /// # Errors
 /// 409 when no installation was begun, or it is complete.
 pub fn reset(view: &ClusterView<'_>, now: Timestamp) -> Result<Decision, Refused> {
-    use ClusterStatus::*;
     let mut draft = Draft::of(view, now);
-    match draft.cluster.status {
-        PreparingForInstallation
-        | Installing
-        | InstallingPendingUserAction
-        | Error
-        | Cancelled
-        | Finalizing => {}
-        Insufficient | Ready | PendingForInput | Installed | AddingHosts | Unmonitored => {
-            let reason = format!(
-                "cluster {} is {}; there is no installation to reset",
-                draft.cluster.name, draft.cluster.status
-            );
-            let event = history::of_cluster(
-                "reset_installation_failed",
-                Severity::Error,
-                &draft.cluster,
-                now,
-                reason.clone(),
-            );
-            return Err(Refused::conflict(reason).with(event));
-        }
-    }
-    let cluster = &mut draft.cluster;
-    cluster.progress = ClusterProgress::default();
-    cluster.logs_info = None;
-    cluster.controller_logs_started_at = None;
-    cluster.controller_logs_collected_at = None;
-    cluster.openshift_cluster_id = None;
-    cluster.kubeconfig_uploaded = false;
-    cluster.preparation = Preparation {
-        status: Some("not_started".to_owned()),
-        reason: None,
-    };
-    for operator in cluster.monitored_operators.iter_mut().flatten() {
-        operator.status = None;
-        operator.status_info = None;
-        operator.status_updated_at = None;
-    }
-    if cluster.is_single_node() {
-        cluster.api_vips = Some(Vec::new());
-        cluster.ingress_vips = Some(Vec::new());
-    }
-    let id = cluster.id;
-    draft.move_cluster(Insufficient, "The user reset the installation");
+    draft
+        .fire_cluster(Trigger::ResetCluster, "")
+        .map_err(|not| {
+            not.or(|| {
+                nothing_to(
+                    "reset",
+                    view.cluster,
+                    events::RESET_INSTALLATION_FAILED,
+                    now,
+                )
+            })
+        })?;
     let message = format!(
         "The installation of cluster {} was reset",
         draft.cluster.name
     );
-    let event = history::of_cluster(
-        "cluster_installation_reset",
-        Severity::Info,
-        &draft.cluster,
-        now,
-        message,
+    let kind = events::CLUSTER_INSTALLATION_RESET;
+    draft
+        .events
+        .push(history::about_cluster(kind, &draft.cluster, now, message));
+    each_host(
+        &mut draft,
+        Trigger::ResettingPendingUserAction,
+        "",
+        |host| told(host, now),
     );
-    draft.events.push(event);
+    draft.jobs.push(Job::DeleteClusterFiles(view.cluster.id));
+    Ok(draft.finish())
+}
+
+/// Lets the same thing happen to every host that can take it, and tells of those that moved.
+/// A host without a row for it is left where it is.
+pub(crate) fn each_host(
+    draft: &mut Draft<'_>,
+    trigger: Trigger,
+    said: &str,
+    event: impl Fn(&Host) -> Event,
+) {
     for index in 0..draft.hosts.len() {
-        if may_reset(draft.hosts[index].status) {
-            reset_one(&mut draft, index);
+        if draft.fire_host(index, trigger, said).is_ok_and(|f| f.moved) {
+            let event = event(&draft.hosts[index]);
+            draft.events.push(event);
         }
     }
-    draft.jobs.push(Job::DeleteClusterFiles(id));
-    Ok(draft.finish())
+}
+
+/// The refusal of a cluster that has no installation under way.
+pub(crate) fn nothing_to(act: &str, cluster: &Cluster, kind: EventKind, now: Timestamp) -> Refused {
+    let reason = format!(
+        "cluster {} is {}; there is no installation to {act}",
+        cluster.name, cluster.status
+    );
+    let event = history::about_cluster(kind, cluster, now, reason.clone());
+    Refused::conflict(reason).with(event)
+}
+
+fn told(host: &Host, now: Timestamp) -> Event {
+    let message = format!("Host {}: installation reset", inventory::hostname(host));
+    history::about_host(events::HOST_INSTALLATION_RESET, host, now, message)
 }
 
 /// Resets one day-2 host.
@@ -102,29 +97,30 @@ pub fn reset_host(
             key.host, view.cluster.id
         )));
     };
-    let host = &draft.hosts[index];
-    let reason = if !host.is_day2() {
-        format!(
+    let host = draft.hosts[index].clone();
+    let refuse = |reason: String| {
+        let kind = events::HOST_INSTALLATION_RESET_FAILED;
+        let event = history::about_host(kind, &host, now, reason.clone());
+        Refused::conflict(reason).with(event)
+    };
+    if !host.is_day2() {
+        return Err(refuse(format!(
             "host {} is part of the cluster's own installation; reset the cluster instead",
             host.id
-        )
-    } else if !may_reset(host.status) {
-        format!(
-            "host {} is {}; there is nothing to reset",
-            host.id, host.status
-        )
-    } else {
-        reset_one(&mut draft, index);
-        return Ok(draft.finish());
-    };
-    let event = history::of_host(
-        "host_installation_reset_failed",
-        Severity::Error,
-        host,
-        now,
-        reason.clone(),
-    );
-    Err(Refused::conflict(reason).with(event))
+        )));
+    }
+    draft
+        .fire_host(index, Trigger::ResettingPendingUserAction, "")
+        .map_err(|not| {
+            not.or(|| {
+                refuse(format!(
+                    "host {} is {}; there is nothing to reset",
+                    host.id, host.status
+                ))
+            })
+        })?;
+    draft.events.push(told(&draft.hosts[index], now));
+    Ok(draft.finish())
 }
 
 /// Forgets a measurement so that it is taken again at the next preparation.
@@ -156,53 +152,4 @@ pub fn reset_validation(host: &Host, id: &str, now: Timestamp) -> Result<Decisio
         }
     }
     Ok(draft::about_host(host, fresh, Vec::new(), now))
-}
-
-fn reset_one(draft: &mut Draft<'_>, index: usize) {
-    let info = "Boot the host from the discovery image to complete the reset";
-    draft.move_host(index, HostStatus::ResettingPendingUserAction, info);
-    let host = &draft.hosts[index];
-    let message = format!("Host {}: installation reset", inventory::hostname(host));
-    let event = history::of_host(
-        "host_installation_reset",
-        Severity::Info,
-        host,
-        draft.now,
-        message,
-    );
-    draft.events.push(event);
-}
-
-const fn may_reset(status: HostStatus) -> bool {
-    use HostStatus::*;
-    match status {
-        Resetting
-        | Discovering
-        | Known
-        | InstallingPendingUserAction
-        | Installing
-        | PreparingForInstallation
-        | PreparingSuccessful
-        | PreparingFailed
-        | PendingForInput
-        | ResettingPendingUserAction
-        | InstallingInProgress
-        | Installed
-        | Error
-        | Cancelled
-        | AddedToExistingCluster => true,
-        Disconnected
-        | Insufficient
-        | Disabled
-        | Binding
-        | Unbinding
-        | UnbindingPendingUserAction
-        | KnownUnbound
-        | DisconnectedUnbound
-        | InsufficientUnbound
-        | DisabledUnbound
-        | DiscoveringUnbound
-        | Reclaiming
-        | ReclaimingRebooting => false,
-    }
 }

@@ -54,6 +54,7 @@ pub(crate) fn suggest(
 ) -> Vec<(usize, HostRole)> {
     // With a machine unknown any ranking is premature; what was suggested stays.
     let all_known = inventories.iter().all(Option::is_some);
+    let fenced = fencible(hosts) >= 2;
     let mut counts = Tally::default();
     for host in hosts.iter().filter(|host| !is_open_to_suggestions(host)) {
         count(&mut counts, host.effective_role(), false);
@@ -79,7 +80,7 @@ pub(crate) fn suggest(
         } else if !all_known {
             continue;
         } else {
-            pick(cluster, counts, inventory, settings)
+            pick(cluster, fenced, counts, inventory, settings)
         };
         count(&mut counts, role, false);
         if hosts[index].suggested_role != role {
@@ -89,7 +90,13 @@ pub(crate) fn suggest(
     changes
 }
 
-fn pick(cluster: &Cluster, counts: Tally, inventory: &Inventory, settings: &Settings) -> HostRole {
+fn pick(
+    cluster: &Cluster,
+    fenced: bool,
+    counts: Tally,
+    inventory: &Inventory,
+    settings: &Settings,
+) -> HostRole {
     let wanted = control_planes(cluster);
     let fit = |role| {
         fits(
@@ -99,11 +106,21 @@ fn pick(cluster: &Cluster, counts: Tally, inventory: &Inventory, settings: &Sett
     };
     if counts.masters < wanted && fit(HostRole::Master) {
         HostRole::Master
-    } else if wanted == 2 && counts.arbiters == 0 && fit(HostRole::Arbiter) {
+    } else if wanted == 2 && !fenced && counts.arbiters == 0 && fit(HostRole::Arbiter) {
         HostRole::Arbiter
     } else {
         HostRole::Worker
     }
+}
+
+/// How many hosts can be switched off from outside; two of them need no arbiter.
+fn fencible(hosts: &[Host]) -> usize {
+    hosts.iter().filter(|host| can_be_fenced(host)).count()
+}
+
+fn can_be_fenced(host: &Host) -> bool {
+    let credentials = host.fencing_credentials.as_ref();
+    credentials.is_some_and(|secret| !secret.is_empty())
 }
 
 fn control_planes(cluster: &Cluster) -> usize {
@@ -127,6 +144,7 @@ pub(crate) fn tally(
     inventories: &[Option<Inventory>],
     settings: &Settings,
 ) -> Tally {
+    let fenced = fencible(hosts) >= 2;
     let mut counts = Tally::default();
     for host in hosts {
         count(&mut counts, host.effective_role(), true);
@@ -134,7 +152,7 @@ pub(crate) fn tally(
     for (host, inventory) in hosts.iter().zip(inventories) {
         if host.effective_role() == HostRole::AutoAssign {
             let role = inventory.as_ref().map_or(HostRole::Worker, |inventory| {
-                pick(cluster, counts, inventory, settings)
+                pick(cluster, fenced, counts, inventory, settings)
             });
             count(&mut counts, role, true);
         }
@@ -151,10 +169,18 @@ pub(crate) fn masters_must_work(cluster: &Cluster, hosts: &[Host]) -> bool {
     cluster.is_single_node() || workers < 2
 }
 
+const fn is_control_plane(host: &Host) -> bool {
+    matches!(
+        host.effective_role(),
+        HostRole::Master | HostRole::Bootstrap
+    )
+}
+
 /// The host that leads the installation: who was chosen before, else the control plane host
 /// with the smallest id that is ready.
 pub(crate) fn choose_bootstrap(hosts: &[Host]) -> Option<usize> {
-    if let Some(chosen) = hosts.iter().position(|host| host.bootstrap) {
+    let leads = |host: &Host| host.bootstrap && is_control_plane(host);
+    if let Some(chosen) = hosts.iter().position(leads) {
         return Some(chosen);
     }
     let ready = |host: &Host| {
@@ -180,11 +206,7 @@ pub(crate) fn is_fenced_pair(cluster: &Cluster, hosts: &[Host]) -> bool {
         && !hosts
             .iter()
             .any(|host| host.effective_role() == HostRole::Arbiter)
-        && masters.iter().all(|host| {
-            host.fencing_credentials
-                .as_ref()
-                .is_some_and(|s| !s.is_empty())
-        })
+        && masters.iter().all(|host| can_be_fenced(host))
 }
 
 /// Enough hosts are in one of `statuses` for the cluster to work.

@@ -95,6 +95,10 @@ pub struct Timeouts {
     pub host_pending_user_action: Duration,
     /// A node on its way back to discovery.
     pub reclaim: Duration,
+    /// A host that was bound and does not come back with a restarted agent.
+    pub binding: Duration,
+    /// The reboot of a single node, which does everything by itself afterwards.
+    pub single_node_reboot: Duration,
     /// The whole installation, once the user is needed.
     pub installation: Duration,
     /// The cluster's own roll-out.
@@ -123,6 +127,8 @@ impl Default for Timeouts {
             host_installing: minutes(20),
             host_pending_user_action: minutes(60),
             reclaim: minutes(60),
+            binding: minutes(10),
+            single_node_reboot: minutes(80),
             installation: minutes(24 * 60),
             finalizing: minutes(5 * 60),
             host_logs: (minutes(2), minutes(10)),
@@ -141,8 +147,7 @@ impl Timeouts {
     pub fn host_stage(&self, stage: HostStage, single_node: bool) -> Duration {
         use HostStage::*;
         if single_node && stage == Rebooting {
-            // One machine does everything after its reboot, so it gets twice the time.
-            return minutes(80);
+            return self.single_node_reboot;
         }
         if let Some((_, limit)) = self.host_stages.iter().find(|(s, _)| *s == stage) {
             return *limit;
@@ -167,17 +172,16 @@ impl Timeouts {
     #[must_use]
     pub fn finalizing_stage(&self, stage: FinalizingStage, slowest_operator: Duration) -> Duration {
         use FinalizingStage::*;
-        if let Some((_, limit)) = self.finalizing_stages.iter().find(|(s, _)| *s == stage) {
-            return *limit;
-        }
+        let set = self.finalizing_stages.iter().find(|(s, _)| *s == stage);
+        let limit = |shipped| set.map_or(shipped, |(_, limit)| *limit);
         match stage {
-            WaitingForClusterOperators => minutes(600),
-            AddingRouterCa | Done => minutes(70),
-            ApplyingOlmManifests => minutes(10),
+            WaitingForClusterOperators => limit(minutes(600)),
+            AddingRouterCa | Done => limit(minutes(70)),
+            ApplyingOlmManifests => limit(minutes(10)),
             WaitingForOlmOperatorsCsvInitialization | WaitingForOlmOperatorsCsv => {
-                minutes(70).max(slowest_operator)
+                limit(minutes(70)).max(slowest_operator)
             }
-            WaitingForOlmOperatorSetupJobs => minutes(10).max(slowest_operator),
+            WaitingForOlmOperatorSetupJobs => limit(minutes(10)).max(slowest_operator),
         }
     }
 }
@@ -239,6 +243,10 @@ pub struct Settings {
     pub images: Images,
     /// Way of running.
     pub mode: Mode,
+    /// What is overdue during an installation is told, and the installation goes on.
+    pub soft_timeouts: bool,
+    /// Suggest no roles before an installation starts.
+    pub leave_roles_open: bool,
     /// Host validations that are switched off.
     pub disabled_host_checks: BTreeSet<String>,
     /// Cluster validations that are switched off.

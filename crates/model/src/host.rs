@@ -108,6 +108,9 @@ pub struct Host {
     pub fencing_credentials: Option<Secret>,
     /// Boot media still readable.
     pub media_connected: bool,
+    /// It was silent for too long during its installation, and soft timeouts let it go on.
+    #[serde(default)]
+    pub connection_timed_out: bool,
     /// How far its log collection has come.
     pub logs_info: Option<LogsState>,
     /// When logs last arrived.
@@ -203,6 +206,7 @@ impl Host {
             ignition_endpoint_http_headers: None,
             fencing_credentials: None,
             media_connected: true,
+            connection_timed_out: false,
             logs_info: None,
             logs_collected_at: None,
             logs_started_at: None,

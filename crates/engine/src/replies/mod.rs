@@ -9,10 +9,11 @@ mod results;
 
 use std::fmt;
 
-use muster_model::{Cluster, Event, Host, HostStatus, Severity, Timestamp};
+use muster_model::{Cluster, Event, Host, Severity, Timestamp};
 
 use crate::{
     StepType, draft, history, media,
+    rules::triggers::{self, Occasion, Trigger},
     settings::Settings,
     view::{Decision, Surroundings},
 };
@@ -147,21 +148,13 @@ fn succeeded(
             ));
         }
         UpgradeAgent => results::upgrade(outcome, text, now)?,
-        DownloadBootArtifacts if outcome.host.status == HostStatus::Reclaiming => {
-            let info = "The node reboots into discovery";
-            history::move_host(
-                &mut outcome.host,
-                HostStatus::ReclaimingRebooting,
-                info,
-                now,
-                &mut outcome.events,
-            );
-        }
         DownloadBootArtifacts => {
-            return Err(BadReply::not_now(
-                reply.step_type,
-                format!("the host is {}", outcome.host.status),
-            ));
+            if !happened(outcome, Trigger::RebootingForReclaim, "", now) {
+                return Err(BadReply::not_now(
+                    reply.step_type,
+                    format!("the host is {}", outcome.host.status),
+                ));
+            }
         }
         Execute | Install | StopInstallation | LogsGather | NextStepRunner | RebootForReclaim => {}
     }
@@ -183,22 +176,12 @@ fn failed(outcome: &mut Outcome, reply: &StepReply, settings: &Settings, now: Ti
         Install => {
             let already =
                 reply.exit_code == ALREADY_RUNNING.0 && reply.error.contains(ALREADY_RUNNING.1);
-            let installing = matches!(
-                outcome.host.status,
-                HostStatus::Installing | HostStatus::InstallingInProgress
-            );
-            if installing && !already {
-                let info = format!(
+            if !already {
+                let said = format!(
                     "The installer could not be run (code {}): {}",
                     reply.exit_code, reply.error
                 );
-                history::move_host(
-                    &mut outcome.host,
-                    HostStatus::Error,
-                    info,
-                    now,
-                    &mut outcome.events,
-                );
+                happened(outcome, Trigger::HostInstallationFailed, &said, now);
             }
         }
         // A result that cannot be read is as good as none: the step is simply asked again.
@@ -209,7 +192,9 @@ fn failed(outcome: &mut Outcome, reply: &StepReply, settings: &Settings, now: Ti
             let _ = results::images(outcome, &reply.output, now);
         }
         TangConnectivityCheck => outcome.host.reports.tang_connectivity = Some(reply.error.clone()),
-        DownloadBootArtifacts => reclaim_failed(outcome, now),
+        DownloadBootArtifacts => {
+            happened(outcome, Trigger::ReclaimHostFailed, "", now);
+        }
         ConnectivityCheck
         | Execute
         | Inventory
@@ -227,16 +212,14 @@ fn failed(outcome: &mut Outcome, reply: &StepReply, settings: &Settings, now: Ti
     }
 }
 
-fn reclaim_failed(outcome: &mut Outcome, now: Timestamp) {
-    if matches!(
-        outcome.host.status,
-        HostStatus::Reclaiming | HostStatus::ReclaimingRebooting
-    ) {
-        crate::binding::forget_cluster(&mut outcome.host);
-        let info = "The node could not fetch the discovery image; boot it from there by hand";
-        let to = HostStatus::UnbindingPendingUserAction;
-        history::move_host(&mut outcome.host, to, info, now, &mut outcome.events);
-    }
+/// Lets a trigger loose on the host of a reply; `false` if its status does not take it.
+fn happened(outcome: &mut Outcome, trigger: Trigger, said: &str, now: Timestamp) -> bool {
+    let (rows, events) = (triggers::host::ROWS, &mut outcome.events);
+    let occasion = Occasion {
+        said,
+        ..Occasion::default()
+    };
+    triggers::fire(rows, trigger, &mut outcome.host, &occasion, now, events).is_ok()
 }
 
 /// An event about the host of a reply.

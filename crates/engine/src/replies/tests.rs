@@ -1,5 +1,7 @@
 //! What agents' answers become.
 
+use muster_model::HostStatus;
+
 use super::*;
 use crate::testing::{Fleet, key};
 

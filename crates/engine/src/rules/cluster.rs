@@ -1,17 +1,19 @@
 //! What becomes of a cluster when time passes or its hosts, operators or checks change.
 
-use muster_model::{Cluster, ClusterStatus, Event, HostStatus, LogsState, Severity, Vip};
+use muster_model::{Cluster, ClusterStatus, Event, HostStatus, LogsState, Vip};
 
 pub(crate) use super::cluster_facts::ClusterFacts;
 use crate::{
     checks::cluster::{Gate, open},
-    networks, operators,
+    events, networks, operators,
 };
 
 /// One row: in these statuses, when this holds, do that.
 pub(crate) struct ClusterRule {
     pub(crate) name: &'static str,
     pub(crate) from: &'static [ClusterStatus],
+    /// Where it may lead; nowhere if empty.
+    pub(crate) to: &'static [ClusterStatus],
     pub(crate) when: fn(&ClusterFacts<'_>) -> bool,
     pub(crate) then: fn(&ClusterFacts<'_>) -> Option<Next>,
 }
@@ -43,6 +45,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "the user must decide",
         from: EDITABLE,
+        to: &[PendingForInput],
         when: |on| {
             !open(on.findings, Gate::Input) || (!on.dhcp() && !open(on.findings, Gate::Vips))
         },
@@ -56,6 +59,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "some check fails",
         from: EDITABLE,
+        to: &[Insufficient],
         when: |on| !open(on.findings, Gate::Install) || !open(on.findings, Gate::Vips),
         then: |_| {
             go(
@@ -67,12 +71,14 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "all checks pass",
         from: EDITABLE,
+        to: &[Ready],
         when: |_| true,
         then: |_| go(Ready, "The cluster is ready to be installed"),
     },
     ClusterRule {
         name: "preparation took too long",
         from: &[PreparingForInstallation],
+        to: &[Ready],
         when: |on| {
             on.in_status_longer_than(on.settings.timeouts.cluster_preparing)
                 && !on.some_host(HostStatus::PreparingFailed)
@@ -86,17 +92,14 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
                     cluster.preparation.status = Some("failed".to_owned());
                     cluster.preparation.reason = Some("The preparation timed out".to_owned());
                 },
-                told: vec![on.event(
-                    "installation_preparing_timed_out",
-                    Severity::Warning,
-                    reason,
-                )],
+                told: vec![on.event(events::INSTALLATION_PREPARING_TIMED_OUT, reason)],
             })
         },
     },
     ClusterRule {
         name: "all hosts and files are prepared",
         from: &[PreparingForInstallation],
+        to: &[Installing],
         when: |on| {
             !on.hosts.is_empty()
                 && on
@@ -117,6 +120,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "a host stopped preparing",
         from: &[PreparingForInstallation],
+        to: &[Insufficient],
         when: |on| on.hosts.is_empty() || !on.hosts.iter().all(|host| is_preparing(host.status)),
         then: |_| {
             go(
@@ -128,6 +132,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "preparation failed",
         from: &[PreparingForInstallation],
+        to: &[Ready],
         when: |on| on.some_host(HostStatus::PreparingFailed) || on.preparation("failed"),
         then: |on| {
             let reason = on
@@ -148,12 +153,14 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "too few hosts are left while one needs the user",
         from: &[InstallingPendingUserAction],
+        to: &[Error],
         when: |on| !on.enough_installing() && !on.enough_installed(),
         then: |on| failed(on, "Too many hosts failed for the cluster to work"),
     },
     ClusterRule {
         name: "waited too long for the user",
         from: &[InstallingPendingUserAction],
+        to: &[Error],
         when: |on| on.installation_overdue(),
         then: |on| {
             failed(
@@ -163,9 +170,23 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
         },
     },
     ClusterRule {
+        name: "the installation took too long",
+        from: &[Installing, Finalizing],
+        to: &[Error],
+        when: |on| on.soft() && on.installation_overdue(),
+        then: |on| {
+            let minutes = on.settings.timeouts.installation.as_secs() / 60;
+            failed(
+                on,
+                format!("The installation did not end within {minutes} minutes"),
+            )
+        },
+    },
+    ClusterRule {
         name: "finalizing took too long",
         from: &[Finalizing],
-        when: |on| on.in_status_longer_than(on.settings.timeouts.finalizing),
+        to: &[Error],
+        when: |on| !on.soft() && on.in_status_longer_than(on.settings.timeouts.finalizing),
         then: |on| {
             let minutes = on.settings.timeouts.finalizing.as_secs() / 60;
             failed(
@@ -177,7 +198,8 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "a finalizing stage took too long",
         from: &[Finalizing],
-        when: |on| on.stage_overdue() && !on.stage_may_fail(),
+        to: &[Error],
+        when: |on| !on.soft() && on.stage_overdue() && !on.stage_may_fail(),
         then: |on| {
             let (stage, minutes) = on.stage();
             failed(
@@ -187,31 +209,38 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
         },
     },
     ClusterRule {
-        name: "optional operators took too long",
+        name: "a finalizing stage takes long, and is waited for",
         from: &[Finalizing],
+        to: &[],
         when: |on| on.stage_overdue() && !on.cluster.progress.finalizing_stage_timed_out,
         then: |on| {
             let (stage, minutes) = on.stage();
-            let text = format!(
-                "Stage {stage:?} takes longer than {minutes} minutes; operators that are not there yet count as failed"
-            );
+            let consequence = if on.stage_may_fail() {
+                "operators that are not there yet count as failed"
+            } else {
+                "the cluster is waited for, but look at its operators"
+            };
+            let text =
+                format!("Stage {stage:?} takes longer than {minutes} minutes; {consequence}");
             Some(Next {
                 status: Finalizing,
                 info: text.clone(),
                 also: |cluster, _| cluster.progress.finalizing_stage_timed_out = true,
-                told: vec![on.event("finalizing_stage_timed_out", Severity::Warning, text)],
+                told: vec![on.event(events::FINALIZING_STAGE_TIMED_OUT, text)],
             })
         },
     },
     ClusterRule {
         name: "a host still needs the user",
         from: &[InstallingPendingUserAction],
+        to: &[],
         when: |on| on.some_host(HostStatus::InstallingPendingUserAction),
         then: |_| None,
     },
     ClusterRule {
         name: "the user helped, the cluster goes on finalizing",
         from: &[InstallingPendingUserAction],
+        to: &[Finalizing],
         when: |on| on.enough_installed(),
         then: |_| {
             Some(Next {
@@ -225,12 +254,14 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "the user helped, the cluster goes on installing",
         from: &[InstallingPendingUserAction],
+        to: &[Installing],
         when: |_| true,
         then: |_| go(Installing, "The installation goes on"),
     },
     ClusterRule {
         name: "a host needs the user",
         from: &[Installing, Finalizing],
+        to: &[InstallingPendingUserAction],
         when: |on| {
             on.some_host(HostStatus::InstallingPendingUserAction)
                 && (on.enough_installing() || on.enough_installed())
@@ -245,30 +276,35 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
     ClusterRule {
         name: "enough hosts are installed",
         from: &[Installing],
+        to: &[Finalizing],
         when: |on| on.enough_installed(),
         then: |_| go(Finalizing, "Finalizing the installation"),
     },
     ClusterRule {
         name: "installation goes on",
         from: &[Installing],
+        to: &[],
         when: |on| on.enough_installing(),
         then: |_| None,
     },
     ClusterRule {
         name: "everything is there",
         from: &[Finalizing],
+        to: &[Installed],
         when: |on| on.all_hosts_settled() && on.complete(),
         then: completed,
     },
     ClusterRule {
         name: "too few hosts are left",
         from: &[Installing],
+        to: &[Error],
         when: |_| true,
         then: |on| failed(on, "Too many hosts failed for the cluster to work"),
     },
     ClusterRule {
         name: "logs did not arrive in time",
         from: &[Error, Cancelled],
+        to: &[],
         when: |on| on.logs_overdue(),
         then: |on| {
             Some(Next {
@@ -279,13 +315,27 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
             })
         },
     },
+    ClusterRule {
+        name: "rests until somebody or something else acts",
+        from: &[
+            PreparingForInstallation,
+            Finalizing,
+            Installed,
+            Error,
+            Cancelled,
+            AddingHosts,
+            Unmonitored,
+        ],
+        to: &[],
+        when: |_| true,
+        then: |_| None,
+    },
 ];
 
 fn failed(on: &ClusterFacts<'_>, reason: impl Into<String>) -> Option<Next> {
     let reason = reason.into();
     let told = vec![on.event(
-        "cluster_installation_failed",
-        Severity::Critical,
+        events::CLUSTER_INSTALLATION_FAILED,
         format!(
             "The installation of cluster {} failed: {reason}",
             on.cluster.name
@@ -334,7 +384,7 @@ fn completed(on: &ClusterFacts<'_>) -> Option<Next> {
     let missing = on
         .hosts
         .iter()
-        .filter(|host| host.status != HostStatus::Installed)
+        .filter(|host| !host.is_day2() && host.status != HostStatus::Installed)
         .count();
     let mut told = Vec::new();
     let info = if !degraded.is_empty() {
@@ -342,11 +392,7 @@ fn completed(on: &ClusterFacts<'_>) -> Option<Next> {
             "The cluster is installed but degraded: operators {} failed",
             degraded.join(", ")
         );
-        told.push(on.event(
-            "cluster_degraded_OLM_operators_failed",
-            Severity::Warning,
-            text.clone(),
-        ));
+        told.push(on.event(events::CLUSTER_DEGRADED_OLM_OPERATORS_FAILED, text.clone()));
         text
     } else if missing > 0 {
         format!("The cluster is installed, but {missing} workers did not join it")
@@ -354,8 +400,7 @@ fn completed(on: &ClusterFacts<'_>) -> Option<Next> {
         "The cluster is installed".to_owned()
     };
     told.push(on.event(
-        "cluster_installation_completed",
-        Severity::Info,
+        events::CLUSTER_INSTALLATION_COMPLETED,
         format!(
             "The installation of cluster {} is complete",
             on.cluster.name

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use muster_model::{Cluster, Event, FinalizingStage, Host, HostStatus, Severity, Timestamp};
+use muster_model::{Cluster, Event, FinalizingStage, Host, HostStatus, Timestamp};
 
 use crate::{
-    checks::Findings, deadlines, history, inventory::Inventory, networks, operators, roles,
-    settings::Settings,
+    checks::Findings, deadlines, events::EventKind, history, inventory::Inventory, networks,
+    operators, roles, settings::Settings,
 };
 
 /// What rules may ask.
@@ -20,13 +20,13 @@ pub(crate) struct ClusterFacts<'a> {
 }
 
 impl ClusterFacts<'_> {
-    pub(super) fn event(
-        &self,
-        name: &str,
-        severity: Severity,
-        message: impl Into<String>,
-    ) -> Event {
-        history::of_cluster(name, severity, self.cluster, self.now, message)
+    pub(super) fn event(&self, kind: EventKind, message: impl Into<String>) -> Event {
+        history::about_cluster(kind, self.cluster, self.now, message)
+    }
+
+    /// Overdue things are told and waited for.
+    pub(super) fn soft(&self) -> bool {
+        deadlines::are_soft(self.cluster, self.settings)
     }
 
     pub(super) fn dhcp(&self) -> bool {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use muster_model::{Cluster, ClusterStatus, Host, HostRole, HostStatus, Timestamp};
+use muster_model::{Cluster, ClusterStatus, Host, HostRole, HostStage, HostStatus, Timestamp};
 
 use crate::{
     checks::{
         Findings,
-        host::{Gate, open},
+        host::{Gate, HOST_CHECKS, open},
     },
     deadlines,
     inventory::Inventory,
@@ -22,6 +22,8 @@ pub(crate) struct HostFacts<'a> {
     pub(crate) inventory: Option<&'a Inventory>,
     pub(crate) cluster: ClusterStatus,
     pub(crate) single_node: bool,
+    /// Overdue things are told and waited for.
+    pub(crate) soft: bool,
     /// Its cluster and all hosts of it, if it is bound.
     pub(crate) fleet: Option<(&'a Cluster, &'a [Host])>,
     pub(crate) findings: &'a Findings,
@@ -32,6 +34,17 @@ pub(crate) struct HostFacts<'a> {
 impl HostFacts<'_> {
     pub(super) fn reachable(&self) -> bool {
         open(self.findings, Gate::Connection)
+    }
+
+    /// Its agent talks, whatever became of its boot medium.
+    pub(super) fn connected(&self) -> bool {
+        self.findings.passes("connected")
+    }
+
+    /// vSphere shows the disks by their ids. Where that is not judged it does not matter.
+    pub(super) fn disk_uuids_enabled(&self) -> bool {
+        const ID: &str = "vsphere-disk-uuid-enabled";
+        self.findings.passes(ID) || !HOST_CHECKS.iter().any(|check| check.id == ID)
     }
 
     pub(super) fn preparing(&self) -> bool {
@@ -81,8 +94,26 @@ impl HostFacts<'_> {
             .is_some_and(|(cluster, hosts)| roles::enough(cluster, hosts, &[HostStatus::Installed]))
     }
 
-    pub(super) fn stage_limit(&self) -> Duration {
-        deadlines::stage_limit(self.host, self.single_node, self.settings)
+    pub(super) fn stage(&self) -> &'static str {
+        self.host
+            .progress
+            .stage
+            .map_or("unknown", HostStage::as_str)
+    }
+
+    pub(super) fn stage_minutes(&self) -> u64 {
+        deadlines::stage_limit(self.host, self.single_node, self.settings).as_secs() / 60
+    }
+
+    pub(super) fn reboots(&self) -> bool {
+        self.host.progress.stage == Some(HostStage::Rebooting)
+    }
+
+    pub(super) fn writes_to_disk(&self) -> bool {
+        matches!(
+            self.host.progress.stage,
+            Some(HostStage::WritingImageToDisk | HostStage::CopyingRegistryDataToDisk)
+        )
     }
 
     pub(super) fn stage_overdue(&self) -> bool {

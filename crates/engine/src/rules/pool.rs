@@ -2,9 +2,11 @@
 
 use muster_model::HostStatus;
 
-use super::host::{HostFacts, HostRule, Next, go};
+use super::{
+    host::{HostFacts, HostRule, Next, go},
+    triggers::{Occasion, host::forget_cluster},
+};
 use crate::{
-    binding,
     checks::host::{Gate, open},
     inventory::Inventory,
 };
@@ -37,35 +39,52 @@ pub(crate) static POOL_RULES: &[HostRule] = &[
             DisconnectedUnbound,
             Unbinding,
         ],
+        to: &[DisconnectedUnbound],
         when: |on| !open(on.findings, Gate::Connection),
-        then: |_| {
+        then: |on| {
             go(
                 DisconnectedUnbound,
-                "The host stopped talking to the service",
+                on.silence("The host stopped talking to the service"),
             )
         },
     },
     HostRule {
         name: "waits for its agent to restart",
-        from: &[Binding, Unbinding],
+        from: &[Unbinding],
+        to: &[],
         when: |_| true,
         then: |_| None,
     },
     HostRule {
         name: "reclaiming took too long",
         from: &[Reclaiming, ReclaimingRebooting],
+        to: &[UnbindingPendingUserAction],
         when: |on| on.in_status_longer_than(on.settings.timeouts.reclaim),
         then: |_| {
             Some(Next {
                 status: UnbindingPendingUserAction,
                 info: "The node did not come back to discovery in time; boot it from the discovery image".into(),
-                also: Some(|host, _| binding::forget_cluster(host)),
+                also: Some(|host, _| forget_cluster(host, &Occasion::default())),
+                told: Vec::new(),
             })
         },
     },
     HostRule {
+        name: "on its way back to discovery, or rests until somebody acts",
+        from: &[
+            Reclaiming,
+            ReclaimingRebooting,
+            UnbindingPendingUserAction,
+            DisabledUnbound,
+        ],
+        to: &[],
+        when: |_| true,
+        then: |_| None,
+    },
+    HostRule {
         name: "no inventory yet",
         from: POOL,
+        to: &[DiscoveringUnbound],
         when: |on| on.inventory.is_none_or(Inventory::is_useless),
         then: |_| {
             go(
@@ -77,6 +96,7 @@ pub(crate) static POOL_RULES: &[HostRule] = &[
     HostRule {
         name: "not good enough for any cluster",
         from: POOL,
+        to: &[InsufficientUnbound],
         when: |on| !fit(on),
         then: |on| {
             let failures = on.findings.failures();
@@ -89,6 +109,7 @@ pub(crate) static POOL_RULES: &[HostRule] = &[
     HostRule {
         name: "ready to be bound",
         from: POOL,
+        to: &[KnownUnbound],
         when: |_| true,
         then: |_| go(KnownUnbound, "The host is ready to be bound to a cluster"),
     },
