@@ -1,9 +1,13 @@
 //! The other things agents report, typed. One struct per stored text.
 
+mod ignition;
+
 use std::collections::BTreeMap;
 
 use muster_model::Host;
 use serde_json::{Number, Value};
+
+pub(crate) use ignition::Ignition;
 
 use crate::wire::{self, List, Stored, reported};
 
@@ -170,6 +174,17 @@ pub(crate) fn images_of(host: &Host) -> Stored<Images> {
 
 pub(crate) fn disks_of(host: &Host) -> Stored<Disks> {
     wire::stored(host.reports.disks_info.as_deref())
+}
+
+/// Puts a report in its place.
+pub(crate) fn keep<T: From<String>>(slot: &mut Option<T>, text: String) {
+    *slot = Some(T::from(text));
+}
+
+/// What a day-2 host could fetch from the running cluster, if it could and it is readable.
+pub(crate) fn ignition_of(host: &Host) -> Option<Ignition> {
+    let reply: ApiVipReply = wire::stored(host.reports.api_vip_connectivity.as_deref()).ok()?;
+    wire::stored(Some(&reply.ignition)).ok()
 }
 
 /// The device an installation goes to: the id wins over the path.

@@ -138,10 +138,10 @@ pub fn reset_validation(host: &Host, id: &str, now: Timestamp) -> Result<Decisio
     match id {
         "sufficient-installation-disk-speed" => {
             let mut disks = reports::disks_of(host).ok().unwrap_or_default();
-            if let Some(device) = reports::boot_device(host) {
-                disks.remove(device);
+            if let Some(disk) = reports::boot_device(host).and_then(|id| disks.get_mut(id)) {
+                disk.disk_speed = None;
+                reports::keep(&mut fresh.reports.disks_info, wire::text(&disks));
             }
-            fresh.reports.disks_info = (!disks.is_empty()).then(|| wire::text(&disks));
         }
         "container-images-available" => fresh.reports.images_status = None,
         _ => {

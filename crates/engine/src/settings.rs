@@ -3,9 +3,12 @@
 //! Requirements, images and the agent's version depend on the release and the site, so the
 //! shell hands in settings that fit the cluster at hand.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use muster_model::{FinalizingStage, HostStage};
+use muster_model::{FinalizingStage, HostStage, Secret};
 
 use crate::StepType;
 
@@ -216,8 +219,30 @@ pub struct Images {
     pub controller: String,
     /// Machine-config operator of the release, if known.
     pub machine_config_operator: Option<String>,
-    /// Must-gather image of the release, if known.
-    pub must_gather: Option<String>,
+    /// Operating system of the release, for hosts that install to the root they run from.
+    pub coreos: Option<String>,
+    /// Must-gather images by component, as far as known; `ocp` is the release's own.
+    pub must_gather: BTreeMap<String, String>,
+}
+
+/// How large an inventory may get, told to agents; 0 tells them nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InventoryLimits {
+    /// All of it, in bytes.
+    pub max_bytes: u64,
+    /// Smaller disks are left out.
+    pub min_disk_bytes: u64,
+}
+
+/// Where a node that leaves its cluster finds the discovery image of its infra-env.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootArtifacts {
+    /// Kernel.
+    pub kernel: String,
+    /// Initial RAM disk; the address may carry a key.
+    pub initrd: Secret,
+    /// Root file system.
+    pub rootfs: String,
 }
 
 /// Who watches day-2 hosts after their reboot.
@@ -255,10 +280,16 @@ pub struct Settings {
     pub disabled_steps: BTreeSet<StepType>,
     /// Agents of another version are told to upgrade to this image; `None` leaves them alone.
     pub upgrade_agent_to: Option<String>,
+    /// Limits of inventories.
+    pub inventory_limits: InventoryLimits,
+    /// The discovery image for a host that is being reclaimed.
+    pub boot_artifacts: Option<BootArtifacts>,
     /// Keep bridges, tunnels and the like in inventories.
     pub keep_virtual_interfaces: bool,
     /// The host with this card leads the installation.
     pub bootstrap_mac: Option<String>,
+    /// Reboot for the machine-config operator even where the release can do without.
+    pub keep_mco_reboot: bool,
     /// Let the installer wait for the cluster version operator.
     pub check_cluster_version: bool,
 }

@@ -3,6 +3,8 @@
 //! [`reported!`] declares a struct that reads and writes that way with its keys in declaration
 //! order (alphabetical, as stored texts have always been), and drops keys it does not know.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 
 use crate::replies::BadReply;
@@ -134,15 +136,78 @@ pub(crate) fn parse<T: DeserializeOwned>(step: &str, output: &str) -> Result<T, 
     parse_any(step, output)
 }
 
+/// The largest output that is read; a report of a thousand neighbours is a quarter of it.
+pub(crate) const MOST_OUTPUT_BYTES: usize = 8 << 20;
+
+/// Of a fault in an output, no more than this is repeated: it may quote all of it.
+const MOST_QUOTED: usize = 300;
+
 /// Parses a reply's output of any shape.
 pub(crate) fn parse_any<T: DeserializeOwned>(step: &str, output: &str) -> Result<T, BadReply> {
-    serde_json::from_str(output).map_err(|cause| BadReply::Unreadable {
+    let unreadable = |cause: String| BadReply::Unreadable {
         step: step.to_owned(),
-        cause: cause.to_string(),
-    })
+        cause: cause.chars().take(MOST_QUOTED).collect(),
+    };
+    if output.len() > MOST_OUTPUT_BYTES {
+        let size = output.len();
+        return Err(unreadable(format!(
+            "it has {size} bytes, at most {MOST_OUTPUT_BYTES} are read"
+        )));
+    }
+    serde_json::from_str(&without_nul(output)).map_err(|cause| unreadable(cause.to_string()))
+}
+
+/// Takes NUL characters out of JSON. Firmware pads serial numbers with them, and no database
+/// text, log or terminal wants to see one.
+fn without_nul(json: &str) -> Cow<'_, str> {
+    const NUL: &str = "\\u0000";
+    if !json.contains(NUL) {
+        return Cow::Borrowed(json);
+    }
+    let mut clean = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find(NUL) {
+        let (before, after) = rest.split_at(at);
+        clean.push_str(before);
+        // After an odd number of backslashes ours is itself escaped and starts nothing.
+        let backslashes = clean
+            .bytes()
+            .rev()
+            .take_while(|byte| *byte == b'\\')
+            .count();
+        if backslashes % 2 == 1 {
+            clean.push_str(NUL);
+        }
+        rest = &after[NUL.len()..];
+    }
+    clean.push_str(rest);
+    Cow::Owned(clean)
 }
 
 /// Writes a report for storage.
 pub(crate) fn text<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("reports have string keys and finite numbers only")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nul_characters_are_taken_out_and_texts_that_only_look_like_them_stay() {
+        let read = |json: &str| parse_any::<String>("x", json).unwrap();
+        assert_eq!(read(r#""a\u0000b\u0000""#), "ab");
+        assert_eq!(read(r#""a\\u0000b""#), r"a\u0000b");
+        assert_eq!(read(r#""\\\u0000""#), r"\");
+    }
+
+    #[test]
+    fn a_fault_is_named_without_repeating_megabytes() {
+        let long = format!("{:?}", "x".repeat(100_000));
+        let fault = parse_any::<i64>("x", &long).unwrap_err().to_string();
+        assert!(fault.len() < 400, "{}", fault.len());
+        let huge = " ".repeat(MOST_OUTPUT_BYTES + 1);
+        let fault = parse_any::<i64>("x", &huge).unwrap_err().to_string();
+        assert!(fault.contains("at most 8388608"), "{fault}");
+    }
 }

@@ -51,6 +51,24 @@ pub struct HostProgress {
     pub stage_timed_out: bool,
 }
 
+/// The last exchange of its agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentUpgrade {
+    /// Image it was asked to upgrade to.
+    pub image: Option<String>,
+    /// `success` or `failure`, once it has said.
+    pub result: Option<String>,
+}
+
+impl AgentUpgrade {
+    /// It says that it runs this image now.
+    #[must_use]
+    pub fn succeeded(&self, image: &str) -> bool {
+        self.image.as_deref() == Some(image) && self.result.as_deref() == Some("success")
+    }
+}
+
 /// One host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Host {
@@ -111,6 +129,9 @@ pub struct Host {
     /// It was silent for too long during its installation, and soft timeouts let it go on.
     #[serde(default)]
     pub connection_timed_out: bool,
+    /// The medium was lost once and could be read again.
+    #[serde(default)]
+    pub media_recovered: bool,
     /// How far its log collection has come.
     pub logs_info: Option<LogsState>,
     /// When logs last arrived.
@@ -119,6 +140,12 @@ pub struct Host {
     pub logs_started_at: Option<Timestamp>,
     /// Version text of its agent.
     pub discovery_agent_version: Option<String>,
+    /// What became of the last upgrade of its agent.
+    #[serde(default)]
+    pub agent_upgrade: AgentUpgrade,
+    /// When it was last told to install for the first time in an attempt.
+    #[serde(default)]
+    pub install_told_at: Option<Timestamp>,
     /// When it last registered.
     pub registered_at: Timestamp,
     /// Last heartbeat known to the database; the live one is in memory.
@@ -207,10 +234,13 @@ impl Host {
             fencing_credentials: None,
             media_connected: true,
             connection_timed_out: false,
+            media_recovered: false,
             logs_info: None,
             logs_collected_at: None,
             logs_started_at: None,
             discovery_agent_version: None,
+            agent_upgrade: AgentUpgrade::default(),
+            install_told_at: None,
             registered_at: now,
             checked_in_at: now,
             agent_clock: None,

@@ -23,7 +23,7 @@ pub use cluster::{
     Platform, Preparation, Proxy,
 };
 pub use event::{Category, Event, EventScope, Severity};
-pub use host::{Host, HostProgress, HostReports};
+pub use host::{AgentUpgrade, Host, HostProgress, HostReports};
 pub use ids::{ClusterId, HostId, HostKey, InfraEnvId};
 pub use infra_env::{HostNetwork, InfraEnv, KernelArgument, MacInterface};
 pub use network::{ClusterNetwork, Networks, Vip};

@@ -1,13 +1,15 @@
 //! An inventory arrives: disks are judged, the installation disk is chosen.
 
-use muster_model::{HostRole, HostStatus, Severity, Timestamp};
+use muster_model::{Category, HostRole, HostStatus, Severity, Timestamp};
+use serde_json::json;
 
 use super::{BadReply, Outcome, tell};
 use crate::{
     StepType,
     checks::host::needs_of_host,
-    disks,
+    disks, history,
     inventory::{self, Inventory},
+    reports::keep,
     settings::Settings,
     view::Surroundings,
 };
@@ -27,6 +29,7 @@ pub(super) fn store(
             format!("the host is {status}, its hardware must not change now"),
         ));
     }
+    count_cards(outcome, &inventory, now);
     if let Some(nics) = inventory.interfaces.0.as_mut() {
         if !settings.keep_virtual_interfaces {
             nics.retain(inventory::Interface::is_lasting);
@@ -72,8 +75,35 @@ pub(super) fn store(
     host.installation_disk_id = id;
     host.installation_disk_path = path;
     host.disks_to_be_formatted = disks::to_be_formatted(&inventory);
-    host.reports.inventory = Some(inventory.to_text());
+    keep(&mut host.reports.inventory, inventory.to_text());
     Ok(())
+}
+
+/// Figures for those who count network cards, when they changed and the host has a cluster.
+fn count_cards(outcome: &mut Outcome, inventory: &Inventory, now: Timestamp) {
+    let host = &outcome.host;
+    let cards = inventory.interfaces.items();
+    let (lasting, passing): (Vec<_>, Vec<_>) = cards.iter().partition(|nic| nic.is_lasting());
+    let before = Inventory::of(host).ok();
+    let unchanged = before.is_some_and(|before| before.interfaces.items().len() == lasting.len());
+    if unchanged || host.cluster.is_none() {
+        return;
+    }
+    let kinds: Vec<&str> = passing.iter().map(|nic| nic.kind.as_str()).collect();
+    let figures = [
+        (
+            "nic.virtual_interfaces",
+            json!({ "count": passing.len(), "types": kinds }),
+        ),
+        ("nic.physical_interfaces", json!({ "count": lasting.len() })),
+    ];
+    for (name, props) in figures {
+        let mut event = history::of_host("", Severity::Info, host, now, name);
+        event.category = Category::Metrics;
+        event.scope.infra_env = None;
+        event.props = Some(props.to_string());
+        outcome.events.push(event);
+    }
 }
 
 const fn may_change(status: HostStatus) -> bool {

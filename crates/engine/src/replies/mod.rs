@@ -2,10 +2,15 @@
 //!
 //! Output is read through a typed struct and written again for storage, so nothing an agent
 //! invents gets into the database. A failed step is never an error of the request: the agent
-//! did its duty by telling.
+//! did its duty by telling. Replies may come twice, late, or from a host that has moved on;
+//! each function here says what counts then.
 
 mod inventory;
+mod preparation;
+mod reclaim;
 mod results;
+mod upgrade;
+mod vips;
 
 use std::fmt;
 
@@ -13,6 +18,7 @@ use muster_model::{Cluster, Event, Host, Severity, Timestamp};
 
 use crate::{
     StepType, draft, history, media,
+    reports::keep,
     rules::triggers::{self, Occasion, Trigger},
     settings::Settings,
     view::{Decision, Surroundings},
@@ -27,7 +33,7 @@ pub struct StepReply {
     pub exit_code: i64,
     /// What it wrote, mostly JSON.
     pub output: String,
-    /// What it complained about.
+    /// What it complained about; also successful steps may.
     pub error: String,
 }
 
@@ -38,6 +44,18 @@ impl fmt::Debug for StepReply {
             .field("exit_code", &self.exit_code)
             .field("output_bytes", &self.output.len())
             .finish_non_exhaustive()
+    }
+}
+
+impl StepReply {
+    /// Its complaint, fit for a status or a report.
+    fn complaint(&self) -> String {
+        let text = self.error.replace('\0', "");
+        if text.trim().is_empty() {
+            format!("no reason given, exit code {}", self.exit_code)
+        } else {
+            text
+        }
     }
 }
 
@@ -63,7 +81,8 @@ pub enum BadReply {
 }
 
 impl BadReply {
-    /// The HTTP status for it: agents know no other refusal of a reply than 400.
+    /// The HTTP status for it. The reference answers 500 to what is not wanted now, as if it
+    /// were broken itself; agents treat all refusals alike.
     #[must_use]
     pub const fn http_status(&self) -> u16 {
         match self {
@@ -77,6 +96,13 @@ impl BadReply {
             reason: reason.into(),
         }
     }
+
+    pub(crate) fn unreadable(step: StepType, cause: impl Into<String>) -> Self {
+        Self::Unreadable {
+            step: step.to_string(),
+            cause: cause.into(),
+        }
+    }
 }
 
 /// What a reply changes.
@@ -87,7 +113,7 @@ pub(crate) struct Outcome {
 }
 
 /// Takes a reply in. Refresh afterwards: a reply changes facts, never the status by itself,
-/// save for lost media and failed installations.
+/// save for lost media, failed installations and nodes on their way back to discovery.
 ///
 /// # Errors
 /// The output cannot be read, or the host's state does not allow it.
@@ -104,10 +130,11 @@ pub fn apply(
         events: Vec::new(),
     };
     if reply.exit_code == 0 {
+        outcome.host.media_recovered |= !host.media_connected;
         outcome.host.media_connected = true;
         succeeded(&mut outcome, around, reply, settings, now)?;
     } else {
-        failed(&mut outcome, reply, settings, now);
+        failed(&mut outcome, around, reply, settings, now);
     }
     let mut decision = draft::about_host(host, outcome.host, outcome.events, now);
     decision.cluster = outcome.cluster.map(|mut cluster| {
@@ -129,33 +156,35 @@ fn succeeded(
     let reports = &mut outcome.host.reports;
     match reply.step_type {
         Inventory => inventory::store(outcome, around, text, settings, now)?,
-        ConnectivityCheck => reports.connectivity = Some(results::connectivity(text)?),
-        ApiVipConnectivityCheck => reports.api_vip_connectivity = Some(results::api_vip(text)?),
-        TangConnectivityCheck => reports.tang_connectivity = Some(results::tang(text)?),
-        FreeNetworkAddresses => reports.free_addresses = Some(results::free_addresses(text)?),
-        NtpSynchronizer => reports.ntp_sources = Some(results::ntp_sources(text)?),
-        DomainResolution => reports.domain_name_resolutions = Some(results::resolutions(text)?),
+        ConnectivityCheck => keep(&mut reports.connectivity, results::connectivity(text)?),
+        ApiVipConnectivityCheck => {
+            keep(&mut reports.api_vip_connectivity, results::api_vip(text)?);
+        }
+        TangConnectivityCheck => keep(&mut reports.tang_connectivity, results::tang(text)?),
+        FreeNetworkAddresses => keep(&mut reports.free_addresses, results::free_addresses(text)?),
+        NtpSynchronizer => keep(&mut reports.ntp_sources, results::ntp_sources(text)?),
+        DomainResolution => {
+            keep(
+                &mut reports.domain_name_resolutions,
+                results::resolutions(text)?,
+            );
+        }
         InstallationDiskSpeedCheck | ContainerImageAvailability if text.is_empty() => {
             // Another run is still going on there; its own reply will come.
         }
-        InstallationDiskSpeedCheck => results::disk_speed(outcome, text, 0, settings, now)?,
-        ContainerImageAvailability => results::images(outcome, text, now)?,
-        VerifyVips => results::vips(outcome, around, text)?,
+        InstallationDiskSpeedCheck => {
+            preparation::disk_speed(outcome, around, reply, settings, now)?;
+        }
+        ContainerImageAvailability => preparation::images(outcome, text, now)?,
+        VerifyVips => vips::verdicts(outcome, around, text)?,
         DhcpLeaseAllocate => {
             return Err(BadReply::not_now(
                 reply.step_type,
                 "leasing virtual addresses is not supported",
             ));
         }
-        UpgradeAgent => results::upgrade(outcome, text, now)?,
-        DownloadBootArtifacts => {
-            if !happened(outcome, Trigger::RebootingForReclaim, "", now) {
-                return Err(BadReply::not_now(
-                    reply.step_type,
-                    format!("the host is {}", outcome.host.status),
-                ));
-            }
-        }
+        UpgradeAgent => upgrade::result(outcome, text, now)?,
+        DownloadBootArtifacts => reclaim::downloaded(outcome, now)?,
         Execute | Install | StopInstallation | LogsGather | NextStepRunner | RebootForReclaim => {}
     }
     Ok(())
@@ -167,34 +196,31 @@ const ALREADY_RUNNING: (i64, &str) = (
     "the container name \"assisted-installer\" is already in use",
 );
 
-fn failed(outcome: &mut Outcome, reply: &StepReply, settings: &Settings, now: Timestamp) {
+fn failed(
+    outcome: &mut Outcome,
+    around: &Surroundings<'_>,
+    reply: &StepReply,
+    settings: &Settings,
+    now: Timestamp,
+) {
     use StepType::*;
     if reply.exit_code == media::LOST_EXIT_CODE {
         media::lost(&mut outcome.host, now, &mut outcome.events);
     }
     match reply.step_type {
-        Install => {
-            let already =
-                reply.exit_code == ALREADY_RUNNING.0 && reply.error.contains(ALREADY_RUNNING.1);
-            if !already {
-                let said = format!(
-                    "The installer could not be run (code {}): {}",
-                    reply.exit_code, reply.error
-                );
-                happened(outcome, Trigger::HostInstallationFailed, &said, now);
-            }
-        }
+        Install => installation_failed(outcome, reply, now),
         // A result that cannot be read is as good as none: the step is simply asked again.
         InstallationDiskSpeedCheck => {
-            let _ = results::disk_speed(outcome, &reply.output, reply.exit_code, settings, now);
+            let _ = preparation::disk_speed(outcome, around, reply, settings, now);
         }
         ContainerImageAvailability => {
-            let _ = results::images(outcome, &reply.output, now);
+            let _ = preparation::images(outcome, &reply.output, now);
         }
-        TangConnectivityCheck => outcome.host.reports.tang_connectivity = Some(reply.error.clone()),
-        DownloadBootArtifacts => {
-            happened(outcome, Trigger::ReclaimHostFailed, "", now);
-        }
+        TangConnectivityCheck => keep(
+            &mut outcome.host.reports.tang_connectivity,
+            reply.complaint(),
+        ),
+        DownloadBootArtifacts => reclaim::failed(outcome, &reply.complaint(), now),
         ConnectivityCheck
         | Execute
         | Inventory
@@ -209,6 +235,20 @@ fn failed(outcome: &mut Outcome, reply: &StepReply, settings: &Settings, now: Ti
         | UpgradeAgent
         | RebootForReclaim
         | VerifyVips => {}
+    }
+}
+
+/// The installer did not run to its end. It counts only while the host installs: afterwards
+/// the installation has been cancelled, reset or has failed already.
+fn installation_failed(outcome: &mut Outcome, reply: &StepReply, now: Timestamp) {
+    let already = reply.exit_code == ALREADY_RUNNING.0 && reply.error.contains(ALREADY_RUNNING.1);
+    if !already {
+        let said = format!(
+            "The installer could not be run (code {}): {}",
+            reply.exit_code,
+            reply.complaint()
+        );
+        happened(outcome, Trigger::HostInstallationFailed, &said, now);
     }
 }
 
@@ -234,5 +274,7 @@ pub(crate) fn tell(
     outcome.events.push(event);
 }
 
+#[cfg(test)]
+mod anything_tests;
 #[cfg(test)]
 mod tests;

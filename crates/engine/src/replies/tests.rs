@@ -38,6 +38,7 @@ fn garbage_is_refused_where_a_report_was_expected_and_nothing_is_stored() {
         StepType::ApiVipConnectivityCheck,
         StepType::InstallationDiskSpeedCheck,
         StepType::ContainerImageAvailability,
+        StepType::UpgradeAgent,
     ] {
         for output in ["nonsense", "{\"", "7", "\u{fffd}"] {
             let bad = say(&fleet, step, 0, output).unwrap_err();
@@ -143,7 +144,7 @@ fn a_slow_disk_is_warned_about_and_a_failed_check_is_kept() {
         &fleet,
         StepType::InstallationDiskSpeedCheck,
         0,
-        r#"{"path":"/dev/x","io_sync_duration":25}"#,
+        r#"{"path":"/dev/sda","io_sync_duration":25}"#,
     )
     .unwrap();
     assert_eq!(slow.events[0].name, "disk_speed_slower_than_supported");
@@ -151,12 +152,12 @@ fn a_slow_disk_is_warned_about_and_a_failed_check_is_kept() {
         &fleet,
         StepType::InstallationDiskSpeedCheck,
         255,
-        r#"{"path":"/dev/x"}"#,
+        r#"{"path":"/dev/sda"}"#,
     )
     .unwrap();
     assert_eq!(
         failed.host(key(1)).unwrap().reports.disks_info.as_deref(),
-        Some(r#"{"/dev/x":{"disk_speed":{"exit_code":255,"tested":true},"path":"/dev/x"}}"#)
+        Some(r#"{"/dev/sda":{"disk_speed":{"exit_code":255,"tested":true},"path":"/dev/sda"}}"#)
     );
     let timed_out = say(&fleet, StepType::InstallationDiskSpeedCheck, 124, "").unwrap();
     assert!(timed_out.changes_nothing());
@@ -204,4 +205,237 @@ fn failed_tang_keeps_the_complaint_and_an_empty_scan_is_refused() {
             .http_status(),
         400
     );
+}
+
+fn stored(decision: &Decision) -> &muster_model::Host {
+    decision.host(key(1)).unwrap()
+}
+
+#[test]
+fn the_same_answer_twice_changes_and_tells_nothing_the_second_time() {
+    let answers = [
+        (
+            StepType::InstallationDiskSpeedCheck,
+            r#"{"path":"/dev/sda","io_sync_duration":25}"#,
+        ),
+        (
+            StepType::ContainerImageAvailability,
+            r#"{"images":[{"name":"a","result":"success"}]}"#,
+        ),
+        (
+            StepType::UpgradeAgent,
+            r#"{"agent_image":"agent:2","result":"failure"}"#,
+        ),
+        (
+            StepType::NtpSynchronizer,
+            r#"{"ntp_sources":[{"source_name":"a","source_state":"error"}]}"#,
+        ),
+    ];
+    for (step, output) in answers {
+        let mut fleet = Fleet::ready(3, 3);
+        let first = say(&fleet, step, 0, output).unwrap();
+        assert!(!first.changes_nothing(), "{step}");
+        fleet.store(first);
+        assert!(
+            say(&fleet, step, 0, output).unwrap().changes_nothing(),
+            "{step}"
+        );
+    }
+}
+
+#[test]
+fn results_of_strange_disks_and_made_up_images_do_not_get_into_the_record() {
+    let fleet = Fleet::ready(3, 3);
+    let bad = [
+        (
+            StepType::InstallationDiskSpeedCheck,
+            r#"{"path":"/etc/passwd"}"#.to_owned(),
+        ),
+        (StepType::InstallationDiskSpeedCheck, "{}".to_owned()),
+        (
+            StepType::InstallationDiskSpeedCheck,
+            r#"{"path":"/dev/sda","io_sync_duration":-1}"#.to_owned(),
+        ),
+        (
+            StepType::ContainerImageAvailability,
+            r#"{"images":[{"name":"a","result":"maybe"}]}"#.to_owned(),
+        ),
+        (
+            StepType::ContainerImageAvailability,
+            r#"{"images":[{"result":"success"}]}"#.to_owned(),
+        ),
+        (StepType::ContainerImageAvailability, {
+            let names: Vec<String> = (0..100)
+                .map(|n| format!(r#"{{"name":"i{n}","result":"success"}}"#))
+                .collect();
+            format!(r#"{{"images":[{}]}}"#, names.join(","))
+        }),
+    ];
+    for (step, output) in bad {
+        let refusal = say(&fleet, step, 0, &output).unwrap_err();
+        assert_eq!(refusal.http_status(), 400);
+        assert!(refusal.to_string().len() < 400, "{refusal}");
+        assert!(say(&fleet, step, 1, &output).unwrap().changes_nothing());
+    }
+}
+
+#[test]
+fn nul_characters_of_firmware_and_podman_reach_no_record() {
+    let mut fleet = Fleet::ready(3, 3);
+    let inventory = r#"{"hostname":"a\u0000b","disks":[{"name":"sda","serial":"7\u0000\u0000"}]}"#;
+    let decision = say(&fleet, StepType::Inventory, 0, inventory).unwrap();
+    let text = stored(&decision).reports.inventory.clone().unwrap();
+    assert!(
+        text.contains(r#""ab""#) && text.contains(r#""7""#),
+        "{text}"
+    );
+    fleet.hosts[0].status = HostStatus::Installing;
+    let reply = StepReply {
+        step_type: StepType::Install,
+        exit_code: 2,
+        output: String::new(),
+        error: "pull\0 failed".into(),
+    };
+    let around = Surroundings::default();
+    let decision = apply(fleet.host(1), &around, &reply, &fleet.settings, fleet.now).unwrap();
+    assert!(
+        stored(&decision)
+            .status_info
+            .ends_with("(code 2): pull failed")
+    );
+    assert!(
+        decision
+            .events
+            .iter()
+            .all(|event| !event.message.contains('\0'))
+    );
+}
+
+#[test]
+fn late_verdicts_on_virtual_addresses_do_not_count() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.cluster.status = muster_model::ClusterStatus::Installing;
+    let output = r#"[{"vip":"192.0.2.200","vip_type":"api","verification":"failed"}]"#;
+    let decision = say(&fleet, StepType::VerifyVips, 0, output).unwrap();
+    assert!(decision.cluster.is_none());
+}
+
+#[test]
+fn a_failed_installer_counts_only_while_the_host_installs() {
+    let mut fleet = Fleet::ready(3, 3);
+    for status in HostStatus::ALL {
+        fleet.hosts[0].status = *status;
+        let decision = say(&fleet, StepType::Install, 1, "").unwrap();
+        let installing = matches!(
+            status,
+            HostStatus::Installing | HostStatus::InstallingInProgress
+        );
+        assert_eq!(!decision.changes_nothing(), installing, "{status}");
+    }
+    fleet.hosts[0].status = HostStatus::Installing;
+    let reply = StepReply {
+        step_type: StepType::Install,
+        exit_code: 125,
+        output: String::new(),
+        error: format!("Error: creating container storage: {}", ALREADY_RUNNING.1),
+    };
+    let around = Surroundings::default();
+    let decision = apply(fleet.host(1), &around, &reply, &fleet.settings, fleet.now).unwrap();
+    assert!(decision.changes_nothing());
+}
+
+#[test]
+fn a_node_that_fetched_the_discovery_image_reboots_and_one_that_could_not_needs_a_person() {
+    let mut fleet = Fleet::ready(3, 3);
+    let step = StepType::DownloadBootArtifacts;
+    assert_eq!(say(&fleet, step, 0, "").unwrap_err().http_status(), 400);
+    fleet.hosts[0].status = HostStatus::Reclaiming;
+    let done = say(&fleet, step, 0, "downloaded").unwrap();
+    assert_eq!(stored(&done).status, HostStatus::ReclaimingRebooting);
+    let failed = say(&fleet, step, -1, "").unwrap();
+    let host = stored(&failed);
+    assert_eq!(host.status, HostStatus::UnbindingPendingUserAction);
+    assert!(host.status_info.contains("broken"), "{}", host.status_info);
+    assert_eq!(host.cluster, None);
+    fleet.store(done);
+    assert!(say(&fleet, step, 0, "").unwrap().changes_nothing());
+}
+
+#[test]
+fn an_upgrade_is_told_once_per_outcome_and_a_running_one_not_at_all() {
+    let mut fleet = Fleet::ready(3, 3);
+    let mut names = Vec::new();
+    for result in ["", "failure", "failure", "success", "success"] {
+        let output = format!(r#"{{"agent_image":"agent:2","result":"{result}"}}"#);
+        let decision = say(&fleet, StepType::UpgradeAgent, 0, &output).unwrap();
+        names.extend(decision.events.iter().map(|event| event.name.clone()));
+        fleet.store(decision);
+    }
+    assert_eq!(names, ["upgrade_agent_failed", "upgrade_agent_finished"]);
+}
+
+#[test]
+fn lost_media_are_remembered_after_they_came_back() {
+    let mut fleet = Fleet::ready(3, 3);
+    assert!(!fleet.host(1).media_recovered);
+    fleet.store(say(&fleet, StepType::Inventory, 256, "").unwrap());
+    assert!(!fleet.host(1).media_connected && !fleet.host(1).media_recovered);
+    fleet.store(say(&fleet, StepType::StopInstallation, 0, "").unwrap());
+    assert!(fleet.host(1).media_connected && fleet.host(1).media_recovered);
+}
+
+#[test]
+fn network_cards_are_counted_for_figures_when_their_number_changes() {
+    let mut fleet = Fleet::new(3, 1);
+    fleet.boot_all();
+    let cards = r#"{"interfaces":[{"type":"device"},{"type":"bridge"},{"type":"bond"}]}"#;
+    let decision = say(&fleet, StepType::Inventory, 0, cards).unwrap();
+    let figures: Vec<(&str, &str)> = decision
+        .events
+        .iter()
+        .filter(|event| event.category == muster_model::Category::Metrics)
+        .map(|event| (event.message.as_str(), event.props.as_deref().unwrap()))
+        .collect();
+    assert_eq!(
+        figures,
+        [
+            (
+                "nic.virtual_interfaces",
+                r#"{"count":2,"types":["device","bridge"]}"#
+            ),
+            ("nic.physical_interfaces", r#"{"count":1}"#),
+        ]
+    );
+    fleet.store(decision);
+    let again = say(&fleet, StepType::Inventory, 0, cards).unwrap();
+    assert!(again.changes_nothing());
+}
+
+#[test]
+fn resetting_a_measurement_forgets_that_of_the_boot_disk_only() {
+    use crate::reset::reset_validation;
+    let mut fleet = Fleet::ready(3, 3);
+    let id = "sufficient-installation-disk-speed";
+    let unknown = reset_validation(fleet.host(1), id, fleet.now).unwrap();
+    assert!(unknown.changes_nothing());
+    fleet.hosts[0].reports.disks_info = Some(
+        concat!(
+            r#"{"/dev/disk/by-id/wwn-1":{"disk_speed":{"exit_code":1,"tested":true},"path":"/dev/disk/by-id/wwn-1"},"#,
+            r#""/dev/sdb":{"disk_speed":{"speed_ms":3,"tested":true},"path":"/dev/sdb"}}"#
+        )
+        .into(),
+    );
+    fleet.hosts[0].reports.images_status = Some(r#"{"a":{"result":"failure"}}"#.into());
+    let reset = reset_validation(fleet.host(1), id, fleet.now).unwrap();
+    assert_eq!(
+        stored(&reset).reports.disks_info.as_deref(),
+        Some(concat!(
+            r#"{"/dev/disk/by-id/wwn-1":{"path":"/dev/disk/by-id/wwn-1"},"#,
+            r#""/dev/sdb":{"disk_speed":{"speed_ms":3,"tested":true},"path":"/dev/sdb"}}"#
+        ))
+    );
+    assert!(stored(&reset).reports.images_status.is_some());
+    let reset = reset_validation(fleet.host(1), "container-images-available", fleet.now).unwrap();
+    assert!(stored(&reset).reports.images_status.is_none());
+    assert!(stored(&reset).reports.disks_info.is_some());
 }

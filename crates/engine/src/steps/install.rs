@@ -1,215 +1,193 @@
 //! The arguments of the one step that counts: install.
 
-use std::collections::BTreeSet;
-
-use ipnet::IpNet;
 use muster_model::{Cluster, Host, Proxy};
-use serde_json::{Value, json};
+use serde::Serialize;
 
+use super::{installer_args, json};
 use crate::{
     disks,
-    inventory::{Disk, Inventory},
-    networks, reports,
-    settings::{Mode, Settings},
+    inventory::Inventory,
+    reports,
+    settings::{Images, Mode, Settings},
     view::Surroundings,
 };
+
+/// What the agent hands to the node installer. Options that are absent or false are left out.
+#[derive(Serialize)]
+struct Request<'a> {
+    boot_device: &'a str,
+    check_cvo: bool,
+    cluster_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control_plane_count: Option<i64>,
+    controller_image: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coreos_image: Option<String>,
+    disks_to_format: Vec<&'a str>,
+    #[serde(skip_serializing_if = "is_false")]
+    enable_skip_mco_reboot: bool,
+    host_id: String,
+    infra_env_id: String,
+    /// A list as JSON inside JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    installer_args: Option<String>,
+    installer_image: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mco_image: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    must_gather_image: Option<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    notify_num_reboots: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    openshift_version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<ProxyRequest>,
+    role: String,
+    /// For installations without DNS, whose agents learn the addresses elsewhere: always null.
+    service_ips: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "is_false")]
+    skip_installation_disk_cleanup: bool,
+}
+
+#[derive(Serialize)]
+struct ProxyRequest {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http_proxy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    https_proxy: Option<String>,
+    no_proxy: String,
+}
+
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
 
 pub(super) fn request(
     host: &Host,
     around: &Surroundings<'_>,
     settings: &Settings,
-) -> Option<Value> {
+) -> Option<String> {
     let cluster = around.cluster?;
-    let device = reports::boot_device(host)?;
     let inventory = Inventory::of(host).ok();
-    let role = if host.bootstrap {
-        "bootstrap".to_owned()
-    } else {
-        host.effective_role().to_string()
+    let day1 = !host.is_day2();
+    let images = &settings.images;
+    let coreos_image = match &inventory {
+        // Without its image an installation to the running root cannot even be tried.
+        Some(inventory) if inventory.boots_from_disk() => Some(coreos_image(host, images)?),
+        Some(_) | None => None,
     };
-    let keep = reports::saves_partitions(host);
-    let to_format: Vec<&String> = host
-        .disks_to_be_formatted
-        .iter()
-        .filter(|id| !host.skip_formatting_disks.contains(id))
-        .filter(|id| !(keep && id.as_str() == device))
-        .collect();
-    let mut request = json!({
-        "boot_device": device,
-        "check_cvo": settings.check_cluster_version,
-        "cluster_id": cluster.id,
-        "controller_image": settings.images.controller,
-        "disks_to_format": to_format,
-        "host_id": host.id,
-        "infra_env_id": host.infra_env,
-        "installer_image": settings.images.installer,
-        "role": role,
-        "service_ips": null,
-    });
-    let mut set = |key: &str, value: Value| request[key] = value;
-    if let Some(count) = cluster.control_plane_count.filter(|count| *count > 0) {
-        set("control_plane_count", json!(count));
-    }
-    if !host.is_day2() {
-        set("openshift_version", json!(cluster.openshift_version));
-        if let Some(image) = &settings.images.machine_config_operator {
-            set("mco_image", json!(image));
-        }
-        if let Some(image) = &settings.images.must_gather {
-            set("must_gather_image", json!(image));
-        }
-    }
-    let arguments = installer_args(host, inventory.as_ref(), around, cluster);
-    if !arguments.is_empty() {
-        set("installer_args", json!(json!(arguments).to_string()));
-    }
-    if keep {
-        set("skip_installation_disk_cleanup", json!(true));
-    }
-    if may_skip_reboot(host, inventory.as_ref(), cluster) {
-        set("enable_skip_mco_reboot", json!(true));
-    }
-    if settings.mode == Mode::Rest {
-        set("notify_num_reboots", json!(true));
-    }
-    if let Some(proxy) = proxy(&cluster.proxy, cluster) {
-        set("proxy", proxy);
-    }
-    Some(request)
+    let arguments = installer_args::of(host, inventory.as_ref(), around, cluster);
+    let to_format = host.disks_to_be_formatted.iter().map(String::as_str);
+    Some(json(&Request {
+        boot_device: reports::boot_device(host)?,
+        check_cvo: settings.check_cluster_version,
+        cluster_id: cluster.id.to_string(),
+        control_plane_count: cluster.control_plane_count.filter(|count| *count > 0),
+        controller_image: &images.controller,
+        coreos_image,
+        disks_to_format: to_format.filter(|id| is_formatted(host, id)).collect(),
+        enable_skip_mco_reboot: may_skip_reboot(host, inventory.as_ref(), cluster, settings),
+        host_id: host.id.to_string(),
+        infra_env_id: host.infra_env.to_string(),
+        installer_args: (!arguments.is_empty()).then(|| json(&arguments)),
+        installer_image: &images.installer,
+        mco_image: images.machine_config_operator.as_deref().filter(|_| day1),
+        must_gather_image: must_gather(images).filter(|_| day1),
+        notify_num_reboots: settings.mode == Mode::Rest,
+        openshift_version: day1.then_some(cluster.openshift_version.as_str()),
+        proxy: proxy(&cluster.proxy, cluster),
+        role: if host.bootstrap {
+            "bootstrap".to_owned()
+        } else {
+            host.effective_role().to_string()
+        },
+        service_ips: None,
+        skip_installation_disk_cleanup: reports::saves_partitions(host),
+    }))
 }
 
-fn may_skip_reboot(host: &Host, inventory: Option<&Inventory>, cluster: &Cluster) -> bool {
-    let mainframe = inventory.is_some_and(|inventory| inventory.architecture() == "s390x");
-    let mapped = host
-        .installation_disk_path
-        .as_deref()
-        .is_some_and(|path| path.starts_with("/dev/dm-"));
-    !mainframe && !mapped && disks::at_least(&cluster.openshift_version, (4, 15))
+/// A candidate loses its boot records unless the user wants it, or partitions on it, kept.
+pub(super) fn is_formatted(host: &Host, id: &str) -> bool {
+    let kept = host.skip_formatting_disks.iter().any(|known| known == id);
+    let has_kept_partitions =
+        reports::saves_partitions(host) && reports::boot_device(host) == Some(id);
+    !kept && !has_kept_partitions
 }
 
-/// Arguments for the disk writer: the user's, then what disk and network need at first boot.
-fn installer_args(
+/// The image of the operating system: of the release, or what the running cluster uses.
+fn coreos_image(host: &Host, images: &Images) -> Option<String> {
+    let of_cluster = || reports::ignition_of(host)?.os_image();
+    if host.is_day2() {
+        of_cluster().or_else(|| images.coreos.clone())
+    } else {
+        images.coreos.clone()
+    }
+}
+
+/// One image goes by itself, several as a map by component.
+fn must_gather(images: &Images) -> Option<String> {
+    let known = &images.must_gather;
+    match known.get("ocp") {
+        Some(only) if known.len() == 1 => Some(only.clone()),
+        _ => (!known.is_empty()).then(|| json(known)),
+    }
+}
+
+fn may_skip_reboot(
     host: &Host,
     inventory: Option<&Inventory>,
-    around: &Surroundings<'_>,
     cluster: &Cluster,
-) -> Vec<String> {
-    let mut args: Vec<String> = host.installer_args.clone().unwrap_or_default();
-    let karg =
-        |args: &mut Vec<String>, value: String| args.extend(["--append-karg".to_owned(), value]);
-    let disk = inventory.and_then(|inventory| chosen(host, inventory));
-    match disk.map(|disk| disk.drive_type.as_str()) {
-        Some("Multipath") => {
-            karg(&mut args, "rw".to_owned());
-            karg(&mut args, "rd.multipath=default".to_owned());
-        }
-        Some("RAID") => {
-            karg(&mut args, "rd.md=1".to_owned());
-            karg(&mut args, "rd.auto=1".to_owned());
-        }
-        Some("iSCSI") => karg(&mut args, "rd.iscsi.firmware=1".to_owned()),
-        _ => {}
-    }
-    let is_static = around
-        .infra_env
-        .is_some_and(|env| !env.static_network.is_empty());
-    let user_sets_ip = args.iter().any(|arg| arg.starts_with("ip="));
-    if is_static {
-        if !args.iter().any(|arg| arg == "--copy-network") {
-            args.push("--copy-network".to_owned());
-        }
-    } else if !user_sets_ip && let Some(inventory) = inventory {
-        for value in dhcp_cards(inventory, cluster) {
-            karg(&mut args, value);
-        }
-    }
-    args
-}
-
-fn chosen<'i>(host: &Host, inventory: &'i Inventory) -> Option<&'i Disk> {
-    let device = reports::boot_device(host)?;
-    let path = |disk: &Disk| format!("/dev/{}", disk.name);
-    inventory
-        .disks
-        .items()
-        .iter()
-        .find(|disk| disk.id == device || path(disk) == device)
-}
-
-/// One kernel argument per card in the machine network, so that the first boot has it up.
-fn dhcp_cards(inventory: &Inventory, cluster: &Cluster) -> Vec<String> {
-    let machine = networks::machine(cluster).unwrap_or_default();
-    let by_gateway = || {
-        let gateway = inventory
-            .default_gateway(false)
-            .or_else(|| inventory.default_gateway(true))?;
-        inventory
-            .addresses()
-            .map(|(_, net)| net.trunc())
-            .find(|net| net.contains(&gateway))
-    };
-    // Day-2 hosts join a network we know nothing of.
-    let primary = match machine.first() {
-        Some(network) => Some(*network),
-        None if cluster.is_day2() => None,
-        None => by_gateway(),
-    };
-    let Some(primary) = primary else {
-        return Vec::new();
-    };
-    let kinds = networks::families(&machine);
-    let method = match (kinds.contains(&false), kinds.contains(&true)) {
-        (true, true) => "dhcp,dhcp6",
-        (false, true) => "dhcp6",
-        _ if matches!(primary, IpNet::V6(_)) => "dhcp6",
-        _ => "dhcp",
-    };
-    let cards: BTreeSet<&str> = inventory
-        .addresses()
-        .filter(|(_, address)| primary.contains(&address.addr()))
-        .map(|(nic, _)| nic.mac_address.as_str())
-        .filter(|mac| !mac.is_empty())
-        .collect();
-    cards
+    settings: &Settings,
+) -> bool {
+    let mainframe = cluster.cpu_architecture.as_deref() == Some("s390x")
+        || inventory.is_some_and(|inventory| inventory.architecture() == "s390x");
+    let disk = inventory.and_then(|inventory| installer_args::boot_disk(host, inventory));
+    let paths = [
+        host.installation_disk_path.as_deref(),
+        disk.map(|disk| disk.path.as_str()),
+    ];
+    let mapped = paths
         .into_iter()
-        .map(|mac| format!("ip={}:{method}", mac.replace(':', "-")))
-        .collect()
+        .flatten()
+        .any(|path| path.starts_with("/dev/dm-"));
+    !settings.keep_mco_reboot
+        && !mainframe
+        && !mapped
+        && disks::at_least(&cluster.openshift_version, (4, 15))
 }
 
-fn proxy(proxy: &Proxy, cluster: &Cluster) -> Option<Value> {
+fn proxy(proxy: &Proxy, cluster: &Cluster) -> Option<ProxyRequest> {
     let set = |text: &Option<String>| text.clone().filter(|t| !t.is_empty());
-    let (http, https) = (set(&proxy.http), set(&proxy.https));
-    if http.is_none() && https.is_none() {
+    let (http_proxy, https_proxy) = (set(&proxy.http), set(&proxy.https));
+    if http_proxy.is_none() && https_proxy.is_none() {
         return None;
     }
-    let user = set(&proxy.no_proxy).unwrap_or_default();
-    let no_proxy = if user == "*" {
-        user
-    } else {
-        let base = cluster.base_dns_domain.as_deref().unwrap_or_default();
-        let internal = format!("api-int.{}.{base}", cluster.name);
-        let always = [
-            "127.0.0.1",
-            "localhost",
-            ".svc",
-            ".cluster.local",
-            internal.as_str(),
-        ];
-        let mut names: Vec<&str> = Vec::new();
-        for name in user.split(',').chain(always) {
-            if !name.is_empty() && !names.contains(&name) {
-                names.push(name);
-            }
+    Some(ProxyRequest {
+        http_proxy,
+        https_proxy,
+        no_proxy: no_proxy(proxy.no_proxy.as_deref().unwrap_or_default(), cluster),
+    })
+}
+
+/// The user's exceptions and those no cluster can do without.
+fn no_proxy(user: &str, cluster: &Cluster) -> String {
+    if user.trim() == "*" {
+        return "*".to_owned();
+    }
+    let base = cluster.base_dns_domain.as_deref().unwrap_or_default();
+    let internal = format!("api-int.{}.{base}", cluster.name);
+    let always = [
+        "127.0.0.1",
+        "localhost",
+        ".svc",
+        ".cluster.local",
+        internal.as_str(),
+    ];
+    let mut names: Vec<&str> = Vec::new();
+    for name in user.split(',').map(str::trim).chain(always) {
+        if !name.is_empty() && !names.contains(&name) {
+            names.push(name);
         }
-        names.join(",")
-    };
-    let mut value = json!({});
-    if let Some(http) = http {
-        value["http_proxy"] = json!(http);
     }
-    if let Some(https) = https {
-        value["https_proxy"] = json!(https);
-    }
-    value["no_proxy"] = json!(no_proxy);
-    Some(value)
+    names.join(",")
 }

@@ -12,7 +12,7 @@ use crate::{
     testing::{Fleet, START},
 };
 
-fn types(steps: &Steps) -> Vec<&'static str> {
+pub(super) fn types(steps: &Steps) -> Vec<&'static str> {
     steps
         .steps
         .iter()
@@ -20,7 +20,7 @@ fn types(steps: &Steps) -> Vec<&'static str> {
         .collect()
 }
 
-fn ask(fleet: &Fleet, host: &Host) -> Steps {
+pub(super) fn ask(fleet: &Fleet, host: &Host) -> Steps {
     let view: ClusterView<'_> = fleet.view();
     let around = Surroundings {
         cluster: Some(&fleet.cluster),
@@ -30,7 +30,7 @@ fn ask(fleet: &Fleet, host: &Host) -> Steps {
     next(host, &around, &fleet.settings)
 }
 
-fn arg(steps: &Steps, kind: StepType) -> Value {
+pub(super) fn arg(steps: &Steps, kind: StepType) -> Value {
     let step = steps
         .steps
         .iter()
@@ -39,7 +39,7 @@ fn arg(steps: &Steps, kind: StepType) -> Value {
     serde_json::from_str(&step.args[0]).unwrap()
 }
 
-fn infra_env(static_network: Vec<HostNetwork>) -> InfraEnv {
+pub(super) fn infra_env(static_network: Vec<HostNetwork>) -> InfraEnv {
     InfraEnv {
         id: crate::testing::key(1).infra_env,
         name: "env".into(),
@@ -190,58 +190,6 @@ fn images_and_disks_that_were_checked_are_not_asked_for_again() {
 }
 
 #[test]
-fn the_install_step_names_role_disk_images_and_network() {
-    let mut fleet = Fleet::ready(3, 3);
-    fleet.cluster.proxy.http = Some("http://proxy.example.com:3128".into());
-    let mut host = fleet.host(2).clone();
-    host.status = HostStatus::Installing;
-    host.role = HostRole::Master;
-    let request = arg(&ask(&fleet, &host), StepType::Install);
-    assert_eq!(request["role"], "master");
-    assert_eq!(request["boot_device"], "/dev/disk/by-id/wwn-2");
-    assert_eq!(request["disks_to_format"], json!(["/dev/disk/by-id/wwn-2"]));
-    assert_eq!(
-        request["controller_image"],
-        "registry.example.com/controller:1"
-    );
-    assert_eq!(request["openshift_version"], "4.16.3");
-    assert_eq!(request["control_plane_count"], 3);
-    assert_eq!(
-        request["installer_args"],
-        r#"["--append-karg","ip=52-54-00-00-00-02:dhcp"]"#
-    );
-    assert_eq!(request["service_ips"], Value::Null);
-    assert_eq!(request["enable_skip_mco_reboot"], true);
-    assert_eq!(
-        request["proxy"]["no_proxy"],
-        "127.0.0.1,localhost,.svc,.cluster.local,api-int.muster.example.com"
-    );
-    host.bootstrap = true;
-    assert_eq!(
-        arg(&ask(&fleet, &host), StepType::Install)["role"],
-        "bootstrap"
-    );
-}
-
-#[test]
-fn a_static_network_is_copied_instead_of_asked_by_dhcp() {
-    let fleet = Fleet::ready(3, 3);
-    let mut host = fleet.host(1).clone();
-    host.status = HostStatus::Installing;
-    let env = infra_env(vec![HostNetwork {
-        network_yaml: "x".into(),
-        mac_interface_map: Vec::new(),
-    }]);
-    let around = Surroundings {
-        cluster: Some(&fleet.cluster),
-        peers: &[],
-        infra_env: Some(&env),
-    };
-    let request = arg(&next(&host, &around, &fleet.settings), StepType::Install);
-    assert_eq!(request["installer_args"], r#"["--copy-network"]"#);
-}
-
-#[test]
 fn a_day2_host_tries_to_fetch_ignition_from_the_running_cluster() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.cluster.kind = muster_model::ClusterKind::AddHostsCluster;
@@ -305,17 +253,6 @@ fn tang_is_asked_for_only_where_its_disks_are() {
 }
 
 #[test]
-fn an_outdated_agent_is_told_to_upgrade_and_nothing_else() {
-    let mut fleet = Fleet::ready(3, 3);
-    fleet.settings.upgrade_agent_to = Some("agent:2".into());
-    let steps = ask(&fleet, fleet.host(1));
-    assert_eq!(types(&steps), ["upgrade-agent"]);
-    let mut busy = fleet.host(1).clone();
-    busy.status = HostStatus::Installing;
-    assert_eq!(types(&ask(&fleet, &busy)), ["install"]);
-}
-
-#[test]
 fn logs_are_asked_for_until_they_came_and_the_bootstrap_host_fetches_the_others() {
     let fleet = Fleet::ready(3, 3);
     let mut host = fleet.host(1).clone();
@@ -328,12 +265,198 @@ fn logs_are_asked_for_until_they_came_and_the_bootstrap_host_fetches_the_others(
 }
 
 #[test]
-fn disabled_steps_are_left_out_and_names_survive_the_wire() {
+fn a_day2_host_learns_tang_servers_from_the_running_cluster() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.cluster.kind = muster_model::ClusterKind::AddHostsCluster;
+    let mut host = fleet.host(1).clone();
+    host.kind = HostKind::AddToExistingClusterHost;
+    assert!(!types(&ask(&fleet, &host)).contains(&"tang-connectivity-check"));
+    let ignition = json!({ "storage": { "luks": [
+        { "name": "root", "clevis": { "tang": [{ "url": "http://t:7500", "thumbprint": "p" }] } },
+        { "name": "data", "clevis": { "tpm2": true, "tang": null } },
+    ] } });
+    let report = json!({ "is_success": true, "ignition": ignition.to_string() });
+    host.reports.api_vip_connectivity = Some(report.to_string().as_str().into());
+    let request = arg(&ask(&fleet, &host), StepType::TangConnectivityCheck);
+    assert_eq!(
+        request["tang_servers"],
+        r#"[{"thumbprint":"p","url":"http://t:7500"}]"#
+    );
+}
+
+#[test]
+fn without_a_name_a_day2_host_goes_to_the_address_of_the_api() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.cluster.api_vip_dns_name = None;
+    let mut host = fleet.host(1).clone();
+    host.kind = HostKind::AddToExistingClusterHost;
+    host.machine_config_pool_name = Some("infra".into());
+    let request = arg(&ask(&fleet, &host), StepType::ApiVipConnectivityCheck);
+    assert_eq!(request["url"], "http://192.0.2.200:22624/config/infra");
+}
+
+#[test]
+fn a_node_that_leaves_its_cluster_fetches_the_image_and_then_reboots_for_good() {
+    let mut fleet = Fleet::ready(3, 3);
+    let mut host = fleet.host(1).clone();
+    host.cluster = None;
+    host.status = HostStatus::Reclaiming;
+    assert!(types(&ask(&fleet, &host)).is_empty(), "no image, no step");
+    fleet.settings.boot_artifacts = Some(crate::settings::BootArtifacts {
+        kernel: "http://i/kernel".into(),
+        initrd: Secret::new("http://i/initrd?api_key=k"),
+        rootfs: "http://i/rootfs".into(),
+    });
+    let steps = ask(&fleet, &host);
+    assert_eq!(
+        steps.steps[0].args,
+        [concat!(
+            r#"{"host_fs_mount_dir":"/host","initrd_url":"http://i/initrd?api_key=k","#,
+            r#""kernel_url":"http://i/kernel","rootfs_url":"http://i/rootfs"}"#
+        )]
+    );
+    assert_eq!((steps.interval.as_secs(), steps.exit), (60, false));
+    host.status = HostStatus::ReclaimingRebooting;
+    let steps = ask(&fleet, &host);
+    assert_eq!(steps.steps[0].args, [r#"{"host_fs_mount_dir":"/host"}"#]);
+    assert_eq!((steps.interval.as_secs(), steps.exit), (120, true));
+}
+
+#[test]
+fn a_hub_asks_for_no_free_addresses() {
+    let mut fleet = Fleet::ready(3, 3);
+    assert!(types(&ask(&fleet, fleet.host(1))).contains(&"free-network-addresses"));
+    fleet.settings.mode = crate::settings::Mode::Hub;
+    assert!(!types(&ask(&fleet, fleet.host(1))).contains(&"free-network-addresses"));
+}
+
+#[test]
+fn limits_of_inventories_are_told_only_where_they_are_set() {
+    let mut fleet = Fleet::ready(3, 3);
+    let mut host = fleet.host(1).clone();
+    host.status = HostStatus::Discovering;
+    let id = host.id.to_string();
+    assert_eq!(ask(&fleet, &host).steps[0].args, [id.as_str()]);
+    fleet.settings.inventory_limits.max_bytes = 65536;
+    fleet.settings.inventory_limits.min_disk_bytes = 7;
+    assert_eq!(
+        ask(&fleet, &host).steps[0].args,
+        [id.as_str(), "--output-max-size=65536", "--disk-min-size=7"]
+    );
+}
+
+#[test]
+fn arguments_have_their_keys_in_the_order_of_the_reference() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.hosts.truncate(2);
+    let id = fleet.host(2).id;
+    let steps = ask(&fleet, fleet.host(1));
+    assert_eq!(
+        steps.steps[0].args,
+        [format!(
+            r#"[{{"host_id":"{id}","nics":[{{"ip_addresses":["192.0.2.12"],"mac":"52:54:00:00:00:02","name":"eth0"}}]}}]"#
+        )]
+    );
+    assert_eq!(
+        steps.steps.last().unwrap().args,
+        [r#"[{"vip":"192.0.2.200","vip_type":"api"},{"vip":"192.0.2.201","vip_type":"ingress"}]"#]
+    );
+}
+
+#[test]
+fn a_neighbour_that_cannot_be_read_does_not_silence_the_others() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.hosts[1].reports.inventory = Some("{}".into());
+    let peers = arg(&ask(&fleet, fleet.host(1)), StepType::ConnectivityCheck);
+    assert_eq!(peers.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn all_addresses_of_the_masters_are_told_where_no_network_is_theirs() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.cluster.user_managed_networking = Some(true);
+    fleet.cluster.networks.machine = Some(vec!["198.51.100.0/24".into()]);
+    let mut host = fleet.host(1).clone();
+    host.status = HostStatus::Cancelled;
+    let masters = |host: &Host| arg(&ask(&fleet, host), StepType::LogsGather)["master_ips"].clone();
+    assert_eq!(masters(&host), Value::Null);
+    host.bootstrap = true;
+    assert_eq!(masters(&host), json!(["192.0.2.12", "192.0.2.13"]));
+}
+
+#[test]
+fn an_outdated_agent_is_told_to_upgrade_and_nothing_else() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.settings.upgrade_agent_to = Some("agent:2".into());
+    let steps = ask(&fleet, fleet.host(1));
+    assert_eq!(types(&steps), ["upgrade-agent"]);
+    assert_eq!(steps.steps[0].args, [r#"{"agent_image":"agent:2"}"#]);
+    let mut busy = fleet.host(1).clone();
+    busy.status = HostStatus::Installing;
+    assert_eq!(types(&ask(&fleet, &busy)), ["install"]);
+}
+
+#[test]
+fn an_agent_is_not_asked_again_once_it_was_upgraded_nor_if_it_is_no_image() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.settings.upgrade_agent_to = Some("agent:2".into());
+    let mut host = fleet.host(1).clone();
+    host.agent_upgrade.image = Some("agent:2".into());
+    host.agent_upgrade.result = Some("failure".into());
+    assert_eq!(types(&ask(&fleet, &host)), ["upgrade-agent"]);
+    host.agent_upgrade.result = Some("success".into());
+    assert_ne!(types(&ask(&fleet, &host)), ["upgrade-agent"]);
+    fleet.settings.upgrade_agent_to = Some("agent:3".into());
+    assert_eq!(types(&ask(&fleet, &host)), ["upgrade-agent"]);
+    for version in [
+        None,
+        Some("muster-agent 0.1.0"),
+        Some("bench"),
+        Some("agent:3"),
+    ] {
+        host.discovery_agent_version = version.map(str::to_owned);
+        assert_ne!(types(&ask(&fleet, &host)), ["upgrade-agent"], "{version:?}");
+    }
+}
+
+#[test]
+fn handing_out_an_upgrade_or_an_installation_is_told_once() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.settings.upgrade_agent_to = Some("agent:2".into());
+    let told = |fleet: &mut Fleet| {
+        let steps = ask(fleet, fleet.host(1));
+        let decision = handed_out(fleet.host(1), &steps, &fleet.settings, fleet.now);
+        let names: Vec<String> = decision.events.iter().map(|e| e.name.clone()).collect();
+        fleet.store(decision);
+        names
+    };
+    assert_eq!(told(&mut fleet), ["upgrade_agent_started"]);
+    assert!(told(&mut fleet).is_empty());
+    let host = &mut fleet.hosts[0];
+    host.status = HostStatus::Installing;
+    host.disks_to_be_formatted = vec!["/dev/disk/by-id/wwn-1".into(), "/dev/sdz".into()];
+    host.skip_formatting_disks = vec!["/dev/sdz".into()];
+    assert_eq!(
+        told(&mut fleet),
+        ["quick_disk_format_performed", "quick_disk_format_skipped"]
+    );
+    assert!(told(&mut fleet).is_empty());
+    assert_eq!(
+        fleet.host(1).installer_version.as_deref(),
+        Some("registry.example.com/installer:1")
+    );
+    // Another attempt is told again.
+    fleet.now = fleet.now.plus(Duration::from_secs(60));
+    fleet.hosts[0].status_updated_at = fleet.now;
+    assert_eq!(told(&mut fleet).len(), 2);
+}
+
+#[test]
+fn disabled_steps_are_left_out() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.settings.disabled_steps.insert(StepType::Inventory);
     assert!(!types(&ask(&fleet, fleet.host(1))).contains(&"inventory"));
-    for step in StepType::ALL {
-        assert_eq!(step.as_str().parse(), Ok(*step));
-    }
-    assert!("dance".parse::<StepType>().is_err());
+    fleet.settings.upgrade_agent_to = Some("agent:2".into());
+    fleet.settings.disabled_steps.insert(StepType::UpgradeAgent);
+    assert!(types(&ask(&fleet, fleet.host(1))).len() > 1);
 }

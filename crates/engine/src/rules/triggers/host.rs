@@ -241,8 +241,11 @@ pub(crate) static ROWS: &[Row<Host>] = &[
         )
     },
     Row {
-        says: |_, _| {
-            "The node could not fetch the discovery image; boot it from there by hand".to_owned()
+        says: |_, on| {
+            format!(
+                "The node could not fetch the discovery image ({}); boot it from there by hand",
+                on.said
+            )
         },
         also: forget_cluster,
         ..row(

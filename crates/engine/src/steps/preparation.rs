@@ -1,0 +1,56 @@
+//! Arguments of the last checks before an installation: disk speed and images.
+
+use muster_model::{Cluster, Host};
+use serde::Serialize;
+
+use super::json;
+use crate::{inventory::Inventory, reports, settings::Settings};
+
+#[derive(Serialize)]
+struct DiskToTest<'a> {
+    path: &'a str,
+}
+
+/// The check writes to the disk, so it is left out where anything on it must survive.
+pub(super) fn disk_speed(host: &Host, settings: &Settings) -> Option<Vec<String>> {
+    let needless = reports::saves_partitions(host)
+        || reports::boot_disk_speed(host).is_some()
+        || Inventory::of(host)
+            .ok()
+            .is_some_and(|inventory| inventory.boots_from_disk());
+    let path = reports::boot_device(host).filter(|_| !needless)?;
+    Some(vec![
+        json(&DiskToTest { path }),
+        format!("{:.2}", settings.timeouts.disk_check.as_secs_f64()),
+    ])
+}
+
+#[derive(Serialize)]
+struct ImagesToPull<'a> {
+    images: Vec<&'a str>,
+    timeout: u64,
+}
+
+/// The images of the installation, without those that have a result already.
+pub(super) fn images(host: &Host, cluster: &Cluster, settings: &Settings) -> Option<String> {
+    let known = reports::images_of(host).ok().unwrap_or_default();
+    let images = &settings.images;
+    let all = [
+        cluster.ocp_release_image.as_deref(),
+        images.machine_config_operator.as_deref(),
+        images.must_gather.get("ocp").map(String::as_str),
+        Some(images.installer.as_str()),
+    ];
+    let mut wanted: Vec<&str> = Vec::new();
+    for name in all.into_iter().flatten() {
+        if !name.is_empty() && !known.contains_key(name) && !wanted.contains(&name) {
+            wanted.push(name);
+        }
+    }
+    (!wanted.is_empty()).then(|| {
+        json(&ImagesToPull {
+            images: wanted,
+            timeout: settings.timeouts.image_availability.as_secs(),
+        })
+    })
+}
