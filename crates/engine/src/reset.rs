@@ -145,7 +145,7 @@ pub fn reset_validation(host: &Host, id: &str, now: Timestamp) -> Result<Decisio
             if let Some(device) = reports::boot_device(host) {
                 disks.remove(device);
             }
-            fresh.reports.disks_info = (!disks.is_empty()).then(|| wire::text(&disks));
+            fresh.reports.disks_info = (!disks.is_empty()).then(|| wire::text(&disks).into());
         }
         "container-images-available" => fresh.reports.images_status = None,
         _ => {

@@ -72,7 +72,7 @@ pub(super) fn store(
     host.installation_disk_id = id;
     host.installation_disk_path = path;
     host.disks_to_be_formatted = disks::to_be_formatted(&inventory);
-    host.reports.inventory = Some(inventory.to_text());
+    host.reports.inventory = Some(inventory.to_text().into());
     Ok(())
 }
 

@@ -128,12 +128,18 @@ fn succeeded(
     let reports = &mut outcome.host.reports;
     match reply.step_type {
         Inventory => inventory::store(outcome, around, text, settings, now)?,
-        ConnectivityCheck => reports.connectivity = Some(results::connectivity(text)?),
-        ApiVipConnectivityCheck => reports.api_vip_connectivity = Some(results::api_vip(text)?),
-        TangConnectivityCheck => reports.tang_connectivity = Some(results::tang(text)?),
-        FreeNetworkAddresses => reports.free_addresses = Some(results::free_addresses(text)?),
-        NtpSynchronizer => reports.ntp_sources = Some(results::ntp_sources(text)?),
-        DomainResolution => reports.domain_name_resolutions = Some(results::resolutions(text)?),
+        ConnectivityCheck => reports.connectivity = Some(results::connectivity(text)?.into()),
+        ApiVipConnectivityCheck => {
+            reports.api_vip_connectivity = Some(results::api_vip(text)?.into())
+        }
+        TangConnectivityCheck => reports.tang_connectivity = Some(results::tang(text)?.into()),
+        FreeNetworkAddresses => {
+            reports.free_addresses = Some(results::free_addresses(text)?.into())
+        }
+        NtpSynchronizer => reports.ntp_sources = Some(results::ntp_sources(text)?.into()),
+        DomainResolution => {
+            reports.domain_name_resolutions = Some(results::resolutions(text)?.into())
+        }
         InstallationDiskSpeedCheck | ContainerImageAvailability if text.is_empty() => {
             // Another run is still going on there; its own reply will come.
         }
@@ -208,7 +214,9 @@ fn failed(outcome: &mut Outcome, reply: &StepReply, settings: &Settings, now: Ti
         ContainerImageAvailability => {
             let _ = results::images(outcome, &reply.output, now);
         }
-        TangConnectivityCheck => outcome.host.reports.tang_connectivity = Some(reply.error.clone()),
+        TangConnectivityCheck => {
+            outcome.host.reports.tang_connectivity = Some(reply.error.clone().into())
+        }
         DownloadBootArtifacts => reclaim_failed(outcome, now),
         ConnectivityCheck
         | Execute

@@ -93,7 +93,7 @@ pub(super) fn disk_speed(
             path: reply.path,
         },
     );
-    outcome.host.reports.disks_info = Some(text(&disks));
+    outcome.host.reports.disks_info = Some(text(&disks).into());
     Ok(())
 }
 
@@ -129,7 +129,7 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
             message,
         );
     }
-    outcome.host.reports.images_status = Some(text(&known));
+    outcome.host.reports.images_status = Some(text(&known).into());
     Ok(())
 }
 

@@ -59,14 +59,14 @@ pub(super) fn request(
             set("must_gather_image", json!(image));
         }
     }
-    let arguments = installer_args(host, inventory.as_ref(), around, cluster);
+    let arguments = installer_args(host, inventory.as_deref(), around, cluster);
     if !arguments.is_empty() {
         set("installer_args", json!(json!(arguments).to_string()));
     }
     if keep {
         set("skip_installation_disk_cleanup", json!(true));
     }
-    if may_skip_reboot(host, inventory.as_ref(), cluster) {
+    if may_skip_reboot(host, inventory.as_deref(), cluster) {
         set("enable_skip_mco_reboot", json!(true));
     }
     if settings.mode == Mode::Rest {
