@@ -4,7 +4,7 @@ mod ignition;
 
 use std::collections::BTreeMap;
 
-use muster_model::Host;
+use muster_model::{Host, Report};
 use serde_json::{Number, Value};
 
 pub(crate) use ignition::Ignition;
@@ -176,9 +176,11 @@ pub(crate) fn disks_of(host: &Host) -> Stored<Disks> {
     wire::stored(host.reports.disks_info.as_deref())
 }
 
-/// Puts a report in its place.
-pub(crate) fn keep<T: From<String>>(slot: &mut Option<T>, text: String) {
-    *slot = Some(T::from(text));
+/// Puts a report in its place. One that says the same as before stays, with what it was read as.
+pub(crate) fn keep(slot: &mut Option<Report>, text: String) {
+    if slot.as_deref() != Some(text.as_str()) {
+        *slot = Some(text.into());
+    }
 }
 
 /// What a day-2 host could fetch from the running cluster, if it could and it is readable.
