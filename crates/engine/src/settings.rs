@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use muster_catalog::operators::OperatorSettings;
 use muster_model::{FinalizingStage, HostStage};
 
 use crate::StepType;
@@ -30,7 +31,7 @@ pub struct Requirements {
     pub packet_loss_percent: Option<f64>,
 }
 
-/// Requirements of every role, for one release and operator choice.
+/// Requirements of every role, for one release; operators come on top.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequirementTable {
     /// Control plane of a cluster of several nodes.
@@ -233,6 +234,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Hardware.
     pub requirements: RequirementTable,
+    /// What operators ask of hosts.
+    pub operators: OperatorSettings,
     /// Poll intervals.
     pub polling: Polling,
     /// Images in steps.

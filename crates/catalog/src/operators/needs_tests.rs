@@ -200,7 +200,12 @@ fn a_cluster_of_unknown_version_is_counted_like_the_newest() {
     for operator in Operator::ALL {
         assert_eq!(
             host_needs(*operator, host(HostRole::Master), unknown, &settings),
-            host_needs(*operator, host(HostRole::Master), shape(&newest, true), &settings),
+            host_needs(
+                *operator,
+                host(HostRole::Master),
+                shape(&newest, true),
+                &settings
+            ),
             "{operator}"
         );
     }

@@ -168,7 +168,10 @@ mod tests {
     #[test]
     fn a_completed_choice_lacks_nothing_and_completing_it_again_adds_nothing() {
         let mut runner = TestRunner::default();
-        let choices = (subsequence(Operator::ALL, 0..=Operator::ALL.len()), any::<bool>());
+        let choices = (
+            subsequence(Operator::ALL, 0..=Operator::ALL.len()),
+            any::<bool>(),
+        );
         let outcome = runner.run(&choices, |(chosen, single_node)| {
             let selection = complete(chosen.iter().copied(), single_node);
             let all = selection.all();
@@ -183,7 +186,8 @@ mod tests {
             prop_assert!(again.added.is_empty());
             // Nothing is added that no chosen operator leads to.
             for operator in &selection.added {
-                let wanted_by = |other: &Operator| dependencies(*other, single_node).contains(operator);
+                let wanted_by =
+                    |other: &Operator| dependencies(*other, single_node).contains(operator);
                 prop_assert!(all.iter().any(wanted_by), "{operator} came from nowhere");
             }
             Ok(())

@@ -5,7 +5,10 @@ use muster_model::{HostRole, HostStatus, Severity, Timestamp};
 use super::{BadReply, Outcome, tell};
 use crate::{
     StepType,
-    checks::host::needs_of_host,
+    checks::{
+        host::needs_of_host,
+        operators::{self, OnHost, Scene},
+    },
     disks,
     inventory::{self, Inventory},
     settings::Settings,
@@ -58,8 +61,12 @@ pub(super) fn store(
         (None, None) => "",
     };
     let host = &mut outcome.host;
-    let needs = needs_of_host(host, around.cluster, settings);
-    disks::judge(&mut inventory, needs, version);
+    let scene = around.cluster.map_or_else(Scene::default, |cluster| {
+        Scene::of(cluster, around.peers.iter().map(|peer| peer.host))
+    });
+    let on = OnHost::new(&scene, host, Some(&inventory), &settings.operators);
+    let needs = operators::total(needs_of_host(host, around.cluster, settings), &on);
+    disks::judge(&mut inventory, &needs, version);
     let present = [
         host.installation_disk_id.as_deref().unwrap_or_default(),
         host.installation_disk_path.as_deref().unwrap_or_default(),
