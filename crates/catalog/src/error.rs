@@ -22,6 +22,15 @@ pub enum CatalogError {
         /// Every fault found.
         problems: Vec<EntryProblem>,
     },
+    /// A setting that must be a version is none.
+    #[error("{what}: {cause}")]
+    VersionSetting {
+        /// Name of the setting.
+        what: &'static str,
+        /// What is wrong with it.
+        #[source]
+        cause: VersionError,
+    },
     /// The text is no version.
     #[error(transparent)]
     Version(#[from] VersionError),

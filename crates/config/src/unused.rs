@@ -136,7 +136,10 @@ pub const NOT_YET: &[&str] = &[
     "housekeeping.max_infra_envs_per_round",
     "images.insecure_policy",
     "images.install_redhat_ca",
-    "operators.",
+    "operators.node_unready_duration",
+    "operators.node_unknown_duration",
+    "operators.remediation_min_healthy",
+    "operators.self_node_remediation_template",
     "storage.s3_create_bucket",
     "timeouts.single_node_reboot",
     "timeouts.reset_cluster",
@@ -164,6 +167,6 @@ mod tests {
             });
             assert!(known, "{entry} is no setting");
         }
-        assert!(is_idle("operators.odf_min_disks") && !is_idle("server.listen"));
+        assert!(is_idle("operators.node_unready_duration") && !is_idle("operators.odf_min_disks"));
     }
 }

@@ -1,7 +1,13 @@
-//! Operators of the new cluster: their reports, and when they are all settled.
+//! Operators of the new cluster: which were chosen, what they report, and when all are settled.
+//!
+//! What they ask of hosts is judged in `checks::operators`; [`explained`] tells it in words.
+//! During finalizing the controller inside the cluster reports each one. The installation is
+//! complete when every built-in one is available and every optional one is available or has
+//! failed; the slowest optional one stretches the stages that wait for them.
 
 use std::time::Duration;
 
+use muster_catalog::Operator;
 use muster_model::{Cluster, MonitoredOperator, Severity, Timestamp};
 
 use crate::{
@@ -9,6 +15,8 @@ use crate::{
     history, progress,
     view::{ClusterView, Decision, Refused},
 };
+
+pub use crate::checks::operators::{Explained, explained};
 
 /// What the controller inside the cluster says about an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,11 +68,18 @@ pub fn report(
         operator.version.clone_from(&report.version);
     }
     operator.status_updated_at = Some(now);
+    let status = match report.status.as_str() {
+        "" => "in an unknown state",
+        status => status,
+    };
+    let details = report
+        .status_info
+        .as_deref()
+        .filter(|info| !info.is_empty());
     let message = format!(
-        "Operator {} is {}: {}",
+        "Operator {} is {status}: {}",
         report.name,
-        report.status,
-        report.status_info.as_deref().unwrap_or("no details")
+        details.unwrap_or("no details")
     );
     let event = history::of_cluster(
         "cluster_operator_status",
@@ -74,8 +89,18 @@ pub fn report(
         message,
     );
     draft.events.push(event);
-    progress::count_operators(&mut draft.cluster);
+    if !draft.cluster.is_day2() {
+        progress::count_operators(&mut draft.cluster);
+    }
     Ok(draft.finish())
+}
+
+/// The optional operators that are chosen for a cluster; older records may say `ocs` for ODF.
+pub fn chosen(cluster: &Cluster) -> impl Iterator<Item = Operator> {
+    let operators = cluster.monitored_operators.iter().flatten();
+    operators
+        .filter(|operator| is_olm(operator))
+        .filter_map(|operator| Operator::from_request(&operator.name).ok())
 }
 
 fn is_olm(operator: &MonitoredOperator) -> bool {

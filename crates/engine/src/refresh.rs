@@ -186,6 +186,8 @@ impl<'a> Round<'a> {
         self.find_machine_network();
         self.suggest_roles();
         self.around.machine = networks::machine(&self.draft.cluster);
+        self.around.operators =
+            checks::operators::Scene::of(&self.draft.cluster, self.draft.hosts.iter());
         for index in 0..self.draft.hosts.len() {
             self.judge_host(index);
         }

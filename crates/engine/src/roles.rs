@@ -9,7 +9,10 @@ use std::sync::Arc;
 use muster_model::{Cluster, Host, HostRole, HostStatus};
 
 use crate::{
-    checks::host::{fits, needs_of},
+    checks::{
+        host::{excused, fits, needs_of},
+        operators::{self, OnHost, Scene},
+    },
     inventory::Inventory,
     settings::Settings,
 };
@@ -75,6 +78,9 @@ pub(crate) fn suggest(
             .then_with(|| weight(x).total_cmp(&weight(y)))
             .then_with(|| hosts[*a].key().cmp(&hosts[*b].key()))
     });
+    let scene = Scene::of(cluster, hosts.iter());
+    let excused = excused(cluster, settings);
+    let suits_master = |on: &OnHost<'_>| operators::suits_master(on, &excused);
     let mut changes = Vec::new();
     for (index, inventory) in open {
         let role = if hosts[index].is_day2() {
@@ -82,7 +88,10 @@ pub(crate) fn suggest(
         } else if !all_known {
             continue;
         } else {
-            pick(cluster, fenced, counts, inventory, settings)
+            // Suggestions of earlier times must not count, only those made just now.
+            let scene = scene.with_workers(counts.workers);
+            let on = OnHost::new(&scene, &hosts[index], Some(inventory), &settings.operators);
+            pick(cluster, fenced, counts, inventory, settings, &on, suits_master)
         };
         count(&mut counts, role, false);
         if hosts[index].suggested_role != role {
@@ -92,23 +101,27 @@ pub(crate) fn suggest(
     changes
 }
 
+/// The role that is still wanted and that the host is good for, operators included;
+/// `suits_master` is asked on top before it becomes one.
 fn pick(
     cluster: &Cluster,
     fenced: bool,
     counts: Tally,
     inventory: &Inventory,
     settings: &Settings,
+    on: &OnHost<'_>,
+    suits_master: impl Fn(&OnHost<'_>) -> bool,
 ) -> HostRole {
     let wanted = control_planes(cluster);
-    let fit = |role| {
-        fits(
-            inventory,
-            needs_of(role, cluster.is_single_node(), settings),
-        )
+    let fit = |role, also: &dyn Fn(&OnHost<'_>) -> bool| {
+        let alone = needs_of(role, cluster.is_single_node(), settings);
+        on.tried_as(role, |on| {
+            fits(inventory, &operators::total(alone, on)) && also(on)
+        })
     };
-    if counts.masters < wanted && fit(HostRole::Master) {
+    if counts.masters < wanted && fit(HostRole::Master, &suits_master) {
         HostRole::Master
-    } else if wanted == 2 && !fenced && counts.arbiters == 0 && fit(HostRole::Arbiter) {
+    } else if wanted == 2 && !fenced && counts.arbiters == 0 && fit(HostRole::Arbiter, &|_| true) {
         HostRole::Arbiter
     } else {
         HostRole::Worker
@@ -151,10 +164,12 @@ pub(crate) fn tally(
     for host in hosts {
         count(&mut counts, host.effective_role(), true);
     }
+    let scene = Scene::of(cluster, hosts.iter());
     for (host, inventory) in hosts.iter().zip(inventories) {
         if host.effective_role() == HostRole::AutoAssign {
             let role = inventory.as_ref().map_or(HostRole::Worker, |inventory| {
-                pick(cluster, fenced, counts, inventory, settings)
+                let on = OnHost::new(&scene, host, Some(inventory), &settings.operators);
+                pick(cluster, fenced, counts, inventory, settings, &on, |_| true)
             });
             count(&mut counts, role, true);
         }

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use muster_catalog::operators::OperatorSettings;
 use muster_model::{FinalizingStage, HostStage, Secret};
 
 use crate::StepType;
@@ -33,7 +34,7 @@ pub struct Requirements {
     pub packet_loss_percent: Option<f64>,
 }
 
-/// Requirements of every role, for one release and operator choice.
+/// Requirements of every role, for one release; operators come on top.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequirementTable {
     /// Control plane of a cluster of several nodes.
@@ -262,6 +263,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Hardware.
     pub requirements: RequirementTable,
+    /// What operators ask of hosts.
+    pub operators: OperatorSettings,
     /// Poll intervals.
     pub polling: Polling,
     /// Images in steps.

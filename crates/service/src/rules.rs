@@ -17,6 +17,8 @@ use muster_engine::{
 };
 use muster_model::{Cluster, FinalizingStage, HostStage};
 
+use crate::catalog::Catalog;
+
 /// Versions whose constants are kept.
 const MOST_VERSIONS: usize = 256;
 
@@ -31,7 +33,7 @@ pub struct Rules {
 impl Rules {
     /// Reads everything that does not depend on a version.
     #[must_use]
-    pub fn from_config(config: &Config, hardware: HardwareCatalog) -> Self {
+    pub fn from_config(config: &Config, catalog: &Catalog) -> Self {
         let images = &config.images;
         let base = Settings {
             timeouts: timeouts(config),
@@ -61,6 +63,7 @@ impl Rules {
                 .iter()
                 .filter_map(|name| name.parse().ok())
                 .collect(),
+            operators: catalog.operators.clone(),
             keep_virtual_interfaces: config.features.virtual_interfaces,
             bootstrap_mac: Some(config.cluster.bootstrap_host_mac.clone())
                 .filter(|mac| !mac.is_empty()),
@@ -69,7 +72,7 @@ impl Rules {
         };
         Self {
             base,
-            hardware,
+            hardware: catalog.hardware.clone(),
             by_version: Mutex::default(),
         }
     }

@@ -18,7 +18,7 @@ pub use architectures::{architecture_level, architectures};
 pub use quarrels::incompatible_with;
 pub use query::FeatureQuery;
 
-use crate::{Operator, names::named};
+use crate::{Arch, Operator, names::named};
 
 named! {
     /// Every feature with a support level, sorted by id.
@@ -180,6 +180,11 @@ impl Feature {
                 | Self::ExternalPlatform
                 | Self::ExternalPlatformOci
         )
+    }
+
+    /// Whether it exists on an architecture at a version, given as text.
+    pub fn exists_on(self, arch: Arch, version: &str) -> bool {
+        rules::exists_on_arch(self, &FeatureQuery::new(version, arch))
     }
 
     /// The words for it in messages.

@@ -9,7 +9,7 @@ pub mod odf;
 pub mod selection;
 mod settings;
 
-use crate::{Feature, OpenshiftVersion, UnknownName, names::named};
+use crate::{Arch, Feature, OpenshiftVersion, UnknownName, names::named};
 
 pub use settings::{GpuSettings, OdfSettings, OperatorSettings};
 
@@ -87,6 +87,9 @@ named! {
 
 /// The name under which older clients know ODF.
 const ODF_ALIAS: &str = "ocs";
+
+/// A version that no release will reach: what became available at some point is there.
+const NEWEST_RULES: &str = "99.0";
 
 /// Seconds the built-in ones may take.
 const BUILTIN_TIMEOUT_SECONDS: u32 = 60 * 60;
@@ -213,7 +216,19 @@ impl Operator {
             .map(|facts| facts.operator)
     }
 
-    /// The first x.y on which its cluster validation passes, if there is such a limit.
+    /// Whether it exists on an architecture at a version, given as text.
+    pub fn exists_on(self, arch: Arch, version: &str) -> bool {
+        self.feature().exists_on(arch, version)
+    }
+
+    /// The architectures without it, by the newest rules.
+    pub fn absent_on(self) -> impl Iterator<Item = Arch> {
+        let all = Arch::ALL.iter().copied();
+        all.filter(move |arch| !self.exists_on(*arch, NEWEST_RULES))
+    }
+
+    /// The first x.y on which its cluster validation passes, if there is such a limit; for MCE
+    /// the default of its setting.
     pub const fn first_version(self, single_node: bool) -> Option<(u64, u64)> {
         match self {
             Self::Lvm if single_node => Some((4, 11)),
@@ -301,6 +316,17 @@ mod tests {
         assert_eq!(name("4.11.59"), "odf-lvm-operator");
         assert_eq!(name("4.12.0-rc.1"), "lvms-operator");
         assert_eq!(Operator::Lvm.namespace(), "openshift-storage");
+    }
+
+    #[test]
+    fn architectures_without_an_operator_are_known_and_may_depend_on_the_version() {
+        let absent = |operator: Operator| operator.absent_on().collect::<Vec<_>>();
+        assert_eq!(absent(Operator::Cnv), [Arch::Ppc64le, Arch::S390x]);
+        assert_eq!(absent(Operator::Odf), [Arch::Arm64]);
+        assert!(absent(Operator::Mce).is_empty());
+        assert!(!Operator::Cnv.exists_on(Arch::Arm64, "4.13.5"));
+        assert!(Operator::Cnv.exists_on(Arch::Arm64, "4.14.0-rc.1"));
+        assert!(Operator::Mtv.exists_on(Arch::Multi, "4.16"));
     }
 
     #[test]

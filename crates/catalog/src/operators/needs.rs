@@ -39,8 +39,8 @@ pub enum HostRole {
 /// The cluster as far as operators care.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterShape<'a> {
-    /// Its version.
-    pub version: &'a OpenshiftVersion,
+    /// Its version; unknown (imported clusters), the newest way of counting applies.
+    pub version: Option<&'a OpenshiftVersion>,
     /// Whether it has a single node.
     pub single_node: bool,
     /// Whether masters run workload; for LVM: single node, or fewer than two workers.
@@ -145,8 +145,9 @@ pub fn mce_extra_disk_gb(selected: &[Operator], single_node: bool) -> u32 {
 
 /// Whether CNV will make a storage pool on the single node, and so needs another disk there.
 pub fn cnv_needs_pool_disk(cluster: ClusterShape<'_>, settings: &OperatorSettings) -> bool {
-    let version = cluster.version;
-    let shipped = version.at_least(4, 10) && !version.at_least(4, 12);
+    let shipped = cluster
+        .version
+        .is_some_and(|version| version.at_least(4, 10) && !version.at_least(4, 12));
     cluster.single_node && settings.cnv_hostpath_on_single_node && shipped
 }
 
@@ -201,11 +202,12 @@ fn gib(gib: u32) -> u32 {
 }
 
 /// LVM became leaner twice.
-fn lvm_ram_mib(version: &OpenshiftVersion, settings: &OperatorSettings) -> u32 {
-    let by_version = || match version {
-        version if version.at_least(4, 16) => 100,
-        version if version.at_least(4, 13) => 400,
-        _ => 1200,
+fn lvm_ram_mib(version: Option<&OpenshiftVersion>, settings: &OperatorSettings) -> u32 {
+    let since = |minor| version.is_none_or(|version| version.at_least(4, minor));
+    let by_version = || match () {
+        () if since(16) => 100,
+        () if since(13) => 400,
+        () => 1200,
     };
     settings.lvm_ram_mib.unwrap_or_else(by_version)
 }

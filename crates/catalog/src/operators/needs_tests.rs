@@ -13,7 +13,7 @@ fn shape(version: &OpenshiftVersion, single_node: bool) -> ClusterShape<'_> {
         ..RoleCounts::default()
     };
     ClusterShape {
-        version,
+        version: Some(version),
         single_node,
         masters_schedulable: single_node,
         roles,
@@ -187,4 +187,27 @@ fn cnv_wants_a_pool_disk_on_single_nodes_of_4_10_and_4_11() {
     let wants = |text: &str, sno| cnv_needs_pool_disk(shape(&version(text), sno), &settings);
     assert!(wants("4.10.0-rc.1", true) && wants("4.11.59", true));
     assert!(!wants("4.9.59", true) && !wants("4.12", true) && !wants("4.11", false));
+}
+
+#[test]
+fn a_cluster_of_unknown_version_is_counted_like_the_newest() {
+    let newest = version("4.20");
+    let settings = OperatorSettings::default();
+    let unknown = ClusterShape {
+        version: None,
+        ..shape(&newest, true)
+    };
+    for operator in Operator::ALL {
+        assert_eq!(
+            host_needs(*operator, host(HostRole::Master), unknown, &settings),
+            host_needs(
+                *operator,
+                host(HostRole::Master),
+                shape(&newest, true),
+                &settings
+            ),
+            "{operator}"
+        );
+    }
+    assert!(!cnv_needs_pool_disk(unknown, &settings));
 }

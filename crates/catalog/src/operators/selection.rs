@@ -124,6 +124,8 @@ impl Selection {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{prelude::*, sample::subsequence, test_runner::TestRunner};
+
     use super::*;
 
     fn added(chosen: &[Operator], single_node: bool) -> Vec<&'static str> {
@@ -161,6 +163,36 @@ mod tests {
                 "{chosen:?} sno={single_node}"
             );
         }
+    }
+
+    #[test]
+    fn a_completed_choice_lacks_nothing_and_completing_it_again_adds_nothing() {
+        let mut runner = TestRunner::default();
+        let choices = (
+            subsequence(Operator::ALL, 0..=Operator::ALL.len()),
+            any::<bool>(),
+        );
+        let outcome = runner.run(&choices, |(chosen, single_node)| {
+            let selection = complete(chosen.iter().copied(), single_node);
+            let all = selection.all();
+            for operator in &all {
+                for needed in dependencies(*operator, single_node) {
+                    prop_assert!(all.contains(needed), "{operator} lacks {needed}");
+                }
+            }
+            prop_assert!(selection.chosen.is_disjoint(&selection.added));
+            prop_assert_eq!(&selection.chosen, &chosen.iter().copied().collect());
+            let again = complete(all.iter().copied(), single_node);
+            prop_assert!(again.added.is_empty());
+            // Nothing is added that no chosen operator leads to.
+            for operator in &selection.added {
+                let wanted_by =
+                    |other: &Operator| dependencies(*other, single_node).contains(operator);
+                prop_assert!(all.iter().any(wanted_by), "{operator} came from nowhere");
+            }
+            Ok(())
+        });
+        assert_eq!(outcome, Ok(()));
     }
 
     #[test]

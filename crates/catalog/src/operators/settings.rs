@@ -1,5 +1,7 @@
 //! The knobs of operator requirements, with the values that apply when nobody turns them.
 
+use crate::OpenshiftVersion;
+
 /// Numbers and device lists that the service's configuration may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorSettings {
@@ -7,6 +9,8 @@ pub struct OperatorSettings {
     pub lvm_cpu: u32,
     /// `LVM_MEMORY_PER_HOST_MIB`; unset, it depends on the version.
     pub lvm_ram_mib: Option<u32>,
+    /// `MCE_MIN_OPENSHIFT_VERSION`, compared in full: a pre-release is older than its release.
+    pub mce_min_version: OpenshiftVersion,
     /// `MTV_CPU_PER_HOST`.
     pub mtv_cpu: u32,
     /// `MTV_MEMORY_PER_HOST_MIB`.
@@ -79,6 +83,7 @@ impl Default for OperatorSettings {
         Self {
             lvm_cpu: 1,
             lvm_ram_mib: None,
+            mce_min_version: "4.10.0".parse().expect("4.10.0 is a version"),
             mtv_cpu: 1,
             mtv_ram_mib: 1024,
             osc_cpu: 1,

@@ -25,6 +25,10 @@ section! {
         mtv_cpu_per_host: u32 = 1, env ["MTV_CPU_PER_HOST"];
         /// Memory that the migration toolkit takes of each host, in MiB.
         mtv_memory_per_host_mib: u32 = 1024, env ["MTV_MEMORY_PER_HOST_MIB"];
+        /// CPU cores that sandboxed containers take of each host.
+        osc_cpu_per_host: u32 = 1, env ["Osc_CPU_PER_HOST"];
+        /// Memory that sandboxed containers take of each host, in MiB.
+        osc_memory_per_host_mib: u32 = 1024, env ["Osc_MEMORY_PER_HOST_MIB"];
         /// Fewest disks for data foundation.
         odf_min_disks: u32 = 3, env ["ODF_NUM_MINIMUM_DISK"];
         /// Fewest hosts for data foundation.

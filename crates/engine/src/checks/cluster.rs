@@ -6,7 +6,7 @@ use muster_model::{Cluster, Host};
 
 use super::{
     Findings, Outcome, Verdict, cluster_hosts as hosts, cluster_network as net,
-    cluster_vips as vips,
+    cluster_vips as vips, operators,
 };
 use crate::{inventory::Inventory, networks, settings::Settings};
 
@@ -199,10 +199,14 @@ pub(crate) fn judge(context: &ClusterContext<'_>) -> Findings {
         };
         findings.note(check.id, check.category, verdict, true);
     }
+    operators::judge_cluster(context, disabled, &mut findings);
     findings.ignore(
         override_list,
         NEVER_IGNORED,
-        CLUSTER_CHECKS.iter().map(|check| check.id),
+        CLUSTER_CHECKS
+            .iter()
+            .map(|check| check.id)
+            .chain(operators::ids()),
     );
     findings
 }
@@ -213,4 +217,5 @@ pub(crate) fn open(findings: &Findings, gate: Gate) -> bool {
         .iter()
         .filter(|check| check.gate == gate)
         .all(|check| findings.passes(check.id))
+        && (gate != Gate::Install || operators::open(findings))
 }

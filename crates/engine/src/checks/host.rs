@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use muster_model::{Cluster, Host, HostRole, HostStage, Timestamp};
 
-use super::{Findings, Outcome, Verdict, host_hardware as hw, host_network as net};
+use super::{Findings, Outcome, Verdict, host_hardware as hw, host_network as net, operators};
 use crate::{
     inventory::Inventory,
     majority::Groups,
     networks::BadRange,
     settings::{Requirements, Settings},
+    wire,
 };
 
 pub(crate) use super::host_hardware::fits;
@@ -215,6 +216,8 @@ pub(crate) struct Neighbourhood {
     /// How many hosts with an inventory go by a name.
     pub(crate) names: BTreeMap<String, usize>,
     pub(crate) host_count: usize,
+    /// The operators of the cluster and the roles they go by.
+    pub(crate) operators: operators::Scene,
 }
 
 impl Default for Neighbourhood {
@@ -225,6 +228,7 @@ impl Default for Neighbourhood {
             collisions: BTreeMap::new(),
             names: BTreeMap::new(),
             host_count: 0,
+            operators: operators::Scene::default(),
         }
     }
 }
@@ -234,9 +238,12 @@ impl HostContext<'_> {
         Verdict::wait("The host has not sent its inventory yet")
     }
 
-    /// What its role asks for.
-    pub(crate) fn needs(&self) -> &Requirements {
-        needs_of_host(self.host, self.cluster, self.settings)
+    /// What its role and the operators of its cluster ask for.
+    pub(crate) fn needs(&self) -> Requirements {
+        let role = needs_of_host(self.host, self.cluster, self.settings);
+        let (scene, settings) = (&self.around.operators, &self.settings.operators);
+        let on = operators::OnHost::new(scene, self.host, self.inventory, settings);
+        operators::total(role, &on)
     }
 
     /// The host has rebooted into its installed system, where no agent polls.
@@ -321,12 +328,29 @@ pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
         };
         findings.note(check.id, check.category, verdict, !pointless);
     }
+    operators::judge_host(context, disabled, &mut findings);
     findings.ignore(
         override_list,
         NEVER_IGNORED,
-        HOST_CHECKS.iter().map(|check| check.id),
+        HOST_CHECKS
+            .iter()
+            .map(|check| check.id)
+            .chain(operators::ids()),
     );
     findings
+}
+
+/// Tells which host validations do not count for a cluster: the user ignores them, or they are
+/// switched off (unless the cluster has a list of its own).
+pub(crate) fn excused(cluster: &Cluster, settings: &Settings) -> impl Fn(&str) -> bool {
+    let list = cluster.ignored_host_validations.as_deref();
+    let ignored: Vec<String> = wire::stored(list).ok().unwrap_or_default();
+    let override_list = !list.unwrap_or_default().is_empty();
+    move |id| {
+        let switched_off = !override_list && settings.disabled_host_checks.contains(id);
+        let waived = ignored.iter().any(|one| one == id || one == "all");
+        switched_off || (waived && !NEVER_IGNORED.contains(&id))
+    }
 }
 
 /// Whether every check behind a gate passes.
@@ -335,4 +359,5 @@ pub(crate) fn open(findings: &Findings, gate: Gate) -> bool {
         .iter()
         .filter(|check| check.gate == gate)
         .all(|check| findings.passes(check.id))
+        && (gate != Gate::Install || operators::open(findings))
 }

@@ -3,8 +3,8 @@
 //! A row says which category a result is shown in, what it gates and how to find the answer.
 //! [`host::HOST_CHECKS`] and [`cluster::CLUSTER_CHECKS`] are the whole list. Of the contract's
 //! ids these are not judged yet and therefore absent: MTU, latency and packet loss, the DNS
-//! checks, disk encryption, vSphere disk UUIDs, iSCSI cards, custom manifests, platform
-//! requirements and all operator requirements.
+//! checks, disk encryption, vSphere disk UUIDs, iSCSI cards, custom manifests and platform
+//! requirements. Operators have a table of their own, [`operators::OPERATOR_CHECKS`].
 
 pub(crate) mod cluster;
 mod cluster_hosts;
@@ -13,6 +13,7 @@ mod cluster_vips;
 pub(crate) mod host;
 mod host_hardware;
 mod host_network;
+pub(crate) mod operators;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +45,7 @@ impl Outcome {
         }
     }
 
-    const fn is_true(self) -> bool {
+    pub(crate) const fn is_true(self) -> bool {
         match self {
             Self::Success | Self::Disabled | Self::Silent => true,
             Self::Failure | Self::Pending | Self::Error => false,

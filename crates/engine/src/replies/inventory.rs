@@ -6,7 +6,10 @@ use serde_json::json;
 use super::{BadReply, Outcome, tell};
 use crate::{
     StepType,
-    checks::host::needs_of_host,
+    checks::{
+        host::needs_of_host,
+        operators::{self, OnHost, Scene},
+    },
     disks, history,
     inventory::{self, Inventory},
     reports::keep,
@@ -61,8 +64,12 @@ pub(super) fn store(
         (None, None) => "",
     };
     let host = &mut outcome.host;
-    let needs = needs_of_host(host, around.cluster, settings);
-    disks::judge(&mut inventory, needs, version);
+    let scene = around.cluster.map_or_else(Scene::default, |cluster| {
+        Scene::of(cluster, around.peers.iter().map(|peer| peer.host))
+    });
+    let on = OnHost::new(&scene, host, Some(&inventory), &settings.operators);
+    let needs = operators::total(needs_of_host(host, around.cluster, settings), &on);
+    disks::judge(&mut inventory, &needs, version);
     let present = [
         host.installation_disk_id.as_deref().unwrap_or_default(),
         host.installation_disk_path.as_deref().unwrap_or_default(),

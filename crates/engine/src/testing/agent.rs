@@ -7,7 +7,7 @@ use crate::{StepType, replies::StepReply, steps::Step};
 
 pub(super) fn inventory(machine: &Machine) -> Value {
     let n = machine.number;
-    json!({
+    let mut inventory = json!({
         "hostname": machine.hostname,
         "cpu": { "architecture": "x86_64", "count": machine.cores },
         "memory": { "physical_bytes": machine.memory_gib << 30, "usable_bytes": machine.memory_gib << 30 },
@@ -22,7 +22,11 @@ pub(super) fn inventory(machine: &Machine) -> Value {
         ],
         "routes": [{ "destination": "0.0.0.0", "gateway": "192.0.2.1", "interface": "eth0", "family": 2 }],
         "system_vendor": { "manufacturer": "Acme", "product_name": "Box" },
-    })
+    });
+    if let Some(change) = machine.oddity {
+        change(&mut inventory);
+    }
+    inventory
 }
 
 fn address(n: u128) -> String {

@@ -34,6 +34,8 @@ pub(crate) struct Machine {
     /// Images it cannot pull end with this text.
     pub(crate) bad_image: Option<String>,
     pub(crate) disk_check_exit_code: i64,
+    /// What is unusual about the inventory it sends.
+    pub(crate) oddity: Option<fn(&mut serde_json::Value)>,
     /// Its agent asks for work.
     pub(crate) alive: bool,
 }
@@ -49,6 +51,7 @@ impl Machine {
             cut_off_from: Vec::new(),
             bad_image: None,
             disk_check_exit_code: 0,
+            oddity: None,
             alive: true,
         }
     }

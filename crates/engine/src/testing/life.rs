@@ -293,7 +293,7 @@ fn failed_optional_operators_leave_the_cluster_installed_but_degraded() {
         .monitored_operators
         .as_mut()
         .unwrap()
-        .push(operator("odf", "olm"));
+        .push(operator("pipelines", "olm"));
     fleet.boot_all();
     fleet.settle();
     fleet.start();
@@ -301,7 +301,7 @@ fn failed_optional_operators_leave_the_cluster_installed_but_degraded() {
     for (name, status) in [
         ("console", "available"),
         ("cvo", "available"),
-        ("odf", "failed"),
+        ("pipelines", "failed"),
     ] {
         let report = OperatorReport {
             name: name.into(),
@@ -316,7 +316,7 @@ fn failed_optional_operators_leave_the_cluster_installed_but_degraded() {
     fleet.store(decision);
     fleet.refresh();
     assert_eq!(fleet.cluster.status, ClusterStatus::Installed);
-    assert!(fleet.cluster.status_info.contains("odf"));
+    assert!(fleet.cluster.status_info.contains("pipelines"));
     assert_eq!(fleet.told("cluster_degraded_OLM_operators_failed"), 1);
 }
 

@@ -4,6 +4,7 @@
 mod agent;
 mod fixtures;
 mod life;
+mod operators;
 mod properties;
 mod rules;
 mod troubles;

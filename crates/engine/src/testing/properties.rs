@@ -1,12 +1,18 @@
 //! Claims about every fleet, not only the good ones: refresh never panics, and what it decides
 //! is at rest.
 
+use muster_catalog::Operator;
 use muster_model::{
     ClusterKind, ClusterStatus, HostKind, HostRole, HostStage, HostStatus, LogsState, Timestamp,
 };
-use proptest::{collection::vec, option, prelude::*, sample::select};
+use proptest::{
+    collection::vec,
+    option,
+    prelude::*,
+    sample::{select, subsequence},
+};
 
-use super::{Fleet, START, agent, key, vip};
+use super::{Fleet, START, agent, key, operator, vip};
 use crate::{
     ClusterView, HostView, StepType, Surroundings, refresh, refresh_unbound,
     registration::{NewHost, register},
@@ -125,6 +131,7 @@ fn any_fleet() -> impl Strategy<Value = Fleet> {
         option::of(moment()),
         moment(),
         any::<bool>(),
+        subsequence(Operator::ALL, 0..=Operator::ALL.len()),
     );
     let networks = (
         text(&["10.0.0.0/8", "::/0", "fd01::/48"]),
@@ -144,6 +151,13 @@ fn any_fleet() -> impl Strategy<Value = Fleet> {
         c.install_started_at = cluster.6;
         c.status_updated_at = cluster.7;
         c.kubeconfig_uploaded = cluster.8;
+        c.monitored_operators = Some(
+            cluster
+                .9
+                .iter()
+                .map(|chosen| operator(chosen.as_str(), "olm"))
+                .collect(),
+        );
         if let Some(range) = networks.0 {
             c.networks.cluster = Some(vec![muster_model::ClusterNetwork {
                 cidr: range,

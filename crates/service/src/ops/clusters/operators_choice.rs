@@ -116,12 +116,7 @@ pub fn replace(cluster: &mut Cluster, mut chosen: Vec<MonitoredOperator>) -> boo
 
 /// The OLM operators of a cluster.
 pub fn of_cluster(cluster: &Cluster) -> impl Iterator<Item = Operator> {
-    cluster
-        .monitored_operators
-        .iter()
-        .flatten()
-        .filter(|one| one.operator_type == OLM)
-        .filter_map(|one| one.name.parse().ok())
+    muster_engine::operators::chosen(cluster)
 }
 
 fn watched(name: &str, operator_type: &str, timeout_seconds: u32) -> MonitoredOperator {

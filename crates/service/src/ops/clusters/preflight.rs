@@ -4,7 +4,6 @@ use muster_api::wire;
 use muster_catalog::{
     HardwareProfile, OpenshiftVersion, Operator, Requirement,
     operators::{
-        OperatorSettings,
         needs::{ClusterShape, PreflightNeeds, preflight},
         odf::RoleCounts,
     },
@@ -13,59 +12,61 @@ use muster_model::Cluster;
 
 use crate::catalog::Catalog;
 
+const TPM: &str = "tpmv2";
+
 /// The answer of `GET /v2/clusters/{cluster_id}/preflight-requirements`: the release itself, and
-/// every operator that could be added, sorted by name.
+/// every operator that could be added, sorted by name. Clusters that only take hosts in choose
+/// no operators any more.
 #[must_use]
 pub fn requirements(catalog: &Catalog, cluster: &Cluster) -> wire::PreflightHardwareRequirements {
-    let single_node = cluster.is_single_node();
-    let of = |profile| {
-        catalog
+    let of = |profile, role: &str| {
+        let found = catalog
             .hardware
             .lookup(&cluster.openshift_version, profile)
-            .ok()
-            .map(|found| details(&found.clone()))
-            .unwrap_or_default()
+            .ok();
+        let mut need = found.cloned().unwrap_or_default();
+        need.tpm_enabled_in_bios = opens_disks_by_tpm(cluster, role);
+        wire::HostTypeHardwareRequirements {
+            qualitative: None,
+            quantitative: Some(details(&need)),
+        }
     };
-    let host_type = |quantitative| wire::HostTypeHardwareRequirements {
-        qualitative: None,
-        quantitative: Some(quantitative),
-    };
-    let master = if single_node {
+    let master = if cluster.is_single_node() {
         HardwareProfile::Sno
     } else {
         HardwareProfile::Master
     };
     let ocp = wire::HostTypeHardwareRequirementsWrapper {
-        master: Some(host_type(of(master))),
-        worker: Some(host_type(of(HardwareProfile::Worker))),
+        master: Some(of(master, "masters")),
+        worker: Some(of(HardwareProfile::Worker, "workers")),
     };
     wire::PreflightHardwareRequirements {
         ocp: Some(ocp),
-        operators: Some(operators(cluster, single_node)),
+        operators: (!cluster.is_day2()).then(|| operators(catalog, cluster)),
     }
 }
 
-/// An imported cluster may be of unknown version; the newest known way of counting applies.
-fn operators(cluster: &Cluster, single_node: bool) -> Vec<wire::OperatorHardwareRequirements> {
-    let version: Option<OpenshiftVersion> = cluster
-        .openshift_version
-        .parse()
-        .or_else(|_| "4.16".parse())
-        .ok();
-    let Some(version) = version else {
-        return Vec::new();
-    };
+/// Whether hosts of that role keep the key of their disks in a TPM.
+fn opens_disks_by_tpm(cluster: &Cluster, role: &str) -> bool {
+    cluster.disk_encryption.as_ref().is_some_and(|encryption| {
+        let mut roles = encryption.enable_on.split(',').map(str::trim);
+        encryption.mode == TPM && roles.any(|one| one == role || one == "all")
+    })
+}
+
+fn operators(catalog: &Catalog, cluster: &Cluster) -> Vec<wire::OperatorHardwareRequirements> {
+    let version: Option<OpenshiftVersion> = cluster.openshift_version.parse().ok();
+    let single_node = cluster.is_single_node();
     let shape = ClusterShape {
-        version: &version,
+        version: version.as_ref(),
         single_node,
         masters_schedulable: single_node
             || cluster.schedulable_masters
             || cluster.schedulable_masters_forced_true,
         roles: RoleCounts::default(),
     };
-    let settings = OperatorSettings::default();
     let row = |operator: &Operator| {
-        let plan = preflight(*operator, shape, &settings);
+        let plan = preflight(*operator, shape, &catalog.operators);
         wire::OperatorHardwareRequirements {
             operator_name: Some(plan.operator_name.to_string()),
             dependencies: Some(plan.dependencies.iter().map(ToString::to_string).collect()),
@@ -102,13 +103,12 @@ fn details(need: &Requirement) -> wire::ClusterHostRequirementsDetails {
 #[cfg(test)]
 mod tests {
     use muster_config::Config;
-    use muster_model::{ClusterId, ClusterKind, ClusterStatus, Timestamp};
+    use muster_model::{ClusterId, ClusterKind, ClusterStatus, DiskEncryption, Timestamp};
     use uuid::Uuid;
 
     use super::*;
 
-    fn shown(count: Option<i64>, version: &str) -> serde_json::Value {
-        let catalog = Catalog::from_config(&Config::default()).unwrap();
+    fn cluster(count: Option<i64>, version: &str) -> Cluster {
         let id = ClusterId(Uuid::nil());
         let mut cluster = Cluster::blank(
             id,
@@ -120,7 +120,21 @@ mod tests {
         );
         cluster.control_plane_count = count;
         cluster.openshift_version = version.into();
-        serde_json::to_value(requirements(&catalog, &cluster)).unwrap()
+        cluster
+    }
+
+    fn shown_with(config: &Config, cluster: &Cluster) -> serde_json::Value {
+        let catalog = Catalog::from_config(config).unwrap();
+        serde_json::to_value(requirements(&catalog, cluster)).unwrap()
+    }
+
+    fn shown(count: Option<i64>, version: &str) -> serde_json::Value {
+        shown_with(&Config::default(), &cluster(count, version))
+    }
+
+    fn operator<'a>(shown: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+        let mut operators = shown["operators"].as_array().unwrap().iter();
+        operators.find(|one| one["operator_name"] == name).unwrap()
     }
 
     #[test]
@@ -134,11 +148,49 @@ mod tests {
         );
         let operators = shown["operators"].as_array().unwrap();
         assert_eq!(operators.len(), 28);
-        let odf = operators
-            .iter()
-            .find(|one| one["operator_name"] == "odf")
-            .unwrap();
+        let odf = operator(&shown, "odf");
         assert_eq!(odf["dependencies"], serde_json::json!(["lso"]));
+    }
+
+    #[test]
+    fn the_settings_that_rules_judge_by_are_the_ones_shown() {
+        let mut config = Config::default();
+        config.operators.odf_cpu_per_host_compact = 11;
+        config.operators.osc_memory_per_host_mib = 2048;
+        let shown = shown_with(&config, &cluster(Some(3), "4.16.68"));
+        let master = |name| &operator(&shown, name)["requirements"]["master"]["quantitative"];
+        assert_eq!(master("odf")["cpu_cores"], 11);
+        assert_eq!(master("osc")["ram_mib"], 2048);
+        assert_eq!(master("lso"), &serde_json::json!({}));
+    }
+
+    #[test]
+    fn a_cluster_that_takes_hosts_in_chooses_no_operators() {
+        let mut cluster = cluster(Some(3), "4.16.68");
+        cluster.kind = ClusterKind::AddHostsCluster;
+        let shown = shown_with(&Config::default(), &cluster);
+        assert_eq!(shown.get("operators"), Some(&serde_json::Value::Null));
+    }
+
+    #[test]
+    fn roles_whose_disks_a_tpm_opens_need_one() {
+        let flags = |enable_on: &str, mode: &str| {
+            let mut cluster = cluster(Some(3), "4.16.68");
+            cluster.disk_encryption = Some(DiskEncryption {
+                enable_on: enable_on.into(),
+                mode: mode.into(),
+                tang_servers: None,
+            });
+            let shown = shown_with(&Config::default(), &cluster);
+            ["master", "worker"]
+                .map(|role| shown["ocp"][role]["quantitative"]["tpm_enabled_in_bios"] == true)
+        };
+        assert_eq!(flags("all", "tpmv2"), [true, true]);
+        assert_eq!(flags("masters,arbiters", "tpmv2"), [true, false]);
+        assert_eq!(flags("workers", "tpmv2"), [false, true]);
+        assert_eq!(flags("arbiters", "tpmv2"), [false, false]);
+        assert_eq!(flags("none", "tpmv2"), [false, false]);
+        assert_eq!(flags("all", "tang"), [false, false]);
     }
 
     #[test]

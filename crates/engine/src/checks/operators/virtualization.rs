@@ -1,0 +1,64 @@
+//! OpenShift Virtualization (CNV): processors that can run guests, and on old single nodes a
+//! disk for their images.
+
+use muster_catalog::{Operator, operators::needs::cnv_needs_pool_disk};
+use muster_model::HostRole;
+
+use super::{capacity, scene::OnHost, verdict};
+use crate::{checks::Verdict, inventory::Inventory};
+
+const BYTES_PER_GIB: i64 = 1024 * 1024 * 1024;
+
+pub(super) fn cnv(operator: Operator, on: &OnHost<'_>) -> Verdict {
+    let Some(inventory) = on.inventory else {
+        return on.no_inventory();
+    };
+    let mut objections = Vec::new();
+    if !runs_guests(inventory) {
+        objections.push(
+            "The processor shows neither vmx nor svm; switch hardware virtualization (Intel VT-x or AMD-V) on in the firmware"
+                .to_owned(),
+        );
+    }
+    objections.extend(no_pool_disk(on));
+    if on.role == HostRole::AutoAssign {
+        objections.push(
+            "What virtualization takes depends on the role, and the host has none yet; give it one, or wait for a suggestion"
+                .to_owned(),
+        );
+    }
+    objections.extend(capacity::lacks(operator, on));
+    verdict(objections, || {
+        let share = on.share(operator);
+        format!(
+            "The processor runs guests, and the host has the {} CPU cores and {} MiB of memory that virtualization takes",
+            share.cpu_cores, share.ram_mib
+        )
+    })
+}
+
+/// Arm processors show no flag for it, but all of them can.
+fn runs_guests(inventory: &Inventory) -> bool {
+    let flags = inventory.cpu.as_ref().map(|cpu| cpu.flags.items());
+    let shown = flags
+        .unwrap_or_default()
+        .iter()
+        .any(|flag| flag == "vmx" || flag == "svm");
+    shown || inventory.architecture() == "aarch64"
+}
+
+/// 4.10 and 4.11 make a storage pool on single nodes.
+fn no_pool_disk(on: &OnHost<'_>) -> Option<String> {
+    if !cnv_needs_pool_disk(on.scene.shape(), on.settings) {
+        return None;
+    }
+    let size = on.settings.cnv_hostpath_pool_gib;
+    let least = i64::from(size).saturating_mul(BYTES_PER_GIB);
+    let largest = on.spare_disks().map(|disk| disk.size_bytes).max();
+    (largest.unwrap_or(0) <= least).then(|| {
+        format!(
+            "Virtualization makes a storage pool on a single node and needs a second disk (SSD or HDD) larger than {size} GiB, the largest has {} GiB; add one",
+            largest.unwrap_or(0) / BYTES_PER_GIB
+        )
+    })
+}
