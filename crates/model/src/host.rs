@@ -31,6 +31,8 @@ pub struct HostReports {
     pub images_status: Option<String>,
     /// Names it could resolve.
     pub domain_name_resolutions: Option<String>,
+    /// Whether it sees the cluster's virtual addresses in use.
+    pub vips: Option<String>,
 }
 
 /// How far its installation has come.

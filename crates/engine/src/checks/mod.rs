@@ -3,11 +3,11 @@
 //! A row says which category a result is shown in, what it gates and how to find the answer.
 //! [`host::HOST_CHECKS`] and [`cluster::CLUSTER_CHECKS`] are the whole list. Of the contract's
 //! ids these are not judged yet and therefore absent: MTU, latency and packet loss, the DNS
-//! checks, disk encryption, vSphere disk UUIDs, iSCSI cards, custom manifests, platform
-//! requirements and all operator requirements.
+//! checks, disk encryption, vSphere disk UUIDs, iSCSI cards and all operator requirements.
 
 pub(crate) mod cluster;
 mod cluster_hosts;
+mod cluster_manifests;
 mod cluster_network;
 mod cluster_vips;
 pub(crate) mod host;

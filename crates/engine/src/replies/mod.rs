@@ -4,6 +4,7 @@
 //! invents gets into the database. A failed step is never an error of the request: the agent
 //! did its duty by telling.
 
+mod dhcp;
 mod inventory;
 mod results;
 
@@ -139,13 +140,8 @@ fn succeeded(
         }
         InstallationDiskSpeedCheck => results::disk_speed(outcome, text, 0, settings, now)?,
         ContainerImageAvailability => results::images(outcome, text, now)?,
-        VerifyVips => results::vips(outcome, around, text)?,
-        DhcpLeaseAllocate => {
-            return Err(BadReply::not_now(
-                reply.step_type,
-                "leasing virtual addresses is not supported",
-            ));
-        }
+        VerifyVips => reports.vips = Some(results::vips(around, text)?),
+        DhcpLeaseAllocate => dhcp::store(outcome, around, text, now)?,
         UpgradeAgent => results::upgrade(outcome, text, now)?,
         DownloadBootArtifacts if outcome.host.status == HostStatus::Reclaiming => {
             let info = "The node reboots into discovery";

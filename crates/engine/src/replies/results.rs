@@ -1,8 +1,6 @@
 //! Results of the smaller steps, one function each.
 
-use std::net::IpAddr;
-
-use muster_model::{Severity, Timestamp, Vip};
+use muster_model::{Severity, Timestamp};
 
 use super::{BadReply, Outcome, tell};
 use crate::{
@@ -133,43 +131,16 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
     Ok(())
 }
 
-/// The latest answer of any host counts; answers about addresses nobody asked for do not.
-pub(super) fn vips(
-    outcome: &mut Outcome,
-    around: &Surroundings<'_>,
-    output: &str,
-) -> Result<(), BadReply> {
+/// What this host says about the virtual addresses; a refresh weighs it with what others say.
+pub(super) fn vips(around: &Surroundings<'_>, output: &str) -> Result<String, BadReply> {
     let verdicts: Vec<VipVerdict> = parse_any("verify-vips", output)?;
-    let Some(cluster) = around.cluster else {
+    if around.cluster.is_none() {
         return Err(BadReply::not_now(
             StepType::VerifyVips,
             "the host belongs to no cluster",
         ));
-    };
-    let mut changed = cluster.clone();
-    for verdict in &verdicts {
-        let list = match verdict.vip_type.as_str() {
-            "api" => &mut changed.api_vips,
-            "ingress" => &mut changed.ingress_vips,
-            _ => continue,
-        };
-        let known = matches!(
-            verdict.verification.as_str(),
-            "succeeded" | "failed" | "unverified"
-        );
-        let Some(address) = verdict.vip.parse::<IpAddr>().ok().filter(|_| known) else {
-            continue;
-        };
-        for vip in list
-            .iter_mut()
-            .flatten()
-            .filter(|vip: &&mut Vip| vip.ip == address)
-        {
-            vip.verification = Some(verdict.verification.clone());
-        }
     }
-    outcome.cluster = (changed != *cluster).then_some(changed);
-    Ok(())
+    Ok(text(&verdicts))
 }
 
 pub(super) fn upgrade(outcome: &mut Outcome, output: &str, now: Timestamp) -> Result<(), BadReply> {

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use muster_model::{Cluster, Host, HostRole, HostStatus};
 use serde_json::{Value, json};
 
-use super::{StepType, install};
+use super::{StepType, dhcp, install};
 use crate::{
     inventory::Inventory,
     networks, reports,
@@ -37,16 +37,12 @@ pub(super) fn of(
         ContainerImageAvailability => one(images(host, around.cluster?, settings)?),
         DomainResolution => one(domains(around.cluster?)?),
         VerifyVips => one(vips(host, around.cluster?)?),
+        DhcpLeaseAllocate => dhcp::args(host, around),
         Install => one(install::request(host, around, settings)?),
         LogsGather => one(logs(host, around)?),
         StopInstallation => Some(Vec::new()),
         // Upgrade replaces the whole list; the others are never handed out by this version.
-        UpgradeAgent
-        | Execute
-        | NextStepRunner
-        | DhcpLeaseAllocate
-        | DownloadBootArtifacts
-        | RebootForReclaim => None,
+        UpgradeAgent | Execute | NextStepRunner | DownloadBootArtifacts | RebootForReclaim => None,
     }
 }
 

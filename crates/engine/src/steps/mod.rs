@@ -5,6 +5,7 @@
 //! by DHCP and reclaiming nodes for a hub have no steps in this version.
 
 mod args;
+mod dhcp;
 mod install;
 
 use std::{fmt, str::FromStr, time::Duration};
