@@ -216,7 +216,7 @@ pub(crate) fn watch(cluster: &mut Cluster, now: Timestamp) -> Option<Event> {
             ..Leases::default()
         };
     }
-    if !deadlines::leases(cluster).is_some_and(|deadline| now > deadline) {
+    if deadlines::leases(cluster).is_none_or(|deadline| now <= deadline) {
         return None;
     }
     cluster.leases.overdue_told = true;

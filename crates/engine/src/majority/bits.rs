@@ -12,7 +12,7 @@ impl Bits {
     pub(super) fn full(size: usize) -> Self {
         let mut bits = Self(vec![u64::MAX; size.div_ceil(64)]);
         if let Some(last) = bits.0.last_mut()
-            && size % 64 != 0
+            && !size.is_multiple_of(64)
         {
             *last = (1 << (size % 64)) - 1;
         }

@@ -76,7 +76,10 @@ fn a_single_node_lives_where_its_default_route_leads() {
     assert_eq!(found(&single, &[only]), ["192.0.2.0/24"]);
     let several = ["192.0.2.1/24", "198.51.100.1/24"];
     let routed = machine_with(&several, &[("192.0.2.254", 200), ("198.51.100.254", 100)]);
-    assert_eq!(found(&single, &[routed.clone()]), ["198.51.100.0/24"]);
+    assert_eq!(
+        found(&single, std::slice::from_ref(&routed)),
+        ["198.51.100.0/24"]
+    );
     assert!(found(&single, &[machine_with(&several, &[])]).is_empty());
     assert!(found(&single, &[None]).is_empty());
     let mut set = single;
