@@ -7,7 +7,7 @@ use muster_model::{
     Cluster, ClusterStatus, FinalizingStage, Host, HostStage, HostStatus, LogsState, Timestamp,
 };
 
-use crate::{checks::host::past_reboot, operators, settings::Settings};
+use crate::{checks::host::past_reboot, networks, operators, settings::Settings};
 
 /// How often the clock of a stage is moved on while another host needs the user; once a minute
 /// is exact enough and spares the store.
@@ -18,6 +18,9 @@ pub(crate) const FROZEN_CLOCK_STEP: Duration = Duration::from_secs(60);
 pub(crate) const fn are_soft(cluster: &Cluster, settings: &Settings) -> bool {
     settings.soft_timeouts && !cluster.imported
 }
+
+/// How long a DHCP server may take to lease the virtual addresses before it is told of.
+pub(crate) const LEASE_PATIENCE: Duration = Duration::from_secs(2 * 60);
 
 /// When silence becomes a disconnection; never after the reboot, where no agent polls.
 pub(crate) fn silence(host: &Host, last_seen: Timestamp, settings: &Settings) -> Option<Timestamp> {
@@ -116,6 +119,14 @@ pub(crate) fn finalizing_stage(cluster: &Cluster, settings: &Settings) -> Option
     Some(started.plus(finalizing_limit(stage, cluster, settings)))
 }
 
+/// When leases for the virtual addresses are overdue; `None` once they are there or it was told.
+pub(crate) fn leases(cluster: &Cluster) -> Option<Timestamp> {
+    let missing = networks::vips(&cluster.api_vips).is_empty()
+        || networks::vips(&cluster.ingress_vips).is_empty();
+    let since = cluster.leases.awaited_since?;
+    (missing && !cluster.leases.overdue_told).then(|| since.plus(LEASE_PATIENCE))
+}
+
 /// The next moment at which a rule may see this host with other eyes.
 pub(crate) fn next_of_host(
     host: &Host,
@@ -180,8 +191,8 @@ pub(crate) fn next_of_cluster(
             finalizing_stage(cluster, settings),
         ],
         Error | Cancelled => [cluster_logs(cluster, settings), None],
-        Insufficient | Ready | PendingForInput | Installing | Installed | AddingHosts
-        | Unmonitored => [None, None],
+        Insufficient | Ready | PendingForInput => [leases(cluster), None],
+        Installing | Installed | AddingHosts | Unmonitored => [None, None],
     };
     earliest(all, now)
 }

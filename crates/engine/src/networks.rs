@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc};
 use ipnet::IpNet;
 use muster_model::{Cluster, Vip};
 
-use crate::inventory::Inventory;
+use crate::{inventory::Inventory, wire};
 
 /// A range that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +47,64 @@ pub(crate) fn service(cluster: &Cluster) -> Result<Vec<IpNet>, BadRange> {
 pub(crate) fn pods(cluster: &Cluster) -> Result<Vec<IpNet>, BadRange> {
     let networks = cluster.networks.cluster.iter().flatten();
     parse_all(networks.map(|network| network.cidr.as_str()))
+}
+
+/// The ranges of a cluster, read once; a list with an unreadable range is a fault.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranges {
+    pub(crate) machine: Result<Vec<IpNet>, BadRange>,
+    pub(crate) service: Result<Vec<IpNet>, BadRange>,
+    pub(crate) pods: Result<Vec<IpNet>, BadRange>,
+}
+
+impl Ranges {
+    pub(crate) fn of(cluster: &Cluster) -> Self {
+        Self {
+            machine: machine(cluster),
+            service: service(cluster),
+            pods: pods(cluster),
+        }
+    }
+
+    /// Some list holds both families.
+    pub(crate) fn are_dual_stack(&self) -> bool {
+        let lists = [&self.machine, &self.service, &self.pods];
+        lists.into_iter().flatten().any(|list| {
+            let kinds = families(list);
+            kinds.contains(&true) && kinds.contains(&false)
+        })
+    }
+}
+
+/// The machine network is given, readable or not.
+pub(crate) fn has_machine(cluster: &Cluster) -> bool {
+    let mut list = cluster.networks.machine.iter().flatten();
+    list.any(|network| !network.is_empty())
+}
+
+/// The network of the services is given.
+pub(crate) fn has_service(cluster: &Cluster) -> bool {
+    let mut list = cluster.networks.service.iter().flatten();
+    list.any(|network| !network.is_empty())
+}
+
+/// The network of the pods is given, in part at least.
+pub(crate) fn has_pods(cluster: &Cluster) -> bool {
+    let mut list = cluster.networks.cluster.iter().flatten();
+    list.any(|network| !network.cidr.is_empty() || network.host_prefix != 0)
+}
+
+/// The network plugin that will run: the user's override of the install-config wins.
+pub(crate) fn network_type(cluster: &Cluster) -> String {
+    let overrides = cluster.install_config_overrides.as_deref();
+    let overrides: Option<serde_json::Value> = wire::stored(overrides).ok();
+    let forced = overrides
+        .as_ref()
+        .and_then(|text| text.pointer("/networking/networkType"))
+        .and_then(serde_json::Value::as_str)
+        .filter(|kind| !kind.is_empty());
+    let chosen = forced.or(cluster.network_type.as_deref());
+    chosen.unwrap_or_default().to_owned()
 }
 
 /// Either contains the other's first address.
@@ -133,33 +191,34 @@ fn only_network(inventories: &[Option<Arc<Inventory>>]) -> Option<Vec<String>> {
 
 /// One network per family the cluster uses; among several the one with the default gateway.
 fn single_node(cluster: &Cluster, inventories: &[Option<Arc<Inventory>>]) -> Option<Vec<String>> {
-    let mut wanted = families(&pods(cluster).ok()?);
-    wanted.dedup();
-    if wanted != families(&service(cluster).ok()?) {
+    let wanted = families(&service(cluster).ok()?);
+    let mut used = families(&pods(cluster).ok()?);
+    used.sort_unstable();
+    used.dedup();
+    let mut sorted = wanted.clone();
+    sorted.sort_unstable();
+    if used != sorted {
         return None;
     }
     let host = inventories.iter().flatten().next()?;
     let networks = all_networks(inventories);
-    wanted
-        .into_iter()
-        .map(|v6| {
-            let fitting: Vec<&IpNet> = networks
-                .iter()
-                .filter(|net| matches!(net, IpNet::V6(_)) == v6)
-                .collect();
-            match fitting.as_slice() {
-                [] => None,
-                [only] => Some(only.to_string()),
-                several => {
-                    let gateway = host.default_gateway(v6)?;
-                    several
-                        .iter()
-                        .find(|net| net.contains(&gateway))
-                        .map(ToString::to_string)
-                }
+    let of_family = |v6: bool| {
+        let fitting: Vec<&IpNet> = networks
+            .iter()
+            .filter(|net| matches!(net, IpNet::V6(_)) == v6)
+            .collect();
+        match fitting.as_slice() {
+            [] => None,
+            [only] => Some(only.to_string()),
+            several => {
+                let gateway = host.default_gateway(v6)?;
+                let reached = several.iter().find(|net| net.contains(&gateway));
+                reached.map(ToString::to_string)
             }
-        })
-        .collect()
+        }
+    };
+    // The primary family comes first, as it does among the services.
+    wanted.into_iter().map(of_family).collect()
 }
 
 fn from_vips(
@@ -173,20 +232,13 @@ fn from_vips(
         containing(vip.ip, inventories).map(|net| net.to_string())
     };
     let (first, second) = (nth(0), nth(1));
-    if first.is_none() && second.is_none() {
-        return None;
-    }
-    let dual_stack = [pods(cluster), service(cluster)]
-        .iter()
-        .flatten()
-        .any(|nets| {
-            let kinds = families(nets);
-            kinds.contains(&true) && kinds.contains(&false)
-        });
-    if first.is_none() && dual_stack {
+    if first.is_none() && (second.is_none() || Ranges::of(cluster).are_dual_stack()) {
         return None;
     }
     // A second network that no VIP speaks of was set by the user and stays.
     let second = second.or_else(|| present.get(1).cloned());
     Some(first.into_iter().chain(second).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,8 +20,10 @@ use crate::{
     events::HOST_ROLE_UPDATED,
     history, install,
     inventory::{self, Inventory},
-    majority::Web,
-    networks, roles,
+    leases,
+    majority::{self, Web},
+    networks::{self, Ranges},
+    roles,
     rules::{
         cluster::{CLUSTER_RULES, ClusterFacts, EDITABLE},
         coverage,
@@ -30,6 +32,7 @@ use crate::{
     },
     settings::Settings,
     view::{ClusterView, Decision, HostView, Job, Move},
+    vips::{self, Evidence},
     wire::{self, Stored},
 };
 
@@ -118,6 +121,8 @@ struct Round<'a> {
     inventories: Vec<Option<Arc<Inventory>>>,
     broken: Vec<bool>,
     around: Neighbourhood,
+    /// About virtual addresses; read when first needed.
+    evidence: Option<Evidence>,
     settings: &'a Settings,
     /// Hosts were compared with each other.
     compared: bool,
@@ -152,6 +157,7 @@ impl<'a> Round<'a> {
             inventories,
             broken,
             around,
+            evidence: None,
             settings,
             compared: false,
             moved: false,
@@ -167,12 +173,15 @@ impl<'a> Round<'a> {
         }
         if EDITABLE.contains(&cluster.status) {
             self.compared = true;
-            let web = Web::of(&self.draft.hosts, &self.inventories);
-            let (groups, collisions) = (web.groups(), web.collisions().clone());
+            let least = majority::least_group(cluster, &self.draft.hosts);
+            let web = Web::of(&self.draft.hosts, &self.inventories, least);
+            let (groups, collisions) = (web.groups(), web.collisions());
             cluster.connectivity_majority_groups = Some(wire::text(&groups));
             cluster.ip_collisions = Some(wire::text(&collisions));
             self.around.groups = Some(groups);
             self.around.collisions = collisions;
+            vips::weigh(cluster, &self.draft.hosts);
+            self.evidence = None;
         } else {
             self.around.groups = wire::stored(cluster.connectivity_majority_groups.as_deref()).ok();
             self.around.collisions = wire::stored(cluster.ip_collisions.as_deref())
@@ -184,6 +193,7 @@ impl<'a> Round<'a> {
     fn pass(&mut self) {
         self.compare_hosts();
         self.find_machine_network();
+        self.watch_leases();
         self.suggest_roles();
         self.around.machine = networks::machine(&self.draft.cluster);
         self.around.operators =
@@ -203,6 +213,18 @@ impl<'a> Round<'a> {
         {
             cluster.networks.machine = Some(machine);
             self.moved = true;
+        }
+    }
+
+    fn watch_leases(&mut self) {
+        let Draft {
+            cluster,
+            events,
+            now,
+            ..
+        } = &mut self.draft;
+        if EDITABLE.contains(&cluster.status) {
+            events.extend(leases::watch(cluster, *now));
         }
     }
 
@@ -299,11 +321,17 @@ impl<'a> Round<'a> {
         let judged =
             EDITABLE.contains(&status) || status == ClusterStatus::PreparingForInstallation;
         let findings = if judged {
+            let Draft { cluster, hosts, .. } = &self.draft;
+            let evidence = &mut self.evidence;
+            let evidence = evidence.get_or_insert_with(|| Evidence::of(cluster, hosts));
             checks::cluster::judge(&ClusterContext {
                 cluster: &self.draft.cluster,
                 hosts: &self.draft.hosts,
                 inventories: &self.inventories,
+                ranges: &Ranges::of(&self.draft.cluster),
+                evidence,
                 settings: self.settings,
+                now: self.draft.now,
             })
         } else {
             Findings::default()

@@ -189,6 +189,18 @@ pub(crate) fn ignition_of(host: &Host) -> Option<Ignition> {
     wire::stored(Some(&reply.ignition)).ok()
 }
 
+pub(crate) fn connectivity_of(host: &Host) -> Stored<Connectivity> {
+    wire::stored(host.reports.connectivity.as_deref())
+}
+
+pub(crate) fn free_of(host: &Host) -> Stored<Vec<FreeNetwork>> {
+    wire::stored(host.reports.free_addresses.as_deref())
+}
+
+pub(crate) fn vips_of(host: &Host) -> Stored<Vec<VipVerdict>> {
+    wire::stored(host.reports.vips.as_deref())
+}
+
 /// The device an installation goes to: the id wins over the path.
 pub(crate) fn boot_device(host: &Host) -> Option<&str> {
     let set = |text: &'_ Option<String>| text.as_ref().is_some_and(|t| !t.is_empty());

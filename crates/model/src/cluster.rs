@@ -103,6 +103,22 @@ pub struct Preparation {
     pub reason: Option<String>,
 }
 
+/// Virtual addresses taken from a DHCP server (`vip_dhcp_allocation`); empty otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Leases {
+    /// The API's lease as the DHCP client wrote it; the next host goes on with it.
+    pub api: Option<String>,
+    /// The ingress's lease.
+    pub ingress: Option<String>,
+    /// The machine network in which addresses are leased.
+    pub network: Option<String>,
+    /// Since when it is known, so that waiting can come to an end.
+    pub awaited_since: Option<Timestamp>,
+    /// It was told that the leases are overdue.
+    pub overdue_told: bool,
+}
+
 /// How far the installation has come, in percent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -163,6 +179,9 @@ pub struct Cluster {
     pub api_vips: Option<Vec<Vip>>,
     /// Virtual addresses of the ingress; `None` if never set.
     pub ingress_vips: Option<Vec<Vip>>,
+    /// Leases behind them, if DHCP hands them out.
+    #[serde(default)]
+    pub leases: Leases,
     /// Name of the API for day-2 hosts.
     pub api_vip_dns_name: Option<String>,
     /// `cluster-managed` or `user-managed`; `None` if never set.
@@ -296,6 +315,7 @@ impl Cluster {
             networks: Networks::default(),
             api_vips: None,
             ingress_vips: None,
+            leases: Leases::default(),
             api_vip_dns_name: None,
             load_balancer: None,
             network_type: None,

@@ -31,6 +31,8 @@ pub struct HostReports {
     pub images_status: Option<Report>,
     /// Names it could resolve.
     pub domain_name_resolutions: Option<Report>,
+    /// Whether it sees the cluster's virtual addresses in use.
+    pub vips: Option<Report>,
 }
 
 /// How far its installation has come.

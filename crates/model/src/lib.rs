@@ -20,8 +20,8 @@ mod time;
 
 pub use access::Scheme;
 pub use cluster::{
-    Cluster, ClusterProgress, DiskEncryption, FeatureUse, IgnitionEndpoint, MonitoredOperator, Ntp,
-    Platform, Preparation, Proxy,
+    Cluster, ClusterProgress, DiskEncryption, FeatureUse, IgnitionEndpoint, Leases,
+    MonitoredOperator, Ntp, Platform, Preparation, Proxy,
 };
 pub use event::{Category, Event, EventScope, Severity};
 pub use host::{AgentUpgrade, Host, HostProgress, HostReports};

@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use muster_model::{Cluster, Host};
+use muster_model::{Cluster, Host, Timestamp};
 
 use super::{
-    Findings, Outcome, Verdict, cluster_hosts as hosts, cluster_network as net,
-    cluster_vips as vips, operators,
+    Findings, Outcome, Verdict, cluster_hosts as hosts, cluster_manifests as manifests,
+    cluster_network as net, cluster_vips as vips, operators,
 };
-use crate::{inventory::Inventory, networks, settings::Settings};
+use crate::{
+    inventory::Inventory,
+    networks::{self, Ranges},
+    settings::Settings,
+    vips::Evidence,
+};
 
 /// What a check holds back while it is not true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,134 +24,122 @@ pub(crate) enum Gate {
     Vips,
     /// Everything else an installation needs.
     Install,
+    /// Nothing: good to know.
+    Nothing,
+}
+
+impl Gate {
+    /// What happens while the check is not true, for people.
+    #[allow(dead_code, reason = "for the explain command and the documentation")]
+    pub(crate) const fn about(self) -> &'static str {
+        match self {
+            Self::Input => "while it is not true, the cluster is pending-for-input",
+            Self::Vips => {
+                "while it is not true, the cluster is pending-for-input, or insufficient if DHCP leases the addresses"
+            }
+            Self::Install => "while it is not true, the cluster is insufficient",
+            Self::Nothing => "it holds nothing back; it is good to know",
+        }
+    }
 }
 
 /// One validation.
 pub(crate) struct ClusterCheck {
-    id: &'static str,
-    category: &'static str,
-    gate: Gate,
+    pub(crate) id: &'static str,
+    pub(crate) category: &'static str,
+    pub(crate) gate: Gate,
+    /// What is asked and why, for people.
+    #[allow(dead_code, reason = "for the explain command and the documentation")]
+    pub(crate) asks: &'static str,
     run: fn(&ClusterContext<'_>) -> Verdict,
+}
+
+impl ClusterCheck {
+    /// The user cannot decide to live without it.
+    #[allow(dead_code, reason = "for the explain command and the documentation")]
+    pub(crate) fn never_ignored(&self) -> bool {
+        NEVER_IGNORED.contains(&self.id)
+    }
 }
 
 const fn row(
     id: &'static str,
     category: &'static str,
     gate: Gate,
+    asks: &'static str,
     run: fn(&ClusterContext<'_>) -> Verdict,
 ) -> ClusterCheck {
     ClusterCheck {
         id,
         category,
         gate,
+        asks,
         run,
     }
 }
 
 /// Every cluster validation, sorted by id inside its category, as clients see them.
+#[rustfmt::skip]
 pub(crate) static CLUSTER_CHECKS: &[ClusterCheck] = &[
-    row(
-        "pull-secret-set",
-        "configuration",
-        Gate::Input,
-        hosts::pull_secret_set,
-    ),
-    row(
-        "all-hosts-are-ready-to-install",
-        "hosts-data",
-        Gate::Install,
-        hosts::all_hosts_ready,
-    ),
-    row(
-        "sufficient-masters-count",
-        "hosts-data",
-        Gate::Install,
-        hosts::sufficient_masters,
-    ),
-    row(
-        "api-vips-defined",
-        "network",
-        Gate::Vips,
-        vips::api_vips_defined,
-    ),
-    row(
-        "api-vips-valid",
-        "network",
-        Gate::Install,
-        vips::api_vips_valid,
-    ),
-    row(
-        "cluster-cidr-defined",
-        "network",
-        Gate::Input,
-        net::cluster_cidr_defined,
-    ),
-    row(
-        "dns-domain-defined",
-        "network",
-        Gate::Input,
-        hosts::dns_domain_defined,
-    ),
-    row(
-        "ingress-vips-defined",
-        "network",
-        Gate::Vips,
-        vips::ingress_vips_defined,
-    ),
-    row(
-        "ingress-vips-valid",
-        "network",
-        Gate::Install,
-        vips::ingress_vips_valid,
-    ),
-    row(
-        "machine-cidr-defined",
-        "network",
-        Gate::Input,
-        net::machine_cidr_defined,
-    ),
-    row(
-        "machine-cidr-equals-to-calculated-cidr",
-        "network",
-        Gate::Install,
-        vips::machine_cidr_as_calculated,
-    ),
-    row(
-        "network-prefix-valid",
-        "network",
-        Gate::Install,
-        net::network_prefix_valid,
-    ),
-    row(
-        "network-type-valid",
-        "network",
-        Gate::Install,
-        net::network_type_valid,
-    ),
-    row(
-        "networks-same-address-families",
-        "network",
-        Gate::Install,
-        net::same_families,
-    ),
-    row(
-        "no-cidrs-overlapping",
-        "network",
-        Gate::Install,
-        net::no_overlap,
-    ),
-    row(
-        "ntp-server-configured",
-        "network",
-        Gate::Install,
-        hosts::clocks_agree,
-    ),
-    row(
-        "service-cidr-defined",
-        "network",
-        Gate::Input,
-        net::service_cidr_defined,
-    ),
+    row("platform-requirements-satisfied", "configuration", Gate::Nothing,
+        "Does a cluster on Oracle's cloud bring the manifests of its cloud controller, without which its nodes stay unready?",
+        manifests::platform_requirements),
+    row("pull-secret-set", "configuration", Gate::Input,
+        "Is there a pull secret, so that the release can be fetched?",
+        hosts::pull_secret_set),
+
+    row("all-hosts-are-ready-to-install", "hosts-data", Gate::Install,
+        "Is every host of the cluster known and healthy, so that none fails half way?",
+        hosts::all_hosts_ready),
+    row("sufficient-masters-count", "hosts-data", Gate::Install,
+        "Do roles and hardware give exactly as many control plane hosts as were asked for, with an arbiter or fencing where there are two?",
+        hosts::sufficient_masters),
+
+    row("api-vips-defined", "network", Gate::Vips,
+        "Is the virtual address of the API set or leased, where the cluster needs one?",
+        vips::api_vips_defined),
+    row("api-vips-valid", "network", Gate::Install,
+        "Does the virtual address of the API lie in the machine network, and do the hosts see that nobody uses it?",
+        vips::api_vips_valid),
+    row("cluster-cidr-defined", "network", Gate::Input,
+        "Is there a network for the pods?",
+        net::cluster_cidr_defined),
+    row("custom-manifests-requirements-satisfied", "network", Gate::Install,
+        "If the network plugin is one the release does not carry, has the user added its manifests?",
+        manifests::custom_manifests),
+    row("dns-domain-defined", "network", Gate::Input,
+        "Is the base domain set, from which all names of the cluster are made?",
+        hosts::dns_domain_defined),
+    row("ingress-vips-defined", "network", Gate::Vips,
+        "Is the virtual address of ingress set or leased, where the cluster needs one?",
+        vips::ingress_vips_defined),
+    row("ingress-vips-valid", "network", Gate::Install,
+        "Does the virtual address of ingress lie in the machine network, and do the hosts see that nobody uses it?",
+        vips::ingress_vips_valid),
+    row("machine-cidr-defined", "network", Gate::Input,
+        "Is the network known in which the hosts talk to each other?",
+        net::machine_cidr_defined),
+    row("machine-cidr-equals-to-calculated-cidr", "network", Gate::Install,
+        "Is the machine network the one of the hosts' networks that holds the virtual addresses?",
+        vips::machine_cidr_as_calculated),
+    row("network-prefix-valid", "network", Gate::Install,
+        "Is the network of the pods wide enough to give every host its share?",
+        net::network_prefix_valid),
+    row("network-type-valid", "network", Gate::Install,
+        "Can the network plugin do what the cluster asks of it (IPv6, single node, leased addresses)?",
+        net::network_type_valid),
+    row("networks-same-address-families", "network", Gate::Install,
+        "Do pods, services and machines use the same address families, so that they reach each other?",
+        net::same_families),
+    row("no-cidrs-overlapping", "network", Gate::Install,
+        "Are the networks of pods, services and machines apart from each other, so that every address has one meaning?",
+        net::no_overlap),
+    row("ntp-server-configured", "network", Gate::Install,
+        "Do the clocks of the hosts agree, so that certificates are valid everywhere?",
+        hosts::clocks_agree),
+    row("service-cidr-defined", "network", Gate::Input,
+        "Is there a network for the services?",
+        net::service_cidr_defined),
 ];
 
 /// What can never be ignored.
@@ -163,7 +156,12 @@ pub(crate) struct ClusterContext<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) hosts: &'a [Host],
     pub(crate) inventories: &'a [Option<Arc<Inventory>>],
+    /// Its networks, read once.
+    pub(crate) ranges: &'a Ranges,
+    /// What hosts found out about its virtual addresses.
+    pub(crate) evidence: &'a Evidence,
     pub(crate) settings: &'a Settings,
+    pub(crate) now: Timestamp,
 }
 
 impl ClusterContext<'_> {

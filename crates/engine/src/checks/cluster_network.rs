@@ -6,12 +6,7 @@ use super::{Verdict, cluster::ClusterContext};
 use crate::networks;
 
 pub(super) fn cluster_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
-    let networks = on.cluster.networks.cluster.iter().flatten();
-    if networks
-        .filter(|net| !net.cidr.is_empty() || net.host_prefix != 0)
-        .count()
-        > 0
-    {
+    if networks::has_pods(on.cluster) {
         Verdict::pass("The network of the pods is set")
     } else {
         Verdict::fail("The network of the pods is not set; set cluster_networks")
@@ -19,14 +14,7 @@ pub(super) fn cluster_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
 }
 
 pub(super) fn service_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
-    if on
-        .cluster
-        .networks
-        .service
-        .iter()
-        .flatten()
-        .any(|net| !net.is_empty())
-    {
+    if networks::has_service(on.cluster) {
         Verdict::pass("The network of the services is set")
     } else {
         Verdict::fail("The network of the services is not set; set service_networks")
@@ -37,36 +25,31 @@ pub(super) fn machine_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
     if !on.needs_machine_network() {
         return Verdict::pass("No machine network is needed: the user manages the network");
     }
-    if on
-        .cluster
-        .networks
-        .machine
-        .iter()
-        .flatten()
-        .any(|net| !net.is_empty())
-    {
-        Verdict::pass("The machine network is set")
-    } else if on.has_inventory() {
-        Verdict::fail(
-            "The machine network is not known; set the virtual addresses, it follows from them",
-        )
-    } else {
-        Verdict::wait(
-            "The machine network follows from the hosts, of which none has an inventory yet",
-        )
+    if networks::has_machine(on.cluster) {
+        return Verdict::pass("The machine network is set");
     }
+    if !on.has_inventory() {
+        return Verdict::wait(
+            "The machine network follows from the hosts, of which none has an inventory yet",
+        );
+    }
+    let advice = if networks::dhcp_vips(on.cluster) || on.cluster.is_single_node() {
+        "set machine_networks to the hosts' network that the cluster shall use, there are several"
+    } else if networks::user_load_balancer(on.cluster) || on.ranges.are_dual_stack() {
+        "set machine_networks"
+    } else {
+        "set the virtual addresses, it follows from them"
+    };
+    Verdict::fail(format!("The machine network is not known; {advice}"))
 }
 
 pub(super) fn network_prefix_valid(on: &ClusterContext<'_>) -> Verdict {
-    let networks: Vec<_> = on.cluster.networks.cluster.iter().flatten().collect();
-    if networks.is_empty() {
+    if !networks::has_pods(on.cluster) {
         return Verdict::wait("The network of the pods is not set yet");
     }
-    let uses_prefix = matches!(
-        on.cluster.network_type.as_deref(),
-        Some("OVNKubernetes" | "OpenShiftSDN")
-    );
-    for network in networks {
+    let plugin = networks::network_type(on.cluster);
+    let uses_prefix = matches!(plugin.as_str(), "OVNKubernetes" | "OpenShiftSDN");
+    for network in on.cluster.networks.cluster.iter().flatten() {
         let Ok(range) = network.cidr.parse::<IpNet>() else {
             return Verdict::fail(format!(
                 "{:?} is not an address range in CIDR form",
@@ -117,13 +100,9 @@ pub(super) fn network_type_valid(on: &ClusterContext<'_>) -> Verdict {
             KNOWN.join(", ")
         ));
     }
-    let ranges = [
-        networks::pods(on.cluster),
-        networks::service(on.cluster),
-        networks::machine(on.cluster),
-    ];
+    let ranges = [&on.ranges.pods, &on.ranges.service, &on.ranges.machine];
     let has_v6 = ranges
-        .iter()
+        .into_iter()
         .flatten()
         .flatten()
         .any(|net| matches!(net, IpNet::V6(_)));
@@ -141,18 +120,40 @@ pub(super) fn network_type_valid(on: &ClusterContext<'_>) -> Verdict {
     Verdict::pass("The network type fits the cluster")
 }
 
-/// The three kinds of ranges, or why they cannot be compared.
-fn all_ranges(on: &ClusterContext<'_>) -> Result<[Vec<IpNet>; 3], Verdict> {
-    let read = |ranges: Result<Vec<IpNet>, networks::BadRange>| {
-        ranges.map_err(|fault| Verdict::broken(fault.to_string()))
-    };
-    let pods = read(networks::pods(on.cluster))?;
-    let service = read(networks::service(on.cluster))?;
-    let machine = read(networks::machine(on.cluster))?;
-    if pods.is_empty() || service.is_empty() || (on.needs_machine_network() && machine.is_empty()) {
-        return Err(Verdict::wait("Not all networks are set yet"));
+/// The ranges of pods, services and, where they matter, machines; or why they cannot be
+/// compared.
+fn all_ranges<'a>(on: &ClusterContext<'a>) -> Result<[&'a [IpNet]; 3], Verdict> {
+    let missing: Vec<&str> = [
+        ("pods", networks::has_pods(on.cluster)),
+        ("services", networks::has_service(on.cluster)),
+        (
+            "machines",
+            networks::has_machine(on.cluster) || !on.needs_machine_network(),
+        ),
+    ]
+    .into_iter()
+    .filter(|(_, there)| !there)
+    .map(|(name, _)| name)
+    .collect();
+    if !missing.is_empty() {
+        return Err(Verdict::wait(format!(
+            "Not all networks are set yet: {} missing",
+            missing.join(", ")
+        )));
     }
-    Ok([pods, service, machine])
+    let machine = if on.needs_machine_network() {
+        on.ranges.machine.as_deref()
+    } else {
+        Ok(&[][..])
+    };
+    let read = |list: Result<&'a [IpNet], &networks::BadRange>| {
+        list.map_err(|fault| Verdict::broken(format!("{fault}; correct it")))
+    };
+    Ok([
+        read(on.ranges.pods.as_deref())?,
+        read(on.ranges.service.as_deref())?,
+        read(machine)?,
+    ])
 }
 
 pub(super) fn same_families(on: &ClusterContext<'_>) -> Verdict {
@@ -170,13 +171,27 @@ pub(super) fn same_families(on: &ClusterContext<'_>) -> Verdict {
         kinds.dedup();
         kinds
     };
-    if sorted(&service) != distinct(&pods) {
-        return Verdict::fail("Networks of pods and services must use the same address families");
+    let named = |kinds: &[bool]| {
+        let names: Vec<&str> = kinds
+            .iter()
+            .map(|v6| if *v6 { "IPv6" } else { "IPv4" })
+            .collect();
+        names.join(" and ")
+    };
+    let (of_pods, of_services, of_machines) = (distinct(pods), sorted(service), distinct(machine));
+    if of_services != of_pods {
+        return Verdict::fail(format!(
+            "Networks of the pods are {}, of the services {}; use the same families, each once among the services",
+            named(&of_pods),
+            named(&of_services)
+        ));
     }
-    if on.needs_machine_network() && distinct(&machine) != sorted(&service) {
-        return Verdict::fail(
-            "The machine network must use the same address families as the services",
-        );
+    if on.needs_machine_network() && of_machines != of_services {
+        return Verdict::fail(format!(
+            "Machine networks are {}, networks of the services {}; use the same families",
+            named(&of_machines),
+            named(&of_services)
+        ));
     }
     Verdict::pass("All networks use the same address families")
 }
@@ -188,16 +203,11 @@ pub(super) fn no_overlap(on: &ClusterContext<'_>) -> Verdict {
     };
     if pods.len() != service.len() {
         return Verdict::broken(format!(
-            "{} networks for pods, but {} for services",
+            "{} networks for pods, but {} for services; give as many of each",
             pods.len(),
             service.len()
         ));
     }
-    let machine = if on.needs_machine_network() {
-        machine
-    } else {
-        Vec::new()
-    };
     let kinds = pods
         .iter()
         .map(|net| ("pods", net))

@@ -4,31 +4,46 @@ use ipnet::IpNet;
 use muster_model::Vip;
 
 use super::{Outcome, Verdict, cluster::ClusterContext, cluster_network::machine_cidr_defined};
-use crate::{
-    networks,
-    vips::{self, Standing},
-};
+use crate::{deadlines, leases, networks, vips::Standing};
+
+/// Hosts named in one message; the others are counted.
+const MOST_NAMES: usize = 3;
 
 fn vips_defined(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> Verdict {
     if !on.needs_vips() {
         return Verdict::pass(format!("No virtual address for {kind} is needed"));
     }
-    if !networks::vips(list).is_empty() {
-        return Verdict::pass(format!("The virtual address for {kind} is set"));
+    let list = networks::vips(list);
+    if !list.is_empty() {
+        return Verdict::pass(format!(
+            "The virtual address for {kind} is set: {}",
+            addresses(list)
+        ));
     }
-    if networks::dhcp_vips(on.cluster) {
-        let known = machine_cidr_defined(on).outcome == Outcome::Success;
-        return if known {
-            Verdict::fail(format!(
-                "No DHCP lease for the {kind} address yet; check the DHCP server"
-            ))
-        } else {
-            Verdict::wait("The machine network is not known yet")
-        };
+    if !networks::dhcp_vips(on.cluster) {
+        return Verdict::fail(format!(
+            "The virtual address for {kind} is not set; choose a free one in the hosts' network"
+        ));
     }
-    Verdict::fail(format!(
-        "The virtual address for {kind} is not set; choose a free one in the hosts' network"
-    ))
+    if machine_cidr_defined(on).outcome != Outcome::Success {
+        Verdict::wait(format!(
+            "The virtual address for {kind} comes by DHCP once the machine network is known"
+        ))
+    } else if leases::are_overdue(on.cluster, on.now) {
+        Verdict::fail(format!(
+            "No DHCP lease for the {kind} address came within {} minutes; check that the DHCP server answers in the machine network",
+            deadlines::LEASE_PATIENCE.as_secs() / 60
+        ))
+    } else {
+        Verdict::fail(format!(
+            "No DHCP lease for the {kind} address yet; the hosts are asking the DHCP server"
+        ))
+    }
+}
+
+fn addresses(list: &[Vip]) -> String {
+    let texts: Vec<String> = list.iter().map(|vip| vip.ip.to_string()).collect();
+    texts.join(", ")
 }
 
 pub(super) fn api_vips_defined(on: &ClusterContext<'_>) -> Verdict {
@@ -47,57 +62,94 @@ fn vips_valid(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> V
     if list.is_empty() {
         return Verdict::wait(format!("The virtual address for {kind} is not set yet"));
     }
-    let machine = match networks::machine(on.cluster) {
-        Ok(machine) => machine,
-        Err(fault) => return Verdict::broken(format!("Machine network: {fault}")),
-    };
-    if !on.has_inventory() || machine.is_empty() {
+    if !on.has_inventory() || machine_cidr_defined(on).outcome != Outcome::Success {
         return Verdict::wait("The machine network is not known yet");
     }
-    let judge =
-        |vip: &Vip, network: &IpNet, ask: bool| vips::standing(vip, network, ask, on.hosts.iter());
-    let standings: Vec<(Standing, &Vip)> = if networks::user_load_balancer(on.cluster) {
-        let inside = machine
-            .iter()
-            .any(|net| judge(&list[0], net, false) == Standing::Free);
-        vec![(
-            if inside {
-                Standing::Free
-            } else {
-                Standing::Outside
-            },
-            &list[0],
-        )]
+    let machine = match &on.ranges.machine {
+        Ok(machine) => machine,
+        Err(fault) => {
+            return Verdict::fail(format!("Machine network: {fault}; correct it"));
+        }
+    };
+    let faults: Vec<String> = if networks::user_load_balancer(on.cluster) {
+        let vip = &list[0];
+        let inside = behind_load_balancer(on, vip, machine);
+        fault(&inside, vip, machine, kind).into_iter().collect()
     } else {
         list.iter()
             .enumerate()
-            .map(|(i, vip)| {
+            .filter_map(|(i, vip)| {
                 let network = machine.get(i);
-                (
-                    network.map_or(Standing::Unverified, |net| judge(vip, net, true)),
-                    vip,
-                )
+                let standing = network.map_or(Standing::Unverified, |network| {
+                    on.evidence.standing(vip, network, true)
+                });
+                fault(&standing, vip, network.as_slice(), kind)
             })
             .collect()
     };
-    match standings
-        .into_iter()
-        .find(|(standing, _)| *standing != Standing::Free)
-    {
-        None => Verdict::pass(format!("The virtual address for {kind} is free")),
-        Some((standing, vip)) => {
-            let fault = match standing {
-                Standing::Taken => "is used by another machine; choose a free one",
-                Standing::Outside => "is outside the machine network; choose one inside",
-                Standing::Broadcast => {
-                    "is the broadcast address of the machine network; choose another"
-                }
-                Standing::Unverified | Standing::Free => {
-                    "has not been looked at by the hosts yet; wait for their report"
-                }
-            };
-            Verdict::fail(format!("Virtual address {} for {kind} {fault}", vip.ip))
+    if faults.is_empty() {
+        Verdict::pass(format!(
+            "The virtual address for {kind} can be used: {}",
+            addresses(list)
+        ))
+    } else {
+        Verdict::fail(faults.join("; "))
+    }
+}
+
+/// The user's load balancer answers there, so nobody is asked whether the address is free; any
+/// machine network will do.
+fn behind_load_balancer(on: &ClusterContext<'_>, vip: &Vip, machine: &[IpNet]) -> Standing {
+    let mut standings: Vec<Standing> = machine
+        .iter()
+        .map(|network| on.evidence.standing(vip, network, false))
+        .collect();
+    standings.sort_by_key(|standing| match standing {
+        Standing::Free => 0,
+        Standing::Broadcast => 1,
+        Standing::Outside | Standing::Taken(_) | Standing::Unverified => 2,
+    });
+    standings.into_iter().next().unwrap_or(Standing::Outside)
+}
+
+/// Why an address cannot be used, if so.
+fn fault<N: std::borrow::Borrow<IpNet>>(
+    standing: &Standing,
+    vip: &Vip,
+    machine: &[N],
+    kind: &str,
+) -> Option<String> {
+    let range: Vec<String> = machine.iter().map(|net| net.borrow().to_string()).collect();
+    let range = range.join(", ");
+    let why = match standing {
+        Standing::Free => return None,
+        Standing::Taken(by) if by.is_empty() => {
+            "is used by another machine; choose a free one".to_owned()
         }
+        Standing::Taken(by) => format!(
+            "is used by another machine, as {} see{} it; choose a free one",
+            names(by),
+            if by.len() == 1 { "s" } else { "" }
+        ),
+        Standing::Outside => format!("is outside the machine network {range}; choose one inside"),
+        Standing::Broadcast => {
+            format!("is the broadcast address of the machine network {range}; choose another")
+        }
+        Standing::Unverified if machine.is_empty() => {
+            "has no machine network of its own; set one for each address".to_owned()
+        }
+        Standing::Unverified => {
+            "has not been looked at by the hosts yet; wait for their report".to_owned()
+        }
+    };
+    Some(format!("Virtual address {} for {kind} {why}", vip.ip))
+}
+
+fn names(hosts: &[String]) -> String {
+    let named = hosts[..hosts.len().min(MOST_NAMES)].join(", ");
+    match hosts.len().saturating_sub(MOST_NAMES) {
+        0 => named,
+        others => format!("{named} and {others} more"),
     }
 }
 
@@ -121,26 +173,44 @@ pub(super) fn machine_cidr_as_calculated(on: &ClusterContext<'_>) -> Verdict {
     if !on.has_inventory() {
         return Verdict::wait("No host has sent its inventory yet");
     }
-    let machine = match networks::machine(on.cluster) {
-        Ok(machine) => machine,
-        Err(fault) => return Verdict::fail(format!("Machine network: {fault}")),
-    };
-    let vips = if api.is_empty() { ingress } else { api };
-    for (i, vip) in vips.iter().enumerate() {
-        let Some(found) = networks::containing(vip.ip, on.inventories) else {
-            return Verdict::fail(format!(
-                "No host has a network that contains {}; choose an address in the hosts' network",
-                vip.ip
-            ));
-        };
-        if let Some(set) = machine.get(i)
-            && *set != found
-        {
-            return Verdict::fail(format!(
-                "The machine network is {set}, but {} belongs to {found}; correct one of them",
-                vip.ip
-            ));
-        }
+    let faults: Vec<String> = (0..api.len().max(ingress.len()))
+        .filter_map(|i| {
+            let vip = api.get(i).or_else(|| ingress.get(i))?;
+            misplaced(on, i, vip)
+        })
+        .collect();
+    if faults.is_empty() {
+        Verdict::pass("The machine network is the hosts' network that holds the virtual addresses")
+    } else {
+        Verdict::fail(faults.join("; "))
     }
-    Verdict::pass("The machine network contains the virtual addresses")
+}
+
+/// Why the machine network does not follow from an address, if so.
+fn misplaced(on: &ClusterContext<'_>, index: usize, vip: &Vip) -> Option<String> {
+    let Some(found) = networks::containing(vip.ip, on.inventories) else {
+        return Some(format!(
+            "No host has a network that contains {}; choose an address in the hosts' network",
+            vip.ip
+        ));
+    };
+    if !networks::has_machine(on.cluster) {
+        return None;
+    }
+    let list = on.cluster.networks.machine.as_deref().unwrap_or_default();
+    let set = list.get(index).map_or("", String::as_str);
+    match set.parse::<IpNet>() {
+        Ok(network) if network.trunc() == found => None,
+        Ok(network) => Some(format!(
+            "The machine network is {network}, but {} belongs to {found}; correct one of them",
+            vip.ip
+        )),
+        Err(_) if set.is_empty() => Some(format!(
+            "{} belongs to {found}, which is not among the machine networks; add it",
+            vip.ip
+        )),
+        Err(_) => Some(format!(
+            "The machine network {set:?} is not an address range in CIDR form; set {found}"
+        )),
+    }
 }

@@ -3,11 +3,12 @@
 //! A row says which category a result is shown in, what it gates and how to find the answer.
 //! [`host::HOST_CHECKS`] and [`cluster::CLUSTER_CHECKS`] are the whole list. Of the contract's
 //! ids these are not judged yet and therefore absent: MTU, latency and packet loss, the DNS
-//! checks, disk encryption, vSphere disk UUIDs, iSCSI cards, custom manifests and platform
-//! requirements. Operators have a table of their own, [`operators::OPERATOR_CHECKS`].
+//! checks, disk encryption, vSphere disk UUIDs and iSCSI cards. Operators have a table of their
+//! own, [`operators::OPERATOR_CHECKS`].
 
 pub(crate) mod cluster;
 mod cluster_hosts;
+mod cluster_manifests;
 mod cluster_network;
 mod cluster_vips;
 pub(crate) mod host;

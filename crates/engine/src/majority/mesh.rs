@@ -1,175 +1,184 @@
 //! The largest set of hosts in which everybody reaches everybody.
 //!
 //! Finding it exactly is hard in general and easy for real networks, which are full or fall
-//! into a few islands. The search starts from each host's circle (itself and whom it reaches)
-//! and cuts the largest set with the circles until all members vouch for it. A budget keeps
-//! hostile reports from burning the machine; beyond it a greedy answer must do.
+//! into a few islands. Hosts that reach the very same hosts stand or fall together, so they are
+//! taken as one with a weight; what is left is small and searched exactly: depth first in the
+//! order of ids, which makes the first of equal answers the one with the smaller ids, and cut
+//! off where even the best outcome could not win. A budget keeps hostile reports from burning
+//! the machine; beyond it the best mesh found so far must do.
 
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::BTreeMap;
 
-/// Sets looked at, times hosts, before the greedy answer is taken.
-const BUDGET: usize = 20_000;
+use super::bits::{Bits, Matrix};
 
-/// Hosts as bits, so that cutting and comparing sets is cheap.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Bits(Vec<u64>);
+/// Words of bits looked at before the search is given up; some tens of milliseconds.
+const BUDGET: usize = 20_000_000;
 
-impl Bits {
-    fn of(members: impl Iterator<Item = usize>, size: usize) -> Self {
-        let mut bits = Self(vec![0; size.div_ceil(64)]);
-        for member in members {
-            bits.0[member / 64] |= 1 << (member % 64);
-        }
-        bits
-    }
-
-    fn cut(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
-    }
-
-    fn is_within(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
-    }
-
-    fn len(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    fn members(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(|(at, word)| {
-            (0..64)
-                .filter(move |bit| word >> bit & 1 == 1)
-                .map(move |bit| at * 64 + bit)
-        })
-    }
+/// Hosts that reach the same hosts.
+struct Class {
+    members: Vec<usize>,
+    weight: usize,
 }
 
-/// Members of the largest mesh of at least `least` hosts; `reach[i]` are the peers that `i`
-/// reaches and is reached by. Empty if there is none. Ties go to the smaller indices.
-pub(super) fn largest(reach: &[BTreeSet<usize>], least: usize) -> Vec<usize> {
-    let size = reach.len();
-    let circles: Vec<Bits> = reach
-        .iter()
-        .enumerate()
-        .map(|(me, peers)| Bits::of(peers.iter().copied().chain([me]), size))
-        .collect();
-    let vouchers = |set: &Bits| {
-        set.members()
-            .filter(|&m| set.is_within(&circles[m]))
-            .count()
-    };
-    let mut pool: BTreeMap<Bits, (usize, usize)> = BTreeMap::new();
-    for circle in circles.iter().filter(|circle| circle.len() >= least) {
-        pool.entry(circle.clone())
-            .or_insert_with(|| (circle.len(), vouchers(circle)));
+struct Search {
+    weights: Vec<usize>,
+    /// Per class, the others it reaches.
+    reach: Vec<Bits>,
+    best: Vec<usize>,
+    best_weight: usize,
+    /// The best so far came from a guess; an equal one found in order is preferred.
+    guessed: bool,
+    budget: usize,
+}
+
+/// Members of the largest mesh of at least `least` hosts; a set bit says that two hosts reach
+/// each other. Empty if there is none. Ties go to the smaller indices.
+pub(super) fn largest(mutual: &Matrix, least: usize) -> Vec<usize> {
+    let classes = classes(mutual, least);
+    let mut search = Search::over(&classes, mutual);
+    search.guess();
+    search.explore(&mut Vec::new(), 0, Bits::full(classes.len()));
+    if search.best_weight < least {
+        return Vec::new();
     }
-    let originals: Vec<Bits> = pool.keys().cloned().collect();
-    for _ in 0..(BUDGET / size.max(1)).max(1) {
-        let Some((best, (members, vouching))) = best_of(&pool) else {
-            return Vec::new();
-        };
-        if vouching == members {
-            return best.members().collect();
+    let mut members: Vec<usize> = search
+        .best
+        .iter()
+        .flat_map(|&class| classes[class].members.iter().copied())
+        .collect();
+    members.sort_unstable();
+    members
+}
+
+/// Hosts by their circle (themselves and whom they reach), in the order of their first member;
+/// hosts whose circle is too small for any mesh are left out.
+fn classes(mutual: &Matrix, least: usize) -> Vec<Class> {
+    let mut by_circle: BTreeMap<Bits, Vec<usize>> = BTreeMap::new();
+    for host in 0..mutual.size() {
+        let mut circle = mutual.row(host).clone();
+        circle.set(host);
+        if circle.count() >= least.max(1) {
+            by_circle.entry(circle).or_default().push(host);
         }
-        pool.remove(&best);
-        for circle in &originals {
-            let smaller = best.cut(circle);
-            let count = smaller.len();
-            if count < members && count >= least && !pool.contains_key(&smaller) {
-                let vouching = vouchers(&smaller);
-                pool.insert(smaller, (count, vouching));
+    }
+    let mut classes: Vec<Class> = by_circle
+        .into_values()
+        .map(|members| Class {
+            weight: members.len(),
+            members,
+        })
+        .collect();
+    classes.sort_by_key(|class| class.members[0]);
+    classes
+}
+
+impl Search {
+    fn over(classes: &[Class], mutual: &Matrix) -> Self {
+        let count = classes.len();
+        let reach = (0..count)
+            .map(|me| {
+                let mut peers = Bits::empty(count);
+                let row = mutual.row(classes[me].members[0]);
+                for (other, class) in classes.iter().enumerate() {
+                    if other != me && row.has(class.members[0]) {
+                        peers.set(other);
+                    }
+                }
+                peers
+            })
+            .collect();
+        Self {
+            weights: classes.iter().map(|class| class.weight).collect(),
+            reach,
+            best: Vec::new(),
+            best_weight: 0,
+            guessed: false,
+            budget: BUDGET,
+        }
+    }
+
+    /// A good mesh at once: always add the class that leaves most hosts to choose from.
+    fn guess(&mut self) {
+        let mut open = Bits::full(self.weights.len());
+        let mut left: Vec<usize> = (0..self.weights.len())
+            .map(|class| self.weight(&self.reach[class]))
+            .collect();
+        let (mut chosen, mut weight) = (Vec::new(), 0);
+        while let Some(next) = open
+            .members()
+            .max_by_key(|&c| (self.weights[c] + left[c], std::cmp::Reverse(c)))
+        {
+            chosen.push(next);
+            weight += self.weights[next];
+            let kept = open.and(&self.reach[next]);
+            for gone in open.without(&kept).members() {
+                for peer in kept.and(&self.reach[gone]).members() {
+                    left[peer] -= self.weights[gone];
+                }
+            }
+            open = kept;
+        }
+        (self.best, self.best_weight, self.guessed) = (chosen, weight, true);
+    }
+
+    fn weight(&self, classes: &Bits) -> usize {
+        classes.members().map(|class| self.weights[class]).sum()
+    }
+
+    fn explore(&mut self, chosen: &mut Vec<usize>, weight: usize, mut open: Bits) {
+        loop {
+            let Some(first) = open.first() else {
+                if weight > self.best_weight || (self.guessed && weight == self.best_weight) {
+                    (self.best, self.best_weight) = (chosen.clone(), weight);
+                    self.guessed = false;
+                }
+                return;
+            };
+            if self.budget == 0 {
+                return;
+            }
+            let hope = weight + self.bound(&open);
+            if hope < self.best_weight || (!self.guessed && hope == self.best_weight) {
+                return;
+            }
+            chosen.push(first);
+            let inside = open.and(&self.reach[first]);
+            self.explore(chosen, weight + self.weights[first], inside);
+            chosen.pop();
+            // Without the first; a mesh that could hold it as well is never larger, so one of
+            // those it does not reach must be in.
+            open.clear(first);
+            if open.is_within(&self.reach[first]) {
+                return;
             }
         }
     }
-    greedy(&circles, least)
-}
 
-fn best_of(pool: &BTreeMap<Bits, (usize, usize)>) -> Option<(Bits, (usize, usize))> {
-    let rank = |(a, x): &(&Bits, &(usize, usize)), (b, y): &(&Bits, &(usize, usize))| -> Ordering {
-        x.cmp(y).then_with(|| b.members().cmp(a.members()))
-    };
-    let (set, counts) = pool.iter().max_by(rank)?;
-    Some((set.clone(), *counts))
-}
-
-/// A mesh grown from the best connected hosts; good, not always the largest.
-fn greedy(circles: &[Bits], least: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..circles.len()).collect();
-    order.sort_by_key(|&i| (std::cmp::Reverse(circles[i].len()), i));
-    let mut chosen: Vec<usize> = Vec::new();
-    for candidate in order {
-        let circle = Bits::of(chosen.iter().copied(), circles.len());
-        if circle.is_within(&circles[candidate]) {
-            chosen.push(candidate);
+    /// No mesh inside `open` weighs more: of classes that do not reach each other it holds one.
+    fn bound(&mut self, open: &Bits) -> usize {
+        let mut left = open.clone();
+        let mut total = 0;
+        while let Some(first) = left.first() {
+            let mut strangers = left.clone();
+            let mut heaviest = 0;
+            let mut next = Some(first);
+            while let Some(class) = next {
+                self.spend(2 * left.words());
+                heaviest = heaviest.max(self.weights[class]);
+                left.clear(class);
+                strangers.clear(class);
+                strangers = strangers.without(&self.reach[class]);
+                next = strangers.first();
+            }
+            total += heaviest;
         }
+        total
     }
-    chosen.sort_unstable();
-    if chosen.len() >= least {
-        chosen
-    } else {
-        Vec::new()
+
+    const fn spend(&mut self, words: usize) {
+        self.budget = self.budget.saturating_sub(words);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn without(count: usize, cut: &[(usize, usize)]) -> Vec<BTreeSet<usize>> {
-        (0..count)
-            .map(|me| {
-                (0..count)
-                    .filter(|&peer| peer != me)
-                    .filter(|&peer| !cut.contains(&(me, peer)) && !cut.contains(&(peer, me)))
-                    .collect()
-            })
-            .collect()
-    }
-
-    #[test]
-    fn an_isolated_host_is_outside_the_majority() {
-        assert_eq!(
-            largest(&without(4, &[(3, 0), (3, 1), (3, 2)]), 3),
-            [0, 1, 2]
-        );
-    }
-
-    #[test]
-    fn one_broken_link_costs_the_host_with_the_larger_id() {
-        assert_eq!(largest(&without(4, &[(0, 3)]), 3), [0, 1, 2]);
-    }
-
-    #[test]
-    fn two_pairs_and_a_ring_have_no_majority() {
-        assert!(largest(&without(4, &[(0, 2), (0, 3), (1, 2), (1, 3)]), 3).is_empty());
-        let ring: Vec<BTreeSet<usize>> = (0..6)
-            .map(|me| BTreeSet::from([(me + 1) % 6, (me + 5) % 6]))
-            .collect();
-        assert!(largest(&ring, 3).is_empty());
-    }
-
-    #[test]
-    fn of_two_equal_islands_the_one_with_the_smaller_ids_wins_and_a_larger_one_beats_both() {
-        let cut: Vec<(usize, usize)> = (0..3).flat_map(|a| (3..6).map(move |b| (a, b))).collect();
-        assert_eq!(largest(&without(6, &cut), 3), [0, 1, 2]);
-        let cut: Vec<(usize, usize)> = (0..3).flat_map(|a| (3..7).map(move |b| (a, b))).collect();
-        assert_eq!(largest(&without(7, &cut), 3), [3, 4, 5, 6]);
-    }
-
-    #[test]
-    fn a_tangle_of_many_hosts_still_gets_a_true_mesh() {
-        let cut: Vec<(usize, usize)> = (0..150_usize)
-            .flat_map(|a| (a + 1..150).map(move |b| (a, b)))
-            .filter(|(a, b)| (a * 31 + b * 17) % 5 == 0)
-            .collect();
-        let reach = without(150, &cut);
-        let group = largest(&reach, 3);
-        assert!(group.len() >= 3);
-        for a in &group {
-            assert!(group.iter().all(|b| a == b || reach[*a].contains(b)));
-        }
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@
 //! did its duty by telling. Replies may come twice, late, or from a host that has moved on;
 //! each function here says what counts then.
 
+mod dhcp;
 mod inventory;
 mod preparation;
 mod reclaim;
@@ -176,13 +177,8 @@ fn succeeded(
             preparation::disk_speed(outcome, around, reply, settings, now)?;
         }
         ContainerImageAvailability => preparation::images(outcome, text, now)?,
-        VerifyVips => vips::verdicts(outcome, around, text)?,
-        DhcpLeaseAllocate => {
-            return Err(BadReply::not_now(
-                reply.step_type,
-                "leasing virtual addresses is not supported",
-            ));
-        }
+        VerifyVips => keep(&mut reports.vips, vips::verdicts(around, text)?),
+        DhcpLeaseAllocate => dhcp::store(outcome, around, text, now)?,
         UpgradeAgent => upgrade::result(outcome, text, now)?,
         DownloadBootArtifacts => reclaim::downloaded(outcome, now)?,
         Execute | Install | StopInstallation | LogsGather | NextStepRunner | RebootForReclaim => {}

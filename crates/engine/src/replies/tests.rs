@@ -169,21 +169,15 @@ fn a_slow_disk_is_warned_about_and_a_failed_check_is_kept() {
 }
 
 #[test]
-fn only_addresses_of_the_cluster_are_verified() {
-    let mut fleet = Fleet::new(3, 3);
-    fleet.boot_all();
-    let output = r#"[{"vip":"192.0.2.200","vip_type":"api","verification":"failed"},
-        {"vip":"192.0.2.201","vip_type":"api","verification":"failed"},
-        {"vip":"192.0.2.201","vip_type":"ingress","verification":"maybe"}]"#;
-    let cluster = say(&fleet, StepType::VerifyVips, 0, output)
-        .unwrap()
-        .cluster
-        .unwrap();
+fn what_a_host_says_about_virtual_addresses_is_kept_as_its_own_word() {
+    let fleet = Fleet::ready(3, 3);
+    let output = r#"[{"vip":"192.0.2.200","vip_type":"api","verification":"failed","mood":"bad"}]"#;
+    let decision = say(&fleet, StepType::VerifyVips, 0, output).unwrap();
+    assert!(decision.cluster.is_none(), "conclusions are for a refresh");
     assert_eq!(
-        cluster.api_vips.unwrap()[0].verification.as_deref(),
-        Some("failed")
+        decision.host(key(1)).unwrap().reports.vips.as_deref(),
+        Some(r#"[{"verification":"failed","vip":"192.0.2.200","vip_type":"api"}]"#)
     );
-    assert_eq!(cluster.ingress_vips.unwrap()[0].verification, None);
 }
 
 #[test]

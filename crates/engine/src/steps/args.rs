@@ -4,7 +4,7 @@
 use muster_model::{Host, HostRole};
 use serde::Serialize;
 
-use super::{StepType, ignition, install, json, look_around, preparation};
+use super::{StepType, dhcp, ignition, install, json, look_around, preparation};
 use crate::{inventory::Inventory, networks, settings::Settings, view::Surroundings};
 
 pub(super) fn of(
@@ -33,8 +33,7 @@ pub(super) fn of(
         RebootForReclaim => one(json(&Reboot {
             host_fs_mount_dir: NODE_ROOT,
         })),
-        // Filled by the change that brings leases of virtual addresses.
-        DhcpLeaseAllocate => None,
+        DhcpLeaseAllocate => dhcp::args(host, around),
         // Upgrade replaces the whole list; the others are never handed out.
         UpgradeAgent | Execute | NextStepRunner => None,
     }

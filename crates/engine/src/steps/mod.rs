@@ -6,6 +6,7 @@
 
 mod announce;
 mod args;
+mod dhcp;
 mod ignition;
 mod install;
 mod installer_args;

@@ -2,6 +2,7 @@
 //! read like stories. Defaults describe good hosts; each test breaks one thing.
 
 mod agent;
+mod cluster_checks;
 mod fixtures;
 mod life;
 mod operators;

@@ -1,0 +1,25 @@
+//! Leases for the virtual addresses arrive; the rules for them are in [`crate::leases`].
+
+use muster_model::Timestamp;
+
+use super::{BadReply, Outcome};
+use crate::{StepType, leases, reports::LeaseReply, view::Surroundings, wire::parse};
+
+pub(super) fn store(
+    outcome: &mut Outcome,
+    around: &Surroundings<'_>,
+    text: &str,
+    now: Timestamp,
+) -> Result<(), BadReply> {
+    let step = StepType::DhcpLeaseAllocate;
+    let reply: LeaseReply = parse(step.as_str(), text)?;
+    let cluster = around
+        .cluster
+        .ok_or_else(|| BadReply::not_now(step, "the host belongs to no cluster"))?;
+    let change = leases::accept(cluster, &reply, now);
+    if let Some((changed, events)) = change.map_err(|reason| BadReply::not_now(step, reason))? {
+        outcome.cluster = Some(changed);
+        outcome.events.extend(events);
+    }
+    Ok(())
+}
