@@ -177,7 +177,11 @@ fn succeeded(
             preparation::disk_speed(outcome, around, reply, settings, now)?;
         }
         ContainerImageAvailability => preparation::images(outcome, text, now)?,
-        VerifyVips => keep(&mut reports.vips, vips::verdicts(around, text)?),
+        VerifyVips => {
+            if let Some(found) = vips::verdicts(around, text)? {
+                keep(&mut reports.vips, found);
+            }
+        }
         DhcpLeaseAllocate => dhcp::store(outcome, around, text, now)?,
         UpgradeAgent => upgrade::result(outcome, text, now)?,
         DownloadBootArtifacts => reclaim::downloaded(outcome, now)?,
