@@ -18,12 +18,15 @@ pub(super) const SCENARIOS: &[fn()] = &[
 ];
 
 /// What a hello leads to, by status, stage and whether the host is a day-2 host.
-const HELLOS: &[(
+type Hello = (
     HostStatus,
     Option<HostStage>,
     bool,
     Result<HostStatus, RefusalCode>,
-)] = &[
+);
+
+/// The table.
+const HELLOS: &[Hello] = &[
     (PreparingForInstallation, None, false, Ok(Known)),
     (PreparingSuccessful, None, false, Ok(Known)),
     (Discovering, None, false, Ok(Discovering)),
