@@ -124,11 +124,9 @@ pub const NOT_YET: &[&str] = &[
     "database.connection_lifetime",
     "database.slow_query_threshold",
     "features.ipv6",
-    "features.auto_assign",
     "features.upgrade_agent",
     "features.skip_mco_reboot",
     "features.single_node_dnsmasq",
-    "features.soft_timeouts",
     "housekeeping.deregister_inactive",
     "housekeeping.deregister_interval",
     "housekeeping.infra_env_interval",
@@ -141,7 +139,6 @@ pub const NOT_YET: &[&str] = &[
     "operators.remediation_min_healthy",
     "operators.self_node_remediation_template",
     "storage.s3_create_bucket",
-    "timeouts.single_node_reboot",
     "timeouts.reset_cluster",
 ];
 

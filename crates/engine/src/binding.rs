@@ -3,7 +3,7 @@
 //! Both end only when the agent restarts and registers: the record changes now, the machine
 //! follows with its next poll.
 
-use muster_model::{Cluster, ClusterId, Host, HostStatus, Timestamp};
+use muster_model::{Cluster, ClusterId, Event, Host, HostStatus, Timestamp};
 
 use crate::{
     draft, events, history,
@@ -158,6 +158,19 @@ pub fn release(host: &Host, how: Release, now: Timestamp) -> Result<Decision, Re
         Release::Reclaim => Trigger::ReclaimHost,
     };
     leave(host, trigger, now)
+}
+
+/// Takes a host out of a cluster that ceases to exist. Unlike unbinding this cannot be refused:
+/// there is nothing to stay in.
+pub fn orphan(host: &mut Host, now: Timestamp) -> Vec<Event> {
+    let mut events = Vec::new();
+    let (rows, trigger) = (triggers::host::ROWS, Trigger::ClusterDeleted);
+    let occasion = Occasion::default();
+    if triggers::fire(rows, trigger, host, &occasion, now, &mut events).is_err() {
+        // Every status a bound host can have has a row, so this one was on its way out already.
+        host.cluster = None;
+    }
+    events
 }
 
 fn leave(host: &Host, trigger: Trigger, now: Timestamp) -> Result<Decision, Refused> {

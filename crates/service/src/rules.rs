@@ -64,6 +64,8 @@ impl Rules {
                 .filter_map(|name| name.parse().ok())
                 .collect(),
             operators: catalog.operators.clone(),
+            soft_timeouts: config.features.soft_timeouts,
+            leave_roles_open: !config.features.auto_assign,
             keep_virtual_interfaces: config.features.virtual_interfaces,
             bootstrap_mac: Some(config.cluster.bootstrap_host_mac.clone())
                 .filter(|mac| !mac.is_empty()),
@@ -137,10 +139,14 @@ fn timeouts(config: &Config) -> Timeouts {
     let slowest_check = limits.disk_check.max(limits.image_availability);
     Timeouts {
         disconnection: limits.host_disconnection,
+        bootstrap_grace: limits.bootstrap_grace,
         host_preparing: limits.prepare_host.max(slowest_check + minutes(1)),
         cluster_preparing: limits.prepare_cluster.max(slowest_check + minutes(2)),
         host_installing: limits.host_without_progress,
         host_pending_user_action: limits.host_pending_user_action,
+        reclaim: limits.host_reclaim,
+        binding: limits.host_binding,
+        single_node_reboot: limits.single_node_reboot,
         installation: limits.installation,
         finalizing: limits.finalizing,
         host_logs: (limits.host_log_pending, limits.host_log_collection),

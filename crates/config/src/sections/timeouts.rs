@@ -24,9 +24,15 @@ section! {
         /// A host may wait for its user so long while installing.
         host_pending_user_action: Duration = minutes(60), env ["HOST_INSTALLING_PENDING_USER_ACTION_TIMEOUT"];
         /// A host may be installing so long without reporting a stage.
-        host_without_progress: Duration = minutes(20), env [];
+        host_without_progress: Duration = minutes(20), env ["HOST_INSTALLING_WITHOUT_PROGRESS_TIMEOUT"];
         /// Reboot of a single node, which takes longer than other reboots.
-        single_node_reboot: Duration = minutes(80), env [];
+        single_node_reboot: Duration = minutes(80), env ["SINGLE_NODE_REBOOT_TIMEOUT"];
+        /// The host that leads an installation is busy and may be silent longer by this time.
+        bootstrap_grace: Duration = minutes(2), env ["BOOTSTRAP_DISCONNECTION_GRACE"];
+        /// A bound host that is silent counts as disconnected if it did not join so long.
+        host_binding: Duration = minutes(10), env ["HOST_BINDING_TIMEOUT"];
+        /// A node on its way back to discovery needs somebody's hands after this time.
+        host_reclaim: Duration = minutes(60), env ["HOST_RECLAIM_TIMEOUT"];
         /// Reset of a cluster.
         reset_cluster: Duration = minutes(3), env ["RESET_CLUSTER_TIMEOUT"];
         /// Cluster logs, from the request to their end.

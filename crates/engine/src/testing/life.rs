@@ -48,7 +48,7 @@ fn finalize(fleet: &mut Fleet) {
 }
 
 #[test]
-fn three_hosts_and_two_workers_become_a_cluster() {
+pub(super) fn three_hosts_and_two_workers_become_a_cluster() {
     let mut fleet = Fleet::new(3, 5);
     fleet.refresh();
     assert_eq!(fleet.cluster.status, ClusterStatus::PendingForInput);
@@ -128,7 +128,7 @@ fn three_hosts_and_two_workers_become_a_cluster() {
 }
 
 #[test]
-fn a_single_node_becomes_a_cluster_and_its_total_follows_the_contract() {
+pub(super) fn a_single_node_becomes_a_cluster_and_its_total_follows_the_contract() {
     let mut fleet = Fleet::ready(1, 1);
     assert_eq!(
         fleet.cluster.status,
@@ -156,7 +156,7 @@ fn a_single_node_becomes_a_cluster_and_its_total_follows_the_contract() {
 }
 
 #[test]
-fn the_wish_for_files_is_repeated_until_they_are_there() {
+pub(super) fn the_wish_for_files_is_repeated_until_they_are_there() {
     let mut fleet = Fleet::ready(3, 3);
     let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
     fleet.store(decision);
@@ -174,7 +174,7 @@ fn the_wish_for_files_is_repeated_until_they_are_there() {
 }
 
 #[test]
-fn a_pool_host_is_bound_installed_with_the_cluster_and_may_not_leave_meanwhile() {
+pub(super) fn a_pool_host_is_bound_installed_with_the_cluster_and_may_not_leave_meanwhile() {
     let mut fleet = Fleet::new(3, 3);
     let cluster = fleet.cluster.clone();
     for number in 1..=3 {
@@ -233,7 +233,7 @@ fn a_pool_host_is_bound_installed_with_the_cluster_and_may_not_leave_meanwhile()
 }
 
 #[test]
-fn an_unbound_host_goes_back_to_the_pool_with_its_role_forgotten() {
+pub(super) fn an_unbound_host_goes_back_to_the_pool_with_its_role_forgotten() {
     let mut fleet = Fleet::ready(3, 3);
     assert_eq!(
         binding::unbind(fleet.host(1), true, fleet.now)
@@ -251,7 +251,7 @@ fn an_unbound_host_goes_back_to_the_pool_with_its_role_forgotten() {
 }
 
 #[test]
-fn a_day2_host_is_installed_on_its_own_and_ends_with_its_reboot() {
+pub(super) fn a_day2_host_is_installed_on_its_own_and_ends_with_its_reboot() {
     let mut fleet = Fleet::new(3, 1);
     fleet.cluster.kind = muster_model::ClusterKind::AddHostsCluster;
     fleet.cluster.status = ClusterStatus::AddingHosts;
@@ -286,7 +286,7 @@ fn a_day2_host_is_installed_on_its_own_and_ends_with_its_reboot() {
 }
 
 #[test]
-fn failed_optional_operators_leave_the_cluster_installed_but_degraded() {
+pub(super) fn failed_optional_operators_leave_the_cluster_installed_but_degraded() {
     let mut fleet = Fleet::new(3, 3);
     fleet
         .cluster
@@ -321,7 +321,7 @@ fn failed_optional_operators_leave_the_cluster_installed_but_degraded() {
 }
 
 #[test]
-fn hosts_are_hurried_only_when_a_change_is_near() {
+pub(super) fn hosts_are_hurried_only_when_a_change_is_near() {
     let near_change = std::time::Duration::from_secs(5);
     let settings = Settings {
         polling: Polling {

@@ -3,23 +3,34 @@
 
 mod agent;
 mod cluster_checks;
+mod coverage;
 mod fixtures;
+mod hellos;
+mod journeys;
 mod life;
 mod operators;
 mod properties;
+mod requests;
 mod rules;
+mod soft;
 mod troubles;
 mod validations;
 
-use std::time::Duration;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
+    time::Duration,
+};
 
-use muster_model::{Cluster, Event, Host, HostStage, HostStatus, Timestamp};
+use muster_model::{Cluster, Event, Host, HostRole, HostStage, HostStatus, Timestamp};
 use uuid::Uuid;
 
 pub(crate) use fixtures::{Machine, START, good_cluster, key, minutes, operator, vip};
 
 use crate::{
-    ClusterView, Decision, HostView, Job, Refused, Settings, StepType, Surroundings, install,
+    ClusterView, Decision, HostView, Job, Refused, Settings, StepType, Surroundings, events,
+    install,
     progress::{self, StageReport},
     refresh, refresh_unbound,
     registration::{self, NewHost},
@@ -57,12 +68,23 @@ impl Fleet {
         }
     }
 
-    /// The same, discovered and ready to install.
+    /// The same, discovered and ready to install. Discovery takes its time and always ends the
+    /// same, so it is done once.
     pub(crate) fn ready(control_planes: i64, machines: u128) -> Self {
-        let mut fleet = Self::new(control_planes, machines);
-        fleet.boot_all();
-        fleet.settle();
-        fleet
+        static READY: Mutex<BTreeMap<(i64, u128), Fleet>> = Mutex::new(BTreeMap::new());
+        let known = READY
+            .lock()
+            .unwrap()
+            .get(&(control_planes, machines))
+            .cloned();
+        known.unwrap_or_else(|| {
+            let mut fleet = Self::new(control_planes, machines);
+            fleet.boot_all();
+            fleet.settle();
+            let mut ready = READY.lock().unwrap();
+            ready.insert((control_planes, machines), fleet.clone());
+            fleet
+        })
     }
 
     pub(crate) fn edit(mut self, number: u128, change: impl FnOnce(&mut Machine)) -> Self {
@@ -90,8 +112,8 @@ impl Fleet {
             agent_version: Some("agent:1"),
             user_name: "admin",
         };
-        let registered = registration::register(existing, &new, self.now)?;
-        self.events.extend(registered.events);
+        let registered = registration::register(existing, &new, self.now).inspect_err(heard_no)?;
+        self.hear(registered.events);
         match self.hosts.iter().position(|h| h.key() == key(number)) {
             Some(index) => {
                 self.hosts[index] = registered.host;
@@ -149,8 +171,33 @@ impl Fleet {
                 .unwrap();
             self.hosts[index] = host;
         }
-        self.events.extend(decision.events);
+        self.hear(decision.events);
         self.jobs.extend(decision.jobs);
+    }
+
+    /// Keeps events, once they are seen to be as the catalogue says.
+    fn hear(&mut self, events: Vec<Event>) {
+        events.iter().for_each(check_event);
+        self.events.extend(events);
+    }
+
+    /// Sets a status that takes long to reach otherwise.
+    pub(crate) fn force(&mut self, number: u128, status: HostStatus) {
+        let (index, now) = (self.index(number), self.now);
+        let host = &mut self.hosts[index];
+        (host.status, host.status_updated_at) = (status, now);
+    }
+
+    /// The host that leads the installation.
+    pub(crate) fn lead(&self) -> u128 {
+        let lead = self.hosts.iter().find(|host| host.bootstrap).unwrap();
+        lead.id.0.as_u128()
+    }
+
+    /// Some other host of the control plane.
+    pub(crate) fn follower(&self) -> u128 {
+        let follows = |host: &&Host| !host.bootstrap && host.role == HostRole::Master;
+        self.hosts.iter().find(follows).unwrap().id.0.as_u128()
     }
 
     /// Refreshes cluster and pool hosts once.
@@ -228,7 +275,7 @@ impl Fleet {
             user_name: "admin",
         };
         let registered = registration::register(Some(&host), &new, self.now).unwrap();
-        self.events.extend(registered.events);
+        self.hear(registered.events);
         self.hosts[index] = registered.host;
     }
 
@@ -296,6 +343,23 @@ impl Fleet {
         }
     }
 
+    /// Time passes in leaps: the engine is woken when it asked to be and when living agents
+    /// have polled, but nobody answers any steps.
+    pub(crate) fn skip(&mut self, time: Duration) {
+        let end = self.now.plus(time);
+        while self.now < end {
+            let wake = refresh(&self.view(), &self.settings, self.now).wake_at;
+            self.now = wake.unwrap_or(end).min(end);
+            for (host, seen) in self.hosts.iter().zip(&mut self.last_seen) {
+                let number = host.id.0.as_u128();
+                if self.machines.iter().any(|m| m.number == number && m.alive) {
+                    *seen = self.now;
+                }
+            }
+            self.refresh();
+        }
+    }
+
     /// Starts the installation and brings all hosts to `installing`.
     pub(crate) fn start(&mut self) {
         let decision = install::start(&self.view(), &self.settings, self.now).unwrap();
@@ -343,6 +407,30 @@ impl Fleet {
     pub(crate) fn cluster_check(&self, id: &str) -> Option<(String, String)> {
         find(self.cluster.validations_info.as_deref()?, id)
     }
+}
+
+thread_local! {
+    static TOLD: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Names of all events heard so far on this thread.
+fn told_names() -> BTreeSet<String> {
+    TOLD.with_borrow(Clone::clone)
+}
+
+/// Events of a refusal are stored too, so they are held to the same catalogue.
+pub(crate) fn heard_no(refused: &Refused) {
+    refused.events.iter().for_each(check_event);
+}
+
+fn check_event(event: &Event) {
+    let kind = events::find(&event.name);
+    let kind = kind.unwrap_or_else(|| panic!("{} is not in the catalogue", event.name));
+    assert_eq!(kind.owner, events::Owner::Engine, "{}", event.name);
+    if event.name != events::HOST_STATUS_UPDATED.name {
+        assert_eq!(event.severity, kind.severity, "{}", event.name);
+    }
+    TOLD.with_borrow_mut(|told| told.insert(event.name.clone()));
 }
 
 /// Status and message of one validation in a stored text.

@@ -17,6 +17,7 @@ use crate::{
     ClusterView, HostView, StepType, Surroundings, refresh, refresh_unbound,
     registration::{NewHost, register},
     replies::{StepReply, apply},
+    rules::cluster::EDITABLE,
     steps,
 };
 
@@ -216,6 +217,34 @@ proptest! {
         fleet.store(first);
         let second = refresh(&fleet.view(), &fleet.settings, now);
         prop_assert!(second.changes_nothing(), "{:?}", (second.moves, second.events));
+    }
+
+    #[test]
+    fn an_ignored_validation_never_gates(fleet in any_fleet()) {
+        let mut fleet = fleet;
+        fleet.cluster.ignored_host_validations = Some(r#"["all"]"#.into());
+        fleet.cluster.ignored_cluster_validations = Some(r#"["all"]"#.into());
+        fleet.refresh();
+        let fails = |text: Option<&str>, never: &[&str]| {
+            let stored = |id: &&str| super::find(text.unwrap_or("{}"), id);
+            never.iter().filter_map(stored).any(|(status, _)| status != "success")
+        };
+        for view in fleet.view().hosts {
+            let host = view.host;
+            if matches!(host.status, HostStatus::Insufficient | HostStatus::PendingForInput) {
+                prop_assert!(
+                    fails(host.validations_info.as_deref(), crate::HOST_CHECKS_NEVER_IGNORED),
+                    "{} {:?}", host.status_info, host.validations_info
+                );
+            }
+        }
+        let cluster = &fleet.cluster;
+        if EDITABLE.contains(&cluster.status) && cluster.status != ClusterStatus::Ready {
+            prop_assert!(
+                fails(cluster.validations_info.as_deref(), crate::CLUSTER_CHECKS_NEVER_IGNORED),
+                "{:?}", cluster.validations_info
+            );
+        }
     }
 
     #[test]

@@ -7,32 +7,10 @@ use muster_model::{
 };
 
 use super::{Fleet, key, minutes, validations::outcome};
-use crate::{
-    RefusalCode, StepType, install, progress,
-    rules::{cluster::CLUSTER_RULES, host::HOST_RULES, pool::POOL_RULES},
-};
+use crate::{RefusalCode, StepType, install, progress};
 
 #[test]
-fn every_rule_has_a_name_of_its_own() {
-    let hosts = HOST_RULES.iter().map(|rule| rule.name);
-    let mut names: Vec<&str> = hosts.collect();
-    names.sort_unstable();
-    let count = names.len();
-    names.dedup();
-    assert_eq!(names.len(), count);
-    for names in [
-        POOL_RULES.iter().map(|r| r.name).collect::<Vec<_>>(),
-        CLUSTER_RULES.iter().map(|r| r.name).collect(),
-    ] {
-        let mut unique = names.clone();
-        unique.sort_unstable();
-        unique.dedup();
-        assert_eq!(unique.len(), names.len());
-    }
-}
-
-#[test]
-fn the_smallest_machines_that_fit_become_masters_and_keep_that_role() {
+pub(super) fn the_smallest_machines_that_fit_become_masters_and_keep_that_role() {
     let mut fleet = Fleet::new(3, 5)
         .edit(1, |m| m.cores = 64)
         .edit(5, |m| m.cores = 2);
@@ -45,7 +23,7 @@ fn the_smallest_machines_that_fit_become_masters_and_keep_that_role() {
         assert_eq!(role(&fleet, number), HostRole::Master);
     }
     let roles: Vec<_> = fleet.hosts.iter().map(|h| h.suggested_role).collect();
-    fleet.pass(minutes(5));
+    fleet.skip(minutes(5));
     assert_eq!(
         roles,
         fleet
@@ -60,7 +38,7 @@ fn the_smallest_machines_that_fit_become_masters_and_keep_that_role() {
 }
 
 #[test]
-fn a_cluster_that_is_not_ready_cannot_be_installed() {
+pub(super) fn a_cluster_that_is_not_ready_cannot_be_installed() {
     let fleet = Fleet::new(3, 2);
     let refusal = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap_err();
     assert_eq!(refusal.code, RefusalCode::Conflict);
@@ -68,17 +46,17 @@ fn a_cluster_that_is_not_ready_cannot_be_installed() {
 }
 
 #[test]
-fn a_host_that_never_starts_fails_after_twenty_minutes() {
+pub(super) fn a_host_that_never_starts_fails_after_twenty_minutes() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
-    fleet.pass(minutes(19));
+    fleet.skip(minutes(19));
     assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
-    fleet.pass(minutes(2));
+    fleet.skip(minutes(2));
     assert_eq!(fleet.cluster.status, ClusterStatus::Error);
 }
 
 #[test]
-fn preparation_that_takes_too_long_is_given_up() {
+pub(super) fn preparation_that_takes_too_long_is_given_up() {
     let mut fleet = Fleet::ready(3, 3);
     fleet
         .settings
@@ -86,12 +64,12 @@ fn preparation_that_takes_too_long_is_given_up() {
         .insert(StepType::ContainerImageAvailability);
     let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
     fleet.store(decision);
-    fleet.pass(minutes(16));
+    fleet.skip(minutes(16));
     assert_eq!(
         fleet.cluster.status,
         ClusterStatus::PreparingForInstallation
     );
-    fleet.pass(minutes(2));
+    fleet.skip(minutes(2));
     assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
     assert!(
         fleet
@@ -102,7 +80,7 @@ fn preparation_that_takes_too_long_is_given_up() {
 }
 
 #[test]
-fn a_stage_that_stands_still_fails_the_host_and_any_sign_of_life_restarts_its_clock() {
+pub(super) fn a_stage_that_stands_still_fails_the_host_and_any_sign_of_life_restarts_its_clock() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     for number in 1..=3 {
@@ -110,7 +88,7 @@ fn a_stage_that_stands_still_fails_the_host_and_any_sign_of_life_restarts_its_cl
             .stage(number, HostStage::StartingInstallation)
             .unwrap();
     }
-    fleet.pass(minutes(29));
+    fleet.skip(minutes(29));
     for number in [2, 3] {
         fleet.stage(number, HostStage::Installing).unwrap();
     }
@@ -128,9 +106,9 @@ fn a_stage_that_stands_still_fails_the_host_and_any_sign_of_life_restarts_its_cl
     )
     .unwrap();
     fleet.store(decision);
-    fleet.pass(minutes(29));
+    fleet.skip(minutes(29));
     assert_eq!(fleet.status(1), HostStatus::InstallingInProgress);
-    fleet.pass(minutes(2));
+    fleet.skip(minutes(2));
     assert_eq!(fleet.status(1), HostStatus::Error);
     assert!(
         fleet.host(1).status_info.contains("Starting installation"),
@@ -140,7 +118,7 @@ fn a_stage_that_stands_still_fails_the_host_and_any_sign_of_life_restarts_its_cl
 }
 
 #[test]
-fn a_reboot_that_never_ends_asks_for_the_user_and_freezes_the_clocks_of_the_others() {
+pub(super) fn a_reboot_that_never_ends_asks_for_the_user_and_freezes_the_clocks_of_the_others() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     let lead = fleet
@@ -162,7 +140,7 @@ fn a_reboot_that_never_ends_asks_for_the_user_and_freezes_the_clocks_of_the_othe
     fleet
         .stage(lead, HostStage::WaitingForControlPlane)
         .unwrap();
-    fleet.pass(minutes(41));
+    fleet.skip(minutes(41));
     assert_eq!(
         fleet.status(others[0]),
         HostStatus::InstallingPendingUserAction
@@ -172,7 +150,7 @@ fn a_reboot_that_never_ends_asks_for_the_user_and_freezes_the_clocks_of_the_othe
         ClusterStatus::InstallingPendingUserAction
     );
     fleet.stage(others[1], HostStage::Done).unwrap();
-    fleet.pass(minutes(90));
+    fleet.skip(minutes(90));
     assert_eq!(
         fleet.status(lead),
         HostStatus::InstallingInProgress,
@@ -181,7 +159,7 @@ fn a_reboot_that_never_ends_asks_for_the_user_and_freezes_the_clocks_of_the_othe
 }
 
 #[test]
-fn progress_of_the_wrong_kind_is_refused() {
+pub(super) fn progress_of_the_wrong_kind_is_refused() {
     let mut fleet = Fleet::ready(3, 3);
     assert_eq!(
         fleet.stage(1, HostStage::Installing).unwrap_err().code,
@@ -226,7 +204,7 @@ fn progress_of_the_wrong_kind_is_refused() {
 }
 
 #[test]
-fn finalizing_has_a_limit_and_optional_operators_have_a_softer_one() {
+pub(super) fn finalizing_has_a_limit_and_optional_operators_have_a_softer_one() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     fleet.install_all();
@@ -236,29 +214,29 @@ fn finalizing_has_a_limit_and_optional_operators_have_a_softer_one() {
         fleet.store(decision);
     };
     report(&mut fleet, FinalizingStage::ApplyingOlmManifests);
-    fleet.pass(minutes(11));
+    fleet.skip(minutes(11));
     assert!(fleet.cluster.progress.finalizing_stage_timed_out);
     assert_eq!(fleet.cluster.status, ClusterStatus::Finalizing);
     assert_eq!(fleet.told("finalizing_stage_timed_out"), 1);
     report(&mut fleet, FinalizingStage::WaitingForClusterOperators);
     assert!(!fleet.cluster.progress.finalizing_stage_timed_out);
-    fleet.pass(minutes(5 * 60));
+    fleet.skip(minutes(5 * 60));
     assert_eq!(fleet.cluster.status, ClusterStatus::Error);
 }
 
 #[test]
-fn logs_that_never_come_are_given_up() {
+pub(super) fn logs_that_never_come_are_given_up() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     fleet.stage(1, HostStage::Failed).unwrap();
-    fleet.pass(minutes(3));
+    fleet.skip(minutes(3));
     assert_eq!(fleet.host(1).logs_info, Some(LogsState::Timeout));
-    fleet.pass(minutes(8));
+    fleet.skip(minutes(8));
     assert_eq!(fleet.cluster.logs_info, Some(LogsState::Timeout));
 }
 
 #[test]
-fn after_the_reboot_nobody_asks_whether_the_agent_polls() {
+pub(super) fn after_the_reboot_nobody_asks_whether_the_agent_polls() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     fleet.stage(1, HostStage::StartingInstallation).unwrap();
@@ -266,13 +244,13 @@ fn after_the_reboot_nobody_asks_whether_the_agent_polls() {
     let mut fleet = fleet.edit(1, |m| m.alive = false);
     fleet.stage(2, HostStage::StartingInstallation).unwrap();
     fleet.stage(3, HostStage::StartingInstallation).unwrap();
-    fleet.pass(minutes(10));
+    fleet.skip(minutes(10));
     assert_eq!(fleet.status(1), HostStatus::InstallingInProgress);
     assert_eq!(outcome(fleet.check(1, "connected")), "absent");
 }
 
 #[test]
-fn the_same_machine_in_another_infra_env_is_another_host() {
+pub(super) fn the_same_machine_in_another_infra_env_is_another_host() {
     let fleet = Fleet::ready(3, 3);
     let mut other = key(1);
     other.infra_env = muster_model::InfraEnvId(uuid::Uuid::from_u128(0xF));
@@ -281,7 +259,7 @@ fn the_same_machine_in_another_infra_env_is_another_host() {
 }
 
 #[test]
-fn the_engine_always_asks_to_be_woken_in_the_future() {
+pub(super) fn the_engine_always_asks_to_be_woken_in_the_future() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     for hours in 0..30 {

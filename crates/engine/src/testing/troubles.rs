@@ -6,7 +6,7 @@ use super::Fleet;
 use crate::{Job, RefusalCode, StepType, cancel, install, reset};
 
 #[test]
-fn a_failed_image_pull_brings_cluster_and_host_back_and_a_second_try_succeeds() {
+pub(super) fn a_failed_image_pull_brings_cluster_and_host_back_and_a_second_try_succeeds() {
     let mut fleet = Fleet::ready(3, 3).edit(2, |m| m.bad_image = Some("installer".into()));
     fleet.start();
     assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
@@ -27,7 +27,7 @@ fn a_failed_image_pull_brings_cluster_and_host_back_and_a_second_try_succeeds() 
 }
 
 #[test]
-fn a_failed_disk_check_makes_the_host_insufficient_and_says_which_disk() {
+pub(super) fn a_failed_disk_check_makes_the_host_insufficient_and_says_which_disk() {
     let mut fleet = Fleet::ready(3, 3).edit(3, |m| m.disk_check_exit_code = 255);
     fleet.start();
     assert_eq!(fleet.status(3), HostStatus::Insufficient);
@@ -41,7 +41,7 @@ fn a_failed_disk_check_makes_the_host_insufficient_and_says_which_disk() {
 }
 
 #[test]
-fn files_that_cannot_be_made_bring_the_cluster_back_to_ready_with_the_reason() {
+pub(super) fn files_that_cannot_be_made_bring_the_cluster_back_to_ready_with_the_reason() {
     let mut fleet = Fleet::ready(3, 3);
     let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
     assert!(
@@ -69,7 +69,7 @@ fn files_that_cannot_be_made_bring_the_cluster_back_to_ready_with_the_reason() {
 }
 
 #[test]
-fn a_failed_master_fails_the_cluster_and_a_failed_spare_worker_does_not() {
+pub(super) fn a_failed_master_fails_the_cluster_and_a_failed_spare_worker_does_not() {
     let mut fleet = Fleet::ready(3, 6);
     fleet.start();
     let worker = fleet
@@ -103,7 +103,7 @@ fn a_failed_master_fails_the_cluster_and_a_failed_spare_worker_does_not() {
 }
 
 #[test]
-fn a_failed_installer_step_fails_its_host_unless_the_installer_runs_already() {
+pub(super) fn a_failed_installer_step_fails_its_host_unless_the_installer_runs_already() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     let mut reply = crate::replies::StepReply {
@@ -120,7 +120,7 @@ fn a_failed_installer_step_fails_its_host_unless_the_installer_runs_already() {
 }
 
 #[test]
-fn cancel_then_reset_then_reboot_leads_back_to_ready() {
+pub(super) fn cancel_then_reset_then_reboot_leads_back_to_ready() {
     let mut fleet = Fleet::ready(3, 3);
     assert_eq!(
         cancel::cancel(&fleet.view(), fleet.now).unwrap_err().code,
@@ -164,7 +164,7 @@ fn cancel_then_reset_then_reboot_leads_back_to_ready() {
 }
 
 #[test]
-fn cancelling_a_preparation_makes_everything_ready_again() {
+pub(super) fn cancelling_a_preparation_makes_everything_ready_again() {
     let mut fleet = Fleet::ready(3, 3);
     let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
     fleet.store(decision);
@@ -176,7 +176,7 @@ fn cancelling_a_preparation_makes_everything_ready_again() {
 }
 
 #[test]
-fn a_silent_host_is_disconnected_at_the_moment_the_engine_asked_to_be_woken() {
+pub(super) fn a_silent_host_is_disconnected_at_the_moment_the_engine_asked_to_be_woken() {
     let mut fleet = Fleet::ready(3, 3).edit(2, |m| m.alive = false);
     let decision = crate::refresh(&fleet.view(), &fleet.settings, fleet.now);
     let wake_at = decision.wake_at.unwrap();
@@ -194,7 +194,7 @@ fn a_silent_host_is_disconnected_at_the_moment_the_engine_asked_to_be_woken() {
 }
 
 #[test]
-fn a_host_that_boots_the_image_again_needs_the_user_and_can_go_on() {
+pub(super) fn a_host_that_boots_the_image_again_needs_the_user_and_can_go_on() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     let number = fleet
@@ -234,7 +234,7 @@ fn a_host_that_boots_the_image_again_needs_the_user_and_can_go_on() {
 }
 
 #[test]
-fn an_installed_host_that_boots_the_image_is_told_to_sleep() {
+pub(super) fn an_installed_host_that_boots_the_image_is_told_to_sleep() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     fleet.install_all();
@@ -243,7 +243,7 @@ fn an_installed_host_that_boots_the_image_is_told_to_sleep() {
 }
 
 #[test]
-fn losing_the_boot_medium_disconnects_a_known_host_and_finding_it_again_heals_it() {
+pub(super) fn losing_the_boot_medium_disconnects_a_known_host_and_finding_it_again_heals_it() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.say(1, StepType::NtpSynchronizer, 256, "");
     assert_eq!(fleet.status(1), HostStatus::Disconnected);
@@ -254,7 +254,7 @@ fn losing_the_boot_medium_disconnects_a_known_host_and_finding_it_again_heals_it
 }
 
 #[test]
-fn a_host_that_restarts_while_preparing_is_prepared_again_and_the_files_stay() {
+pub(super) fn a_host_that_restarts_while_preparing_is_prepared_again_and_the_files_stay() {
     let mut fleet = Fleet::ready(3, 3);
     let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
     fleet.store(decision);
@@ -267,7 +267,7 @@ fn a_host_that_restarts_while_preparing_is_prepared_again_and_the_files_stay() {
 }
 
 #[test]
-fn a_failed_disk_check_can_be_forgotten_and_taken_again() {
+pub(super) fn a_failed_disk_check_can_be_forgotten_and_taken_again() {
     let mut fleet = Fleet::ready(3, 3).edit(3, |m| m.disk_check_exit_code = 255);
     fleet.start();
     assert_eq!(fleet.status(3), HostStatus::Insufficient);

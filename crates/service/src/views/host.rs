@@ -96,6 +96,7 @@ pub fn host(
             host.requested_hostname.clone()
         },
         user_name: text(&host.user_name),
+        connection_timed_out: flag(host.connection_timed_out),
         media_status: (!host.media_connected).then(|| "disconnected".to_owned()),
         deleted_at: host.deleted_at.map(Timestamp::precise),
         ignition_config_overrides: host.ignition_config_overrides.as_deref().and_then(text),

@@ -1,7 +1,7 @@
 //! Everything else that is done to a host: progress, failures, cancel, reset, binding,
 //! reclaiming, lost media.
 
-use muster_model::{Host, HostKind, HostRole, HostStage, HostStatus};
+use muster_model::{Host, HostKind, HostReports, HostRole, HostStage, HostStatus};
 
 use super::{
     Occasion, Row, To,
@@ -200,6 +200,50 @@ pub(crate) static ROWS: &[Row<Host>] = &[
             To::Go(UnbindingPendingUserAction),
         )
     },
+    Row {
+        says: |_, _| "Its cluster was deleted; the host restarts its agent".to_owned(),
+        also: forget_everything,
+        ..row(
+            ClusterDeleted,
+            "lost its cluster before the installation",
+            &[
+                Known,
+                Discovering,
+                Disconnected,
+                Insufficient,
+                PendingForInput,
+                Binding,
+                Disabled,
+            ],
+            To::Go(Unbinding),
+        )
+    },
+    Row {
+        says: |_, _| {
+            "Its cluster was deleted; boot the host from the discovery image to use it again"
+                .to_owned()
+        },
+        also: forget_everything,
+        ..row(
+            ClusterDeleted,
+            "lost its cluster with its disk in use",
+            &[
+                PreparingForInstallation,
+                PreparingFailed,
+                PreparingSuccessful,
+                Installing,
+                InstallingInProgress,
+                InstallingPendingUserAction,
+                HostStatus::ResettingPendingUserAction,
+                Resetting,
+                Installed,
+                Error,
+                AddedToExistingCluster,
+                Cancelled,
+            ],
+            To::Go(UnbindingPendingUserAction),
+        )
+    },
     // Reclaiming: a node of a running cluster goes back to the pool without hands.
     Row {
         says: |_, _| "The node fetches the discovery image to leave its cluster".to_owned(),
@@ -351,4 +395,14 @@ pub(crate) fn forget_cluster(host: &mut Host, _: &Occasion<'_>) {
     host.installation_disk_id = None;
     host.installation_disk_path = None;
     host.machine_config_pool_name = None;
+}
+
+/// Disk speed is a property of the machine; all else was found out for the cluster.
+fn forget_everything(host: &mut Host, occasion: &Occasion<'_>) {
+    forget_cluster(host, occasion);
+    let disks_info = host.reports.disks_info.take();
+    host.reports = HostReports {
+        disks_info,
+        ..HostReports::default()
+    };
 }

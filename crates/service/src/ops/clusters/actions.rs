@@ -10,7 +10,7 @@ use muster_engine::{
     reset as resetting,
 };
 use muster_model::{
-    ClusterId, ClusterKind, ClusterStatus, Event, EventScope, FinalizingStage, LogsState, Severity,
+    ClusterId, ClusterStatus, Event, EventScope, FinalizingStage, LogsState, Severity,
 };
 
 use super::read;
@@ -67,32 +67,8 @@ pub async fn reset(app: Shared, call: Call) -> Result<Reply, Failure> {
 /// `POST …/actions/allow-add-hosts` and its older twin `allow-add-workers`.
 pub async fn allow_add_hosts(app: Shared, call: Call) -> Result<Reply, Failure> {
     let (id, cause) = (call.cluster_id(), Cause::from(&call));
-    app.change_cluster(id, &cause, |all| {
-        let cluster = all.cluster_mut()?;
-        if cluster.status != ClusterStatus::Installed || cluster.kind != ClusterKind::Cluster {
-            return Err(Failure::bad_request(format!(
-                "cluster {} is {}; hosts can be added once its own installation is done",
-                cluster.name, cluster.status
-            )));
-        }
-        let first_vip = cluster
-            .api_vips
-            .iter()
-            .flatten()
-            .next()
-            .map(|vip| vip.ip.to_string());
-        cluster.api_vip_dns_name = match first_vip {
-            Some(ip) if cluster.user_managed_networking != Some(true) => Some(ip),
-            _ => Some(format!(
-                "api.{}.{}",
-                cluster.name,
-                cluster.base_dns_domain.as_deref().unwrap_or_default()
-            )),
-        };
-        cluster.kind = ClusterKind::AddHostsCluster;
-        cluster.status = ClusterStatus::AddingHosts;
-        cluster.status_updated_at = cause.now;
-        Ok(())
+    decide(&app, id, &cause, |view| {
+        installation::allow_add_hosts(view, cause.now)
     })
     .await?;
     read::show(&app, id, StatusCode::ACCEPTED).await

@@ -8,10 +8,9 @@ use std::collections::HashSet;
 
 use http::StatusCode;
 use muster_api::error::Failure;
-use muster_engine::inventory::hostname;
+use muster_engine::{binding, inventory::hostname};
 use muster_model::{
-    ClusterStatus, Event, EventScope, Host, HostKey, HostKind, HostProgress, HostReports, HostRole,
-    HostStatus, InfraEnvId, Severity, Timestamp,
+    ClusterStatus, Event, EventScope, HostKey, InfraEnvId, Severity, Timestamp,
 };
 
 use crate::{
@@ -103,7 +102,8 @@ fn delete(
             host.deleted_at = Some(now);
             fates.gone.push(host.key());
         } else {
-            set_free(host, now);
+            let told = binding::orphan(host, now);
+            all.events.extend(told);
             fates.freed.push(host.key());
         }
     }
@@ -120,71 +120,9 @@ fn delete(
     Ok(fates)
 }
 
-/// Takes a host out of a cluster that ceases to exist. Unlike unbinding this cannot be refused:
-/// there is nothing to stay in.
-fn set_free(host: &mut Host, now: Timestamp) {
-    let (status, info) = match host.status {
-        HostStatus::Discovering
-        | HostStatus::Known
-        | HostStatus::Disconnected
-        | HostStatus::Insufficient
-        | HostStatus::Disabled
-        | HostStatus::PendingForInput
-        | HostStatus::Binding
-        | HostStatus::Unbinding
-        | HostStatus::KnownUnbound
-        | HostStatus::DisconnectedUnbound
-        | HostStatus::InsufficientUnbound
-        | HostStatus::DisabledUnbound
-        | HostStatus::DiscoveringUnbound => (
-            HostStatus::Unbinding,
-            "Its cluster was deleted; the host restarts its agent",
-        ),
-        HostStatus::PreparingForInstallation
-        | HostStatus::PreparingFailed
-        | HostStatus::PreparingSuccessful
-        | HostStatus::Installing
-        | HostStatus::InstallingInProgress
-        | HostStatus::InstallingPendingUserAction
-        | HostStatus::ResettingPendingUserAction
-        | HostStatus::Resetting
-        | HostStatus::Installed
-        | HostStatus::Error
-        | HostStatus::AddedToExistingCluster
-        | HostStatus::Cancelled
-        | HostStatus::UnbindingPendingUserAction
-        | HostStatus::Reclaiming
-        | HostStatus::ReclaimingRebooting => (
-            HostStatus::UnbindingPendingUserAction,
-            "Its cluster was deleted; boot the host from the discovery image to use it again",
-        ),
-    };
-    host.status = status;
-    host.status_info = info.to_owned();
-    host.status_updated_at = now;
-    host.cluster = None;
-    host.kind = HostKind::Host;
-    host.role = HostRole::AutoAssign;
-    host.suggested_role = HostRole::AutoAssign;
-    host.bootstrap = false;
-    host.progress = HostProgress::default();
-    host.installation_disk_id = None;
-    host.installation_disk_path = None;
-    host.machine_config_pool_name = None;
-    host.logs_info = None;
-    host.logs_started_at = None;
-    host.logs_collected_at = None;
-    // Disk speed is a property of the machine; all else was found out for this cluster.
-    let disks_info = host.reports.disks_info.take();
-    host.reports = HostReports {
-        disks_info,
-        ..HostReports::default()
-    };
-}
-
 #[cfg(test)]
 mod tests {
-    use muster_model::{Cluster, ClusterId, ClusterKind, HostId};
+    use muster_model::{Cluster, ClusterId, ClusterKind, Host, HostId, HostRole, HostStatus};
     use uuid::Uuid;
 
     use super::*;
@@ -245,7 +183,15 @@ mod tests {
             (HostStatus::UnbindingPendingUserAction, HostRole::AutoAssign)
         );
         let names: Vec<_> = all.events.iter().map(|event| event.name.as_str()).collect();
-        assert_eq!(names, ["host_deregistered", "cluster_deregistered"]);
+        assert_eq!(
+            names,
+            [
+                "host_deregistered",
+                "host_status_updated",
+                "host_status_updated",
+                "cluster_deregistered"
+            ]
+        );
     }
 
     #[test]

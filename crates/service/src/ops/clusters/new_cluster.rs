@@ -5,9 +5,8 @@
 
 use muster_api::wire;
 use muster_catalog::{Arch, OpenshiftVersion, ReleaseImage, features::activation::NetworkType};
-use muster_model::{
-    Cluster, ClusterId, ClusterKind, ClusterNetwork, ClusterStatus, Networks, Timestamp,
-};
+use muster_engine::registration::first_status;
+use muster_model::{Cluster, ClusterId, ClusterKind, ClusterNetwork, Networks, Timestamp};
 use uuid::Uuid;
 
 use super::{
@@ -37,7 +36,8 @@ pub struct Birth<'a> {
 }
 
 impl Birth<'_> {
-    fn blank(&self, kind: ClusterKind, name: &str, status: ClusterStatus, info: &str) -> Cluster {
+    fn blank(&self, kind: ClusterKind, name: &str, info: &str) -> Cluster {
+        let status = first_status(kind);
         let mut cluster = Cluster::blank(self.id, kind, name, status, self.user, self.now);
         cluster.status_info = info.to_owned();
         cluster
@@ -62,7 +62,6 @@ pub fn day1(
     let mut cluster = birth.blank(
         ClusterKind::Cluster,
         &name,
-        ClusterStatus::Insufficient,
         "Waiting for hosts and settings",
     );
     cluster.openshift_version = version.to_string();
@@ -315,7 +314,6 @@ pub fn imported(params: &wire::ImportClusterParams, birth: Birth<'_>) -> Result<
     let mut cluster = birth.blank(
         ClusterKind::AddHostsCluster,
         &name,
-        ClusterStatus::AddingHosts,
         "Hosts can be added",
     );
     cluster.base_dns_domain = base;
@@ -350,7 +348,6 @@ pub fn disconnected(
     let mut cluster = birth.blank(
         ClusterKind::DisconnectedCluster,
         &name,
-        ClusterStatus::Unmonitored,
         "Registered only; not watched",
     );
     cluster.openshift_version = version;

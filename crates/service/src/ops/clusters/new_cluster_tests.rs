@@ -1,7 +1,7 @@
 //! Tests of cluster creation: what is filled in, and what is refused.
 
 use muster_config::Config;
-use muster_model::PlatformType;
+use muster_model::{ClusterStatus, PlatformType};
 use serde_json::{Value, json};
 
 use super::*;

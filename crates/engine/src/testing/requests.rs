@@ -1,0 +1,598 @@
+//! What people and controllers do to hosts and clusters, from every status there is.
+
+use muster_model::{ClusterKind, ClusterStatus, FinalizingStage, HostStage, HostStatus};
+
+use super::{Fleet, check_event, heard_no, key, minutes};
+use crate::{
+    Job, RefusalCode, StepType,
+    binding::{self, Release},
+    cancel, history, install, progress, reset,
+    settings::Mode,
+};
+
+use HostStatus::*;
+
+pub(super) const SCENARIOS: &[fn()] = &[
+    cancelling_leaves_alone_what_does_not_install,
+    resetting_reaches_every_host_that_left_discovery,
+    unbinding_leads_where_the_contract_says,
+    a_hub_may_take_a_host_out_of_a_running_installation,
+    a_node_is_taken_back_without_hands_or_asks_for_them,
+    reclaiming_has_a_limit,
+    losing_the_medium_leads_where_the_contract_says,
+    a_host_whose_cluster_is_deleted_goes_free,
+    an_installed_cluster_is_opened_for_more_hosts_once,
+    a_hub_sees_a_day2_host_join,
+    a_host_that_waits_for_the_user_may_be_done_at_once,
+    a_bound_host_that_never_comes_is_given_up,
+    an_installation_waits_for_the_user_only_so_long,
+    a_host_nobody_boots_is_given_up_when_the_others_suffice,
+    too_few_hosts_while_one_waits_for_the_user_fail_the_cluster,
+    the_user_helps_and_the_cluster_finalizes,
+    a_finalizing_stage_that_must_not_fail_fails_the_cluster,
+    pool_hosts_are_judged_by_what_any_cluster_needs,
+    hosts_that_cannot_be_used_say_so,
+    ignored_validations_are_told_at_the_start,
+    a_host_that_failed_to_prepare_is_ready_when_the_cluster_gives_up,
+    what_becomes_of_bootable_disks_is_told,
+    a_host_that_falls_silent_while_preparing_stops_the_preparation,
+    files_that_never_come_end_the_preparation,
+];
+
+/// The statuses a host with a cluster can have.
+fn bound() -> impl Iterator<Item = HostStatus> {
+    HostStatus::ALL
+        .iter()
+        .copied()
+        .filter(|status| !pool().contains(status))
+}
+
+pub(super) const fn pool() -> &'static [HostStatus] {
+    &[
+        Unbinding,
+        UnbindingPendingUserAction,
+        KnownUnbound,
+        DisconnectedUnbound,
+        InsufficientUnbound,
+        DisabledUnbound,
+        DiscoveringUnbound,
+        Reclaiming,
+        ReclaimingRebooting,
+    ]
+}
+
+/// A fleet whose first host is in this status.
+fn with(status: HostStatus) -> Fleet {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.force(1, status);
+    fleet
+}
+
+#[test]
+pub(super) fn cancelling_leaves_alone_what_does_not_install() {
+    for status in bound() {
+        let mut fleet = with(status);
+        fleet.cluster.status = ClusterStatus::Installing;
+        let decision = cancel::cancel(&fleet.view(), fleet.now).unwrap();
+        fleet.store(decision);
+        let expected = match status {
+            InstallingPendingUserAction | Installing | InstallingInProgress | Installed | Error => {
+                Cancelled
+            }
+            PreparingForInstallation | PreparingSuccessful | PreparingFailed => Known,
+            other => other,
+        };
+        assert_eq!(fleet.status(1), expected, "{status}");
+        assert_eq!(
+            fleet.told("host_installation_cancelled"),
+            usize::from(expected != status),
+            "{status}"
+        );
+        assert_eq!(fleet.cluster.status, ClusterStatus::Cancelled);
+    }
+    for status in ClusterStatus::ALL {
+        let mut fleet = Fleet::ready(3, 3);
+        fleet.cluster.status = *status;
+        let answer = cancel::cancel(&fleet.view(), fleet.now).inspect_err(heard_no);
+        let begun = status.is_installing()
+            || matches!(
+                status,
+                ClusterStatus::Error | ClusterStatus::PreparingForInstallation
+            );
+        assert_eq!(answer.is_ok(), begun, "{status}");
+    }
+}
+
+#[test]
+pub(super) fn resetting_reaches_every_host_that_left_discovery() {
+    for status in bound() {
+        let mut fleet = with(status);
+        fleet.cluster.status = ClusterStatus::Error;
+        let decision = reset::reset(&fleet.view(), fleet.now).unwrap();
+        assert_eq!(decision.jobs, [Job::DeleteClusterFiles(fleet.cluster.id)]);
+        fleet.store(decision);
+        let expected = match status {
+            Disconnected | Insufficient | Disabled | Binding => status,
+            _ => ResettingPendingUserAction,
+        };
+        assert_eq!(fleet.status(1), expected, "{status}");
+    }
+    for status in ClusterStatus::ALL {
+        let mut fleet = Fleet::ready(3, 3);
+        fleet.cluster.status = *status;
+        let answer = reset::reset(&fleet.view(), fleet.now).inspect_err(heard_no);
+        let begun = status.is_installing()
+            || matches!(
+                status,
+                ClusterStatus::Error
+                    | ClusterStatus::Cancelled
+                    | ClusterStatus::PreparingForInstallation
+            );
+        assert_eq!(answer.is_ok(), begun, "{status}");
+    }
+    let fleet = Fleet::ready(3, 3);
+    let refusal = reset::reset_host(&fleet.view(), key(1), fleet.now).inspect_err(heard_no);
+    assert_eq!(refusal.unwrap_err().code, RefusalCode::Conflict);
+    let refusal = reset::reset_host(&fleet.view(), key(9), fleet.now).unwrap_err();
+    assert_eq!(refusal.code, RefusalCode::NotFound);
+}
+
+#[test]
+pub(super) fn unbinding_leads_where_the_contract_says() {
+    for status in bound() {
+        let fleet = with(status);
+        let answer = binding::unbind(fleet.host(1), false, fleet.now).inspect_err(heard_no);
+        let led = answer
+            .map(|decision| decision.hosts[0].status)
+            .map_err(|no| no.code);
+        let expected = match status {
+            Known | Discovering | Disconnected | Insufficient | PendingForInput | Binding => {
+                Ok(Unbinding)
+            }
+            Installed | AddedToExistingCluster | Error | Cancelled | ResettingPendingUserAction => {
+                Ok(UnbindingPendingUserAction)
+            }
+            _ => Err(RefusalCode::Conflict),
+        };
+        assert_eq!(led, expected, "{status}");
+    }
+}
+
+#[test]
+pub(super) fn a_hub_may_take_a_host_out_of_a_running_installation() {
+    for status in [
+        PreparingForInstallation,
+        Installing,
+        InstallingInProgress,
+        InstallingPendingUserAction,
+    ] {
+        let mut fleet = with(status);
+        let decision = binding::release(fleet.host(1), Release::ByHand, fleet.now).unwrap();
+        fleet.store(decision);
+        assert_eq!(fleet.status(1), UnbindingPendingUserAction);
+        assert_eq!(fleet.host(1).cluster, None);
+        fleet.refresh();
+        assert_eq!(
+            fleet.status(1),
+            UnbindingPendingUserAction,
+            "it waits for hands"
+        );
+        assert!(binding::release(fleet.host(1), Release::ByHand, fleet.now).is_err());
+    }
+}
+
+#[test]
+pub(super) fn a_node_is_taken_back_without_hands_or_asks_for_them() {
+    for status in bound() {
+        let fleet = with(status);
+        let answer =
+            binding::release(fleet.host(1), Release::Reclaim, fleet.now).inspect_err(heard_no);
+        let led = answer
+            .map(|decision| decision.hosts[0].status)
+            .map_err(|no| no.code);
+        let expected = match status {
+            Installed | AddedToExistingCluster => Ok(Reclaiming),
+            Known | Discovering | Disconnected | Insufficient | PendingForInput => Ok(Unbinding),
+            Error | Cancelled => Ok(UnbindingPendingUserAction),
+            _ => Err(RefusalCode::Conflict),
+        };
+        assert_eq!(led, expected, "{status}");
+    }
+    let mut fleet = with(Installed);
+    let decision = binding::release(fleet.host(1), Release::Reclaim, fleet.now).unwrap();
+    fleet.store(decision);
+    fleet.refresh();
+    assert_eq!(fleet.status(1), Reclaiming);
+    let mut failed = fleet.clone();
+    failed.say(1, StepType::DownloadBootArtifacts, 1, "");
+    assert_eq!(failed.status(1), UnbindingPendingUserAction);
+    fleet.say(1, StepType::DownloadBootArtifacts, 0, "");
+    assert_eq!(fleet.status(1), ReclaimingRebooting);
+    let welcome = fleet.boot(1);
+    assert!(welcome.is_ok());
+    assert_eq!(fleet.status(1), DiscoveringUnbound);
+}
+
+#[test]
+pub(super) fn reclaiming_has_a_limit() {
+    let mut fleet = with(Reclaiming).edit(1, |machine| machine.alive = false);
+    let index = fleet.index(1);
+    fleet.hosts[index].cluster = None;
+    fleet.skip(minutes(60));
+    assert_eq!(fleet.status(1), Reclaiming);
+    fleet.skip(minutes(1));
+    assert_eq!(fleet.status(1), UnbindingPendingUserAction);
+}
+
+#[test]
+pub(super) fn losing_the_medium_leads_where_the_contract_says() {
+    for status in HostStatus::ALL {
+        let mut fleet = with(*status);
+        let index = fleet.index(1);
+        if pool().contains(status) {
+            fleet.hosts[index].cluster = None;
+        }
+        let reply = crate::replies::StepReply {
+            step_type: StepType::NtpSynchronizer,
+            exit_code: 256,
+            output: String::new(),
+            error: String::new(),
+        };
+        fleet.reply(index, &reply);
+        let expected = match status {
+            Discovering | Insufficient | Known | PendingForInput | Disconnected | Binding => {
+                Disconnected
+            }
+            PreparingForInstallation
+            | PreparingFailed
+            | PreparingSuccessful
+            | Installing
+            | InstallingInProgress
+            | Error => Error,
+            DiscoveringUnbound | InsufficientUnbound | KnownUnbound | DisconnectedUnbound
+            | Unbinding => DisconnectedUnbound,
+            other => *other,
+        };
+        assert_eq!(fleet.status(1), expected, "{status}");
+        let lost = fleet.told("host_media_disconnected") == 1;
+        assert_eq!(lost, !fleet.host(1).media_connected, "{status}");
+        fleet.refresh();
+        fleet.reply(index, &reply);
+        assert!(fleet.told("host_media_disconnected") <= 1, "{status}");
+    }
+}
+
+#[test]
+pub(super) fn a_host_whose_cluster_is_deleted_goes_free() {
+    for status in HostStatus::ALL {
+        let mut host = with(*status).host(1).clone();
+        let told = binding::orphan(&mut host, super::START);
+        assert_eq!(host.cluster, None, "{status}");
+        let free = [Unbinding, UnbindingPendingUserAction];
+        assert!(
+            free.contains(&host.status) || pool().contains(status),
+            "{status}"
+        );
+        assert_eq!(told.is_empty(), host.status == *status, "{status}");
+    }
+}
+
+#[test]
+pub(super) fn an_installed_cluster_is_opened_for_more_hosts_once() {
+    for status in ClusterStatus::ALL {
+        let mut fleet = Fleet::ready(3, 3);
+        fleet.cluster.status = *status;
+        let answer = install::allow_add_hosts(&fleet.view(), fleet.now).map_err(|no| no.code);
+        assert_eq!(
+            answer.is_ok(),
+            *status == ClusterStatus::Installed,
+            "{status}"
+        );
+        if let Ok(decision) = answer {
+            fleet.store(decision);
+            assert_eq!(
+                (
+                    fleet.cluster.kind,
+                    fleet.cluster.status,
+                    fleet.cluster.api_vip_dns_name.as_deref()
+                ),
+                (
+                    ClusterKind::AddHostsCluster,
+                    ClusterStatus::AddingHosts,
+                    Some("192.0.2.200")
+                )
+            );
+            let again = install::allow_add_hosts(&fleet.view(), fleet.now).unwrap_err();
+            assert_eq!(again.code, RefusalCode::BadRequest);
+        }
+    }
+    let mut fleet = Fleet::ready(1, 1);
+    fleet.cluster.status = ClusterStatus::Installed;
+    let decision = install::allow_add_hosts(&fleet.view(), fleet.now).unwrap();
+    fleet.store(decision);
+    let name = fleet.cluster.api_vip_dns_name.as_deref();
+    assert_eq!(name, Some("api.muster.example.com"));
+}
+
+/// A day-2 host that is installing, watched by a hub.
+fn day2_under_a_hub() -> Fleet {
+    let mut fleet = Fleet::new(3, 1);
+    fleet.settings.mode = Mode::Hub;
+    fleet.cluster.kind = ClusterKind::AddHostsCluster;
+    fleet.cluster.status = ClusterStatus::AddingHosts;
+    fleet.cluster.api_vip_dns_name = Some("api.muster.example.com".into());
+    fleet.boot_all();
+    fleet.settle();
+    let decision = install::start_host(&fleet.view(), key(1), &fleet.settings, fleet.now).unwrap();
+    fleet.store(decision);
+    fleet.refresh();
+    fleet
+}
+
+#[test]
+pub(super) fn a_hub_sees_a_day2_host_join() {
+    let mut fleet = day2_under_a_hub();
+    assert_eq!(fleet.told("host_installation_started"), 1);
+    for stage in [HostStage::StartingInstallation, HostStage::Rebooting] {
+        fleet.stage(1, stage).unwrap();
+        assert_eq!(
+            (fleet.status(1), fleet.host(1).progress.stage),
+            (InstallingInProgress, Some(stage))
+        );
+    }
+    fleet.stage(1, HostStage::Joined).unwrap();
+    fleet.stage(1, HostStage::Done).unwrap();
+    assert_eq!(fleet.status(1), AddedToExistingCluster);
+    fleet.refresh();
+    assert_eq!(fleet.status(1), AddedToExistingCluster);
+}
+
+#[test]
+pub(super) fn a_host_that_waits_for_the_user_may_be_done_at_once() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.start();
+    let number = fleet.follower();
+    for stage in [HostStage::StartingInstallation, HostStage::Rebooting] {
+        fleet.stage(number, stage).unwrap();
+    }
+    fleet.boot(number).unwrap();
+    assert_eq!(fleet.status(number), InstallingPendingUserAction);
+    fleet.stage(number, HostStage::Done).unwrap();
+    assert_eq!(fleet.status(number), Installed);
+}
+
+#[test]
+pub(super) fn a_bound_host_that_never_comes_is_given_up() {
+    let mut fleet = with(Binding).edit(1, |machine| machine.alive = false);
+    fleet.skip(minutes(10));
+    assert_eq!(fleet.status(1), Binding);
+    fleet.skip(minutes(1));
+    assert_eq!(fleet.status(1), Disconnected);
+    let told = fleet.events.last().unwrap();
+    assert!(told.message.contains("10 minutes"), "{}", told.message);
+    fleet.boot(1).unwrap();
+    assert_eq!(fleet.status(1), Discovering);
+}
+
+/// A fleet of which one follower waits for the user, and that follower.
+fn waiting() -> (Fleet, u128) {
+    let mut fleet = Fleet::ready(3, 5);
+    fleet.start();
+    let number = fleet.follower();
+    for stage in [HostStage::StartingInstallation, HostStage::Rebooting] {
+        fleet.stage(number, stage).unwrap();
+    }
+    fleet.boot(number).unwrap();
+    fleet.refresh();
+    assert_eq!(
+        fleet.cluster.status,
+        ClusterStatus::InstallingPendingUserAction
+    );
+    (fleet, number)
+}
+
+#[test]
+pub(super) fn an_installation_waits_for_the_user_only_so_long() {
+    let (mut fleet, number) = waiting();
+    for other in (1..=5).filter(|n| *n != number) {
+        for stage in fleet.stages_of(other) {
+            fleet.stage(other, *stage).unwrap();
+        }
+    }
+    fleet.now = fleet.now.plus(minutes(24 * 60));
+    fleet.refresh();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Error);
+    assert!(
+        fleet.cluster.status_info.contains("user"),
+        "{}",
+        fleet.cluster.status_info
+    );
+}
+
+#[test]
+pub(super) fn a_host_nobody_boots_is_given_up_when_the_others_suffice() {
+    let mut fleet = Fleet::ready(3, 6);
+    fleet.start();
+    let worker = fleet
+        .hosts
+        .iter()
+        .find(|h| h.role == muster_model::HostRole::Worker)
+        .unwrap()
+        .id
+        .0
+        .as_u128();
+    for stage in [HostStage::StartingInstallation, HostStage::Rebooting] {
+        fleet.stage(worker, stage).unwrap();
+    }
+    fleet.boot(worker).unwrap();
+    for other in (1..=6).filter(|n| *n != worker) {
+        for stage in fleet.stages_of(other) {
+            fleet.stage(other, *stage).unwrap();
+        }
+    }
+    fleet.refresh();
+    assert_eq!(
+        fleet.cluster.status,
+        ClusterStatus::InstallingPendingUserAction
+    );
+    fleet.skip(minutes(61));
+    assert_eq!(fleet.status(worker), Error);
+    assert_eq!(fleet.cluster.status, ClusterStatus::Finalizing);
+}
+
+#[test]
+pub(super) fn too_few_hosts_while_one_waits_for_the_user_fail_the_cluster() {
+    let (mut fleet, _) = waiting();
+    let lead = fleet.lead();
+    fleet.stage(lead, HostStage::Failed).unwrap();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Error);
+    assert!(fleet.statuses().iter().all(|status| *status == Error));
+}
+
+#[test]
+pub(super) fn the_user_helps_and_the_cluster_finalizes() {
+    let (mut fleet, number) = waiting();
+    for other in (1..=5).filter(|n| *n != number) {
+        for stage in fleet.stages_of(other) {
+            fleet.stage(other, *stage).unwrap();
+        }
+    }
+    let stage = FinalizingStage::WaitingForClusterOperators;
+    let decision = progress::report_finalizing(&fleet.view(), stage, fleet.now).unwrap();
+    fleet.store(decision);
+    fleet.now = fleet.now.plus(minutes(30));
+    fleet.stage(number, HostStage::Done).unwrap();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Finalizing);
+    let started = fleet.cluster.progress.finalizing_stage_started_at;
+    assert_eq!(
+        started,
+        Some(fleet.now),
+        "the clock of the stage begins anew"
+    );
+}
+
+#[test]
+pub(super) fn a_finalizing_stage_that_must_not_fail_fails_the_cluster() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.start();
+    fleet.install_all();
+    let stage = FinalizingStage::AddingRouterCa;
+    let decision = progress::report_finalizing(&fleet.view(), stage, fleet.now).unwrap();
+    fleet.store(decision);
+    fleet.skip(minutes(70));
+    assert_eq!(fleet.cluster.status, ClusterStatus::Finalizing);
+    fleet.skip(minutes(1));
+    assert_eq!(fleet.cluster.status, ClusterStatus::Error);
+    assert!(
+        fleet.cluster.status_info.contains("Adding router ca"),
+        "{}",
+        fleet.cluster.status_info
+    );
+}
+
+#[test]
+pub(super) fn pool_hosts_are_judged_by_what_any_cluster_needs() {
+    let mut fleet = Fleet::ready(3, 3)
+        .edit(1, |machine| machine.cores = 1)
+        .edit(2, |machine| machine.alive = false);
+    for number in 1..=3 {
+        let decision = binding::unbind(fleet.host(number), false, fleet.now).unwrap();
+        fleet.store(decision);
+    }
+    fleet.refresh();
+    assert!(fleet.statuses().iter().all(|status| *status == Unbinding));
+    fleet.pass(minutes(5));
+    assert_eq!(fleet.status(1), InsufficientUnbound);
+    assert_eq!(fleet.status(2), DisconnectedUnbound);
+    assert_eq!(fleet.status(3), KnownUnbound);
+    let refusal = binding::bind(
+        fleet.host(1),
+        fleet.cluster.id,
+        Some(&fleet.cluster),
+        fleet.now,
+    )
+    .inspect_err(heard_no)
+    .unwrap_err();
+    assert_eq!(refusal.code, RefusalCode::Conflict);
+}
+
+#[test]
+pub(super) fn hosts_that_cannot_be_used_say_so() {
+    let mut fleet = Fleet::new(3, 3)
+        .edit(1, |machine| machine.cores = 1)
+        .edit(2, |machine| machine.hostname = "localhost".into());
+    fleet.cluster.api_vips = Some(Vec::new());
+    fleet.cluster.ingress_vips = Some(Vec::new());
+    fleet.boot_all();
+    fleet.settle();
+    assert_eq!(fleet.status(1), Insufficient);
+    assert_eq!(fleet.status(3), PendingForInput);
+    let index = fleet.index(3);
+    let truncated = r#"{"hostname":"x","truncation":{"type":"full"}}"#;
+    fleet.hosts[index].reports.inventory = Some(truncated.into());
+    fleet.refresh();
+    assert_eq!(fleet.status(3), Insufficient);
+}
+
+#[test]
+pub(super) fn a_host_that_failed_to_prepare_is_ready_when_the_cluster_gives_up() {
+    let mut fleet = with(PreparingFailed);
+    fleet.cluster.status = ClusterStatus::PreparingForInstallation;
+    fleet.refresh();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
+    assert_eq!(fleet.status(1), Known);
+}
+
+#[test]
+pub(super) fn what_becomes_of_bootable_disks_is_told() {
+    let mut fleet = Fleet::ready(3, 3);
+    let index = fleet.index(1);
+    fleet.hosts[index].disks_to_be_formatted = vec!["a".into(), "b".into()];
+    fleet.hosts[index].skip_formatting_disks = vec!["b".into()];
+    let told = history::disk_formats(fleet.host(1), fleet.now);
+    let names: Vec<&str> = told.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["quick_disk_format_performed", "quick_disk_format_skipped"]
+    );
+    told.iter().for_each(check_event);
+}
+
+#[test]
+pub(super) fn ignored_validations_are_told_at_the_start() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.cluster.ignored_host_validations = Some(r#"["has-min-memory"]"#.into());
+    fleet.start();
+    assert_eq!(fleet.told("validations_ignored"), 1);
+}
+
+#[test]
+pub(super) fn a_host_that_falls_silent_while_preparing_stops_the_preparation() {
+    let mut fleet = Fleet::ready(3, 3).edit(2, |machine| machine.alive = false);
+    let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
+    fleet.store(decision);
+    assert_eq!(fleet.status(2), PreparingForInstallation);
+    fleet.skip(minutes(6));
+    assert_eq!(fleet.status(2), Disconnected);
+    assert_eq!(fleet.cluster.status, ClusterStatus::Insufficient);
+    assert_eq!(fleet.status(1), Known);
+}
+
+#[test]
+pub(super) fn files_that_never_come_end_the_preparation() {
+    let mut fleet = Fleet::ready(3, 3);
+    let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
+    fleet.store(decision);
+    for number in 1..=3 {
+        fleet.force(number, PreparingSuccessful);
+    }
+    fleet.skip(minutes(18));
+    assert_eq!(
+        fleet.cluster.status,
+        ClusterStatus::PreparingForInstallation
+    );
+    fleet.skip(minutes(1));
+    assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
+    assert_eq!(fleet.cluster.preparation.status.as_deref(), Some("failed"));
+    assert_eq!(fleet.told("installation_preparing_timed_out"), 1);
+}
