@@ -108,7 +108,11 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
     let operations = contract().operations().len();
 
     let app = Arc::new(App {
-        rules: Rules::from_config(&config, catalog.hardware.clone()),
+        rules: Rules::from_config(
+            &config,
+            catalog.hardware.clone(),
+            catalog.must_gather.clone(),
+        ),
         steps: StepCache::default(),
         store,
         blobs,
