@@ -1,33 +1,37 @@
 //! The rules' constants, from the configuration and the catalogue.
 //!
-//! Hardware requirements differ by version, so there is one set of constants per version in
-//! use, made when first asked for.
+//! Hardware requirements and images differ by release, so there is one set of constants per
+//! release in use, made when first asked for.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use muster_catalog::{HardwareCatalog, HardwareProfile, Requirement};
+use muster_catalog::{HardwareCatalog, HardwareProfile, MustGatherImages, Requirement};
 use muster_config::Config;
 use muster_engine::{
     Settings,
-    settings::{Images, RequirementTable, Requirements, Timeouts},
+    settings::{Images, InventoryLimits, RequirementTable, Requirements, Timeouts},
 };
 use muster_model::{Cluster, FinalizingStage, HostStage};
 
 use crate::catalog::Catalog;
 
-/// Versions whose constants are kept.
-const MOST_VERSIONS: usize = 256;
+/// Releases whose constants are kept.
+const MOST_RELEASES: usize = 256;
 
-/// The constants, by version.
+/// Version and architecture.
+type Release = (String, String);
+
+/// The constants, by release.
 #[derive(Debug)]
 pub struct Rules {
     base: Settings,
     hardware: HardwareCatalog,
-    by_version: Mutex<HashMap<String, Arc<Settings>>>,
+    must_gather: MustGatherImages,
+    by_release: Mutex<HashMap<Release, Arc<Settings>>>,
 }
 
 impl Rules {
@@ -70,12 +74,23 @@ impl Rules {
             bootstrap_mac: Some(config.cluster.bootstrap_host_mac.clone())
                 .filter(|mac| !mac.is_empty()),
             check_cluster_version: config.features.check_cluster_version,
+            keep_mco_reboot: !config.features.skip_mco_reboot,
+            upgrade_agent_to: config
+                .features
+                .upgrade_agent
+                .then(|| images.agent.clone())
+                .filter(|image| !image.is_empty()),
+            inventory_limits: InventoryLimits {
+                max_bytes: config.cluster.inventory_max_size,
+                min_disk_bytes: config.cluster.inventory_disk_min_size,
+            },
             ..Settings::default()
         };
         Self {
             base,
             hardware: catalog.hardware.clone(),
-            by_version: Mutex::default(),
+            must_gather: catalog.must_gather.clone(),
+            by_release: Mutex::default(),
         }
     }
 
@@ -83,23 +98,41 @@ impl Rules {
     #[must_use]
     pub fn of(&self, cluster: Option<&Cluster>) -> Arc<Settings> {
         let version = cluster.map_or("", |cluster| cluster.openshift_version.as_str());
+        let architecture = cluster.and_then(|cluster| cluster.cpu_architecture.clone());
+        let release = (version.to_owned(), architecture.unwrap_or_default());
         let mut known = self
-            .by_version
+            .by_release
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(settings) = known.get(version) {
+        if let Some(settings) = known.get(&release) {
             return Arc::clone(settings);
         }
         let settings = Arc::new(Settings {
             requirements: self.requirements(version),
+            images: Images {
+                must_gather: self.must_gather(&release),
+                ..self.base.images.clone()
+            },
             ..self.base.clone()
         });
         // Imported clusters bring any version text they like.
-        if known.len() >= MOST_VERSIONS {
+        if known.len() >= MOST_RELEASES {
             known.clear();
         }
-        known.insert(version.to_owned(), Arc::clone(&settings));
+        known.insert(release, Arc::clone(&settings));
         settings
+    }
+
+    /// Must-gather images that are known for the release; none for one nobody can read.
+    fn must_gather(&self, (version, architecture): &Release) -> BTreeMap<String, String> {
+        let (Ok(version), Ok(architecture)) = (version.parse(), architecture.parse()) else {
+            return BTreeMap::new();
+        };
+        self.must_gather
+            .find(&version, architecture)
+            .into_iter()
+            .map(|(component, image)| (component.to_owned(), image.to_owned()))
+            .collect()
     }
 
     /// What the version needs; a version the table cannot read gets the default row.

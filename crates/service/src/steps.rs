@@ -12,7 +12,7 @@ use std::{
 
 use bytes::{BufMut, Bytes, BytesMut};
 use muster_api::wire;
-use muster_engine::steps::Steps;
+use muster_engine::{StepType, steps::Steps};
 use muster_model::HostKey;
 use rand::Rng;
 
@@ -42,11 +42,7 @@ impl Instructions {
         // Cut at the ids only: an argument could contain the same characters.
         let mut parts = Vec::new();
         let mut rest = text.as_str();
-        for step in if steps.exit {
-            &[]
-        } else {
-            steps.steps.as_slice()
-        } {
+        for step in &steps.steps {
             let marker = format!("\"step_id\":\"{}-{PLACEHOLDER}\"", step.step_type);
             let Some(at) = rest.find(&marker) else {
                 continue;
@@ -80,23 +76,22 @@ impl Instructions {
 }
 
 fn view(steps: &Steps) -> wire::Steps {
-    if steps.exit {
-        return wire::Steps {
-            instructions: None,
-            next_instruction_seconds: None,
-            post_step_action: Some("exit".to_owned()),
-        };
-    }
     let shown = steps.steps.iter().map(|step| wire::Step {
         step_type: Some(step.step_type.to_string()),
-        step_id: Some(format!("{}-{PLACEHOLDER}", step.step_type)),
+        // An upgrade has no id: agents answer it without one.
+        step_id: (step.step_type != StepType::UpgradeAgent)
+            .then(|| format!("{}-{PLACEHOLDER}", step.step_type)),
         args: Some(step.args.clone()),
     });
+    // No pause is an order to leave at once; to an agent that stays it would mean "ask again
+    // immediately", for ever.
+    let leaves_at_once = steps.exit && steps.interval.is_zero();
     let seconds = steps.interval.max(Duration::from_secs(1)).as_secs();
+    let action = if steps.exit { "exit" } else { "continue" };
     wire::Steps {
-        instructions: Some(shown.collect()),
-        next_instruction_seconds: Some(i64::try_from(seconds).unwrap_or(60)),
-        post_step_action: Some("continue".to_owned()),
+        instructions: (!leaves_at_once).then(|| shown.collect()),
+        next_instruction_seconds: (!leaves_at_once).then(|| i64::try_from(seconds).unwrap_or(60)),
+        post_step_action: Some(action.to_owned()),
     }
 }
 
@@ -137,7 +132,7 @@ impl StepCache {
 
 #[cfg(test)]
 mod tests {
-    use muster_engine::{StepType, steps::Step};
+    use muster_engine::steps::Step;
 
     use super::*;
 
@@ -182,6 +177,36 @@ mod tests {
             Some(&[tricky][..])
         );
         assert_eq!(first.next_instruction_seconds, Some(60));
+    }
+
+    fn shown(step_type: StepType, exit: bool) -> serde_json::Value {
+        let steps = Steps {
+            steps: vec![Step {
+                step_type,
+                args: vec![],
+            }],
+            interval: Duration::from_secs(120),
+            exit,
+        };
+        let body = Instructions::new(&steps).unwrap().with_new_ids();
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    #[test]
+    fn the_last_work_of_an_agent_is_told_together_with_the_order_to_leave() {
+        let view = shown(StepType::RebootForReclaim, true);
+        assert_eq!(view["instructions"][0]["step_type"], "reboot-for-reclaim");
+        assert_eq!(view["next_instruction_seconds"], 120);
+        assert_eq!(view["post_step_action"], "exit");
+    }
+
+    #[test]
+    fn an_upgrade_has_no_id() {
+        let view = shown(StepType::UpgradeAgent, false);
+        assert_eq!(
+            view["instructions"][0],
+            serde_json::json!({"step_type": "upgrade-agent", "args": []})
+        );
     }
 
     #[test]

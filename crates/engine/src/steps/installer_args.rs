@@ -46,6 +46,7 @@ pub(super) fn of(
             for_disk(&mut args, disk, inventory, addresses_are_set);
         }
     }
+    let cloud_sets_addresses = from_network && oracle;
     let is_static = around
         .infra_env
         .is_some_and(|env| !env.static_network.is_empty());
@@ -53,8 +54,7 @@ pub(super) fn of(
         if !args.0.iter().any(|arg| arg == COPY_NETWORK) {
             args.0.push(COPY_NETWORK.to_owned());
         }
-    } else if !addresses_are_set
-        && !(from_network && oracle)
+    } else if !(addresses_are_set || cloud_sets_addresses)
         && let Some(inventory) = inventory
     {
         for value in dhcp_cards(inventory, cluster, &machine) {

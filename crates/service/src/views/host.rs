@@ -97,7 +97,7 @@ pub fn host(
         },
         user_name: text(&host.user_name),
         connection_timed_out: flag(host.connection_timed_out),
-        media_status: (!host.media_connected).then(|| "disconnected".to_owned()),
+        media_status: media_status(host).map(str::to_owned),
         deleted_at: host.deleted_at.map(Timestamp::precise),
         ignition_config_overrides: host.ignition_config_overrides.as_deref().and_then(text),
         installer_args: host
@@ -122,6 +122,15 @@ pub fn host(
             .as_ref()
             .map(|secret| secret.reveal().to_owned()),
         ..Default::default()
+    }
+}
+
+/// Null until something was heard of the medium.
+const fn media_status(host: &Host) -> Option<&'static str> {
+    match (host.media_connected, host.media_recovered) {
+        (false, _) => Some("disconnected"),
+        (true, true) => Some("connected"),
+        (true, false) => None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{StatusCode, header};
 use muster_api::{error::Failure, wire};
 use muster_engine::{binding, install as installation, reset as resetting};
-use muster_model::{ClusterId, HostKey, HostStatus};
+use muster_model::{ClusterId, HostKey};
 
 use crate::{
     aggregate::{Aggregate, Cause},
@@ -112,29 +112,10 @@ pub async fn reset_validation(app: Shared, call: Call) -> Result<Reply, Failure>
         .text("validation_id")
         .unwrap_or_default()
         .to_owned();
-    let host = app.host(key).await?;
-    if !matches!(
-        validation.as_str(),
-        "sufficient-installation-disk-speed" | "container-images-available"
-    ) {
-        return Err(Failure::bad_request(format!(
-            "validation {validation} cannot be reset; only sufficient-installation-disk-speed and container-images-available can"
-        )));
-    }
-    if host.cluster.is_none() || matches!(host.status, HostStatus::Binding) {
-        return Err(Failure::conflict(
-            "the host is bound to no cluster, so nothing has been checked",
-        ));
-    }
     let cause = Cause::from(&call);
     app.change_host(key, &cause, |all| {
-        let reports = &mut all.host_mut(key)?.reports;
-        if validation == "container-images-available" {
-            reports.images_status = None;
-        } else {
-            reports.disks_info = None;
-        }
-        Ok(())
+        let result = resetting::reset_validation(all.host(key)?, &validation, cause.now);
+        all.settle_with(result)
     })
     .await?;
     // Empty, yet announced as JSON: clients of this operation expect the header.

@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use muster_api::{error::Failure, wire};
-use muster_engine::{HostView, StepType, Surroundings, heartbeat, replies};
-use muster_model::Host;
+use muster_engine::{
+    HostView, Settings, StepType, Surroundings, heartbeat, replies,
+    settings::BootArtifacts,
+    steps::{self, Steps},
+};
+use muster_model::{Host, HostStatus, InfraEnv, Secret, Timestamp};
 use muster_store::Row;
 
 use crate::{
@@ -13,6 +17,7 @@ use crate::{
     app::{App, Shared, store_failure},
     driver::Scope,
     http::{Call, Reply},
+    ops::infra_envs::ipxe,
     steps::{Instructions, StepsKey},
 };
 
@@ -29,7 +34,7 @@ pub async fn next(app: Shared, call: Call) -> Result<Reply, Failure> {
     let host = app.host(key).await?;
     Ok(Reply::json_bytes(
         StatusCode::OK,
-        instructions_for(&app, &host).await?.with_new_ids(),
+        instructions_for(&app, &host, &call).await?.with_new_ids(),
     ))
 }
 
@@ -71,7 +76,11 @@ async fn note_news(
         .map_err(|_| Failure::internal("the poll could not be recorded"))?
 }
 
-async fn instructions_for(app: &Arc<App>, host: &Row<Host>) -> Result<Arc<Instructions>, Failure> {
+async fn instructions_for(
+    app: &Arc<App>,
+    host: &Row<Host>,
+    call: &Call,
+) -> Result<Arc<Instructions>, Failure> {
     let infra_env = app
         .store
         .infra_env(host.infra_env)
@@ -115,10 +124,61 @@ async fn instructions_for(app: &Arc<App>, host: &Row<Host>) -> Result<Arc<Instru
         peers: &peers,
         infra_env: infra_env.as_deref(),
     };
-    let steps = muster_engine::steps::next(host, &around, &app.rules.of(cluster.as_deref()));
+    let mut settings = app.rules.of(cluster.as_deref());
+    if host.status == HostStatus::Reclaiming {
+        let image = infra_env
+            .as_deref()
+            .and_then(|infra_env| boot_artifacts(app, infra_env, call.now));
+        Arc::make_mut(&mut settings).boot_artifacts = image;
+    }
+    let steps = steps::next(host, &around, &settings);
+    announce(app, host, &steps, settings, call).await?;
     let written = Instructions::new(&steps)
         .map_err(|cause| Failure::internal(format!("the steps could not be written: {cause}")))?;
     Ok(app.steps.put(host.key(), key, written))
+}
+
+/// The discovery image for a node that leaves its cluster; without one the step has to wait.
+fn boot_artifacts(app: &App, infra_env: &InfraEnv, now: Timestamp) -> Option<BootArtifacts> {
+    match ipxe::artifacts(app, infra_env, now) {
+        Ok(found) => Some(BootArtifacts {
+            kernel: found.kernel,
+            initrd: Secret::new(found.initrd),
+            rootfs: found.rootfs,
+        }),
+        Err(failure) => {
+            tracing::warn!(infra_env = %infra_env.id, reason = %failure.reason, "no image to reclaim a node with");
+            None
+        }
+    }
+}
+
+/// Some steps are news when they are handed out for the first time.
+async fn announce(
+    app: &Arc<App>,
+    host: &Row<Host>,
+    steps: &Steps,
+    settings: Arc<Settings>,
+    call: &Call,
+) -> Result<(), Failure> {
+    if steps::handed_out(host, steps, &settings, call.now).changes_nothing() {
+        return Ok(());
+    }
+    let (app, key, cause) = (Arc::clone(app), host.key(), Cause::from(call));
+    let steps = steps.clone();
+    // On a task of its own: reads end with their client, and this is a write.
+    let stored = tokio::spawn(async move {
+        app.change_host(key, &cause, |all| {
+            let decision = steps::handed_out(all.host(key)?, &steps, &settings, cause.now);
+            all.take(decision);
+            Ok(())
+        })
+        .await
+        .map(|_| ())
+    });
+    stored
+        .await
+        .map_err(|_| Failure::internal("the steps could not be recorded"))?
 }
 
 /// `POST …/instructions`: the result of a step. A step that failed is told with 204 too: the

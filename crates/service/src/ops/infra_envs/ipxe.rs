@@ -22,12 +22,20 @@ pub const BOOT_ORDER_CONTROL: &str = "boot-order-control";
 
 const CONSOLES: &str = "console=tty1 console=ttyS1,115200n8";
 
-/// What a boot script points to.
-#[derive(Debug)]
-struct Artifacts {
-    kernel: String,
-    rootfs: String,
-    initrd: String,
+/// What a boot script, or a node that boots from its own disk, fetches.
+pub struct Artifacts {
+    pub kernel: String,
+    pub rootfs: String,
+    /// Signed: whoever has the address has the image.
+    pub initrd: String,
+}
+
+impl std::fmt::Debug for Artifacts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Artifacts")
+            .field("kernel", &self.kernel)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The script for this request.
@@ -53,7 +61,8 @@ pub async fn script(
     Ok(boot_script(&artifacts(app, infra_env, now)?, infra_env))
 }
 
-fn artifacts(app: &App, infra_env: &InfraEnv, now: Timestamp) -> Result<Artifacts, Failure> {
+/// The addresses for one infra-env.
+pub fn artifacts(app: &App, infra_env: &InfraEnv, now: Timestamp) -> Result<Artifacts, Failure> {
     let image = links::os_image(app, infra_env)?.ok_or_else(|| {
         Failure::bad_request("this service hands out no boot images (images.enabled is off)")
     })?;

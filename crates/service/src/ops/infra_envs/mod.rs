@@ -9,7 +9,7 @@ mod discovery;
 pub mod files;
 pub mod ignition;
 mod initrd;
-mod ipxe;
+pub mod ipxe;
 pub mod links;
 pub mod read;
 mod settings;
