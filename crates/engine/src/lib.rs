@@ -13,6 +13,7 @@ mod disks;
 mod draft;
 pub mod heartbeat;
 mod history;
+mod ignition;
 pub mod install;
 pub mod inventory;
 mod majority;
@@ -37,7 +38,7 @@ pub mod wire;
 
 pub use checks::{
     cluster::NEVER_IGNORED as CLUSTER_CHECKS_NEVER_IGNORED,
-    host::NEVER_IGNORED as HOST_CHECKS_NEVER_IGNORED,
+    host::{HostValidation, NEVER_IGNORED as HOST_CHECKS_NEVER_IGNORED, host_validations},
 };
 pub use refresh::{refresh, refresh_unbound};
 pub use settings::Settings;

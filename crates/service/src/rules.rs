@@ -15,7 +15,7 @@ use muster_engine::{
     Settings,
     settings::{Images, RequirementTable, Requirements, Timeouts},
 };
-use muster_model::{Cluster, FinalizingStage, HostStage};
+use muster_model::{Cluster, FinalizingStage, HostStage, InfraEnv};
 
 /// Versions whose constants are kept.
 const MOST_VERSIONS: usize = 256;
@@ -65,6 +65,8 @@ impl Rules {
             bootstrap_mac: Some(config.cluster.bootstrap_host_mac.clone())
                 .filter(|mac| !mac.is_empty()),
             check_cluster_version: config.features.check_cluster_version,
+            edge_worker_products: config.cluster.edge_worker_products.join(","),
+            single_node_dnsmasq: config.features.single_node_dnsmasq,
             ..Settings::default()
         };
         Self {
@@ -77,7 +79,16 @@ impl Rules {
     /// The constants for a cluster, or for hosts that have none.
     #[must_use]
     pub fn of(&self, cluster: Option<&Cluster>) -> Arc<Settings> {
-        let version = cluster.map_or("", |cluster| cluster.openshift_version.as_str());
+        self.of_version(cluster.map_or("", |cluster| cluster.openshift_version.as_str()))
+    }
+
+    /// The constants for hosts of the pool, which follow the release they booted.
+    #[must_use]
+    pub fn of_pool(&self, infra_env: Option<&InfraEnv>) -> Arc<Settings> {
+        self.of_version(infra_env.map_or("", |booted| booted.openshift_version.as_str()))
+    }
+
+    fn of_version(&self, version: &str) -> Arc<Settings> {
         let mut known = self
             .by_version
             .lock()
@@ -110,6 +121,7 @@ impl Rules {
             arbiter: of(HardwareProfile::Arbiter, shipped.arbiter),
             worker: of(HardwareProfile::Worker, shipped.worker),
             single_node: of(HardwareProfile::Sno, shipped.single_node),
+            edge_worker: of(HardwareProfile::EdgeWorker, shipped.edge_worker),
         }
     }
 }

@@ -58,8 +58,8 @@ pub(super) fn store(
         (None, None) => "",
     };
     let host = &mut outcome.host;
-    let needs = needs_of_host(host, around.cluster, settings);
-    disks::judge(&mut inventory, needs, version);
+    let needs = needs_of_host(host, around.cluster, Some(&inventory), settings);
+    disks::judge(&mut inventory, &needs, version);
     let present = [
         host.installation_disk_id.as_deref().unwrap_or_default(),
         host.installation_disk_path.as_deref().unwrap_or_default(),

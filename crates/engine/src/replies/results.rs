@@ -60,7 +60,7 @@ pub(super) fn disk_speed(
     now: Timestamp,
 ) -> Result<(), BadReply> {
     let reply: DiskSpeedReply = parse("installation-disk-speed-check", output)?;
-    let limit = needs_of_host(&outcome.host, None, settings).disk_speed_threshold_ms;
+    let limit = needs_of_host(&outcome.host, None, None, settings).disk_speed_threshold_ms;
     let measured = if exit_code == 0 {
         reply.io_sync_duration
     } else {

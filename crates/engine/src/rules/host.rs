@@ -298,7 +298,11 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
     HostRule {
         name: "hardware below the minimum",
         from: COLLECTING,
-        when: |on| on.reachable() && !open(on.findings, Gate::MinimumHardware),
+        when: |on| {
+            on.reachable()
+                && !(open(on.findings, Gate::MinimumHardware)
+                    && open(on.findings, Gate::VsphereDisks))
+        },
         then: |on| {
             go(
                 Insufficient,
