@@ -114,7 +114,7 @@ impl Rules {
         let of = |profile, fallback: Requirements| {
             self.hardware
                 .lookup(version, profile)
-                .map_or(fallback, |found| requirements(found, fallback))
+                .map_or(fallback, requirements)
         };
         RequirementTable {
             master: of(HardwareProfile::Master, shipped.master),
@@ -126,18 +126,15 @@ impl Rules {
     }
 }
 
-fn requirements(found: &Requirement, fallback: Requirements) -> Requirements {
+/// Limits that the table leaves out are no limits.
+fn requirements(found: &Requirement) -> Requirements {
     Requirements {
         cpu_cores: found.cpu_cores.into(),
         ram_mib: found.ram_mib.into(),
         disk_size_gb: found.disk_size_gb.into(),
         disk_speed_threshold_ms: found.installation_disk_speed_threshold_ms.into(),
-        network_latency_ms: found
-            .network_latency_threshold_ms
-            .or(fallback.network_latency_ms),
-        packet_loss_percent: found
-            .packet_loss_percentage
-            .or(fallback.packet_loss_percent),
+        network_latency_ms: found.network_latency_threshold_ms,
+        packet_loss_percent: found.packet_loss_percentage,
     }
 }
 
