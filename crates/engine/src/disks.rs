@@ -2,7 +2,10 @@
 //!
 //! Agents name reasons of their own; the service adds its reasons on each inventory. Ours
 //! start with a fixed mark so that they can be taken off again before they are judged anew.
-//! Multipath membership and iSCSI networking are judged by a later version.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
 
 use crate::{
     inventory::{Disk, Inventory},
@@ -10,70 +13,177 @@ use crate::{
     wire::List,
 };
 
+/// Drive types with rules of their own, as agents spell them.
+pub(crate) const ISCSI: &str = "iSCSI";
+pub(crate) const MULTIPATH: &str = "Multipath";
+const FIBRE_CHANNEL: &str = "FC";
+
 /// Opens every reason this service writes.
 const OUR_MARK: &str = "Muster: ";
 
 /// Judges every disk and fills in missing ids.
 pub(crate) fn judge(inventory: &mut Inventory, needs: &Requirements, version: &str) {
-    let architecture = inventory.architecture().to_owned();
-    let Some(disks) = inventory.disks.0.as_mut() else {
-        return;
-    };
-    for disk in disks {
+    for disk in inventory.disks.0.iter_mut().flatten() {
         if disk.id.is_empty() && !disk.name.is_empty() {
-            disk.id = format!("/dev/{}", disk.name);
+            disk.id = disk.device();
         }
-        let mut reasons: Vec<String> = disk
-            .installation_eligibility
-            .not_eligible_reasons
-            .items()
-            .iter()
+    }
+    let site = Site {
+        inventory,
+        needs,
+        version,
+    };
+    let found: Vec<Vec<String>> = inventory
+        .disks
+        .items()
+        .iter()
+        .map(|disk| site.objections(disk))
+        .collect();
+    for (disk, ours) in inventory.disks.0.iter_mut().flatten().zip(found) {
+        let eligibility = &mut disk.installation_eligibility;
+        let theirs = eligibility.not_eligible_reasons.items().iter();
+        let reasons: Vec<String> = theirs
             .filter(|reason| !reason.starts_with(OUR_MARK))
             .cloned()
+            .chain(ours.iter().map(|reason| format!("{OUR_MARK}{reason}")))
             .collect();
-        reasons.extend(
-            objections(disk, needs, version, &architecture)
-                .into_iter()
-                .map(|reason| format!("{OUR_MARK}{reason}")),
-        );
-        disk.installation_eligibility.eligible = reasons.is_empty();
-        disk.installation_eligibility.not_eligible_reasons =
-            List((!reasons.is_empty()).then_some(reasons));
+        eligibility.eligible = reasons.is_empty();
+        eligibility.not_eligible_reasons = List((!reasons.is_empty()).then_some(reasons));
     }
 }
 
-fn objections(disk: &Disk, needs: &Requirements, version: &str, architecture: &str) -> Vec<String> {
-    let mut reasons = Vec::new();
-    let least = needs.disk_size_gb.saturating_mul(1_000_000_000);
-    if disk.size_bytes < least {
-        reasons.push(format!(
-            "the disk has {} bytes, {} GB ({least} bytes) are needed",
-            disk.size_bytes, needs.disk_size_gb
-        ));
+/// The disks that are paths to a multipath disk.
+pub(crate) fn paths_to<'a>(
+    disks: &'a [Disk],
+    multipath: &'a Disk,
+) -> impl Iterator<Item = &'a Disk> {
+    disks.iter().filter(|disk| disk.is_held_by(&multipath.name))
+}
+
+/// Where and for what a disk is judged.
+struct Site<'a> {
+    inventory: &'a Inventory,
+    needs: &'a Requirements,
+    version: &'a str,
+}
+
+impl Site<'_> {
+    /// Everything that speaks against a disk.
+    fn objections(&self, disk: &Disk) -> Vec<String> {
+        let mut reasons = Vec::new();
+        let least = self.needs.disk_size_gb.saturating_mul(1_000_000_000);
+        if disk.size_bytes < least {
+            reasons.push(format!(
+                "the disk has {} bytes, {} GB ({least} bytes) are needed",
+                disk.size_bytes, self.needs.disk_size_gb
+            ));
+        }
+        if !self.supports(disk) {
+            let shown = match disk.drive_type.as_str() {
+                "" => "Unknown",
+                known => known,
+            };
+            reasons.push(format!(
+                "drives of type {shown} cannot be installed to with release {:?} on {}",
+                self.version,
+                self.inventory.architecture()
+            ));
+        }
+        if disk.is_installation_media {
+            reasons.push("it is the medium the host booted from".to_owned());
+        }
+        match disk.drive_type.as_str() {
+            FIBRE_CHANNEL | ISCSI => reasons.extend(self.belongs_to_a_multipath(disk)),
+            MULTIPATH => reasons.extend(self.multipath_faults(disk)),
+            _ => {}
+        }
+        if disk.drive_type == ISCSI {
+            reasons.extend(self.iscsi_fault(disk));
+        }
+        reasons
     }
-    if !type_is_supported(&disk.drive_type, version, architecture) {
-        let shown = if disk.drive_type.is_empty() {
-            "Unknown"
-        } else {
-            &disk.drive_type
+
+    fn supports(&self, disk: &Disk) -> bool {
+        type_is_supported(
+            &disk.drive_type,
+            self.version,
+            self.inventory.architecture(),
+        )
+    }
+
+    fn belongs_to_a_multipath(&self, disk: &Disk) -> Option<String> {
+        let mut disks = self.inventory.disks.items().iter();
+        let whole =
+            disks.find(|other| other.drive_type == MULTIPATH && disk.is_held_by(&other.name))?;
+        Some(format!(
+            "it is only a path to multipath disk {}; install to that one",
+            whole.name
+        ))
+    }
+
+    fn multipath_faults(&self, disk: &Disk) -> Vec<String> {
+        let paths: Vec<&Disk> = paths_to(self.inventory.disks.items(), disk).collect();
+        let all_are = |kind| paths.iter().all(|path| path.drive_type == kind);
+        let one_is = |kind| paths.iter().any(|path| path.drive_type == kind);
+        if !one_is(FIBRE_CHANNEL) && !one_is(ISCSI) {
+            return vec![
+                "multipath is supported over FC or iSCSI only, no path is of these".to_owned(),
+            ];
+        }
+        let mut faults = Vec::new();
+        if !all_are(FIBRE_CHANNEL) && !all_are(ISCSI) {
+            faults.push("its paths are of different kinds, all must be FC or all iSCSI".to_owned());
+        }
+        let unfit = |path: &&&Disk| {
+            path.drive_type == ISCSI && (!self.supports(path) || self.iscsi_fault(path).is_some())
         };
-        reasons.push(format!("drives of type {shown} cannot be installed to"));
+        if let Some(path) = paths.iter().find(unfit) {
+            faults.push(format!(
+                "path {} cannot be installed to, see the reasons there",
+                path.name
+            ));
+        }
+        faults
     }
-    if disk.removable {
-        reasons.push("removable media may be gone at the next boot".to_owned());
+
+    /// The network that carries the disk must not be the one the node is reached by: it is set
+    /// up anew during the installation.
+    fn iscsi_fault(&self, disk: &Disk) -> Option<String> {
+        let text = disk
+            .iscsi
+            .as_ref()
+            .map(|iscsi| iscsi.host_ip_address.as_str());
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return Some("the address the host reaches iSCSI from is not known".to_owned());
+        };
+        let Ok(address) = text.parse::<IpAddr>() else {
+            return Some(format!(
+                "the host reaches iSCSI from {text:?}, which is no address"
+            ));
+        };
+        let way_out = &self.inventory.default_route(address.is_ipv6())?.interface;
+        let mut nics = self.inventory.interfaces.items().iter();
+        let Some(nic) = nics.find(|nic| nic.name == *way_out) else {
+            return Some(format!(
+                "the default route leaves by {way_out}, which is not among the interfaces of the host"
+            ));
+        };
+        let mut own = nic
+            .addresses()
+            .filter_map(|text| text.parse::<IpNet>().ok());
+        own.any(|own| own.addr() == address).then(|| {
+            format!("iSCSI runs over {way_out}, which also holds the default route; give it an interface of its own")
+        })
     }
-    if disk.is_installation_media {
-        reasons.push("it is the medium the host booted from".to_owned());
-    }
-    reasons
 }
 
-fn type_is_supported(drive: &str, version: &str, architecture: &str) -> bool {
+/// Whether a release can be installed to a kind of drive; no version means the oldest.
+pub(crate) fn type_is_supported(drive: &str, version: &str, architecture: &str) -> bool {
     match drive {
-        "HDD" | "SSD" | "Multipath" => true,
+        "HDD" | "SSD" | MULTIPATH => true,
         "RAID" => at_least(version, (4, 14)),
-        "iSCSI" => at_least(version, (4, 15)),
-        "FC" => matches!(architecture, "x86_64" | "s390x"),
+        ISCSI => at_least(version, (4, 15)),
+        FIBRE_CHANNEL => matches!(architecture, "x86_64" | "s390x"),
         "ECKD" | "ECKD (ESE)" | "FBA" => architecture == "s390x",
         _ => false,
     }
@@ -97,31 +207,24 @@ pub(crate) fn candidates(inventory: &Inventory) -> Vec<&Disk> {
         .iter()
         .filter(|disk| disk.installation_eligibility.eligible)
         .collect();
-    disks.sort_by(|a, b| {
-        let key = |disk: &Disk| {
-            (
-                !disk.bootable,
-                disk.name.starts_with("nvme"),
-                disk.drive_type.clone(),
-                disk.size_bytes,
-                disk.hctl.clone(),
-            )
-        };
-        key(a).cmp(&key(b))
-    });
+    disks.sort_by(|a, b| rank(a).cmp(&rank(b)));
     disks
+}
+
+fn rank(disk: &Disk) -> (bool, bool, &str, i64, &str) {
+    (
+        !disk.bootable,
+        disk.name.starts_with("nvme"),
+        &disk.drive_type,
+        disk.size_bytes,
+        &disk.hctl,
+    )
 }
 
 /// The disk to install to: the present choice while it is fit, else the best candidate.
 pub(crate) fn choose<'a>(inventory: &'a Inventory, present: &[&str]) -> Option<&'a Disk> {
     let fit = candidates(inventory);
-    let is_present = |disk: &Disk| {
-        let path = format!("/dev/{}", disk.name);
-        present
-            .iter()
-            .filter(|name| !name.is_empty())
-            .any(|name| *name == disk.id || *name == disk.by_path || *name == path)
-    };
+    let is_present = |disk: &Disk| present.iter().any(|name| disk.is_called(name));
     fit.iter()
         .find(|disk| is_present(disk))
         .or(fit.first())
@@ -149,114 +252,5 @@ pub(crate) fn to_be_formatted(inventory: &Inventory) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::RequirementTable;
-
-    fn disk(name: &str, gb: i64) -> Disk {
-        Disk {
-            name: name.into(),
-            drive_type: "HDD".into(),
-            size_bytes: gb * 1_000_000_000,
-            ..Disk::default()
-        }
-    }
-
-    fn judged(disks: Vec<Disk>) -> Inventory {
-        let mut inventory = Inventory {
-            disks: disks.into(),
-            ..Inventory::default()
-        };
-        judge(
-            &mut inventory,
-            &RequirementTable::default().worker,
-            "4.16.0",
-        );
-        inventory
-    }
-
-    #[test]
-    fn a_small_a_removable_and_an_odd_disk_are_refused_with_reasons() {
-        let inventory = judged(vec![
-            disk("sda", 99),
-            Disk {
-                removable: true,
-                ..disk("sdb", 200)
-            },
-            Disk {
-                drive_type: "ODD".into(),
-                ..disk("sr0", 200)
-            },
-            disk("sdc", 100),
-        ]);
-        let fit: Vec<_> = candidates(&inventory)
-            .iter()
-            .map(|d| d.name.clone())
-            .collect();
-        assert_eq!(fit, ["sdc"]);
-        let small = inventory.disks.items()[0]
-            .installation_eligibility
-            .not_eligible_reasons
-            .items();
-        assert!(small[0].contains("100 GB"), "{small:?}");
-    }
-
-    #[test]
-    fn judging_twice_adds_no_reason_twice_and_keeps_the_agents_own() {
-        let mut bad = disk("sda", 1);
-        bad.installation_eligibility.not_eligible_reasons = vec!["in use".to_owned()].into();
-        let mut inventory = judged(vec![bad]);
-        let once = inventory.clone();
-        judge(
-            &mut inventory,
-            &RequirementTable::default().worker,
-            "4.16.0",
-        );
-        assert_eq!(inventory, once);
-        assert_eq!(
-            once.disks.items()[0]
-                .installation_eligibility
-                .not_eligible_reasons
-                .items()
-                .len(),
-            2
-        );
-    }
-
-    #[test]
-    fn bootable_disks_come_first_then_the_smallest_and_nvme_last() {
-        let inventory = judged(vec![
-            Disk {
-                drive_type: "SSD".into(),
-                ..disk("nvme0n1", 120)
-            },
-            disk("sda", 300),
-            disk("sdb", 200),
-            Disk {
-                bootable: true,
-                ..disk("sdc", 900)
-            },
-        ]);
-        let order: Vec<_> = candidates(&inventory)
-            .iter()
-            .map(|d| d.name.clone())
-            .collect();
-        assert_eq!(order, ["sdc", "sdb", "sda", "nvme0n1"]);
-    }
-
-    #[test]
-    fn a_fit_choice_stays_and_an_unfit_one_is_replaced() {
-        let inventory = judged(vec![disk("sda", 300), disk("sdb", 200), disk("sdc", 10)]);
-        assert_eq!(choose(&inventory, &["/dev/sda"]).unwrap().name, "sda");
-        assert_eq!(choose(&inventory, &["/dev/sdc"]).unwrap().name, "sdb");
-        assert_eq!(choose(&judged(vec![]), &["/dev/sda"]), None);
-    }
-
-    #[test]
-    fn versions_compare_by_number() {
-        assert!(at_least("4.15.0-rc.1", (4, 15)));
-        assert!(at_least("4.100.3", (4, 15)));
-        assert!(!at_least("4.9.0", (4, 15)));
-        assert!(!at_least("", (4, 15)));
-    }
-}
+#[path = "disks_tests.rs"]
+mod tests;

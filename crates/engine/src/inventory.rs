@@ -241,6 +241,69 @@ impl Inventory {
     }
 }
 
+impl Inventory {
+    /// The best default route of a family; among equals the last, as the kernel lists them.
+    pub(crate) fn default_route(&self, v6: bool) -> Option<&Route> {
+        let routes = self.routes.items().iter().rev();
+        routes
+            .filter(|route| route.is_default() && route.is_v6() == v6)
+            .min_by_key(|route| route.metric)
+    }
+
+    /// The disk the host is to be installed to, by id, by path or by device.
+    pub(crate) fn installation_disk(&self, host: &Host) -> Option<&Disk> {
+        let chosen = [&host.installation_disk_id, &host.installation_disk_path];
+        self.disks.items().iter().find(|disk| {
+            let mut chosen = chosen.into_iter().flatten();
+            chosen.any(|name| disk.is_called(name))
+        })
+    }
+
+    /// The card that holds an address.
+    pub(crate) fn interface_with(&self, address: IpAddr) -> Option<&Interface> {
+        self.addresses()
+            .find(|(_, net)| net.addr() == address)
+            .map(|(nic, _)| nic)
+    }
+
+    /// The machine was made by (or runs on the hypervisor of) this company.
+    pub(crate) fn is_made_by(&self, maker: &str) -> bool {
+        self.system_vendor
+            .as_ref()
+            .is_some_and(|vendor| vendor.manufacturer == maker)
+    }
+}
+
+impl Disk {
+    /// What it is known by: its id, else its device.
+    pub(crate) fn identifier(&self) -> String {
+        if self.id.is_empty() {
+            self.device()
+        } else {
+            self.id.clone()
+        }
+    }
+
+    /// `/dev/sda` and the like.
+    pub(crate) fn device(&self) -> String {
+        format!("/dev/{}", self.name)
+    }
+
+    /// One of its names; no disk has an empty one.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        !name.is_empty()
+            && (name == self.id
+                || name == self.by_path
+                || name.strip_prefix("/dev/") == Some(&self.name))
+    }
+
+    /// It is a path to the device-mapper disk of this name. Names are compared whole: `dm-1`
+    /// does not hold what `dm-10` holds.
+    pub(crate) fn is_held_by(&self, name: &str) -> bool {
+        !name.is_empty() && self.holders.split(',').any(|holder| holder.trim() == name)
+    }
+}
+
 impl Interface {
     /// Addresses of both families in CIDR form.
     pub fn addresses(&self) -> impl Iterator<Item = &str> {
@@ -259,12 +322,17 @@ impl Route {
     /// Leads out of the host's own networks.
     #[must_use]
     pub fn is_default(&self) -> bool {
-        let to_anywhere = matches!(self.destination.as_str(), "0.0.0.0" | "::");
-        to_anywhere
-            && self
-                .gateway
-                .parse::<IpAddr>()
-                .is_ok_and(|g| !g.is_unspecified())
+        let to_anywhere = self.destination.parse::<IpAddr>();
+        let gateway = self.gateway.parse::<IpAddr>();
+        to_anywhere.is_ok_and(|to| to.is_unspecified())
+            && gateway.is_ok_and(|gateway| !gateway.is_unspecified())
+    }
+
+    /// A route of IPv6; where it leads decides.
+    pub(crate) fn is_v6(&self) -> bool {
+        self.destination
+            .parse::<IpAddr>()
+            .is_ok_and(|to| to.is_ipv6())
     }
 }
 

@@ -14,6 +14,7 @@ mod draft;
 pub mod events;
 pub mod heartbeat;
 mod history;
+mod ignition;
 pub mod install;
 pub mod inventory;
 mod leases;
@@ -41,7 +42,7 @@ pub mod wire;
 
 pub use checks::{
     cluster::NEVER_IGNORED as CLUSTER_CHECKS_NEVER_IGNORED,
-    host::NEVER_IGNORED as HOST_CHECKS_NEVER_IGNORED,
+    host::{HostValidation, NEVER_IGNORED as HOST_CHECKS_NEVER_IGNORED, host_validations},
 };
 pub use refresh::{refresh, refresh_unbound};
 pub use settings::Settings;

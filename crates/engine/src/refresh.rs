@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use muster_model::{ClusterStatus, Host, HostKey, Timestamp};
+use muster_model::{ClusterStatus, Host, HostKey, InfraEnv, Timestamp};
 
 use crate::{
     checks::{
@@ -55,8 +55,13 @@ pub fn refresh(view: &ClusterView<'_>, settings: &Settings, now: Timestamp) -> D
     round.finish(view)
 }
 
-/// Judges a host that belongs to no cluster.
-pub fn refresh_unbound(view: &HostView<'_>, settings: &Settings, now: Timestamp) -> Decision {
+/// Judges a host that belongs to no cluster, in view of what it booted.
+pub fn refresh_unbound(
+    view: &HostView<'_>,
+    infra_env: Option<&InfraEnv>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Decision {
     let mut host = view.host.clone();
     let around = Neighbourhood::default();
     let mut events = Vec::new();
@@ -69,6 +74,7 @@ pub fn refresh_unbound(view: &HostView<'_>, settings: &Settings, now: Timestamp)
             inventory: inventory.as_deref(),
             inventory_broken: broken,
             cluster: None,
+            infra_env,
             around: &around,
             settings,
             now,
@@ -134,18 +140,7 @@ impl<'a> Round<'a> {
     fn of(view: &'a ClusterView<'a>, settings: &'a Settings, now: Timestamp) -> Self {
         let draft = Draft::of(view, now);
         let (inventories, broken): (Vec<_>, Vec<_>) = draft.hosts.iter().map(read).unzip();
-        let mut names = BTreeMap::new();
-        for (host, inventory) in draft.hosts.iter().zip(&inventories) {
-            if inventory.is_some() {
-                let name = inventory::hostname_with(host, inventory.as_deref());
-                *names.entry(name).or_insert(0) += 1;
-            }
-        }
-        let around = Neighbourhood {
-            names,
-            host_count: draft.hosts.len(),
-            ..Neighbourhood::default()
-        };
+        let around = Neighbourhood::of(&draft.cluster, &draft.hosts, &inventories, &broken);
         let last_seen = view
             .hosts
             .iter()
@@ -178,15 +173,11 @@ impl<'a> Round<'a> {
             let (groups, collisions) = (web.groups(), web.collisions());
             cluster.connectivity_majority_groups = Some(wire::text(&groups));
             cluster.ip_collisions = Some(wire::text(&collisions));
-            self.around.groups = Some(groups);
-            self.around.collisions = collisions;
+            self.around.compared(groups, &collisions);
             vips::weigh(cluster, &self.draft.hosts);
             self.evidence = None;
         } else {
-            self.around.groups = wire::stored(cluster.connectivity_majority_groups.as_deref()).ok();
-            self.around.collisions = wire::stored(cluster.ip_collisions.as_deref())
-                .ok()
-                .unwrap_or_default();
+            self.around.recall(cluster);
         }
     }
 
@@ -195,9 +186,7 @@ impl<'a> Round<'a> {
         self.find_machine_network();
         self.watch_leases();
         self.suggest_roles();
-        self.around.machine = networks::machine(&self.draft.cluster);
-        self.around.operators =
-            checks::operators::Scene::of(&self.draft.cluster, self.draft.hosts.iter());
+        self.around.renew(&self.draft.cluster, &self.draft.hosts);
         for index in 0..self.draft.hosts.len() {
             self.judge_host(index);
         }
@@ -262,6 +251,7 @@ impl<'a> Round<'a> {
             inventory: self.inventories[index].as_deref(),
             inventory_broken: self.broken[index],
             cluster: Some(&self.draft.cluster),
+            infra_env: None,
             around: &self.around,
             settings: self.settings,
             now: self.draft.now,

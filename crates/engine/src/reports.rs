@@ -189,6 +189,7 @@ pub(crate) fn ignition_of(host: &Host) -> Option<Ignition> {
     wire::stored(Some(&reply.ignition)).ok()
 }
 
+/// Whom it reaches.
 pub(crate) fn connectivity_of(host: &Host) -> Stored<Connectivity> {
     wire::stored(host.reports.connectivity.as_deref())
 }
@@ -199,6 +200,27 @@ pub(crate) fn free_of(host: &Host) -> Stored<Vec<FreeNetwork>> {
 
 pub(crate) fn vips_of(host: &Host) -> Stored<Vec<VipVerdict>> {
     wire::stored(host.reports.vips.as_deref())
+}
+
+/// Its time sources.
+pub(crate) fn ntp_sources_of(host: &Host) -> Stored<Vec<NtpSource>> {
+    wire::stored(host.reports.ntp_sources.as_deref())
+}
+
+/// What names resolve to where it stands.
+pub(crate) fn resolutions_of(host: &Host) -> Stored<Resolutions> {
+    wire::stored(host.reports.domain_name_resolutions.as_deref())
+}
+
+/// Whether it could fetch Ignition from the running cluster, and what it got.
+pub(crate) fn api_vip_of(host: &Host) -> Stored<ApiVipReply> {
+    wire::stored(host.reports.api_vip_connectivity.as_deref())
+}
+
+/// Whether the Tang servers answered. A failed step leaves its error text here, which reads as
+/// [`Stored::Broken`].
+pub(crate) fn tang_of(host: &Host) -> Stored<TangReply> {
+    wire::stored(host.reports.tang_connectivity.as_deref())
 }
 
 /// The device an installation goes to: the id wins over the path.

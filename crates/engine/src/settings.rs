@@ -45,6 +45,8 @@ pub struct RequirementTable {
     pub worker: Requirements,
     /// The node that is the whole cluster.
     pub single_node: Requirements,
+    /// A small worker of a listed product, such as a DPU.
+    pub edge_worker: Requirements,
 }
 
 impl Default for RequirementTable {
@@ -77,6 +79,12 @@ impl Default for RequirementTable {
                 network_latency_ms: None,
                 packet_loss_percent: None,
                 ..master
+            },
+            edge_worker: Requirements {
+                disk_size_gb: 15,
+                network_latency_ms: None,
+                packet_loss_percent: None,
+                ..worker
             },
         }
     }
@@ -295,4 +303,8 @@ pub struct Settings {
     pub keep_mco_reboot: bool,
     /// Let the installer wait for the cluster version operator.
     pub check_cluster_version: bool,
+    /// Products whose Arm workers count as edge workers, separated by commas.
+    pub edge_worker_products: String,
+    /// A single node answers for the names of its cluster itself.
+    pub single_node_dnsmasq: bool,
 }

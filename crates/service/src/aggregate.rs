@@ -10,7 +10,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use muster_api::error::Failure;
 use muster_engine::{ClusterView, Decision, HostView, Job, Refused};
-use muster_model::{Cluster, ClusterId, Event, Host, HostKey, Timestamp};
+use muster_model::{Cluster, ClusterId, Event, Host, HostKey, InfraEnv, Timestamp};
 use muster_store::{Changes, Row, StoreError};
 use tokio::sync::OwnedMutexGuard;
 use tracing::debug;
@@ -68,6 +68,8 @@ pub struct Aggregate {
     pub wake_at: Option<Timestamp>,
     /// The rules have already seen the records as they are.
     pub(crate) settled: bool,
+    /// What an unbound host booted.
+    infra_env: Option<Row<InfraEnv>>,
     seen_cluster: Option<Row<Cluster>>,
     seen_hosts: Vec<Row<Host>>,
 }
@@ -194,8 +196,10 @@ impl Aggregate {
             }
             None => {
                 let mut all = Decision::default();
+                let infra_env = self.infra_env.as_deref();
+                let settings = app.rules.of_pool(infra_env);
                 for view in self.host_views(&app.heartbeats) {
-                    let one = muster_engine::refresh_unbound(&view, &app.rules.of(None), now);
+                    let one = muster_engine::refresh_unbound(&view, infra_env, &settings, now);
                     all.hosts.extend(one.hosts);
                     all.events.extend(one.events);
                     all.wake_at = all.wake_at.into_iter().chain(one.wake_at).min();
@@ -367,7 +371,13 @@ impl App {
                 let host = self.host(key).await?;
                 match host.cluster {
                     Some(id) => id,
-                    None => return Ok(Aggregate::new(None, vec![host])),
+                    None => {
+                        let infra_env = self.store.infra_env(key.infra_env);
+                        return Ok(Aggregate {
+                            infra_env: infra_env.await.map_err(store_failure)?,
+                            ..Aggregate::new(None, vec![host])
+                        });
+                    }
                 }
             }
         };

@@ -15,7 +15,7 @@ use muster_engine::{
     Settings,
     settings::{Images, InventoryLimits, RequirementTable, Requirements, Timeouts},
 };
-use muster_model::{Cluster, FinalizingStage, HostStage};
+use muster_model::{Cluster, FinalizingStage, HostStage, InfraEnv};
 
 use crate::catalog::Catalog;
 
@@ -84,6 +84,8 @@ impl Rules {
                 max_bytes: config.cluster.inventory_max_size,
                 min_disk_bytes: config.cluster.inventory_disk_min_size,
             },
+            edge_worker_products: config.cluster.edge_worker_products.join(","),
+            single_node_dnsmasq: config.features.single_node_dnsmasq,
             ..Settings::default()
         };
         Self {
@@ -97,9 +99,20 @@ impl Rules {
     /// The constants for a cluster, or for hosts that have none.
     #[must_use]
     pub fn of(&self, cluster: Option<&Cluster>) -> Arc<Settings> {
+        let architecture = cluster.and_then(|cluster| cluster.cpu_architecture.as_deref());
         let version = cluster.map_or("", |cluster| cluster.openshift_version.as_str());
-        let architecture = cluster.and_then(|cluster| cluster.cpu_architecture.clone());
-        let release = (version.to_owned(), architecture.unwrap_or_default());
+        self.of_release(version, architecture.unwrap_or_default())
+    }
+
+    /// The constants for hosts of the pool, which follow the release they booted.
+    #[must_use]
+    pub fn of_pool(&self, infra_env: Option<&InfraEnv>) -> Arc<Settings> {
+        let version = infra_env.map_or("", |booted| booted.openshift_version.as_str());
+        self.of_release(version, "")
+    }
+
+    fn of_release(&self, version: &str, architecture: &str) -> Arc<Settings> {
+        let release = (version.to_owned(), architecture.to_owned());
         let mut known = self
             .by_release
             .lock()
@@ -141,29 +154,27 @@ impl Rules {
         let of = |profile, fallback: Requirements| {
             self.hardware
                 .lookup(version, profile)
-                .map_or(fallback, |found| requirements(found, fallback))
+                .map_or(fallback, requirements)
         };
         RequirementTable {
             master: of(HardwareProfile::Master, shipped.master),
             arbiter: of(HardwareProfile::Arbiter, shipped.arbiter),
             worker: of(HardwareProfile::Worker, shipped.worker),
             single_node: of(HardwareProfile::Sno, shipped.single_node),
+            edge_worker: of(HardwareProfile::EdgeWorker, shipped.edge_worker),
         }
     }
 }
 
-fn requirements(found: &Requirement, fallback: Requirements) -> Requirements {
+/// Limits that the table leaves out are no limits.
+fn requirements(found: &Requirement) -> Requirements {
     Requirements {
         cpu_cores: found.cpu_cores.into(),
         ram_mib: found.ram_mib.into(),
         disk_size_gb: found.disk_size_gb.into(),
         disk_speed_threshold_ms: found.installation_disk_speed_threshold_ms.into(),
-        network_latency_ms: found
-            .network_latency_threshold_ms
-            .or(fallback.network_latency_ms),
-        packet_loss_percent: found
-            .packet_loss_percentage
-            .or(fallback.packet_loss_percent),
+        network_latency_ms: found.network_latency_threshold_ms,
+        packet_loss_percent: found.packet_loss_percentage,
     }
 }
 

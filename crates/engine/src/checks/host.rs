@@ -1,20 +1,22 @@
-//! The table of host validations and how a host is judged by it.
+//! How a host is judged: what a validation is, what it may look at, what it holds back.
+//!
+//! The validations themselves are rows of [`HOST_CHECKS`], each a small function in one of the
+//! files beside this one.
 
-use std::collections::BTreeMap;
+use muster_model::{Cluster, Host, HostStage, InfraEnv, Timestamp};
 
-use ipnet::IpNet;
-use muster_model::{Cluster, Host, HostRole, HostStage, Timestamp};
-
-use super::{Findings, Outcome, Verdict, host_hardware as hw, host_network as net, operators};
+use super::{Findings, Outcome, Verdict, operators};
 use crate::{
     inventory::Inventory,
-    majority::Groups,
-    networks::BadRange,
     settings::{Requirements, Settings},
     wire,
 };
 
-pub(crate) use super::host_hardware::fits;
+pub(crate) use super::{
+    host_needs::{fits, needs_of, needs_of_host},
+    host_table::HOST_CHECKS,
+    neighbourhood::Neighbourhood,
+};
 
 /// What a check holds back while it is not true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub(crate) enum Gate {
     Inventory,
     /// Being of any use.
     MinimumHardware,
+    /// Disks a vSphere cluster can tell apart.
+    VsphereDisks,
     /// The user's own input.
     Input,
     /// Being ready to install.
@@ -35,153 +39,91 @@ pub(crate) enum Gate {
     Nothing,
 }
 
+impl Gate {
+    /// What happens to a host while a check behind this gate fails.
+    pub(crate) const fn about(self) -> &'static str {
+        match self {
+            Self::Connection => {
+                "the host counts as disconnected; a host that is being installed fails"
+            }
+            Self::Inventory => "the host stays in discovery",
+            Self::MinimumHardware | Self::VsphereDisks => {
+                "the host is insufficient, whatever else is set"
+            }
+            Self::Input => "the host waits for input of the user",
+            Self::Install => "the host is insufficient and cannot be installed",
+            Self::Preparation => "the preparation of the installation fails",
+            Self::Nothing => "nothing; it is told as advice",
+        }
+    }
+}
+
+/// When a result says nothing any more and is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hidden {
+    Never,
+    /// The host runs its installed system, where no agent answers.
+    AfterReboot,
+    /// From the first stage of the installation on.
+    WhileInstalling,
+}
+
 /// One validation.
 pub(crate) struct HostCheck {
     pub(crate) id: &'static str,
-    category: &'static str,
+    /// Under which key clients find it.
+    pub(crate) category: &'static str,
     pub(crate) gate: Gate,
-    /// After the reboot nobody answers for it any more, so it is not shown.
-    quiet_after_reboot: bool,
-    run: fn(&HostContext<'_>) -> Verdict,
+    /// What is asked and why, in one sentence.
+    pub(crate) asks: &'static str,
+    pub(super) hidden: Hidden,
+    pub(super) run: fn(&HostContext<'_>) -> Verdict,
 }
 
-const fn hardware(id: &'static str, gate: Gate, run: fn(&HostContext<'_>) -> Verdict) -> HostCheck {
-    HostCheck {
-        id,
-        category: "hardware",
-        gate,
-        quiet_after_reboot: false,
-        run,
+impl HostCheck {
+    /// The user cannot decide to live without it.
+    pub(crate) fn never_ignored(&self) -> bool {
+        NEVER_IGNORED.contains(&self.id)
+    }
+
+    fn is_hidden_in(&self, stage: Option<HostStage>) -> bool {
+        use HostStage::*;
+        match self.hidden {
+            Hidden::Never => false,
+            Hidden::AfterReboot => matches!(
+                stage,
+                Some(Rebooting | WaitingForIgnition | Configuring | Joined | Done)
+            ),
+            Hidden::WhileInstalling => stage.is_some(),
+        }
     }
 }
 
-const fn network(id: &'static str, gate: Gate, run: fn(&HostContext<'_>) -> Verdict) -> HostCheck {
-    HostCheck {
-        id,
-        category: "network",
-        gate,
-        quiet_after_reboot: false,
-        run,
-    }
+/// A validation for people: see [`host_validations`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostValidation {
+    /// Its id in `validations_info`.
+    pub id: &'static str,
+    /// Its category there.
+    pub category: &'static str,
+    /// What is asked and why.
+    pub asks: &'static str,
+    /// What happens while it fails.
+    pub holds_back: &'static str,
+    /// A user may decide to live with its failure.
+    pub can_be_ignored: bool,
 }
 
-const fn live(id: &'static str, gate: Gate, run: fn(&HostContext<'_>) -> Verdict) -> HostCheck {
-    HostCheck {
-        id,
-        category: "network",
-        gate,
-        quiet_after_reboot: true,
-        run,
-    }
+/// Every host validation but those of operators, in the order clients see them.
+pub fn host_validations() -> impl Iterator<Item = HostValidation> {
+    HOST_CHECKS.iter().map(|check| HostValidation {
+        id: check.id,
+        category: check.category,
+        asks: check.asks,
+        holds_back: check.gate.about(),
+        can_be_ignored: !check.never_ignored(),
+    })
 }
-
-/// Every host validation, in the order clients see them.
-pub(crate) static HOST_CHECKS: &[HostCheck] = &[
-    live("connected", Gate::Connection, net::connected),
-    live("media-connected", Gate::Connection, net::media_connected),
-    hardware("has-inventory", Gate::Inventory, hw::has_inventory),
-    hardware(
-        "inventory-not-partially-truncated",
-        Gate::Nothing,
-        hw::inventory_whole,
-    ),
-    hardware(
-        "inventory-not-fully-truncated",
-        Gate::Inventory,
-        hw::inventory_usable,
-    ),
-    hardware(
-        "has-min-cpu-cores",
-        Gate::MinimumHardware,
-        hw::has_min_cpu_cores,
-    ),
-    hardware("has-min-memory", Gate::MinimumHardware, hw::has_min_memory),
-    hardware(
-        "has-min-valid-disks",
-        Gate::MinimumHardware,
-        hw::has_min_valid_disks,
-    ),
-    network(
-        "machine-cidr-defined",
-        Gate::Input,
-        net::machine_cidr_defined,
-    ),
-    hardware(
-        "has-cpu-cores-for-role",
-        Gate::Install,
-        hw::has_cpu_cores_for_role,
-    ),
-    hardware(
-        "has-memory-for-role",
-        Gate::Install,
-        hw::has_memory_for_role,
-    ),
-    hardware("hostname-unique", Gate::Install, hw::hostname_unique),
-    network(
-        "belongs-to-machine-cidr",
-        Gate::Install,
-        net::belongs_to_machine_cidr,
-    ),
-    hardware("hostname-valid", Gate::Install, hw::hostname_valid),
-    network(
-        "ignition-downloadable",
-        Gate::Install,
-        net::ignition_downloadable,
-    ),
-    network(
-        "belongs-to-majority-group",
-        Gate::Install,
-        net::belongs_to_majority_group,
-    ),
-    network(
-        "valid-platform-network-settings",
-        Gate::Install,
-        net::valid_platform_network_settings,
-    ),
-    live("ntp-synced", Gate::Nothing, net::ntp_synced),
-    live(
-        "time-synced-between-host-and-service",
-        Gate::Install,
-        net::time_synced,
-    ),
-    network(
-        "container-images-available",
-        Gate::Preparation,
-        net::container_images_available,
-    ),
-    hardware(
-        "sufficient-installation-disk-speed",
-        Gate::Install,
-        hw::sufficient_disk_speed,
-    ),
-    network("has-default-route", Gate::Install, net::has_default_route),
-    hardware(
-        "compatible-with-cluster-platform",
-        Gate::MinimumHardware,
-        hw::compatible_with_platform,
-    ),
-    network(
-        "non-overlapping-subnets",
-        Gate::Install,
-        net::non_overlapping_subnets,
-    ),
-    hardware("compatible-agent", Gate::Install, hw::compatible_agent),
-    hardware(
-        "no-skip-installation-disk",
-        Gate::Install,
-        hw::no_skip_installation_disk,
-    ),
-    hardware(
-        "no-skip-missing-disk",
-        Gate::Install,
-        hw::no_skip_missing_disk,
-    ),
-    network(
-        "no-ip-collisions-in-network",
-        Gate::Install,
-        net::no_ip_collisions,
-    ),
-];
 
 /// What can never be ignored: without it the rest means nothing.
 pub const NEVER_IGNORED: &[&str] = &[
@@ -201,86 +143,24 @@ pub(crate) struct HostContext<'a> {
     /// There is a text, but it cannot be read.
     pub(crate) inventory_broken: bool,
     pub(crate) cluster: Option<&'a Cluster>,
+    /// What the host booted, where that matters: for hosts of the pool.
+    pub(crate) infra_env: Option<&'a InfraEnv>,
     pub(crate) around: &'a Neighbourhood,
     pub(crate) settings: &'a Settings,
     pub(crate) now: Timestamp,
 }
 
-/// What the hosts of a cluster have in common; made once per refresh.
-#[derive(Debug)]
-pub(crate) struct Neighbourhood {
-    pub(crate) machine: Result<Vec<IpNet>, BadRange>,
-    pub(crate) groups: Option<Groups>,
-    /// Addresses used twice.
-    pub(crate) collisions: BTreeMap<String, Vec<String>>,
-    /// How many hosts with an inventory go by a name.
-    pub(crate) names: BTreeMap<String, usize>,
-    pub(crate) host_count: usize,
-    /// The operators of the cluster and the roles they go by.
-    pub(crate) operators: operators::Scene,
-}
-
-impl Default for Neighbourhood {
-    fn default() -> Self {
-        Self {
-            machine: Ok(Vec::new()),
-            groups: None,
-            collisions: BTreeMap::new(),
-            names: BTreeMap::new(),
-            host_count: 0,
-            operators: operators::Scene::default(),
-        }
-    }
-}
-
 impl HostContext<'_> {
     pub(crate) fn no_inventory(&self) -> Verdict {
-        Verdict::wait("The host has not sent its inventory yet")
+        Verdict::wait("The host has not sent its inventory yet; its agent does so by itself")
     }
 
     /// What its role and the operators of its cluster ask for.
     pub(crate) fn needs(&self) -> Requirements {
-        let role = needs_of_host(self.host, self.cluster, self.settings);
+        let role = needs_of_host(self.host, self.cluster, self.inventory, self.settings);
         let (scene, settings) = (&self.around.operators, &self.settings.operators);
         let on = operators::OnHost::new(scene, self.host, self.inventory, settings);
-        operators::total(role, &on)
-    }
-
-    /// The host has rebooted into its installed system, where no agent polls.
-    pub(crate) fn past_reboot(&self) -> bool {
-        past_reboot(self.host.progress.stage)
-    }
-}
-
-/// What a host must have: a pool host need only be good enough for the humblest role.
-pub(crate) fn needs_of_host<'s>(
-    host: &Host,
-    cluster: Option<&Cluster>,
-    settings: &'s Settings,
-) -> &'s Requirements {
-    let table = &settings.requirements;
-    if host.cluster.is_none() {
-        let roles = [&table.worker, &table.master, &table.arbiter];
-        return roles
-            .into_iter()
-            .min_by_key(|needs| needs.disk_size_gb)
-            .unwrap_or(&table.worker);
-    }
-    needs_of(
-        host.effective_role(),
-        cluster.is_some_and(Cluster::is_single_node),
-        settings,
-    )
-}
-
-/// Requirements of a role; an open role asks for what a worker needs.
-pub(crate) fn needs_of(role: HostRole, single_node: bool, settings: &Settings) -> &Requirements {
-    let table = &settings.requirements;
-    match role {
-        HostRole::Master | HostRole::Bootstrap if single_node => &table.single_node,
-        HostRole::Master | HostRole::Bootstrap => &table.master,
-        HostRole::Arbiter => &table.arbiter,
-        HostRole::Worker | HostRole::AutoAssign => &table.worker,
+        operators::total(&role, &on)
     }
 }
 
@@ -322,11 +202,8 @@ pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
         } else {
             (check.run)(context)
         };
-        let pointless = match check.id {
-            "compatible-agent" => context.host.progress.stage.is_some(),
-            _ => check.quiet_after_reboot && context.past_reboot(),
-        };
-        findings.note(check.id, check.category, verdict, !pointless);
+        let shown = !check.is_hidden_in(context.host.progress.stage);
+        findings.note(check.id, check.category, verdict, shown);
     }
     operators::judge_host(context, disabled, &mut findings);
     findings.ignore(

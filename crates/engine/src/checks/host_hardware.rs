@@ -2,17 +2,15 @@
 
 use muster_model::PlatformType;
 
-use super::{Verdict, host::HostContext};
-use crate::{
-    inventory::{self, Inventory},
-    reports,
-    settings::Requirements,
-    wire::Stored,
+use super::{
+    Verdict,
+    host::HostContext,
+    host_needs::{MEMORY_TOLERANCE_MIB, MIB, bytes_of, least},
 };
+use crate::inventory::{self, Inventory};
 
-const MIB: i64 = 1024 * 1024;
-/// Firmware keeps a little memory for itself; nobody should fail for that.
-const MEMORY_TOLERANCE_MIB: i64 = 100;
+/// How VMware machines name their maker.
+pub(super) const VMWARE: &str = "VMware, Inc.";
 
 pub(super) fn has_inventory(on: &HostContext<'_>) -> Verdict {
     match on.inventory {
@@ -20,7 +18,9 @@ pub(super) fn has_inventory(on: &HostContext<'_>) -> Verdict {
         None if on.inventory_broken => {
             Verdict::fail("The stored inventory cannot be read; restart the agent on the host")
         }
-        None => Verdict::fail("The host has not sent its inventory yet"),
+        None => Verdict::fail(
+            "The host has not sent its inventory yet; if that takes long, look at its agent's log",
+        ),
     }
 }
 
@@ -39,14 +39,17 @@ fn truncated(on: &HostContext<'_>, kind: &str, effect: &str) -> Verdict {
     match &inventory.truncation {
         None => Verdict::pass("The inventory is complete"),
         Some(cut) if cut.kind == kind => Verdict::fail(format!(
-            "The inventory was too large and had to be cut ({kind}), {effect}: {}",
+            "The inventory was too large and had to be cut ({kind}), {effect}: {}; take needless devices off the host or raise the limit",
             cut.reasons.items().join("; ")
         )),
         Some(cut) if matches!(cut.kind.as_str(), "partial" | "full") => Verdict::pass(format!(
             "The inventory is cut, but not so far ({})",
             cut.kind
         )),
-        Some(cut) => Verdict::broken(format!("Unknown kind of cut inventory: {:?}", cut.kind)),
+        Some(cut) => Verdict::broken(format!(
+            "The inventory is cut in a way nobody knows ({:?}); use an agent that fits the service",
+            cut.kind
+        )),
     }
 }
 
@@ -58,9 +61,8 @@ fn cores(inventory: &Inventory) -> Result<i64, Verdict> {
 }
 
 pub(super) fn has_min_cpu_cores(on: &HostContext<'_>) -> Verdict {
-    let table = &on.settings.requirements;
-    let least = table.master.cpu_cores.min(table.worker.cpu_cores);
-    compare_cores(on, least, "any role")
+    let (cores, _) = least(on.cluster, on.settings);
+    compare_cores(on, cores, "any role")
 }
 
 pub(super) fn has_cpu_cores_for_role(on: &HostContext<'_>) -> Verdict {
@@ -82,8 +84,7 @@ fn compare_cores(on: &HostContext<'_>, need: i64, whom: &str) -> Verdict {
 }
 
 pub(super) fn has_min_memory(on: &HostContext<'_>) -> Verdict {
-    let table = &on.settings.requirements;
-    let least = table.master.ram_mib.min(table.worker.ram_mib);
+    let (_, least) = least(on.cluster, on.settings);
     // Memory counted from meminfo lacks what the kernel took for itself.
     let counted_by_kernel = on
         .inventory
@@ -111,7 +112,7 @@ fn compare_memory(on: &HostContext<'_>, need_mib: i64, tolerance_mib: i64, whom:
         return Verdict::broken("The inventory names no memory; check the agent's log on the host");
     };
     let have_mib = memory.physical_bytes / MIB;
-    let least = need_mib.saturating_sub(tolerance_mib).saturating_mul(MIB);
+    let least = bytes_of(need_mib.saturating_sub(tolerance_mib));
     if memory.physical_bytes >= least {
         Verdict::pass(format!(
             "{have_mib} MiB of memory, {whom} needs {need_mib} MiB"
@@ -120,31 +121,6 @@ fn compare_memory(on: &HostContext<'_>, need_mib: i64, tolerance_mib: i64, whom:
         Verdict::fail(format!(
             "{have_mib} MiB of memory, {whom} needs at least {need_mib} MiB; add {} MiB",
             need_mib.saturating_sub(have_mib)
-        ))
-    }
-}
-
-pub(super) fn has_min_valid_disks(on: &HostContext<'_>) -> Verdict {
-    let Some(inventory) = on.inventory else {
-        return on.no_inventory();
-    };
-    let disks = inventory.disks.items();
-    if disks.is_empty() {
-        return Verdict::broken("No disk was found on the host; check its storage controller");
-    }
-    let fit = disks
-        .iter()
-        .filter(|disk| disk.installation_eligibility.eligible)
-        .count();
-    if fit > 0 {
-        Verdict::pass(format!(
-            "{fit} of {} disks can be installed to",
-            disks.len()
-        ))
-    } else {
-        Verdict::fail(format!(
-            "None of the {} disks can be installed to; see the reasons with each disk",
-            disks.len()
         ))
     }
 }
@@ -168,7 +144,9 @@ pub(super) fn hostname_unique(on: &HostContext<'_>) -> Verdict {
 
 pub(super) fn hostname_valid(on: &HostContext<'_>) -> Verdict {
     if on.inventory.is_none() {
-        return Verdict::fail("The name of the host is not known yet");
+        return Verdict::fail(
+            "The name of the host is not known yet; it comes with its inventory, or give it one",
+        );
     }
     let name = inventory::hostname_with(on.host, on.inventory);
     match name_fault(&name) {
@@ -208,25 +186,6 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     None
 }
 
-pub(super) fn sufficient_disk_speed(on: &HostContext<'_>) -> Verdict {
-    let Some(device) = reports::boot_device(on.host) else {
-        return Verdict::broken("No installation disk is chosen yet");
-    };
-    if matches!(reports::disks_of(on.host), Stored::Broken) {
-        return Verdict::broken("The stored disk speed results cannot be read");
-    }
-    match reports::boot_disk_speed(on.host) {
-        None => Verdict::pass(format!("The speed of {device} has not been measured yet")),
-        Some(speed) if speed.exit_code == 0 => {
-            Verdict::pass(format!("{device} syncs in {} ms", speed.speed_ms))
-        }
-        Some(speed) => Verdict::fail(format!(
-            "Measuring the speed of {device} failed with code {}; choose another disk or reset this validation",
-            speed.exit_code
-        )),
-    }
-}
-
 pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> Verdict {
     let Some(cluster) = on.cluster else {
         return Verdict::silent();
@@ -235,10 +194,10 @@ pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> Verdict {
         return on.no_inventory();
     };
     let Some(platform) = &cluster.platform else {
-        return Verdict::wait("The cluster has no platform yet");
+        return Verdict::wait("The cluster has no platform yet; choose one");
     };
     let wanted = match platform.kind {
-        PlatformType::Vsphere => "VMware, Inc.",
+        PlatformType::Vsphere => VMWARE,
         PlatformType::Nutanix => "Nutanix",
         PlatformType::External if platform.external_name.as_deref() == Some("oci") => {
             "OracleCloud.com"
@@ -247,16 +206,14 @@ pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> Verdict {
             return Verdict::pass(format!("Any machine fits platform {}", platform.kind));
         }
     };
-    let maker = inventory
-        .system_vendor
-        .as_ref()
-        .map_or("", |v| v.manufacturer.as_str());
-    if maker == wanted {
+    if inventory.is_made_by(wanted) {
         Verdict::pass(format!(
-            "A machine of {maker} fits platform {}",
+            "A machine of {wanted} fits platform {}",
             platform.kind
         ))
     } else {
+        let vendor = inventory.system_vendor.as_ref();
+        let maker = vendor.map_or("", |vendor| vendor.manufacturer.as_str());
         Verdict::fail(format!(
             "Platform {} needs machines of {wanted:?}, this one is of {maker:?}; change the platform or take the host out",
             platform.kind
@@ -281,79 +238,6 @@ pub(super) fn compatible_agent(on: &HostContext<'_>) -> Verdict {
     }
 }
 
-pub(super) fn no_skip_installation_disk(on: &HostContext<'_>) -> Verdict {
-    match on
-        .host
-        .installation_disk_id
-        .as_deref()
-        .filter(|id| !id.is_empty())
-    {
-        Some(id) if on.host.skip_formatting_disks.iter().any(|skip| skip == id) => {
-            Verdict::fail(format!(
-                "{id} is the installation disk and cannot be kept; choose another disk or allow formatting it"
-            ))
-        }
-        _ => Verdict::pass("The installation disk may be formatted"),
-    }
-}
-
-pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> Verdict {
-    let Some(inventory) = on.inventory else {
-        return on.no_inventory();
-    };
-    let known = |id: &String| inventory.disks.items().iter().any(|disk| disk.id == *id);
-    let mut missing = on
-        .host
-        .skip_formatting_disks
-        .iter()
-        .filter(|id| !known(id))
-        .peekable();
-    if missing.peek().is_none() {
-        return Verdict::pass("All disks that shall be kept are there");
-    }
-    let names: Vec<&str> = missing.map(String::as_str).collect();
-    Verdict::fail(format!(
-        "Disks that shall be kept are not on the host: {}; correct the list",
-        names.join(", ")
-    ))
-}
-
-/// Whether an inventory satisfies what a role asks for, whatever role the host has now.
-pub(crate) fn fits(inventory: &Inventory, needs: &Requirements) -> bool {
-    let cores = inventory.cpu.as_ref().map_or(0, |cpu| cpu.count);
-    let bytes = inventory
-        .memory
-        .as_ref()
-        .map_or(0, |memory| memory.physical_bytes);
-    let least = needs
-        .ram_mib
-        .saturating_sub(MEMORY_TOLERANCE_MIB)
-        .saturating_mul(MIB);
-    cores >= needs.cpu_cores && bytes >= least
-}
-
 #[cfg(test)]
-mod tests {
-    use super::name_fault;
-
-    #[test]
-    fn host_names_follow_the_contract() {
-        let long = "a".repeat(63);
-        for good in ["a", "1abc", "a.b", "a.-b", "localhost.foo", long.as_str()] {
-            assert_eq!(name_fault(good), None, "{good}");
-        }
-        let longer = "a".repeat(64);
-        for bad in [
-            "a_b",
-            "Abc",
-            "-a",
-            "a..b",
-            "a.",
-            "",
-            "localhost",
-            longer.as_str(),
-        ] {
-            assert!(name_fault(bad).is_some(), "{bad}");
-        }
-    }
-}
+#[path = "host_hardware_tests.rs"]
+mod tests;

@@ -1,17 +1,16 @@
 //! Host validations about links, addresses, time and what can be fetched.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use ipnet::IpNet;
-use muster_model::HostStatus;
+use muster_model::{HostStatus, Ntp};
 
-use super::{Verdict, host::HostContext};
+use super::{Verdict, examples, host::HostContext};
 use crate::{
-    deadlines,
-    majority::MIN_GROUP,
+    deadlines, disks,
+    inventory::{Disk, Inventory},
     networks, reports,
-    reports::{ApiVipReply, NtpSource},
-    wire::{self, Stored},
+    wire::Stored,
 };
 
 /// A host clock may lag this much behind the service before certificates become a problem.
@@ -58,21 +57,22 @@ pub(super) fn belongs_to_machine_cidr(on: &HostContext<'_>) -> Verdict {
     let Some(cluster) = on.cluster else {
         return Verdict::silent();
     };
-    let networks = match &on.around.machine {
-        Ok(networks) => networks,
-        Err(fault) => return Verdict::broken(format!("Machine network: {fault}")),
-    };
+    let unset = on.around.machine.as_ref().is_ok_and(Vec::is_empty);
     let free_choice = networks::user_managed(cluster)
         && !cluster.is_single_node()
-        && (!on.host.bootstrap || networks.is_empty());
+        && (!on.host.bootstrap || unset);
     if free_choice || cluster.is_day2() {
         return Verdict::pass("The host may be in any network");
     }
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
+    let networks = match &on.around.machine {
+        Ok(networks) => networks,
+        Err(fault) => return Verdict::broken(format!("The machine network is wrong: {fault}")),
+    };
     if networks.is_empty() {
-        return Verdict::wait("The machine network is not known yet");
+        return Verdict::wait("The machine network is not known yet; set the virtual addresses");
     }
     let outside: Vec<String> = networks
         .iter()
@@ -89,7 +89,7 @@ pub(super) fn belongs_to_machine_cidr(on: &HostContext<'_>) -> Verdict {
     } else {
         Verdict::fail(format!(
             "The host has no address in machine network {}; connect it there or correct the network",
-            outside.join(", ")
+            examples(&outside)
         ))
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn ignition_downloadable(on: &HostContext<'_>) -> Verdict {
     if on.cluster.is_none() || !on.host.is_day2() {
         return Verdict::silent();
     }
-    match wire::stored::<ApiVipReply>(on.host.reports.api_vip_connectivity.as_deref()) {
+    match reports::api_vip_of(on.host) {
         Stored::Missing => {
             Verdict::wait("The host has not tried to fetch Ignition from the cluster yet")
         }
@@ -122,97 +122,16 @@ pub(super) fn ignition_downloadable(on: &HostContext<'_>) -> Verdict {
     }
 }
 
-pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> Verdict {
-    let Some(cluster) = on.cluster else {
-        return Verdict::silent();
-    };
-    if on.host.is_day2() || cluster.is_single_node() {
-        return Verdict::pass("A single host needs no group");
-    }
-    let Some(groups) = &on.around.groups else {
-        return Verdict::wait("The hosts have not been compared with each other yet");
-    };
-    let machine = match &on.around.machine {
-        Ok(networks) => networks,
-        Err(fault) => return Verdict::broken(format!("Machine network: {fault}")),
-    };
-    let few = on.around.host_count < MIN_GROUP;
-    let unreachable = |what: String| {
-        if few {
-            Verdict::wait(format!(
-                "At least {MIN_GROUP} hosts are needed to judge who reaches whom"
-            ))
-        } else {
-            Verdict::fail(format!(
-                "{what}; check switches, VLANs and firewalls between the hosts"
-            ))
-        }
-    };
-    if networks::user_managed(cluster) || networks::user_load_balancer(cluster) {
-        let families = match configured_families(on) {
-            Ok(families) => families,
-            Err(fault) => return Verdict::broken(fault),
-        };
-        let reached = groups.l3_connected_addresses.get(&on.host.id);
-        let covers = |v6: bool| {
-            let mut addresses = reached.into_iter().flatten();
-            addresses.any(|a| {
-                a.parse::<std::net::IpAddr>()
-                    .is_ok_and(|ip| ip.is_ipv6() == v6)
-            })
-        };
-        return if !families.is_empty() && families.iter().all(|v6| covers(*v6)) {
-            Verdict::pass("All other hosts reach this one")
-        } else {
-            unreachable("Not all other hosts reach this one".to_owned())
-        };
-    }
-    if machine.is_empty() {
-        return Verdict::wait("The machine network is not known yet");
-    }
-    let lonely: Vec<String> = machine
-        .iter()
-        .map(ToString::to_string)
-        .filter(|net| {
-            let members = groups.majority_groups.get(net);
-            !members.is_some_and(|members| members.contains(&on.host.id))
-        })
-        .collect();
-    if lonely.is_empty() {
-        Verdict::pass("The host reaches the majority of the cluster")
-    } else {
-        unreachable(format!(
-            "The host does not reach the majority of the cluster in {}",
-            lonely.join(", ")
-        ))
-    }
-}
-
-fn configured_families(on: &HostContext<'_>) -> Result<BTreeSet<bool>, String> {
-    let Some(cluster) = on.cluster else {
-        return Ok(BTreeSet::new());
-    };
-    let mut families = BTreeSet::new();
-    for networks in [
-        networks::pods(cluster),
-        networks::service(cluster),
-        networks::machine(cluster),
-    ] {
-        let networks = networks.map_err(|fault| format!("Networks of the cluster: {fault}"))?;
-        families.extend(networks::families(&networks));
-    }
-    Ok(families)
-}
-
 pub(super) fn valid_platform_network_settings(on: &HostContext<'_>) -> Verdict {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
-    let product = inventory
-        .system_vendor
-        .as_ref()
-        .map_or("", |v| v.product_name.as_str());
-    if product != "OpenStack Compute" {
+    let Some(vendor) = &inventory.system_vendor else {
+        return Verdict::broken(
+            "The inventory does not say what kind of machine this is; check the agent's log on the host",
+        );
+    };
+    if vendor.product_name != "OpenStack Compute" {
         return Verdict::pass("The network of this kind of machine needs no special care");
     }
     match on.cluster {
@@ -227,16 +146,32 @@ pub(super) fn valid_platform_network_settings(on: &HostContext<'_>) -> Verdict {
 }
 
 pub(super) fn ntp_synced(on: &HostContext<'_>) -> Verdict {
-    match wire::stored::<Vec<NtpSource>>(on.host.reports.ntp_sources.as_deref()) {
-        Stored::Broken => Verdict::broken("The stored time sources cannot be read"),
-        Stored::Here(sources) if sources.iter().any(|s| s.source_state == "synced") => {
-            Verdict::pass("The host's clock follows a time source")
-        }
-        Stored::Here(_) | Stored::Missing if is_pool(on.host.status) => Verdict::silent(),
-        Stored::Here(_) | Stored::Missing => {
-            Verdict::fail("The host's clock follows no time source; add an NTP server it can reach")
-        }
+    let synced = match reports::ntp_sources_of(on.host) {
+        Stored::Broken => return Verdict::broken("The stored time sources cannot be read"),
+        Stored::Here(sources) => sources.iter().any(|s| s.source_state == "synced"),
+        Stored::Missing => false,
+    };
+    if synced {
+        return Verdict::pass("The host's clock follows a time source");
     }
+    // In the pool nobody may have thought of time yet; what was asked for must work, though.
+    let asked = on
+        .infra_env
+        .is_some_and(|infra_env| names_any(&infra_env.ntp));
+    if is_pool(on.host.status) && !asked {
+        return Verdict::silent();
+    }
+    Verdict::fail(
+        "The host's clock follows no time source, one is needed; add an NTP server it can reach",
+    )
+}
+
+fn names_any(ntp: &Ntp) -> bool {
+    let lists = [&ntp.additional, &ntp.sources];
+    lists
+        .into_iter()
+        .flatten()
+        .any(|list| !list.trim().is_empty())
 }
 
 fn is_pool(status: HostStatus) -> bool {
@@ -276,17 +211,17 @@ pub(super) fn container_images_available(on: &HostContext<'_>) -> Verdict {
         Stored::Broken => Verdict::broken("The stored image results cannot be read"),
         Stored::Missing => Verdict::pass("No image was asked for yet"),
         Stored::Here(images) => {
-            let bad: Vec<&str> = images
+            let bad: Vec<String> = images
                 .iter()
                 .filter(|(_, image)| image.is_bad())
-                .map(|(name, _)| name.as_str())
+                .map(|(name, _)| name.clone())
                 .collect();
             if bad.is_empty() {
                 Verdict::pass(format!("{} images could be pulled", images.len()))
             } else {
                 Verdict::fail(format!(
                     "Images could not be pulled, or far too slowly: {}; check the registry, the pull secret and the proxy",
-                    bad.join(", ")
+                    examples(&bad)
                 ))
             }
         }
@@ -316,15 +251,27 @@ pub(super) fn non_overlapping_subnets(on: &HostContext<'_>) -> Verdict {
     if on.cluster.is_none() {
         return Verdict::silent();
     }
-    let families = match configured_families(on) {
+    let families = match &on.around.families {
         Ok(families) => families,
-        Err(fault) => return Verdict::broken(fault),
+        Err(fault) => {
+            return Verdict::broken(format!("A network of the cluster is wrong: {fault}"));
+        }
     };
-    let mut places: Vec<(IpNet, &str)> = inventory
-        .addresses()
-        .map(|(nic, address)| (address.trunc(), nic.name.as_str()))
-        .filter(|(net, _)| families.contains(&matches!(net, IpNet::V6(_))))
-        .collect();
+    let mut places: Vec<(IpNet, &str)> = Vec::new();
+    for nic in inventory.interfaces.items() {
+        for text in nic.addresses() {
+            let Ok(address) = text.parse::<IpNet>() else {
+                return Verdict::broken(format!(
+                    "Address {text:?} of {} cannot be read; check the agent's log on the host",
+                    nic.name
+                ));
+            };
+            // Every card has the same link-local network, and that is no fault.
+            if families.contains(&address.addr().is_ipv6()) && !is_link_local(address.addr()) {
+                places.push((address.trunc(), nic.name.as_str()));
+            }
+        }
+    }
     places.sort_unstable();
     places.dedup();
     // Ranges are either apart or nested, so in sorted order neighbours tell it all.
@@ -341,30 +288,122 @@ pub(super) fn non_overlapping_subnets(on: &HostContext<'_>) -> Verdict {
     Verdict::pass("The networks of the host do not overlap")
 }
 
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
 pub(super) fn no_ip_collisions(on: &HostContext<'_>) -> Verdict {
+    const NONE_KNOWN: &str = "No address of the host is known to be used twice";
     let (Some(cluster), Some(inventory)) = (on.cluster, on.inventory) else {
-        return Verdict::pass("No address is known to be used twice");
+        return Verdict::pass(NONE_KNOWN);
     };
     if cluster.is_day2() {
-        return Verdict::pass("No address is known to be used twice");
+        return Verdict::pass(NONE_KNOWN);
     }
-    let mine: BTreeSet<String> = inventory
-        .addresses()
-        .map(|(_, a)| a.addr().to_string())
+    let collisions = match &on.around.collisions {
+        Stored::Missing => return Verdict::pass(NONE_KNOWN),
+        Stored::Broken => {
+            return Verdict::broken("What is stored about addresses used twice cannot be read");
+        }
+        Stored::Here(collisions) if collisions.is_empty() => return Verdict::pass(NONE_KNOWN),
+        Stored::Here(collisions) => collisions,
+    };
+    let mine: BTreeSet<IpAddr> = inventory.addresses().map(|(_, a)| a.addr()).collect();
+    let twice: Vec<String> = mine
+        .iter()
+        .filter_map(|address| {
+            let cards = collisions.get(address)?;
+            Some(format!("{address} (from {})", cards.join(" and ")))
+        })
         .collect();
-    let twice: Vec<&str> = on
-        .around
-        .collisions
-        .keys()
-        .filter(|address| mine.contains(*address))
-        .map(String::as_str)
-        .collect();
-    if twice.is_empty() {
-        Verdict::pass("No address of the host is used twice")
+    if !twice.is_empty() {
+        return Verdict::fail(format!(
+            "Another machine answers from addresses of this host: {}; give one of them another address",
+            examples(&twice)
+        ));
+    }
+    let mut texts = inventory
+        .interfaces
+        .items()
+        .iter()
+        .flat_map(|nic| nic.addresses());
+    match texts.find(|text| text.parse::<IpNet>().is_err()) {
+        Some(bad) => Verdict::broken(format!(
+            "Address {bad:?} of the host cannot be read; check the agent's log on the host"
+        )),
+        None => Verdict::pass(NONE_KNOWN),
+    }
+}
+
+pub(super) fn no_iscsi_nic_in_machine_network(on: &HostContext<'_>) -> Verdict {
+    let Some(cluster) = on.cluster else {
+        return Verdict::silent();
+    };
+    let any_network = networks::user_managed(cluster) && !cluster.is_single_node();
+    if any_network || cluster.imported || cluster.is_day2() {
+        return Verdict::silent();
+    }
+    let found = on.inventory.and_then(|inventory| {
+        let disk = inventory.installation_disk(on.host)?;
+        Some((inventory, disk))
+    });
+    let Some((inventory, disk)) = found else {
+        return Verdict::silent();
+    };
+    let machine = match &on.around.machine {
+        Ok(machine) if machine.is_empty() => {
+            return Verdict::wait("The machine network is not known yet");
+        }
+        Ok(machine) => machine,
+        Err(fault) => return Verdict::broken(format!("The machine network is wrong: {fault}")),
+    };
+    let paths: Vec<&Disk> = match disk.drive_type.as_str() {
+        disks::ISCSI => vec![disk],
+        disks::MULTIPATH => disks::paths_to(inventory.disks.items(), disk)
+            .filter(|path| path.drive_type == disks::ISCSI)
+            .collect(),
+        _ => return Verdict::silent(),
+    };
+    let mut mixed = Vec::new();
+    for path in paths {
+        match is_fed_through(inventory, path, machine) {
+            Ok(true) => mixed.push(path.name.clone()),
+            Ok(false) => {}
+            Err(fault) => return Verdict::broken(fault),
+        }
+    }
+    if mixed.is_empty() {
+        Verdict::pass("The iSCSI network is apart from the machine network")
     } else {
         Verdict::fail(format!(
-            "Another machine answers from addresses of this host: {}; give one of them another address",
-            twice.join(", ")
+            "iSCSI disk {} is reached through an interface in the machine network; give iSCSI an interface of its own or choose another disk",
+            examples(&mixed)
         ))
     }
 }
+
+/// Whether the card that carries an iSCSI disk has an address in one of the networks.
+fn is_fed_through(inventory: &Inventory, disk: &Disk, machine: &[IpNet]) -> Result<bool, String> {
+    let name = &disk.name;
+    let address = disk.iscsi.as_ref().map(|iscsi| &iscsi.host_ip_address);
+    let card = address
+        .and_then(|text| text.parse().ok())
+        .and_then(|address| inventory.interface_with(address));
+    let Some(card) = card else {
+        return Err(format!(
+            "Which interface carries iSCSI disk {name} is not known (address {:?}); check the agent's log on the host",
+            address.map_or("", |text| text.as_str())
+        ));
+    };
+    let mut own = card
+        .addresses()
+        .filter_map(|text| text.parse::<IpNet>().ok());
+    Ok(own.any(|own| machine.iter().any(|net| net.contains(&own.addr()))))
+}
+
+#[cfg(test)]
+#[path = "host_network_tests.rs"]
+mod tests;

@@ -1,10 +1,8 @@
 //! Validations as data: one row each, judged in table order.
 //!
 //! A row says which category a result is shown in, what it gates and how to find the answer.
-//! [`host::HOST_CHECKS`] and [`cluster::CLUSTER_CHECKS`] are the whole list. Of the contract's
-//! ids these are not judged yet and therefore absent: MTU, latency and packet loss, the DNS
-//! checks, disk encryption, vSphere disk UUIDs and iSCSI cards. Operators have a table of their
-//! own, [`operators::OPERATOR_CHECKS`].
+//! [`host::HOST_CHECKS`] and [`cluster::CLUSTER_CHECKS`] are the whole list. Operators have a
+//! table of their own, [`operators::OPERATOR_CHECKS`].
 
 pub(crate) mod cluster;
 mod cluster_hosts;
@@ -12,9 +10,20 @@ mod cluster_manifests;
 mod cluster_network;
 mod cluster_vips;
 pub(crate) mod host;
+mod host_disks;
+mod host_encryption;
 mod host_hardware;
+mod host_names;
+mod host_needs;
 mod host_network;
+mod host_reach;
+#[cfg(test)]
+mod host_sets_tests;
+mod host_table;
+mod neighbourhood;
 pub(crate) mod operators;
+#[cfg(test)]
+mod testbed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +31,21 @@ use muster_model::{Cluster, Event, Host, Severity, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::{history, inventory, wire};
+
+/// So many characters of reasons fit into a status.
+const LONGEST_REASON: usize = 2040;
+/// So many examples are named before "and 7 more" follows.
+const MOST_EXAMPLES: usize = 5;
+
+/// The first few of a list that may be as long as the cluster is large.
+fn examples(all: &[String]) -> String {
+    let shown = all.len().min(MOST_EXAMPLES);
+    let mut text = all[..shown].join(", ");
+    if all.len() > shown {
+        text.push_str(&format!(" and {} more", all.len() - shown));
+    }
+    text
+}
 
 /// How a check ended. "Not yet", "no" and "broken input" are different answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +151,7 @@ impl Findings {
         wire::text(&self.shown)
     }
 
-    /// Messages of everything that failed, sorted, for `status_info`.
+    /// Messages of everything that failed, sorted, for `status_info`; cut where clients cut it.
     pub(crate) fn failures(&self) -> String {
         let mut messages: Vec<&str> = self
             .shown
@@ -137,7 +161,11 @@ impl Findings {
             .map(|entry| entry.message.as_str())
             .collect();
         messages.sort_unstable();
-        messages.join(" ; ")
+        let mut text = messages.join(" ; ");
+        if let Some((end, _)) = text.char_indices().nth(LONGEST_REASON) {
+            text.truncate(end);
+        }
+        text
     }
 
     /// Ids the user decided to live with count as passed; what was found is still shown.
@@ -232,4 +260,29 @@ pub(crate) fn cluster_changes(before: &Cluster, after: &Cluster, now: Timestamp)
         .into_iter()
         .filter_map(told)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_is_cut_to_examples() {
+        let list = |n: usize| (1..=n).map(|n| n.to_string()).collect::<Vec<_>>();
+        assert_eq!(examples(&list(0)), "");
+        assert_eq!(examples(&list(5)), "1, 2, 3, 4, 5");
+        assert_eq!(examples(&list(7)), "1, 2, 3, 4, 5 and 2 more");
+    }
+
+    #[test]
+    fn reasons_are_sorted_joined_and_cut_between_characters() {
+        let mut findings = Findings::default();
+        findings.note("b", "network", Verdict::fail("zwei"), true);
+        findings.note("a", "hardware", Verdict::fail("eins"), true);
+        findings.note("c", "hardware", Verdict::wait("drei"), true);
+        findings.note("d", "hardware", Verdict::fail("vier"), false);
+        assert_eq!(findings.failures(), "eins ; zwei");
+        findings.note("e", "network", Verdict::fail("ä".repeat(3000)), true);
+        assert_eq!(findings.failures().chars().count(), LONGEST_REASON);
+    }
 }

@@ -68,7 +68,8 @@ pub(super) fn store(
         Scene::of(cluster, around.peers.iter().map(|peer| peer.host))
     });
     let on = OnHost::new(&scene, host, Some(&inventory), &settings.operators);
-    let needs = operators::total(needs_of_host(host, around.cluster, settings), &on);
+    let role = needs_of_host(host, around.cluster, Some(&inventory), settings);
+    let needs = operators::total(&role, &on);
     disks::judge(&mut inventory, &needs, version);
     let present = [
         host.installation_disk_id.as_deref().unwrap_or_default(),

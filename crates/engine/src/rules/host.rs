@@ -431,7 +431,11 @@ pub(crate) static HOST_RULES: &[HostRule] = &[
         name: "hardware below the minimum",
         from: COLLECTING,
         to: &[Insufficient],
-        when: |on| on.reachable() && !open(on.findings, Gate::MinimumHardware),
+        when: |on| {
+            on.reachable()
+                && !(open(on.findings, Gate::MinimumHardware)
+                    && open(on.findings, Gate::VsphereDisks))
+        },
         then: |on| {
             go(
                 Insufficient,

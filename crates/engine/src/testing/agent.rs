@@ -59,7 +59,11 @@ pub(super) fn answer(machine: &Machine, step: &Step, fleet: &[Machine]) -> Optio
                 .as_array()
                 .unwrap()
                 .iter()
-                .map(|d| json!({ "domain_name": d["domain_name"], "ipv4_addresses": [], "ipv6_addresses": [], "cnames": null }))
+                .map(|d| {
+                    let wild = d["domain_name"].as_str().unwrap().contains("NoWildcard");
+                    let found: &[&str] = if wild { &[] } else { &["192.0.2.250"] };
+                    json!({ "domain_name": d["domain_name"], "ipv4_addresses": found, "ipv6_addresses": [], "cnames": null })
+                })
                 .collect();
             json!({ "resolutions": list })
         }

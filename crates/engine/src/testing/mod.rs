@@ -210,7 +210,7 @@ impl Fleet {
                     host: &self.hosts[index],
                     last_seen: self.last_seen[index],
                 };
-                let decision = refresh_unbound(&view, &self.settings, self.now);
+                let decision = refresh_unbound(&view, None, &self.settings, self.now);
                 self.store(decision);
             }
         }

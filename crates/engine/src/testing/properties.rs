@@ -250,9 +250,9 @@ proptest! {
     #[test]
     fn refreshing_any_pool_host_settles_it(fleet in any_fleet()) {
         for (host, last_seen) in fleet.hosts.iter().zip(&fleet.last_seen) {
-            let first = refresh_unbound(&HostView { host, last_seen: *last_seen }, &fleet.settings, fleet.now);
+            let first = refresh_unbound(&HostView { host, last_seen: *last_seen }, None, &fleet.settings, fleet.now);
             let after = first.hosts.first().unwrap_or(host);
-            let again = refresh_unbound(&HostView { host: after, last_seen: *last_seen }, &fleet.settings, fleet.now);
+            let again = refresh_unbound(&HostView { host: after, last_seen: *last_seen }, None, &fleet.settings, fleet.now);
             prop_assert!(again.changes_nothing(), "{:?}", again.events);
         }
     }

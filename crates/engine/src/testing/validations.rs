@@ -267,3 +267,42 @@ fn a_discovering_host_shows_what_the_contract_shows() {
         assert_eq!(outcome(fleet.check(1, id)), status, "{id}");
     }
 }
+
+#[test]
+fn a_vmware_disk_without_uuid_makes_a_host_insufficient_before_input_is_asked_for() {
+    let mut fleet = Fleet::new(3, 1);
+    fleet.cluster.api_vips = None;
+    fleet.cluster.ingress_vips = None;
+    fleet.boot_all();
+    fleet.refresh();
+    let mut inventory = super::agent::inventory(&fleet.machines[0]);
+    inventory["system_vendor"]["manufacturer"] = "VMware, Inc.".into();
+    fleet.say(1, StepType::Inventory, 0, &inventory.to_string());
+    assert_eq!(
+        outcome(fleet.check(1, "vsphere-disk-uuid-enabled")),
+        "failure"
+    );
+    assert_eq!(fleet.status(1), HostStatus::Insufficient);
+    inventory["disks"][0]["has_uuid"] = true.into();
+    fleet.say(1, StepType::Inventory, 0, &inventory.to_string());
+    assert_eq!(fleet.status(1), HostStatus::PendingForInput);
+}
+
+#[test]
+fn a_slow_link_between_masters_is_told_with_the_peer_and_heals() {
+    let mut fleet = Fleet::ready(3, 3);
+    let slow = |rtt: f64| {
+        let peer = super::key(2).host;
+        serde_json::json!({ "remote_hosts": [{ "host_id": peer, "l3_connectivity": [
+            { "remote_ip_address": "192.0.2.12", "successful": true, "average_rtt_ms": rtt }
+        ] }] })
+        .to_string()
+    };
+    fleet.say(1, StepType::ConnectivityCheck, 0, &slow(250.5));
+    let latency = "sufficient-network-latency-requirement-for-role";
+    let (status, message) = fleet.check(1, latency).unwrap();
+    assert_eq!(status, "failure", "{message}");
+    assert!(message.contains("host-2"), "{message}");
+    fleet.say(1, StepType::ConnectivityCheck, 0, &slow(0.5));
+    assert_eq!(outcome(fleet.check(1, latency)), "success");
+}

@@ -215,7 +215,10 @@ pub async fn reply(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     drop(host);
     let cause = Cause::from(&call);
     app.change_host(key, &cause, |all| {
-        let settings = app.rules.of(all.cluster.as_ref());
+        let settings = match &all.cluster {
+            Some(cluster) => app.rules.of(Some(cluster)),
+            None => app.rules.of_pool(infra_env.as_deref()),
+        };
         let decision = {
             let around = Surroundings {
                 cluster: all.cluster.as_ref(),

@@ -1,0 +1,149 @@
+//! Host validations about disks. Which disks are fit at all is decided in `crate::disks`.
+
+use super::{Verdict, examples, host::HostContext, host_hardware::VMWARE};
+use crate::{disks, inventory::Disk, reports, wire::Stored};
+
+pub(super) fn has_min_valid_disks(on: &HostContext<'_>) -> Verdict {
+    let Some(inventory) = on.inventory else {
+        return on.no_inventory();
+    };
+    let disks = inventory.disks.items();
+    if disks.is_empty() {
+        return Verdict::broken("No disk was found on the host; check its storage controller");
+    }
+    let fit = disks
+        .iter()
+        .filter(|disk| disk.installation_eligibility.eligible)
+        .count();
+    if fit > 0 {
+        return Verdict::pass(format!(
+            "{fit} of {} disks can be installed to",
+            disks.len()
+        ));
+    }
+    let reasons: Vec<String> = disks.iter().map(why_not).collect();
+    Verdict::fail(format!(
+        "None of the {} disks can be installed to, one of at least {} GB is needed: {}; add a disk or free one",
+        disks.len(),
+        on.needs().disk_size_gb,
+        examples(&reasons)
+    ))
+}
+
+/// The first reason is enough here; all of them are shown with the disk.
+fn why_not(disk: &Disk) -> String {
+    let reasons = disk.installation_eligibility.not_eligible_reasons.items();
+    let first = reasons.first().map_or("not eligible", String::as_str);
+    format!("{} ({first})", disk.name)
+}
+
+pub(super) fn sufficient_disk_speed(on: &HostContext<'_>) -> Verdict {
+    let Some(device) = reports::boot_device(on.host) else {
+        return Verdict::broken(
+            "No installation disk is chosen, so none can be measured; see which disks are fit",
+        );
+    };
+    let results = match reports::disks_of(on.host) {
+        Stored::Broken => {
+            return Verdict::broken(
+                "The stored disk speed results cannot be read; reset this validation",
+            );
+        }
+        Stored::Missing => None,
+        Stored::Here(disks) => disks.get(device).and_then(|disk| disk.disk_speed.clone()),
+    };
+    match results.filter(|speed| speed.tested) {
+        None => Verdict::pass(format!("The speed of {device} has not been measured yet")),
+        Some(speed) if speed.exit_code == 0 => {
+            Verdict::pass(format!("{device} syncs in {} ms", speed.speed_ms))
+        }
+        Some(speed) => Verdict::fail(format!(
+            "Measuring the speed of {device} failed with code {}, 0 is needed; choose another disk or reset this validation",
+            speed.exit_code
+        )),
+    }
+}
+
+pub(super) fn vsphere_disk_uuid(on: &HostContext<'_>) -> Verdict {
+    if on.cluster.is_none() {
+        return Verdict::silent();
+    }
+    let Some(inventory) = on
+        .inventory
+        .filter(|inventory| inventory.is_made_by(VMWARE))
+    else {
+        return Verdict::silent();
+    };
+    if inventory.disks.items().is_empty() {
+        return Verdict::wait("No disk of the host is known yet");
+    }
+    // No version: kinds of disks that only newer releases install to do not count.
+    let matters = |disk: &&Disk| {
+        disk.installation_eligibility.eligible
+            && disks::type_is_supported(&disk.drive_type, "", inventory.architecture())
+    };
+    let nameless: Vec<String> = inventory
+        .disks
+        .items()
+        .iter()
+        .filter(matters)
+        .filter(|disk| !disk.has_uuid)
+        .map(|disk| disk.name.clone())
+        .collect();
+    if nameless.is_empty() {
+        Verdict::pass("The disks of the machine show their UUIDs")
+    } else {
+        Verdict::fail(format!(
+            "Disks show no UUID: {}; set disk.EnableUUID to TRUE in the settings of the virtual machine and boot it again",
+            examples(&nameless)
+        ))
+    }
+}
+
+pub(super) fn no_skip_installation_disk(on: &HostContext<'_>) -> Verdict {
+    let chosen = on.host.installation_disk_id.as_deref();
+    match chosen.filter(|id| !id.is_empty()) {
+        Some(id) if on.host.skip_formatting_disks.iter().any(|skip| skip == id) => {
+            Verdict::fail(format!(
+                "{id} is the installation disk and cannot be kept; choose another disk or allow formatting it"
+            ))
+        }
+        _ => Verdict::pass("The installation disk may be formatted"),
+    }
+}
+
+pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> Verdict {
+    let kept = &on.host.skip_formatting_disks;
+    let Some(inventory) = on.inventory else {
+        return if on.inventory_broken && !kept.is_empty() {
+            Verdict::broken(
+                "The stored inventory cannot be read, so disks that shall be kept cannot be looked for; restart the agent on the host",
+            )
+        } else {
+            on.no_inventory()
+        };
+    };
+    let here: Vec<String> = inventory
+        .disks
+        .items()
+        .iter()
+        .map(Disk::identifier)
+        .collect();
+    let missing: Vec<String> = kept
+        .iter()
+        .filter(|id| !here.contains(id))
+        .cloned()
+        .collect();
+    if missing.is_empty() {
+        Verdict::pass("All disks that shall be kept are there")
+    } else {
+        Verdict::fail(format!(
+            "Disks that shall be kept are not on the host: {}; connect them or take them off the list",
+            examples(&missing)
+        ))
+    }
+}
+
+#[cfg(test)]
+#[path = "host_disks_tests.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+//! Whether a host can open its encrypted disk at boot.
+//!
+//! On day 1 the cluster says which roles encrypt and how; on day 2 the Ignition of the running
+//! cluster does.
+
+use muster_model::{Cluster, DiskEncryption, HostRole};
+
+use super::{Verdict, host::HostContext};
+use crate::{ignition::Ignition, reports, wire::Stored};
+
+/// Old agents know no Tang step and say so with these words.
+const UNKNOWN_STEP: &str = "failed to find action for step";
+/// The only version of the chip that clevis can seal keys with.
+const TPM_VERSION: &str = "2.0";
+
+pub(super) fn can_open_its_disk(on: &HostContext<'_>) -> Verdict {
+    let Some(cluster) = on.cluster else {
+        return Verdict::silent();
+    };
+    let plan = plan(cluster);
+    if !on.host.is_day2() && plan.is_none() {
+        return Verdict::silent();
+    }
+    if on.inventory.is_none() {
+        return on.no_inventory();
+    }
+    match plan {
+        _ if on.host.is_day2() => as_the_cluster_does(on, plan.is_some()),
+        Some(plan) => as_planned(on, plan),
+        None => Verdict::silent(),
+    }
+}
+
+fn plan(cluster: &Cluster) -> Option<&DiskEncryption> {
+    let plan = cluster.disk_encryption.as_ref()?;
+    (!matches!(plan.enable_on.as_str(), "" | "none")).then_some(plan)
+}
+
+fn as_planned(on: &HostContext<'_>, plan: &DiskEncryption) -> Verdict {
+    let group = match on.host.effective_role() {
+        HostRole::AutoAssign => {
+            return Verdict::wait(
+                "The host has no role yet, so whether its disk is encrypted is open; choose a role",
+            );
+        }
+        HostRole::Master | HostRole::Bootstrap => "masters",
+        HostRole::Arbiter => "arbiters",
+        HostRole::Worker => "workers",
+    };
+    let covered = plan
+        .enable_on
+        .split(',')
+        .any(|item| matches!(item.trim(), "all") || item.trim() == group);
+    if !covered {
+        return Verdict::silent();
+    }
+    if plan.mode == "tang" {
+        tang(on)
+    } else {
+        tpm(on)
+    }
+}
+
+fn as_the_cluster_does(on: &HostContext<'_>, planned: bool) -> Verdict {
+    let ignition = match reports::api_vip_of(on.host) {
+        Stored::Here(reply) => Ignition::parse(&reply.ignition),
+        Stored::Missing | Stored::Broken => None,
+    };
+    let Some(ignition) = ignition else {
+        return if planned {
+            Verdict::wait(
+                "How the running cluster encrypts disks is not known until the host has fetched its Ignition",
+            )
+        } else {
+            Verdict::silent()
+        };
+    };
+    match ignition.clevis() {
+        None => Verdict::silent(),
+        Some(clevis) if clevis.uses_tpm() => tpm(on),
+        Some(clevis) if clevis.uses_tang() => tang(on),
+        Some(_) => Verdict::fail(
+            "The cluster encrypts disks with neither a TPM nor Tang, which hosts cannot be prepared for; correct its machine configuration",
+        ),
+    }
+}
+
+fn tpm(on: &HostContext<'_>) -> Verdict {
+    let Some(inventory) = on.inventory else {
+        return on.no_inventory();
+    };
+    match inventory.tpm_version.as_str() {
+        TPM_VERSION => Verdict::pass("The host has a TPM 2.0 to open its disk with"),
+        "" | "none" => Verdict::fail(
+            "No TPM is found, disk encryption needs version 2.0; switch it on in the firmware, or encrypt with Tang",
+        ),
+        other => Verdict::fail(format!(
+            "The TPM is of version {other}, disk encryption needs 2.0; switch it over in the firmware, or encrypt with Tang"
+        )),
+    }
+}
+
+fn tang(on: &HostContext<'_>) -> Verdict {
+    let told = on.host.reports.tang_connectivity.as_deref();
+    match reports::tang_of(on.host) {
+        Stored::Missing => Verdict::wait("The host has not tried to reach the Tang servers yet"),
+        _ if told.is_some_and(|text| text.contains(UNKNOWN_STEP)) => Verdict::silent(),
+        Stored::Here(reply) if reply.is_success => {
+            Verdict::pass("The Tang servers answer with the right keys")
+        }
+        Stored::Here(_) => Verdict::fail(
+            "The Tang servers do not answer as they should; check their addresses and thumbprints",
+        ),
+        Stored::Broken => {
+            let fault: String = told.unwrap_or_default().chars().take(300).collect();
+            Verdict::fail(format!(
+                "The Tang servers cannot be used from the host: {fault}; check their addresses, thumbprints and firewalls"
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "host_encryption_tests.rs"]
+mod tests;

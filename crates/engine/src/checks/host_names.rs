@@ -1,0 +1,160 @@
+//! Host validations about DNS: the names of the cluster resolve, and no others do.
+//!
+//! Which names the agent is asked to resolve is decided in `steps`; the same names are looked
+//! for here.
+
+use super::{Verdict, host::HostContext};
+use crate::{
+    networks,
+    reports::{self, Resolution},
+    wire::Stored,
+};
+
+/// A name that only a wildcard would know.
+const NOBODY: &str = "validateNoWildcardDNS";
+
+pub(super) fn api(on: &HostContext<'_>) -> Verdict {
+    resolves(on, "api")
+}
+
+pub(super) fn api_int(on: &HostContext<'_>) -> Verdict {
+    resolves(on, "api-int")
+}
+
+pub(super) fn apps(on: &HostContext<'_>) -> Verdict {
+    resolves(on, "console-openshift-console.apps")
+}
+
+fn resolves(on: &HostContext<'_>, label: &str) -> Verdict {
+    let Some(cluster) = on.cluster else {
+        return Verdict::silent();
+    };
+    let managed = if cluster.imported {
+        on.around.own_names
+    } else {
+        Some(!networks::user_managed(cluster))
+    };
+    match managed {
+        None => {
+            return Verdict::wait(
+                "Whether the running cluster answers for its own names is not known until a host has fetched its Ignition",
+            );
+        }
+        Some(true) => return Verdict::pass("No DNS of the user is needed for this name"),
+        Some(false) => {}
+    }
+    if on.settings.single_node_dnsmasq && cluster.is_single_node() && !cluster.is_day2() {
+        return Verdict::pass("The single node answers for this name itself");
+    }
+    let Some(domain) = domain(on) else {
+        return Verdict::broken("The cluster has no base domain, so it has no names; set one");
+    };
+    let name = format!("{label}.{domain}");
+    let answer = match reports::resolutions_of(on.host) {
+        Stored::Here(answer) => answer,
+        Stored::Missing => {
+            return Verdict::broken(format!(
+                "Whether {name} resolves is not known: the host has not answered yet"
+            ));
+        }
+        Stored::Broken => {
+            return Verdict::broken(format!(
+                "Whether {name} resolves is not known: the stored answer cannot be read"
+            ));
+        }
+    };
+    let found = answer
+        .resolutions
+        .items()
+        .iter()
+        .find(|one| one.domain_name == name && one.is_known());
+    let Some(found) = found else {
+        return Verdict::fail(format!(
+            "{name} does not resolve on the host; add a DNS record that leads to the load balancer"
+        ));
+    };
+    // A single node is its own load balancer, so this is worth a word but no failure.
+    let own = on.inventory.is_some_and(|inventory| {
+        let mut resolved = found.addresses();
+        resolved.any(|address| inventory.interface_with(address).is_some())
+    });
+    if own {
+        Verdict::pass(format!(
+            "{name} resolves to this host itself; with several nodes it should lead to the load balancer"
+        ))
+    } else {
+        Verdict::pass(format!("{name} resolves"))
+    }
+}
+
+/// Where the names of the cluster live.
+fn domain(on: &HostContext<'_>) -> Option<String> {
+    let cluster = on.cluster?;
+    let base = cluster.base_dns_domain.as_deref();
+    let base = base.filter(|base| !base.is_empty())?;
+    Some(format!("{}.{base}", cluster.name))
+}
+
+pub(super) fn no_wildcard(on: &HostContext<'_>) -> Verdict {
+    if on.cluster.is_none() {
+        return Verdict::silent();
+    }
+    if on.host.is_day2() {
+        return Verdict::pass("A running cluster has proven its names already");
+    }
+    let answer = match reports::resolutions_of(on.host) {
+        Stored::Here(answer) => answer,
+        Stored::Missing => {
+            return Verdict::wait("The host has not tried yet to resolve names of the cluster");
+        }
+        Stored::Broken => {
+            return Verdict::broken("The stored answers of the DNS cannot be read");
+        }
+    };
+    let domain = domain(on).unwrap_or_default();
+    for (name, cause) in [
+        (
+            format!("{NOBODY}.{domain}."),
+            "remove the wildcard from the DNS of the cluster's domain",
+        ),
+        (
+            format!("{NOBODY}.{domain}"),
+            "remove the wildcard, or the search domain that the host got by DHCP",
+        ),
+    ] {
+        let mut answers = answer.resolutions.items().iter();
+        match answers.find(|one| one.domain_name == name) {
+            None => {
+                return Verdict::broken(format!(
+                    "Whether {name} resolves is not known: the host's answer leaves it out"
+                ));
+            }
+            Some(one) if one.is_known() => {
+                return Verdict::fail(format!(
+                    "{name} resolves although nobody is called that; {cause}"
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    Verdict::pass(format!("No wildcard answers for *.{domain}"))
+}
+
+impl Resolution {
+    /// The DNS knows the name.
+    fn is_known(&self) -> bool {
+        let lists = [&self.ipv4_addresses, &self.ipv6_addresses, &self.cnames];
+        lists.iter().any(|list| !list.items().is_empty())
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = std::net::IpAddr> {
+        let texts = self.ipv4_addresses.items().iter();
+        texts
+            .chain(self.ipv6_addresses.items())
+            .filter_map(|text| text.parse().ok())
+    }
+}
+
+#[cfg(test)]
+#[path = "host_names_tests.rs"]
+mod tests;

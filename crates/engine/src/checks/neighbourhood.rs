@@ -1,0 +1,178 @@
+//! What the hosts of a cluster have in common.
+//!
+//! Worked out once per refresh, so that judging one host looks at its own reports and asks here
+//! about the rest.
+
+use std::{
+    borrow::Borrow,
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+use ipnet::IpNet;
+use muster_model::{Cluster, Host, HostId, HostRole};
+
+use super::operators::Scene;
+use crate::{
+    ignition::Ignition,
+    inventory::{self, Inventory},
+    majority::{self, Groups, MIN_GROUP},
+    networks::{self, BadRange},
+    reports,
+    wire::{self, Stored},
+};
+
+/// The cluster as one of its hosts sees it.
+#[derive(Debug)]
+pub(crate) struct Neighbourhood {
+    /// The machine networks.
+    pub(crate) machine: Result<Vec<IpNet>, BadRange>,
+    /// Families of pods and services; true means IPv6.
+    pub(crate) families: Result<BTreeSet<bool>, BadRange>,
+    /// Who reaches whom.
+    pub(crate) groups: Stored<Groups>,
+    /// Addresses used twice, with the cards that use them.
+    pub(crate) collisions: Stored<BTreeMap<IpAddr, Vec<String>>>,
+    /// How many hosts with an inventory go by a name.
+    pub(crate) names: BTreeMap<String, usize>,
+    /// The hosts.
+    pub(crate) peers: BTreeMap<HostId, Peer>,
+    /// Fewer hosts than this make no majority.
+    pub(crate) least_group: usize,
+    /// For imported clusters: whether the cluster answers for its own names, as its Ignition
+    /// says; `None` until a host could fetch that.
+    pub(crate) own_names: Option<bool>,
+    /// The operators of the cluster and the roles they go by.
+    pub(crate) operators: Scene,
+}
+
+/// A host as the others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) name: String,
+    pub(crate) role: HostRole,
+    pub(crate) told: Told,
+}
+
+/// What is known of a peer's hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Nothing,
+    Garbage,
+    Inventory,
+}
+
+impl Default for Neighbourhood {
+    fn default() -> Self {
+        Self {
+            machine: Ok(Vec::new()),
+            families: Ok(BTreeSet::new()),
+            groups: Stored::Missing,
+            collisions: Stored::Missing,
+            names: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            least_group: MIN_GROUP,
+            own_names: None,
+            operators: Scene::default(),
+        }
+    }
+}
+
+impl Neighbourhood {
+    /// What no pass of a refresh changes; [`Self::renew`] adds the rest. `inventories` go with
+    /// `hosts`, and `broken` says which of the missing ones could not be read.
+    pub(crate) fn of<I: Borrow<Inventory>>(
+        cluster: &Cluster,
+        hosts: &[Host],
+        inventories: &[Option<I>],
+        broken: &[bool],
+    ) -> Self {
+        let mut around = Self::default();
+        for ((host, inventory), broken) in hosts.iter().zip(inventories).zip(broken) {
+            let inventory = inventory.as_ref().map(Borrow::borrow);
+            let name = inventory::hostname_with(host, inventory);
+            if inventory.is_some() {
+                *around.names.entry(name.clone()).or_insert(0) += 1;
+            }
+            let peer = Peer {
+                name,
+                role: host.effective_role(),
+                told: match inventory {
+                    Some(_) => Told::Inventory,
+                    None if *broken => Told::Garbage,
+                    None => Told::Nothing,
+                },
+            };
+            around.peers.insert(host.id, peer);
+        }
+        if cluster.imported {
+            around.own_names = own_names(hosts);
+        }
+        around.renew(cluster, hosts);
+        around
+    }
+
+    /// What a pass may have changed: networks and roles.
+    pub(crate) fn renew(&mut self, cluster: &Cluster, hosts: &[Host]) {
+        self.machine = networks::machine(cluster);
+        self.families = families(cluster);
+        for host in hosts {
+            if let Some(peer) = self.peers.get_mut(&host.id) {
+                peer.role = host.effective_role();
+            }
+        }
+        self.least_group = majority::least_group(cluster, hosts);
+        self.operators = Scene::of(cluster, hosts.iter());
+    }
+
+    /// The hosts were compared with each other just now.
+    pub(crate) fn compared(&mut self, groups: Groups, collisions: &BTreeMap<String, Vec<String>>) {
+        self.groups = Stored::Here(groups);
+        self.collisions = Stored::Here(by_address(collisions));
+    }
+
+    /// What was found out before the installation began stands.
+    pub(crate) fn recall(&mut self, cluster: &Cluster) {
+        self.groups = wire::stored(cluster.connectivity_majority_groups.as_deref());
+        self.collisions = match wire::stored(cluster.ip_collisions.as_deref()) {
+            Stored::Missing => Stored::Missing,
+            Stored::Broken => Stored::Broken,
+            Stored::Here(texts) => Stored::Here(by_address(&texts)),
+        };
+    }
+
+    pub(crate) fn host_count(&self) -> usize {
+        self.peers.len()
+    }
+}
+
+fn families(cluster: &Cluster) -> Result<BTreeSet<bool>, BadRange> {
+    let mut all = networks::families(&networks::pods(cluster)?);
+    all.extend(networks::families(&networks::service(cluster)?));
+    Ok(all.into_iter().collect())
+}
+
+fn by_address(texts: &BTreeMap<String, Vec<String>>) -> BTreeMap<IpAddr, Vec<String>> {
+    texts
+        .iter()
+        .filter_map(|(address, cards)| Some((address.parse().ok()?, cards.clone())))
+        .collect()
+}
+
+/// The first readable Ignition decides; unreadable ones mean a cluster that needs no DNS of ours.
+fn own_names(hosts: &[Host]) -> Option<bool> {
+    let mut fetched = None;
+    for host in hosts {
+        let Stored::Here(reply) = reports::api_vip_of(host) else {
+            continue;
+        };
+        if !reply.is_success {
+            continue;
+        }
+        if let Some(ignition) = Ignition::parse(&reply.ignition) {
+            return Some(ignition.manages_its_network());
+        }
+        fetched = Some(true);
+    }
+    fetched
+}
