@@ -62,7 +62,9 @@ impl Web {
         let addresses: Vec<Vec<IpNet>> = order
             .iter()
             .map(|&i| {
-                let all = inventories[i].iter().flat_map(Inventory::addresses);
+                let all = inventories[i]
+                    .iter()
+                    .flat_map(|inventory| inventory.addresses());
                 all.map(|(_, address)| address).collect()
             })
             .collect();

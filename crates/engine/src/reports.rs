@@ -2,7 +2,7 @@
 
 mod ignition;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use muster_model::{Host, Report};
 use serde_json::{Number, Value};
@@ -168,12 +168,12 @@ pub type Images = BTreeMap<String, ImageStatus>;
 /// Disk results by device.
 pub type Disks = BTreeMap<String, DiskInfo>;
 
-pub(crate) fn images_of(host: &Host) -> Stored<Images> {
-    wire::stored(host.reports.images_status.as_deref())
+pub(crate) fn images_of(host: &Host) -> Stored<Arc<Images>> {
+    wire::recall(host.reports.images_status.as_ref())
 }
 
-pub(crate) fn disks_of(host: &Host) -> Stored<Disks> {
-    wire::stored(host.reports.disks_info.as_deref())
+pub(crate) fn disks_of(host: &Host) -> Stored<Arc<Disks>> {
+    wire::recall(host.reports.disks_info.as_ref())
 }
 
 /// Puts a report in its place. One that says the same as before stays, with what it was read as.
@@ -190,37 +190,37 @@ pub(crate) fn ignition_of(host: &Host) -> Option<Ignition> {
 }
 
 /// Whom it reaches.
-pub(crate) fn connectivity_of(host: &Host) -> Stored<Connectivity> {
-    wire::stored(host.reports.connectivity.as_deref())
+pub(crate) fn connectivity_of(host: &Host) -> Stored<Arc<Connectivity>> {
+    wire::recall(host.reports.connectivity.as_ref())
 }
 
-pub(crate) fn free_of(host: &Host) -> Stored<Vec<FreeNetwork>> {
-    wire::stored(host.reports.free_addresses.as_deref())
+pub(crate) fn free_of(host: &Host) -> Stored<Arc<Vec<FreeNetwork>>> {
+    wire::recall(host.reports.free_addresses.as_ref())
 }
 
-pub(crate) fn vips_of(host: &Host) -> Stored<Vec<VipVerdict>> {
-    wire::stored(host.reports.vips.as_deref())
+pub(crate) fn vips_of(host: &Host) -> Stored<Arc<Vec<VipVerdict>>> {
+    wire::recall(host.reports.vips.as_ref())
 }
 
 /// Its time sources.
-pub(crate) fn ntp_sources_of(host: &Host) -> Stored<Vec<NtpSource>> {
-    wire::stored(host.reports.ntp_sources.as_deref())
+pub(crate) fn ntp_sources_of(host: &Host) -> Stored<Arc<Vec<NtpSource>>> {
+    wire::recall(host.reports.ntp_sources.as_ref())
 }
 
 /// What names resolve to where it stands.
-pub(crate) fn resolutions_of(host: &Host) -> Stored<Resolutions> {
-    wire::stored(host.reports.domain_name_resolutions.as_deref())
+pub(crate) fn resolutions_of(host: &Host) -> Stored<Arc<Resolutions>> {
+    wire::recall(host.reports.domain_name_resolutions.as_ref())
 }
 
 /// Whether it could fetch Ignition from the running cluster, and what it got.
-pub(crate) fn api_vip_of(host: &Host) -> Stored<ApiVipReply> {
-    wire::stored(host.reports.api_vip_connectivity.as_deref())
+pub(crate) fn api_vip_of(host: &Host) -> Stored<Arc<ApiVipReply>> {
+    wire::recall(host.reports.api_vip_connectivity.as_ref())
 }
 
 /// Whether the Tang servers answered. A failed step leaves its error text here, which reads as
 /// [`Stored::Broken`].
-pub(crate) fn tang_of(host: &Host) -> Stored<TangReply> {
-    wire::stored(host.reports.tang_connectivity.as_deref())
+pub(crate) fn tang_of(host: &Host) -> Stored<Arc<TangReply>> {
+    wire::recall(host.reports.tang_connectivity.as_ref())
 }
 
 /// The device an installation goes to: the id wins over the path.

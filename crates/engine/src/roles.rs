@@ -91,7 +91,15 @@ pub(crate) fn suggest(
             // Suggestions of earlier times must not count, only those made just now.
             let scene = scene.with_workers(counts.workers);
             let on = OnHost::new(&scene, &hosts[index], Some(inventory), &settings.operators);
-            pick(cluster, fenced, counts, inventory, settings, &on, suits_master)
+            pick(
+                cluster,
+                fenced,
+                counts,
+                inventory,
+                settings,
+                &on,
+                suits_master,
+            )
         };
         count(&mut counts, role, false);
         if hosts[index].suggested_role != role {

@@ -27,7 +27,7 @@ fn host(number: u128, addresses: &[&str], reached: &[(u128, &str, bool, bool)]) 
 }
 
 fn web(hosts: &[Host], least: usize) -> Web {
-    let inventories: Vec<Option<Inventory>> =
+    let inventories: Vec<Option<Arc<Inventory>>> =
         hosts.iter().map(|host| Inventory::of(host).ok()).collect();
     Web::of(hosts, &inventories, least)
 }

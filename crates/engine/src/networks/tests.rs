@@ -7,7 +7,7 @@ use super::*;
 use crate::testing::{good_cluster, vip};
 
 /// A machine with these addresses, one card each, and a default route by this gateway.
-fn machine_with(addresses: &[&str], gateways: &[(&str, i64)]) -> Option<Inventory> {
+fn machine_with(addresses: &[&str], gateways: &[(&str, i64)]) -> Option<Arc<Inventory>> {
     let nics: Vec<Value> = addresses
         .iter()
         .map(|address| {
@@ -53,7 +53,7 @@ fn dual(mut cluster: Cluster) -> Cluster {
     cluster
 }
 
-fn found(cluster: &Cluster, inventories: &[Option<Inventory>]) -> Vec<String> {
+fn found(cluster: &Cluster, inventories: &[Option<Arc<Inventory>>]) -> Vec<String> {
     automatic(cluster, inventories).unwrap_or_default()
 }
 

@@ -57,7 +57,8 @@ pub(super) fn disk_speed(
     if before == Some(fresh) {
         return Ok(());
     }
-    let limit = needs_of_host(&outcome.host, around.cluster, settings).disk_speed_threshold_ms;
+    let limit =
+        needs_of_host(&outcome.host, around.cluster, None, settings).disk_speed_threshold_ms;
     if limit > 0 && measured > limit {
         let message = format!(
             "Host {}: disk {} syncs in {measured} ms, etcd wants at most {limit} ms; expect a slow cluster",

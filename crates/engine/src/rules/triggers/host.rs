@@ -391,6 +391,7 @@ pub(crate) fn forget_cluster(host: &mut Host, _: &Occasion<'_>) {
     host.reports.connectivity = None;
     host.reports.domain_name_resolutions = None;
     host.reports.free_addresses = None;
+    host.reports.vips = None;
     host.reports.api_vip_connectivity = None;
     host.installation_disk_id = None;
     host.installation_disk_path = None;
