@@ -1,7 +1,14 @@
 //! Host validations about disks. Which disks are fit at all is decided in `crate::disks`.
 
+use ipnet::IpNet;
+
 use super::{Verdict, examples, host::HostContext, host_hardware::VMWARE};
-use crate::{disks, inventory::Disk, reports, wire::Stored};
+use crate::{
+    disks,
+    inventory::{Disk, Inventory},
+    networks, reports,
+    wire::Stored,
+};
 
 pub(super) fn has_min_valid_disks(on: &HostContext<'_>) -> Verdict {
     let Some(inventory) = on.inventory else {
@@ -142,6 +149,72 @@ pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> Verdict {
             examples(&missing)
         ))
     }
+}
+
+pub(super) fn no_iscsi_nic_in_machine_network(on: &HostContext<'_>) -> Verdict {
+    let Some(cluster) = on.cluster else {
+        return Verdict::silent();
+    };
+    let any_network = networks::user_managed(cluster) && !cluster.is_single_node();
+    if any_network || cluster.imported || cluster.is_day2() {
+        return Verdict::silent();
+    }
+    let found = on.inventory.and_then(|inventory| {
+        let disk = inventory.installation_disk(on.host)?;
+        Some((inventory, disk))
+    });
+    let Some((inventory, disk)) = found else {
+        return Verdict::silent();
+    };
+    let machine = match &on.around.machine {
+        Ok(machine) if machine.is_empty() => {
+            return Verdict::wait("The machine network is not known yet");
+        }
+        Ok(machine) => machine,
+        Err(fault) => return Verdict::broken(format!("The machine network is wrong: {fault}")),
+    };
+    let paths: Vec<&Disk> = match disk.drive_type.as_str() {
+        disks::ISCSI => vec![disk],
+        disks::MULTIPATH => disks::paths_to(inventory.disks.items(), disk)
+            .filter(|path| path.drive_type == disks::ISCSI)
+            .collect(),
+        _ => return Verdict::silent(),
+    };
+    let mut mixed = Vec::new();
+    for path in paths {
+        match is_fed_through(inventory, path, machine) {
+            Ok(true) => mixed.push(path.name.clone()),
+            Ok(false) => {}
+            Err(fault) => return Verdict::broken(fault),
+        }
+    }
+    if mixed.is_empty() {
+        Verdict::pass("The iSCSI network is apart from the machine network")
+    } else {
+        Verdict::fail(format!(
+            "iSCSI disk {} is reached through an interface in the machine network; give iSCSI an interface of its own or choose another disk",
+            examples(&mixed)
+        ))
+    }
+}
+
+/// Whether the card that carries an iSCSI disk has an address in one of the networks.
+fn is_fed_through(inventory: &Inventory, disk: &Disk, machine: &[IpNet]) -> Result<bool, String> {
+    let name = &disk.name;
+    let address = disk.iscsi.as_ref().map(|iscsi| &iscsi.host_ip_address);
+    let card = address
+        .and_then(|text| text.parse().ok())
+        .and_then(|address| inventory.interface_with(address));
+    let Some(card) = card else {
+        return Err(format!(
+            "Which interface carries iSCSI disk {name} is not known (address {:?}); check the agent's log on the host",
+            address.map_or("", |text| text.as_str())
+        ));
+    };
+    let mut own = card
+        .addresses()
+        .filter_map(|text| text.parse::<IpNet>().ok());
+    Ok(own.any(|own| machine.iter().any(|net| net.contains(&own.addr()))))
 }
 
 #[cfg(test)]

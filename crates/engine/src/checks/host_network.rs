@@ -6,12 +6,7 @@ use ipnet::IpNet;
 use muster_model::{HostStatus, Ntp};
 
 use super::{Verdict, examples, host::HostContext};
-use crate::{
-    deadlines, disks,
-    inventory::{Disk, Inventory},
-    networks, reports,
-    wire::Stored,
-};
+use crate::{deadlines, networks, reports, wire::Stored};
 
 /// A host clock may lag this much behind the service before certificates become a problem.
 const MAX_BEHIND_SECONDS: i64 = 20 * 60;
@@ -336,72 +331,6 @@ pub(super) fn no_ip_collisions(on: &HostContext<'_>) -> Verdict {
         )),
         None => Verdict::pass(NONE_KNOWN),
     }
-}
-
-pub(super) fn no_iscsi_nic_in_machine_network(on: &HostContext<'_>) -> Verdict {
-    let Some(cluster) = on.cluster else {
-        return Verdict::silent();
-    };
-    let any_network = networks::user_managed(cluster) && !cluster.is_single_node();
-    if any_network || cluster.imported || cluster.is_day2() {
-        return Verdict::silent();
-    }
-    let found = on.inventory.and_then(|inventory| {
-        let disk = inventory.installation_disk(on.host)?;
-        Some((inventory, disk))
-    });
-    let Some((inventory, disk)) = found else {
-        return Verdict::silent();
-    };
-    let machine = match &on.around.machine {
-        Ok(machine) if machine.is_empty() => {
-            return Verdict::wait("The machine network is not known yet");
-        }
-        Ok(machine) => machine,
-        Err(fault) => return Verdict::broken(format!("The machine network is wrong: {fault}")),
-    };
-    let paths: Vec<&Disk> = match disk.drive_type.as_str() {
-        disks::ISCSI => vec![disk],
-        disks::MULTIPATH => disks::paths_to(inventory.disks.items(), disk)
-            .filter(|path| path.drive_type == disks::ISCSI)
-            .collect(),
-        _ => return Verdict::silent(),
-    };
-    let mut mixed = Vec::new();
-    for path in paths {
-        match is_fed_through(inventory, path, machine) {
-            Ok(true) => mixed.push(path.name.clone()),
-            Ok(false) => {}
-            Err(fault) => return Verdict::broken(fault),
-        }
-    }
-    if mixed.is_empty() {
-        Verdict::pass("The iSCSI network is apart from the machine network")
-    } else {
-        Verdict::fail(format!(
-            "iSCSI disk {} is reached through an interface in the machine network; give iSCSI an interface of its own or choose another disk",
-            examples(&mixed)
-        ))
-    }
-}
-
-/// Whether the card that carries an iSCSI disk has an address in one of the networks.
-fn is_fed_through(inventory: &Inventory, disk: &Disk, machine: &[IpNet]) -> Result<bool, String> {
-    let name = &disk.name;
-    let address = disk.iscsi.as_ref().map(|iscsi| &iscsi.host_ip_address);
-    let card = address
-        .and_then(|text| text.parse().ok())
-        .and_then(|address| inventory.interface_with(address));
-    let Some(card) = card else {
-        return Err(format!(
-            "Which interface carries iSCSI disk {name} is not known (address {:?}); check the agent's log on the host",
-            address.map_or("", |text| text.as_str())
-        ));
-    };
-    let mut own = card
-        .addresses()
-        .filter_map(|text| text.parse::<IpNet>().ok());
-    Ok(own.any(|own| machine.iter().any(|net| net.contains(&own.addr()))))
 }
 
 #[cfg(test)]

@@ -284,7 +284,7 @@ pub(crate) static HOST_CHECKS: &[HostCheck] = &[
         "no-iscsi-nic-belongs-to-machine-cidr",
         Gate::Install,
         "Is the network of an iSCSI installation disk apart from that of the machines? Reconfiguring the latter would cut the disk off.",
-        net::no_iscsi_nic_in_machine_network,
+        disks::no_iscsi_nic_in_machine_network,
     ),
 ];
 
