@@ -137,7 +137,7 @@ pub fn reset_validation(host: &Host, id: &str, now: Timestamp) -> Result<Decisio
     let mut fresh = host.clone();
     match id {
         "sufficient-installation-disk-speed" => {
-            let mut disks = reports::disks_of(host).ok().unwrap_or_default();
+            let mut disks = reports::disks_of(host).copy().unwrap_or_default();
             if let Some(disk) = reports::boot_device(host).and_then(|id| disks.get_mut(id)) {
                 disk.disk_speed = None;
                 reports::keep(&mut fresh.reports.disks_info, wire::text(&disks));

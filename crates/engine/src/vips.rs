@@ -11,7 +11,7 @@ use muster_model::{Cluster, Host, Vip};
 
 use crate::{
     inventory, networks,
-    reports::{self, FreeNetwork},
+    reports::{self},
 };
 
 /// What is known about an address.
@@ -34,7 +34,7 @@ pub(crate) fn weigh(cluster: &mut Cluster, hosts: &[Host]) {
     }
     let words: Vec<(IpAddr, String, String)> = hosts
         .iter()
-        .filter_map(|host| reports::vips_of(host).ok())
+        .filter_map(|host| reports::vips_of(host).copy())
         .flatten()
         .filter_map(|word| Some((word.vip.parse().ok()?, word.vip_type, word.verification)))
         .collect();
@@ -109,8 +109,8 @@ impl Evidence {
     }
 
     fn note_scans(&mut self, host: &Host, vips: &[IpAddr]) {
-        let scanned: Vec<FreeNetwork> = reports::free_of(host).ok().unwrap_or_default();
-        for seen in scanned {
+        let scanned = reports::free_of(host).ok().unwrap_or_default();
+        for seen in scanned.iter() {
             let Ok(network) = seen.network.parse::<IpNet>() else {
                 continue;
             };

@@ -138,6 +138,13 @@ impl<T> Stored<T> {
     }
 }
 
+impl<T: Clone> Stored<Arc<T>> {
+    /// A copy to be changed.
+    pub(crate) fn copy(self) -> Option<T> {
+        self.ok().map(Arc::unwrap_or_clone)
+    }
+}
+
 /// Parses a reply's output that must be an object.
 ///
 /// Derived structs would take a list for their fields in order; no agent means that.

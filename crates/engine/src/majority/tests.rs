@@ -12,7 +12,8 @@ fn host(number: u128, addresses: &[&str], reached: &[(u128, &str, bool, bool)]) 
     let (v6, v4): (Vec<&str>, Vec<&str>) = addresses.iter().partition(|a| a.contains(':'));
     host.reports.inventory = Some(
         json!({ "interfaces": [{ "name": "eth0", "ipv4_addresses": v4, "ipv6_addresses": v6 }] })
-            .to_string(),
+            .to_string()
+            .into(),
     );
     let entry = |(peer, ip, link, ping): &(u128, &str, bool, bool)| -> Value {
         json!({
@@ -22,7 +23,7 @@ fn host(number: u128, addresses: &[&str], reached: &[(u128, &str, bool, bool)]) 
         })
     };
     let remote: Vec<Value> = reached.iter().map(entry).collect();
-    host.reports.connectivity = Some(json!({ "remote_hosts": remote }).to_string());
+    host.reports.connectivity = Some(json!({ "remote_hosts": remote }).to_string().into());
     host
 }
 
@@ -149,7 +150,7 @@ fn heard(number: u128, entries: &[(&str, &str, &str)]) -> Host {
         .map(|(nic, ip, mac)| json!({ "outgoing_nic": nic, "remote_ip_address": ip, "remote_mac": mac }))
         .collect();
     let report = json!({ "remote_hosts": [{ "host_id": key(99).host, "l2_connectivity": l2 }] });
-    host.reports.connectivity = Some(report.to_string());
+    host.reports.connectivity = Some(report.to_string().into());
     host
 }
 

@@ -31,7 +31,7 @@ fn machine_with(addresses: &[&str], gateways: &[(&str, i64)]) -> Option<Arc<Inve
         })
         .collect();
     let text = json!({ "interfaces": nics, "routes": routes }).to_string();
-    Some(Inventory::parse(&text).unwrap())
+    Some(Arc::new(Inventory::parse(&text).unwrap()))
 }
 
 fn leasing() -> Cluster {

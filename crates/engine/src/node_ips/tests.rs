@@ -32,7 +32,7 @@ fn host(number: u128, cards: &[Card]) -> Host {
         })
         .collect();
     let inventory = json!({ "interfaces": nics, "routes": routes });
-    host.reports.inventory = Some(inventory.to_string());
+    host.reports.inventory = Some(inventory.to_string().into());
     host
 }
 
@@ -170,7 +170,11 @@ fn a_hopeless_search_ends() {
             .map(|i| json!({ "destination": "0.0.0.0", "gateway": "10.0.0.254", "interface": format!("eth{i}"), "metric": i }))
             .collect();
         let mut host = Host::registered(key(n as u128 + 1), None, "", START);
-        host.reports.inventory = Some(json!({ "interfaces": nics, "routes": routes }).to_string());
+        host.reports.inventory = Some(
+            json!({ "interfaces": nics, "routes": routes })
+                .to_string()
+                .into(),
+        );
         hosts.push(host);
     }
     assert_eq!(chosen(&cluster(&hosts), &hosts), None);

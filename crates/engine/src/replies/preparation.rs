@@ -52,7 +52,7 @@ pub(super) fn disk_speed(
         }),
         path: result.path.clone(),
     };
-    let mut disks = disks_of(&outcome.host).ok().unwrap_or_default();
+    let mut disks = disks_of(&outcome.host).copy().unwrap_or_default();
     let before = disks.insert(result.path.clone(), fresh.clone());
     if before == Some(fresh) {
         return Ok(());
@@ -93,7 +93,7 @@ fn has_disk(host: &Host, device: &str) -> bool {
 pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Result<(), BadReply> {
     let step = StepType::ContainerImageAvailability;
     let reply: ImagesReply = parse(step.as_str(), output)?;
-    let mut known = images_of(&outcome.host).ok().unwrap_or_default();
+    let mut known = images_of(&outcome.host).copy().unwrap_or_default();
     let host = hostname(&outcome.host);
     let mut news = Vec::new();
     for image in reply.images.items() {

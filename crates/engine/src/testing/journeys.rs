@@ -330,7 +330,7 @@ fn check_rest(fleet: &Fleet) -> Result<(), TestCaseError> {
             host,
             last_seen: *last_seen,
         };
-        let again = refresh_unbound(&view, &fleet.settings, fleet.now);
+        let again = refresh_unbound(&view, None, &fleet.settings, fleet.now);
         prop_assert!(again.changes_nothing(), "{:?}", again.events);
         prop_assert!(again.wake_at.is_none_or(|at| at > fleet.now));
     }
