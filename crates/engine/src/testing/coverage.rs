@@ -118,9 +118,13 @@ fn time_leaves_no_status_without_an_answer() {
     }
     for status in HostStatus::ALL {
         let tables = [HOST_RULES, POOL_RULES];
-        let owners = tables
-            .iter()
-            .filter(|table| table.iter().any(|rule| rule.from.contains(status)));
+        let owners = tables.iter().filter(|table| {
+            table
+                .iter()
+                .copied()
+                .flatten()
+                .any(|rule| rule.from.contains(status))
+        });
         assert_eq!(
             owners.count(),
             1,
