@@ -7,7 +7,7 @@ use muster_model::{
     Cluster, ClusterStatus, FinalizingStage, Host, HostStage, HostStatus, LogsState, Timestamp,
 };
 
-use crate::{checks::host::past_reboot, operators, settings::Settings};
+use crate::{checks::host::past_reboot, leases, operators, settings::Settings};
 
 /// How often the clock of a stage is moved on while another host needs the user; once a minute
 /// is exact enough and spares the store.
@@ -180,8 +180,8 @@ pub(crate) fn next_of_cluster(
             finalizing_stage(cluster, settings),
         ],
         Error | Cancelled => [cluster_logs(cluster, settings), None],
-        Insufficient | Ready | PendingForInput | Installing | Installed | AddingHosts
-        | Unmonitored => [None, None],
+        Insufficient | Ready | PendingForInput => [leases::deadline(cluster, settings), None],
+        Installing | Installed | AddingHosts | Unmonitored => [None, None],
     };
     earliest(all, now)
 }

@@ -16,6 +16,7 @@ pub mod heartbeat;
 mod history;
 pub mod install;
 pub mod inventory;
+mod leases;
 mod majority;
 pub mod media;
 mod networks;

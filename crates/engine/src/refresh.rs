@@ -20,6 +20,7 @@ use crate::{
     events::HOST_ROLE_UPDATED,
     history, install,
     inventory::{self, Inventory},
+    leases,
     majority::Web,
     networks, roles,
     rules::{
@@ -329,6 +330,8 @@ impl<'a> Round<'a> {
 
     fn finish(mut self, view: &ClusterView<'_>) -> Decision {
         let now = self.draft.now;
+        let overdue = leases::watch(&mut self.draft.cluster, self.settings, now);
+        self.draft.events.extend(overdue);
         for host in &self.draft.hosts {
             if let Some(before) = self.draft.seen_host(host.key()) {
                 let changes = checks::host_changes(before, host, now);

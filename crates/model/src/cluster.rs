@@ -224,6 +224,12 @@ pub struct Cluster {
     /// The ingress CA arrived and the final kubeconfig is stored; completion waits for it.
     #[serde(default)]
     pub kubeconfig_uploaded: bool,
+    /// Since when hosts could lease the virtual addresses, and none has.
+    #[serde(default)]
+    pub vips_awaited_since: Option<Timestamp>,
+    /// That this takes too long has been told.
+    #[serde(default)]
+    pub vips_overdue: bool,
     /// How far log collection has come.
     pub logs_info: Option<LogsState>,
     /// When the controller's logs last arrived.
@@ -325,6 +331,8 @@ impl Cluster {
             install_started_at: None,
             install_completed_at: None,
             kubeconfig_uploaded: false,
+            vips_awaited_since: None,
+            vips_overdue: false,
             logs_info: None,
             controller_logs_collected_at: None,
             controller_logs_started_at: None,
