@@ -19,9 +19,6 @@ pub(crate) const fn are_soft(cluster: &Cluster, settings: &Settings) -> bool {
     settings.soft_timeouts && !cluster.imported
 }
 
-/// How long a DHCP server may take to lease the virtual addresses before it is told of.
-pub(crate) const LEASE_PATIENCE: Duration = Duration::from_secs(2 * 60);
-
 /// When silence becomes a disconnection; never after the reboot, where no agent polls.
 pub(crate) fn silence(host: &Host, last_seen: Timestamp, settings: &Settings) -> Option<Timestamp> {
     if past_reboot(host.progress.stage) {
@@ -120,11 +117,11 @@ pub(crate) fn finalizing_stage(cluster: &Cluster, settings: &Settings) -> Option
 }
 
 /// When leases for the virtual addresses are overdue; `None` once they are there or it was told.
-pub(crate) fn leases(cluster: &Cluster) -> Option<Timestamp> {
+pub(crate) fn leases(cluster: &Cluster, settings: &Settings) -> Option<Timestamp> {
     let missing = networks::vips(&cluster.api_vips).is_empty()
         || networks::vips(&cluster.ingress_vips).is_empty();
     let since = cluster.leases.awaited_since?;
-    (missing && !cluster.leases.overdue_told).then(|| since.plus(LEASE_PATIENCE))
+    (missing && !cluster.leases.overdue_told).then(|| since.plus(settings.timeouts.vip_lease))
 }
 
 /// The next moment at which a rule may see this host with other eyes.
@@ -191,7 +188,7 @@ pub(crate) fn next_of_cluster(
             finalizing_stage(cluster, settings),
         ],
         Error | Cancelled => [cluster_logs(cluster, settings), None],
-        Insufficient | Ready | PendingForInput => [leases(cluster), None],
+        Insufficient | Ready | PendingForInput => [leases(cluster, settings), None],
         Installing | Installed | AddingHosts | Unmonitored => [None, None],
     };
     earliest(all, now)

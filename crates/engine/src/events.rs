@@ -112,7 +112,7 @@ catalogue! {
     CLUSTER_OPERATOR_STATUS = "cluster_operator_status", Info, Engine, ["operator", "status", "status_info"], "the controller reports an operator";
     CLUSTER_OPERATOR_REPORT = "cluster_operator_report", Info, Service, ["operators"], "an old controller lists failed operators";
     API_INGRESS_VIP_UPDATED = "api_ingress_vip_updated", Info, Engine, ["api vip", "ingress vip"], "a host leases virtual addresses";
-    API_INGRESS_VIP_TIMED_OUT = "api_ingress_vip_timed_out", Warning, Engine, ["limit"], "no host leases virtual addresses in time";
+    API_INGRESS_VIP_TIMED_OUT = "api_ingress_vip_timed_out", Warning, Engine, ["minutes", "network"], "no host leases virtual addresses in time";
     CLUSTER_LOGS_UPLOADED = "cluster_logs_uploaded", Info, Service, [], "logs of the controller arrive for the first time";
     CLUSTER_DEREGISTERED = "cluster_deregistered", Info, Service, [], "a cluster is deleted";
     CLUSTER_DEREGISTER_FAILED = "cluster_deregister_failed", Error, Service, ["error"], "a cluster cannot be deleted now";

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     deadlines, history, inventory::Inventory, networks, reports::LeaseReply,
-    rules::cluster::EDITABLE,
+    rules::cluster::EDITABLE, settings::Settings,
 };
 
 /// What an address is for.
@@ -203,7 +203,7 @@ fn statements(body: &str) -> Option<Vec<&str>> {
 
 /// Keeps the time: from when on leases are awaited, and whether that has taken too long.
 /// Returns what is to be told.
-pub(crate) fn watch(cluster: &mut Cluster, now: Timestamp) -> Option<Event> {
+pub(crate) fn watch(cluster: &mut Cluster, settings: &Settings, now: Timestamp) -> Option<Event> {
     let network = networks::dhcp_vips(cluster)
         .then(|| network(cluster))
         .flatten()
@@ -216,7 +216,7 @@ pub(crate) fn watch(cluster: &mut Cluster, now: Timestamp) -> Option<Event> {
             ..Leases::default()
         };
     }
-    if deadlines::leases(cluster).is_none_or(|deadline| now <= deadline) {
+    if deadlines::leases(cluster, settings).is_none_or(|deadline| now <= deadline) {
         return None;
     }
     cluster.leases.overdue_told = true;
@@ -228,7 +228,7 @@ pub(crate) fn watch(cluster: &mut Cluster, now: Timestamp) -> Option<Event> {
         format!(
             "Cluster {}: no DHCP lease for the virtual addresses within {} minutes; check that the DHCP server answers in {}",
             cluster.name,
-            deadlines::LEASE_PATIENCE.as_secs() / 60,
+            settings.timeouts.vip_lease.as_secs() / 60,
             cluster
                 .leases
                 .network
@@ -239,9 +239,9 @@ pub(crate) fn watch(cluster: &mut Cluster, now: Timestamp) -> Option<Event> {
 }
 
 /// The leases have been awaited for too long.
-pub(crate) fn are_overdue(cluster: &Cluster, now: Timestamp) -> bool {
+pub(crate) fn are_overdue(cluster: &Cluster, settings: &Settings, now: Timestamp) -> bool {
     let since = cluster.leases.awaited_since;
-    since.is_some_and(|since| now > since.plus(deadlines::LEASE_PATIENCE))
+    since.is_some_and(|since| now > since.plus(settings.timeouts.vip_lease))
 }
 
 #[cfg(test)]

@@ -25,19 +25,16 @@ use crate::{
     networks::{self, Ranges},
     roles,
     rules::{
-        cluster::{CLUSTER_RULES, ClusterFacts, EDITABLE},
-        coverage,
-        host::{self, HOST_RULES, HostFacts, HostRule},
+        cluster::{ClusterFacts, EDITABLE},
+        host::{self, HOST_RULES, HostFacts},
         pool::POOL_RULES,
+        step::{step_cluster, step_host},
     },
     settings::Settings,
     view::{ClusterView, Decision, HostView, Job, Move},
     vips::{self, Evidence},
     wire::{self, Stored},
 };
-
-/// Time passed, or facts changed: the trigger of the refresh tables.
-pub(crate) const REFRESH: &str = "Refresh";
 
 /// The longest chain in the tables is below ten moves.
 const MAX_PASSES: usize = 24;
@@ -91,10 +88,10 @@ pub fn refresh_unbound(
             settings,
             now,
         };
-        let next = step("pool", POOL_RULES, &facts);
+        let next = step_host("pool", POOL_RULES, &facts);
         host.validations_info = Some(findings.text());
         let from = host.status;
-        if let Some((rule, Some(next))) = next {
+        if let Some((rule, next)) = next {
             history::move_host(&mut host, next.status, next.info, now, &mut events);
             events.extend(next.told);
             if let Some(also) = next.also {
@@ -213,7 +210,7 @@ impl<'a> Round<'a> {
             ..
         } = &mut self.draft;
         if EDITABLE.contains(&cluster.status) {
-            events.extend(leases::watch(cluster, *now));
+            events.extend(leases::watch(cluster, self.settings, *now));
         }
     }
 
@@ -258,14 +255,14 @@ impl<'a> Round<'a> {
         };
         let findings = checks::host::judge(&context);
         let facts = self.host_facts(index, &findings);
-        let next = step("host", HOST_RULES, &facts);
+        let next = step_host("host", HOST_RULES, &facts);
         let text = Some(findings.text());
         let host = &mut self.draft.hosts[index];
         if host.validations_info != text {
             host.validations_info = text;
             self.moved = true;
         }
-        if let Some((rule, Some(next))) = next {
+        if let Some((rule, next)) = next {
             self.move_host(index, rule, next);
         }
     }
@@ -335,19 +332,7 @@ impl<'a> Round<'a> {
             settings: self.settings,
             now: self.draft.now,
         };
-        let rule = CLUSTER_RULES
-            .iter()
-            .find(|rule| rule.from.contains(&status) && (rule.when)(&facts));
-        let next = rule.and_then(|rule| {
-            coverage::hit("cluster", REFRESH, rule.name);
-            let next = (rule.then)(&facts)?;
-            debug_assert!(
-                leads(status, next.status, rule.to),
-                "rule {:?} leads where its row does not say",
-                rule.name
-            );
-            Some((rule.name, next))
-        });
+        let next = step_cluster(&facts);
         if judged {
             self.draft.cluster.validations_info = Some(findings.text());
         }
@@ -399,32 +384,6 @@ impl<'a> Round<'a> {
         let live = self.last_seen.get(&host.key());
         live.copied().unwrap_or(host.checked_in_at)
     }
-}
-
-/// The first rule that fits: its name, and where it leads unless it says to stay.
-fn step(
-    machine: &'static str,
-    rules: &[HostRule],
-    facts: &HostFacts<'_>,
-) -> Option<(&'static str, Option<host::Next>)> {
-    let from = facts.host.status;
-    let rule = rules
-        .iter()
-        .find(|rule| rule.from.contains(&from) && (rule.when)(facts))?;
-    coverage::hit(machine, REFRESH, rule.name);
-    let next = (rule.then)(facts);
-    debug_assert!(
-        next.as_ref()
-            .is_none_or(|next| leads(from, next.status, rule.to)),
-        "rule {:?} leads where its row does not say",
-        rule.name
-    );
-    Some((rule.name, next))
-}
-
-/// A row leads to one of its statuses, or nowhere.
-fn leads<S: PartialEq>(from: S, to: S, row: &[S]) -> bool {
-    row.contains(&to) || (row.is_empty() && from == to)
 }
 
 fn read(host: &Host) -> (Option<Arc<Inventory>>, bool) {

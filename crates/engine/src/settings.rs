@@ -111,6 +111,8 @@ pub struct Timeouts {
     pub binding: Duration,
     /// The reboot of a single node, which does everything by itself afterwards.
     pub single_node_reboot: Duration,
+    /// Virtual addresses that hosts are to lease.
+    pub vip_lease: Duration,
     /// The whole installation, once the user is needed.
     pub installation: Duration,
     /// The cluster's own roll-out.
@@ -141,6 +143,7 @@ impl Default for Timeouts {
             reclaim: minutes(60),
             binding: minutes(10),
             single_node_reboot: minutes(80),
+            vip_lease: minutes(2),
             installation: minutes(24 * 60),
             finalizing: minutes(5 * 60),
             host_logs: (minutes(2), minutes(10)),

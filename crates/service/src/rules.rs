@@ -190,6 +190,7 @@ fn timeouts(config: &Config) -> Timeouts {
         host_pending_user_action: limits.host_pending_user_action,
         reclaim: limits.host_reclaim,
         binding: limits.host_binding,
+        vip_lease: limits.vip_lease,
         single_node_reboot: limits.single_node_reboot,
         installation: limits.installation,
         finalizing: limits.finalizing,

@@ -31,6 +31,8 @@ section! {
         bootstrap_grace: Duration = minutes(2), env ["BOOTSTRAP_DISCONNECTION_GRACE"];
         /// A bound host that is silent counts as disconnected if it did not join so long.
         host_binding: Duration = minutes(10), env ["HOST_BINDING_TIMEOUT"];
+        /// That no host leases the virtual addresses is told after this time.
+        vip_lease: Duration = minutes(2), env ["VIP_LEASE_TIMEOUT"];
         /// A node on its way back to discovery needs somebody's hands after this time.
         host_reclaim: Duration = minutes(60), env ["HOST_RECLAIM_TIMEOUT"];
         /// Reset of a cluster.

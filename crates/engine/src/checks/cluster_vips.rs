@@ -29,10 +29,10 @@ fn vips_defined(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) ->
         Verdict::wait(format!(
             "The virtual address for {kind} comes by DHCP once the machine network is known"
         ))
-    } else if leases::are_overdue(on.cluster, on.now) {
+    } else if leases::are_overdue(on.cluster, on.settings, on.now) {
         Verdict::fail(format!(
             "No DHCP lease for the {kind} address came within {} minutes; check that the DHCP server answers in the machine network",
-            deadlines::LEASE_PATIENCE.as_secs() / 60
+            on.settings.timeouts.vip_lease.as_secs() / 60
         ))
     } else {
         Verdict::fail(format!(

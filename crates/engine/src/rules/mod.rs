@@ -5,9 +5,11 @@
 //! machine; a row that led elsewhere would stop a test build.
 
 pub(crate) mod cluster;
+mod cluster_effects;
 mod cluster_facts;
 pub(crate) mod coverage;
 pub(crate) mod host;
 mod host_facts;
 pub(crate) mod pool;
+pub(crate) mod step;
 pub(crate) mod triggers;

@@ -29,7 +29,7 @@ const NEEDED: &[&str] = &[
 ];
 
 /// The table.
-pub(crate) static POOL_RULES: &[HostRule] = &[
+pub(crate) static POOL_RULES: &[&[HostRule]] = &[&[
     HostRule {
         name: "silent or without medium",
         from: &[
@@ -113,7 +113,7 @@ pub(crate) static POOL_RULES: &[HostRule] = &[
         when: |_| true,
         then: |_| go(KnownUnbound, "The host is ready to be bound to a cluster"),
     },
-];
+]];
 
 fn fit(on: &HostFacts<'_>) -> bool {
     NEEDED.iter().all(|id| on.findings.passes(id))

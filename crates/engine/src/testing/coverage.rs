@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use muster_model::{ClusterStatus, HostStatus};
 
-use super::{hellos, life, requests, rules, soft, troubles};
+use super::{hellos, life, requests, rules, soft, troubles, waits};
 use crate::{
     events::{self, Owner},
     rules::{cluster::CLUSTER_RULES, coverage, host::HOST_RULES, pool::POOL_RULES},
@@ -48,6 +48,7 @@ fn every_row_of_every_table_is_used_by_some_scenario() {
         .chain(hellos::SCENARIOS)
         .chain(requests::SCENARIOS)
         .chain(soft::SCENARIOS)
+        .chain(waits::SCENARIOS)
     {
         scenario();
     }
@@ -69,7 +70,7 @@ fn every_row_of_every_table_is_used_by_some_scenario() {
     assert!(untold.is_empty(), "events no scenario tells: {untold:#?}");
 }
 
-/// Told by replies and validations, which have tests of their own.
+/// Told by replies, validations and leases, which have tests of their own.
 const TOLD_ELSEWHERE: &[&str] = &[
     "api_ingress_vip_updated",
     "api_ingress_vip_timed_out",
@@ -118,9 +119,13 @@ fn time_leaves_no_status_without_an_answer() {
     }
     for status in HostStatus::ALL {
         let tables = [HOST_RULES, POOL_RULES];
-        let owners = tables
-            .iter()
-            .filter(|table| table.iter().any(|rule| rule.from.contains(status)));
+        let owners = tables.iter().filter(|table| {
+            table
+                .iter()
+                .copied()
+                .flatten()
+                .any(|rule| rule.from.contains(status))
+        });
         assert_eq!(
             owners.count(),
             1,

@@ -13,8 +13,10 @@ mod properties;
 mod requests;
 mod rules;
 mod soft;
+mod topologies;
 mod troubles;
 mod validations;
+mod waits;
 
 use std::{
     cell::RefCell,
