@@ -78,7 +78,7 @@ catalogue! {
     DISK_SPEED_SLOWER_THAN_SUPPORTED = "disk_speed_slower_than_supported", Warning, Engine, ["disk", "milliseconds"], "a disk is slower than its role wants";
     QUICK_DISK_FORMAT_PERFORMED = "quick_disk_format_performed", Info, Engine, ["disk"], "an installation begins that formats a bootable disk";
     QUICK_DISK_FORMAT_SKIPPED = "quick_disk_format_skipped", Info, Engine, ["disk"], "an installation begins that leaves a bootable disk alone, as asked";
-    UPGRADE_AGENT_STARTED = "upgrade_agent_started", Info, Service, ["agent image"], "an agent is told to upgrade itself";
+    UPGRADE_AGENT_STARTED = "upgrade_agent_started", Info, Engine, ["agent image"], "an agent is told to upgrade itself";
     UPGRADE_AGENT_FINISHED = "upgrade_agent_finished", Info, Engine, ["agent image"], "an agent has upgraded itself";
     UPGRADE_AGENT_FAILED = "upgrade_agent_failed", Error, Engine, ["agent image"], "an agent could not upgrade itself";
     HOST_DEREGISTERED = "host_deregistered", Info, Service, [], "a host is deleted";

@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use muster_model::Vip;
 
 use super::{Outcome, Verdict, cluster::ClusterContext, cluster_network::machine_cidr_defined};
-use crate::{deadlines, leases, networks, vips::Standing};
+use crate::{leases, networks, vips::Standing};
 
 /// Hosts named in one message; the others are counted.
 const MOST_NAMES: usize = 3;

@@ -188,7 +188,7 @@ fn a_server_that_never_answers_is_told_of_once_after_two_minutes() {
     let mut fleet = leasing();
     fleet.settle();
     let since = fleet.cluster.leases.awaited_since.unwrap();
-    let deadline = deadlines::leases(&fleet.cluster);
+    let deadline = deadlines::leases(&fleet.cluster, &fleet.settings);
     assert_eq!(deadline, Some(since.plus(minutes(2))));
     fleet.now = since.plus(minutes(2));
     fleet.refresh();
@@ -219,11 +219,11 @@ fn another_network_or_another_way_makes_the_old_leases_worthless() {
     let mut moved = fleet.cluster.clone();
     moved.networks.machine = Some(vec!["198.51.100.0/24".into()]);
     let later = fleet.now.plus(minutes(9));
-    assert_eq!(watch(&mut moved, later), None);
+    assert_eq!(watch(&mut moved, &fleet.settings, later), None);
     assert_eq!(moved.leases.api, None);
     assert_eq!(moved.leases.awaited_since, Some(later));
     moved.vip_dhcp_allocation = Some(false);
-    assert_eq!(watch(&mut moved, later), None);
+    assert_eq!(watch(&mut moved, &fleet.settings, later), None);
     assert_eq!(moved.leases, Leases::default());
 }
 
@@ -233,5 +233,5 @@ fn a_cluster_on_bare_metal_without_dhcp_knows_no_leases() {
     assert_eq!(fleet.cluster.leases, Leases::default());
     let kind = fleet.cluster.platform.as_ref().unwrap().kind;
     assert_eq!(kind, PlatformType::Baremetal);
-    assert_eq!(deadlines::leases(&fleet.cluster), None);
+    assert_eq!(deadlines::leases(&fleet.cluster, &fleet.settings), None);
 }

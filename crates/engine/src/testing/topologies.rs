@@ -2,7 +2,7 @@
 
 use muster_model::{ClusterStatus, Host, HostRole, HostStatus, Secret};
 
-use super::{Fleet, key, minutes, vip};
+use super::{Fleet, key};
 use crate::{install, roles};
 
 /// Hosts of these roles, each with a status.
