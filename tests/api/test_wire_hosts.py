@@ -137,6 +137,21 @@ def test_a_failed_step_is_accepted_and_lost_media_is_noticed(api, infra_env):
     assert host["status"] == "disconnected-unbound" and host["media_status"] == "disconnected"
     names = [event["name"] for event in api.events(host_ids=machine.id)]
     assert "host_media_disconnected" in names
+    machine.send_inventory()
+    assert machine.state()["media_status"] == "connected"
+
+
+def test_an_outdated_agent_gets_one_step_without_an_id_until_it_was_upgraded(api, infra_env):
+    machine = Machine(api, infra_env["id"])
+    wanted, machine.agent = machine.agent, "quay.io/edge-infrastructure/assisted-installer-agent:old"
+    machine.register()
+    (upgrade,) = machine.poll()["instructions"]
+    assert upgrade == {"step_type": "upgrade-agent", "args": [json.dumps({"agent_image": wanted}, separators=(",", ":"))]}
+    machine.poll()
+    machine.reply("upgrade-agent", {"agent_image": wanted, "result": "success"})
+    assert machine.poll()["instructions"][0]["step_type"] == "inventory"
+    names = [event["name"] for event in api.events(host_ids=machine.id)]
+    assert names.count("upgrade_agent_started") == names.count("upgrade_agent_finished") == 1
 
 
 def test_labels_and_arguments_are_texts_inside_json(api, infra_env):

@@ -213,3 +213,50 @@ fn timeouts(config: &Config) -> Timeouts {
 const fn minutes(n: u64) -> Duration {
     Duration::from_secs(n * 60)
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_model::{ClusterId, ClusterKind, ClusterStatus, Timestamp};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn images_of(rules: &Rules, version: &str, architecture: Option<&str>) -> Vec<String> {
+        let id = ClusterId(Uuid::nil());
+        let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Ready);
+        let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
+        cluster.openshift_version = version.to_owned();
+        cluster.cpu_architecture = architecture.map(str::to_owned);
+        let settings = rules.of(Some(&cluster));
+        settings.images.must_gather.keys().cloned().collect()
+    }
+
+    #[test]
+    fn must_gather_images_follow_version_and_architecture() {
+        let rules = Rules::from_config(
+            &Config::default(),
+            HardwareCatalog::embedded(),
+            MustGatherImages::embedded(),
+        );
+        assert_eq!(
+            images_of(&rules, "4.10.67", Some("x86_64")),
+            ["cnv", "lso", "ocs"]
+        );
+        assert_eq!(images_of(&rules, "4.10.67", Some("arm64")), ["lso", "ocs"]);
+        assert!(images_of(&rules, "4.10.67", None).is_empty());
+        assert!(images_of(&rules, "nonsense", Some("x86_64")).is_empty());
+    }
+
+    #[test]
+    fn agents_are_upgraded_to_the_configured_image_unless_that_is_switched_off() {
+        let upgrade = |on: bool| {
+            let mut config = Config::default();
+            config.features.upgrade_agent = on;
+            let (hardware, gather) = (HardwareCatalog::embedded(), MustGatherImages::default());
+            let rules = Rules::from_config(&config, hardware, gather);
+            rules.of(None).upgrade_agent_to.clone()
+        };
+        assert_eq!(upgrade(true), Some(Config::default().images.agent));
+        assert_eq!(upgrade(false), None);
+    }
+}

@@ -142,3 +142,25 @@ fn stages(host: &Host, cluster: Option<&Cluster>) -> &'static [HostStage] {
     let single_node = cluster.is_some_and(Cluster::is_single_node);
     HostStage::expected(host.role, host.bootstrap, single_node, host.is_day2())
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_model::{HostId, InfraEnvId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn the_boot_medium_is_shown_only_once_something_was_heard_of_it() {
+        let key = HostKey {
+            infra_env: InfraEnvId(Uuid::nil()),
+            host: HostId(Uuid::nil()),
+        };
+        let mut host = Host::registered(key, None, "admin", Timestamp(0));
+        assert_eq!(media_status(&host), None);
+        host.media_connected = false;
+        assert_eq!(media_status(&host), Some("disconnected"));
+        (host.media_connected, host.media_recovered) = (true, true);
+        assert_eq!(media_status(&host), Some("connected"));
+    }
+}
