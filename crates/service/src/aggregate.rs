@@ -398,14 +398,14 @@ impl App {
                     changes.event(event);
                 }
                 if !changes.is_empty() {
-                    self.store.commit(changes).await.map_err(store_failure)?;
+                    self.commit(changes).await.map_err(store_failure)?;
                 }
                 return Err(refusal);
             }
         };
         let changes = aggregate.changes(cause);
         if !changes.is_empty() {
-            match self.store.commit(changes).await {
+            match self.commit(changes).await {
                 Ok(()) => {}
                 // What is gone is not found on the next round, and that has its own answer.
                 Err(StoreError::Conflict { .. } | StoreError::Missing { .. }) => return Ok(None),

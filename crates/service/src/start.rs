@@ -14,14 +14,17 @@ use crate::{
     bodies::ClusterBodies,
     catalog::Catalog,
     driver::Driver,
+    event_limits::EventLimits,
     heartbeats::Heartbeats,
     housekeeping,
     http::{dispatch::Door, server::Listener},
     jobs::{self, UnderWay},
     metrics::Metrics,
+    replicas,
     rules::Rules,
     steps::StepCache,
     systemd,
+    watch::{self as watching, Bell},
 };
 
 /// Heartbeats reach the database this often.
@@ -118,6 +121,8 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         driver: Driver::default(),
         jobs: UnderWay::default(),
         bodies: ClusterBodies::default(),
+        event_limits: EventLimits::new(&config.cluster.event_rate_limits),
+        bell: Bell::default(),
         metrics,
         ca_certificate,
         config,
@@ -144,6 +149,8 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
             async move { app.driver.run(Arc::clone(&app)).await }
         }),
         tokio::spawn(flush_heartbeats(Arc::clone(&app))),
+        tokio::spawn(replicas::run(Arc::clone(&app))),
+        tokio::spawn(watching::run(Arc::clone(&app))),
         tokio::spawn(housekeeping::run(Arc::clone(&app))),
         tokio::spawn({
             let app = Arc::clone(&app);
@@ -175,6 +182,7 @@ impl Running {
         systemd::notify("STOPPING=1");
         // Nobody listening to the signal means that all listeners are gone already.
         let _ = self.stop.send(true);
+        self.app.bell.close();
         for listener in self.listeners {
             let _ = listener.await;
         }

@@ -9,6 +9,7 @@ mod conflicts;
 mod documents;
 mod durability;
 mod events;
+mod following;
 mod grouping;
 mod heartbeats;
 mod history;
