@@ -61,7 +61,10 @@ class Watcher(threading.Thread):
     def wait(self, kind, what=lambda body: True, timeout=20.0):
         """The first message of the kind that fits."""
         found = eventually(
-            lambda: [body for body in self.of(kind) if what(body)], f"a {kind}; had {self.kinds()} and {self.statuses()}", timeout, 0.02
+            lambda: [body for body in self.of(kind) if what(body)],
+            f"a {kind}; had {self.kinds()} and {self.statuses()}",
+            timeout,
+            0.02,
         )
         return found[0]
 
