@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use muster_api::contract::contract;
 use muster_config::{BaseUrl, Config, sections::Storage};
-use muster_store::{Blobs, Store};
+use muster_store::{Blobs, Limits, Store};
 use tokio::{sync::watch, task::JoinHandle};
 use tracing::{info, warn};
 
@@ -93,7 +93,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         access::sealing_key(&config.database.sealing_key, &data_dir).map_err(|cause| {
             StartError::because("the key for secrets in the database is not usable", cause)
         })?;
-    let store = Store::open(config.database.url.reveal(), sealing_key)
+    let store = Store::open_within(config.database.url.reveal(), sealing_key, limits(&config))
         .await
         .map_err(|cause| StartError::because("the database could not be opened", cause))?;
     let blobs = Blobs::open(&storage_url(&config.storage))
@@ -192,6 +192,16 @@ impl Running {
         save_heartbeats(&self.app).await;
         self.app.store.close().await;
         info!("service stopped");
+    }
+}
+
+fn limits(config: &Config) -> Limits {
+    let database = &config.database;
+    Limits {
+        connections: database.max_connections as usize,
+        idle: database.max_idle_connections as usize,
+        lifetime: database.connection_lifetime,
+        slow: database.slow_query_threshold,
     }
 }
 

@@ -26,6 +26,7 @@ mod writer;
 
 pub use blobs::{BlobError, BlobInfo, BlobPath, Blobs};
 pub use changes::Changes;
+pub use database::Limits;
 pub use document::Row;
 pub use error::StoreError;
 pub use events::{EventOrder, EventPage, EventQuery, SeverityCounts};

@@ -4,18 +4,18 @@ use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, RwLock},
+    time::Instant,
 };
-
-use tokio::sync::watch;
 
 use muster_model::{
     Cluster, ClusterId, EventScope, Host, HostKey, InfraEnv, InfraEnvId, Timestamp,
 };
+use tokio::sync::watch;
 
 use crate::{
     cache::{Library, Listed},
     changes::Changes,
-    database::{Address, Pool},
+    database::{Address, Limits, Pool},
     document::{Group, Row},
     error::StoreError,
     events::{self, EventPage, EventQuery},
@@ -62,13 +62,28 @@ impl Store {
     /// `postgres://user:password@host/database` (may be shared), and updates the schema. Secrets
     /// are sealed under `key`, which must be the same each time and for all who share.
     pub async fn open(url: &str, key: SealingKey) -> Result<Self, StoreError> {
+        Self::open_within(url, key, Limits::default()).await
+    }
+
+    /// The same with other limits than the usual ones.
+    pub async fn open_within(
+        url: &str,
+        key: SealingKey,
+        limits: Limits,
+    ) -> Result<Self, StoreError> {
         match Address::parse(url)? {
-            Address::Sqlite(file) => Self::open_sqlite(&file, key).await,
-            Address::Postgres(options) => Self::open_postgres(Pool::postgres(options), key).await,
+            Address::Sqlite(file) => Self::open_sqlite(&file, key, limits).await,
+            Address::Postgres(options) => {
+                Self::open_postgres(Pool::postgres(options, limits), key).await
+            }
         }
     }
 
-    async fn open_sqlite(file: &SqliteFile, key: SealingKey) -> Result<Self, StoreError> {
+    async fn open_sqlite(
+        file: &SqliteFile,
+        key: SealingKey,
+        limits: Limits,
+    ) -> Result<Self, StoreError> {
         let lock = file.lock()?;
         let named = |error: StoreError| match error {
             StoreError::Corrupt { source, .. } => {
@@ -89,7 +104,7 @@ impl Store {
         let connection = opening.await?.map_err(named)?;
         let library: Arc<RwLock<Library>> = Arc::default();
         let reader = Reader {
-            pool: Pool::sqlite_readers(file),
+            pool: Pool::sqlite_readers(file, limits),
             library: Arc::clone(&library),
             trust: Trust::Full,
             key,
@@ -364,6 +379,16 @@ impl Store {
     }
 
     async fn write(&self, unit: Unit) -> Result<(), StoreError> {
+        let (began, statements) = (Instant::now(), unit.steps.len());
+        let written = self.write_unit(unit).await;
+        let took = began.elapsed();
+        if took > self.reader().pool.limits.slow {
+            tracing::warn!(?took, statements, "slow commit");
+        }
+        written
+    }
+
+    async fn write_unit(&self, unit: Unit) -> Result<(), StoreError> {
         match &self.inner.writer {
             Writer::Sqlite(lane) => lane.write(unit).await,
             Writer::Postgres => {

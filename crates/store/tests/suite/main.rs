@@ -13,6 +13,7 @@ mod following;
 mod grouping;
 mod heartbeats;
 mod history;
+mod limits;
 mod places;
 mod samples;
 mod scene;
