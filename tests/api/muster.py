@@ -128,6 +128,8 @@ class Server:
         self.auth = auth
         self.args = list(args)
         self.env = dict(env or {})
+        # Any free one; a test that restarts under the eyes of a client keeps the one it got.
+        self.port = 0
         self.process = None
         self.url = None
         self.work_dir.mkdir(parents=True, exist_ok=True)
@@ -135,7 +137,7 @@ class Server:
     def start(self, timeout=60.0):
         """Starts the process and returns once it has said where it listens."""
         assert self.binary.exists(), f"no server at {self.binary}: build it or set MUSTER_BIN"
-        command = [str(self.binary), "serve", "--listen", "127.0.0.1:0", "--data-dir", str(self.data_dir)]
+        command = [str(self.binary), "serve", "--listen", f"127.0.0.1:{self.port}", "--data-dir", str(self.data_dir)]
         command += ["--plain-http"] if self.plain else []
         command += ["--auth", self.auth] if self.auth else []
         command += self.args

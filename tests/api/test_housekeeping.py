@@ -1,5 +1,9 @@
-"""Deleted is kept for a while, then gone for good: records, events and files."""
+"""Unused is deleted, deleted is kept for a while, then gone for good; and events have their rate."""
 
+import json
+import time
+
+from machines import Machine
 from muster import VERSION, eventually, pull_secret
 
 DELETED_TOO = {"get_unregistered_clusters": "true"}
@@ -23,3 +27,99 @@ def test_a_deleted_cluster_is_removed_for_good_after_its_time(servers):
     files = [str(path) for path in (server.data_dir / "files").rglob("*")]
     assert not any(gone in path for path in files) and any(kept in path for path in files)
     assert api.events(cluster_id=gone) == [] and api.events(cluster_id=kept)
+
+
+def names(api, **query):
+    return [event["name"] for event in api.events(**query)]
+
+
+def test_a_cluster_nobody_uses_is_deleted_and_one_with_a_living_host_is_not(servers):
+    env = {"DELETED_INACTIVE_AFTER": "3s", "DEREGISTER_WORKER_INTERVAL": "1s"}
+    api = servers("inactive", env=env).start().api()
+    used, unused = api.new_cluster("used")["id"], api.new_cluster("unused")["id"]
+    machine = Machine(api, api.new_infra_env("used-env", cluster_id=used)["id"])
+    machine.register()
+
+    def gone():
+        machine.poll()
+        return api.call("GET", f"/v2/clusters/{unused}").status_code == 404
+
+    eventually(gone, "the unused cluster to be deleted")
+    assert names(api, cluster_id=unused)[-2:] == ["after_inactivity_cluster_deregistered", "cluster_deregistered"]
+    assert api.get(f"/v2/clusters/{unused}", headers=DELETED_TOO).json()["deleted_at"], "deleted, not removed"
+    machine.poll()
+    api.get(f"/v2/clusters/{used}")
+    # Once the host is silent, too, nothing holds the cluster.
+    eventually(lambda: api.call("GET", f"/v2/clusters/{used}").status_code == 404, "the other one to follow")
+    api.get(machine.path, 404)
+
+
+def test_inactive_clusters_stay_where_that_is_switched_off(servers):
+    env = {"DELETED_INACTIVE_AFTER": "1s", "DEREGISTER_WORKER_INTERVAL": "1s"}
+    api = servers("inactive-off", env={**env, "ENABLE_DEREGISTER_INACTIVE_GC": "false"}).start().api()
+    cluster = api.new_cluster("kept")["id"]
+    time.sleep(3.5)
+    api.get(f"/v2/clusters/{cluster}")
+
+
+def test_infra_envs_that_lead_nowhere_are_deleted_with_their_hosts(servers):
+    env = {"INFRAENV_DELETED_INACTIVE_AFTER": "3s", "INFRAENV_DELETION_WORKER_INTERVAL": "1s"}
+    api = servers("orphans", env=env).start().api()
+    cluster = api.new_cluster("live")["id"]
+    bound, lost = api.new_infra_env("bound", cluster_id=cluster)["id"], api.new_infra_env("lost")["id"]
+    dead = api.new_cluster("dead")["id"]
+    left_over = api.new_infra_env("left-over", cluster_id=dead)["id"]
+    api.delete(f"/v2/clusters/{dead}")
+    awake = api.new_infra_env("awake")["id"]
+    sleeper, worker = Machine(api, lost), Machine(api, awake)
+    sleeper.register()
+    worker.register()
+
+    def gone():
+        worker.poll()
+        left = {env["id"] for env in api.get("/v2/infra-envs").json()}
+        return not left & {lost, left_over}
+
+    eventually(gone, "the orphans to be deleted")
+    assert {env["id"] for env in api.get("/v2/infra-envs").json()} == {bound, awake}
+    api.get(sleeper.path, 404)
+    api.get(worker.path)
+
+
+def test_deleted_hosts_and_history_without_an_owner_are_removed_for_good(servers):
+    env = {"DELETED_UNREGISTERED_AFTER": "2s", "DELETION_WORKER_INTERVAL": "1s"}
+    server = servers("leftovers", env=env).start()
+    api = server.api()
+    kept, lost = api.new_infra_env("kept")["id"], api.new_infra_env("lost")["id"]
+    machine = Machine(api, lost, name="forgotten")
+    machine.register()
+    api.delete(machine.path)
+    api.delete(f"/v2/infra-envs/{lost}")
+    everything = {"order": "ascending", "limit": -1}
+    assert any(event.get("infra_env_id") == lost for event in api.events(**everything))
+    eventually(
+        lambda: not any(event.get("infra_env_id") == lost for event in api.events(**everything)),
+        "the history of the deleted infra-env to go",
+    )
+    assert names(api, infra_env_id=kept), "what still has an owner stays"
+
+
+def test_an_event_that_comes_too_often_is_dropped(servers):
+    limits = {"chatter": "2s"}
+    api = servers("limits", env={"EVENT_RATE_LIMITS": json.dumps(limits)}).start().api()
+    one, two = api.new_cluster("one")["id"], api.new_cluster("two")["id"]
+
+    def tell(cluster, name):
+        body = {"name": name, "severity": "info", "message": name, "event_time": "2026-01-01T00:00:00.000Z"}
+        api.post("/v2/events", {**body, "cluster_id": cluster})
+
+    for _ in range(5):
+        for cluster in (one, two):
+            tell(cluster, "chatter")
+            tell(cluster, "speech")
+    for cluster in (one, two):
+        found = names(api, cluster_id=cluster)
+        assert (found.count("chatter"), found.count("speech")) == (1, 5), "limited by name and cluster"
+    time.sleep(2.1)
+    tell(one, "chatter")
+    assert names(api, cluster_id=one).count("chatter") == 2, "after its time it is told again"

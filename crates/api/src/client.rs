@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use muster_model::Secret;
 use reqwest::{Certificate, Method, RequestBuilder, Url};
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
@@ -45,6 +46,9 @@ pub enum ClientError {
     /// No answer at all.
     #[error("the service did not answer")]
     Unreachable(#[source] reqwest::Error),
+    /// A stream that gave no sign of life.
+    #[error("the service has been silent for {0:?}")]
+    Silent(Duration),
     /// An answer that is none.
     #[error("the service answered {status} with something that is not {wanted}")]
     Garbage {
@@ -69,7 +73,7 @@ impl ClientError {
     pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Refused { status, .. } | Self::Garbage { status, .. } => Some(*status),
-            Self::Settings(_) | Self::Unreachable(_) => None,
+            Self::Settings(_) | Self::Unreachable(_) | Self::Silent(_) => None,
         }
     }
 }
@@ -80,6 +84,7 @@ pub struct Client {
     http: reqwest::Client,
     base: Url,
     options: ClientOptions,
+    login: Option<Secret>,
 }
 
 impl Client {
@@ -113,7 +118,15 @@ impl Client {
             http,
             base,
             options,
+            login: None,
         })
+    }
+
+    /// The same client for a person who has logged in: the token is sent as a bearer.
+    #[must_use]
+    pub fn logged_in(mut self, token: Option<String>) -> Self {
+        self.login = token.map(Secret::new);
+        self
     }
 
     /// Says hello for a host.
@@ -183,7 +196,11 @@ impl Client {
         self.json(request).await
     }
 
-    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        path: &str,
+    ) -> Result<RequestBuilder, ClientError> {
         let url = self
             .base
             .join(path)
@@ -191,6 +208,9 @@ impl Client {
         let mut request = self.http.request(method, url);
         if let Some(token) = &self.options.token {
             request = request.header("X-Secret-Key", token);
+        }
+        if let Some(login) = &self.login {
+            request = request.bearer_auth(login.reveal());
         }
         if let Some(version) = &self.options.agent_version {
             request = request.header("discovery_agent_version", version);
@@ -208,7 +228,10 @@ impl Client {
         })
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<reqwest::Response, ClientError> {
+    pub(crate) async fn send(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<reqwest::Response, ClientError> {
         let response = request.send().await.map_err(ClientError::Unreachable)?;
         let status = response.status();
         if status.is_success() {

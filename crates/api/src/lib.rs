@@ -12,6 +12,8 @@ pub mod contract;
 pub mod error;
 mod openapi;
 mod percent;
+#[cfg(feature = "client")]
+pub mod watch;
 pub mod wire;
 
 pub use bind::{Args, Bound, Violation, bind};

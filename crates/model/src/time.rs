@@ -42,6 +42,15 @@ impl Timestamp {
         )
     }
 
+    /// Earlier by `by`, saturating.
+    #[must_use]
+    pub fn minus(self, by: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)),
+        )
+    }
+
     /// Time passed since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

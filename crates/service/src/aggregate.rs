@@ -166,13 +166,18 @@ impl Aggregate {
         if let Some(cluster) = decision.cluster {
             self.cluster = Some(cluster);
         }
+        // Decisions name hosts in our order, so the search goes on where it ended: large clusters
+        // are gone through once and not once per host.
+        let mut next = 0;
         for host in decision.hosts {
-            match self
-                .hosts
-                .iter_mut()
-                .find(|known| known.key() == host.key())
-            {
-                Some(known) => *known = host,
+            let (before, after) = self.hosts.split_at(next);
+            let is_it = |known: &Host| known.key() == host.key();
+            let place = after.iter().position(is_it).map(|at| at + next);
+            match place.or_else(|| before.iter().position(is_it)) {
+                Some(place) => {
+                    self.hosts[place] = host;
+                    next = place + 1;
+                }
                 None => self.hosts.push(host),
             }
         }
@@ -226,8 +231,13 @@ impl Aggregate {
                 }
             }
         }
-        for host in &mut self.hosts {
-            let seen = self.seen_hosts.iter().find(|seen| seen.key() == host.key());
+        for (place, host) in self.hosts.iter_mut().enumerate() {
+            // Where it was loaded to, unless a handler has moved it.
+            let seen = self
+                .seen_hosts
+                .get(place)
+                .filter(|seen| seen.key() == host.key())
+                .or_else(|| self.seen_hosts.iter().find(|seen| seen.key() == host.key()));
             if let Some(joined) = host.cluster
                 && seen.is_none_or(|seen| seen.cluster != Some(joined))
             {
@@ -408,14 +418,14 @@ impl App {
                     changes.event(event);
                 }
                 if !changes.is_empty() {
-                    self.store.commit(changes).await.map_err(store_failure)?;
+                    self.commit(changes).await.map_err(store_failure)?;
                 }
                 return Err(refusal);
             }
         };
         let changes = aggregate.changes(cause);
         if !changes.is_empty() {
-            match self.store.commit(changes).await {
+            match self.commit(changes).await {
                 Ok(()) => {}
                 // What is gone is not found on the next round, and that has its own answer.
                 Err(StoreError::Conflict { .. } | StoreError::Missing { .. }) => return Ok(None),

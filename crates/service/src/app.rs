@@ -11,8 +11,9 @@ use muster_model::{Cluster, ClusterId, Host, HostKey, InfraEnv, InfraEnvId};
 use muster_store::{BlobError, Blobs, Row, Store, StoreError};
 
 use crate::{
-    bodies::ClusterBodies, catalog::Catalog, driver::Driver, heartbeats::Heartbeats,
-    jobs::UnderWay, metrics::Metrics, rules::Rules, steps::StepCache,
+    bodies::ClusterBodies, catalog::Catalog, driver::Driver, event_limits::EventLimits,
+    heartbeats::Heartbeats, jobs::UnderWay, metrics::Metrics, rules::Rules, steps::StepCache,
+    watch::Bell,
 };
 
 /// The running service. Cheap to share: handlers get an `Arc` of it.
@@ -38,6 +39,10 @@ pub struct App {
     pub bodies: ClusterBodies,
     /// Instructions by host, while nothing changes.
     pub steps: StepCache,
+    /// How often events of some names may come.
+    pub event_limits: EventLimits,
+    /// Tells watchers that something changed.
+    pub bell: Bell,
     /// Figures for `/metrics`.
     pub metrics: Metrics,
     /// Rules' constants, from the configuration.

@@ -82,6 +82,27 @@ impl Heartbeats {
             .or(host.agent_clock)
     }
 
+    /// Takes over what other replicas heard, where it is newer.
+    pub fn learn(&self, saved: &[Heartbeat]) {
+        let mut beats = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut news = false;
+        for beat in saved {
+            let newer = beats.get(&beat.key).is_none_or(|known| known.at < beat.at);
+            if newer {
+                news = true;
+                let learnt = Beat {
+                    at: beat.at,
+                    agent_clock: beat.agent_clock,
+                    saved: true,
+                };
+                beats.insert(beat.key, learnt);
+            }
+        }
+        if news {
+            self.flushes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Forgets a deleted host.
     pub fn forget(&self, key: HostKey) {
         self.beats
@@ -135,5 +156,45 @@ impl Heartbeats {
             .unwrap_or_else(PoisonError::into_inner)
             .get(&key)
             .copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_model::{HostId, InfraEnvId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    const KEY: HostKey = HostKey {
+        infra_env: InfraEnvId(Uuid::from_u128(1)),
+        host: HostId(Uuid::from_u128(2)),
+    };
+
+    #[test]
+    fn what_another_replica_heard_counts_only_if_it_is_newer() {
+        let heartbeats = Heartbeats::default();
+        let beat = |at| Heartbeat {
+            key: KEY,
+            at: Timestamp(at),
+            agent_clock: None,
+        };
+        let host = Host::registered(KEY, None, "admin", Timestamp(1));
+        heartbeats.heard(KEY, Timestamp(50), None);
+        heartbeats.learn(&[beat(40)]);
+        assert_eq!(heartbeats.last_seen(&host), Timestamp(50));
+        assert_eq!(
+            heartbeats.take_unsaved().len(),
+            1,
+            "ours still has to be saved"
+        );
+        let before = heartbeats.epoch();
+        heartbeats.learn(&[beat(60)]);
+        assert_eq!(heartbeats.last_seen(&host), Timestamp(60));
+        assert!(
+            heartbeats.epoch() != before,
+            "cached answers are out of date"
+        );
+        assert!(heartbeats.take_unsaved().is_empty(), "it is saved already");
     }
 }

@@ -110,6 +110,16 @@ pub async fn resume(app: &Arc<App>) {
             return;
         }
     };
+    match app.store.hosts().await {
+        Ok(hosts) => {
+            for host in hosts.iter().filter(|host| host.cluster.is_none()) {
+                app.driver.touch(crate::driver::Scope::Host(host.key()));
+            }
+        }
+        Err(error) => {
+            error!(%error, "hosts could not be read at start; the timers of unbound ones start with their next change");
+        }
+    }
     for cluster in clusters {
         app.driver.touch(crate::driver::Scope::Cluster(cluster.id));
         if cluster.status == ClusterStatus::PreparingForInstallation {

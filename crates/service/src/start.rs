@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use muster_api::contract::contract;
 use muster_config::{BaseUrl, Config, sections::Storage};
-use muster_store::{Blobs, Store};
+use muster_store::{Blobs, Limits, Store};
 use tokio::{sync::watch, task::JoinHandle};
 use tracing::{info, warn};
 
@@ -14,14 +14,17 @@ use crate::{
     bodies::ClusterBodies,
     catalog::Catalog,
     driver::Driver,
+    event_limits::EventLimits,
     heartbeats::Heartbeats,
     housekeeping,
     http::{dispatch::Door, server::Listener},
     jobs::{self, UnderWay},
     metrics::Metrics,
+    replicas,
     rules::Rules,
     steps::StepCache,
     systemd,
+    watch::{self as watching, Bell},
 };
 
 /// Heartbeats reach the database this often.
@@ -90,7 +93,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         access::sealing_key(&config.database.sealing_key, &data_dir).map_err(|cause| {
             StartError::because("the key for secrets in the database is not usable", cause)
         })?;
-    let store = Store::open(config.database.url.reveal(), sealing_key)
+    let store = Store::open_within(config.database.url.reveal(), sealing_key, limits(&config))
         .await
         .map_err(|cause| StartError::because("the database could not be opened", cause))?;
     let blobs = Blobs::open(&storage_url(&config.storage))
@@ -118,6 +121,8 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         driver: Driver::default(),
         jobs: UnderWay::default(),
         bodies: ClusterBodies::default(),
+        event_limits: EventLimits::new(&config.cluster.event_rate_limits),
+        bell: Bell::default(),
         metrics,
         ca_certificate,
         config,
@@ -144,6 +149,8 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
             async move { app.driver.run(Arc::clone(&app)).await }
         }),
         tokio::spawn(flush_heartbeats(Arc::clone(&app))),
+        tokio::spawn(replicas::run(Arc::clone(&app))),
+        tokio::spawn(watching::run(Arc::clone(&app))),
         tokio::spawn(housekeeping::run(Arc::clone(&app))),
         tokio::spawn({
             let app = Arc::clone(&app);
@@ -175,6 +182,7 @@ impl Running {
         systemd::notify("STOPPING=1");
         // Nobody listening to the signal means that all listeners are gone already.
         let _ = self.stop.send(true);
+        self.app.bell.close();
         for listener in self.listeners {
             let _ = listener.await;
         }
@@ -184,6 +192,16 @@ impl Running {
         save_heartbeats(&self.app).await;
         self.app.store.close().await;
         info!("service stopped");
+    }
+}
+
+fn limits(config: &Config) -> Limits {
+    let database = &config.database;
+    Limits {
+        connections: database.max_connections as usize,
+        idle: database.max_idle_connections as usize,
+        lifetime: database.connection_lifetime,
+        slow: database.slow_query_threshold,
     }
 }
 

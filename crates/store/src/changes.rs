@@ -117,6 +117,11 @@ impl Changes {
         self
     }
 
+    /// The lines of history added so far, to be read or thinned out.
+    pub fn events_mut(&mut self) -> &mut Vec<Event> {
+        &mut self.events
+    }
+
     fn row(&mut self, change: Change) -> &mut Self {
         self.rows.push(change);
         self

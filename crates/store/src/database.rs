@@ -8,7 +8,7 @@
 use std::{
     future::Future,
     sync::{Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use sqlx::{ConnectOptions as _, postgres::PgConnectOptions};
@@ -20,14 +20,36 @@ use crate::{
     statement::{Connection, Options, Portion, RawRow, Statement, aside},
 };
 
-/// Connections to one PostgreSQL server; its default limit is 100 for all replicas together.
-const POSTGRES_CONNECTIONS: usize = 16;
 /// Readers beside the one writer of SQLite: event lists must not hold up each other.
 const SQLITE_READERS: usize = 4;
 /// Statements kept prepared per connection; we have fewer texts than that.
 const PREPARED_STATEMENTS: usize = 200;
 /// Longest wait for a free connection, a new one, or an answer; beyond it the network is broken.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How the connections to a database server are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most at once. The default limit of a PostgreSQL server is 100 for all replicas together.
+    pub connections: usize,
+    /// Most that are kept while nobody needs them.
+    pub idle: usize,
+    /// One that is older is not used again.
+    pub lifetime: Duration,
+    /// What takes longer than this is logged.
+    pub slow: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 16,
+            idle: 16,
+            lifetime: Duration::from_secs(30 * 60),
+            slow: Duration::from_millis(200),
+        }
+    }
+}
 
 /// Which database an address means.
 pub(crate) enum Address {
@@ -66,24 +88,35 @@ fn bad_address(error: sqlx::Error) -> StoreError {
 /// Connections that are opened on demand and used again.
 pub(crate) struct Pool {
     options: Options,
-    idle: Mutex<Vec<Connection>>,
+    /// With the moment each was opened.
+    idle: Mutex<Vec<(Connection, Instant)>>,
     permits: Semaphore,
+    pub(crate) limits: Limits,
 }
 
 impl Pool {
-    pub(crate) fn sqlite_readers(file: &SqliteFile) -> Self {
-        Self::new(Options::Sqlite(file.clone(), Access::Read), SQLITE_READERS)
+    /// Readers of a file: how many, and that they live on, is not for the limits to say.
+    pub(crate) fn sqlite_readers(file: &SqliteFile, limits: Limits) -> Self {
+        let limits = Limits {
+            connections: SQLITE_READERS,
+            idle: SQLITE_READERS,
+            lifetime: Duration::MAX,
+            ..limits
+        };
+        Self::new(Options::Sqlite(file.clone(), Access::Read), limits)
     }
 
-    pub(crate) fn postgres(options: Box<PgConnectOptions>) -> Self {
-        Self::new(Options::Postgres(options), POSTGRES_CONNECTIONS)
+    pub(crate) fn postgres(options: Box<PgConnectOptions>, limits: Limits) -> Self {
+        Self::new(Options::Postgres(options), limits)
     }
 
-    fn new(options: Options, size: usize) -> Self {
+    fn new(options: Options, limits: Limits) -> Self {
+        let most = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             options,
             idle: Mutex::default(),
-            permits: Semaphore::new(size),
+            permits: Semaphore::new(most),
+            limits,
         }
     }
 
@@ -101,7 +134,13 @@ impl Pool {
         loop {
             let lease = self.lease().await?;
             let reused = lease.reused;
-            match lease.ask(statement, bytes).await? {
+            let asked = Instant::now();
+            let answer = lease.ask(statement, bytes).await?;
+            if asked.elapsed() > self.limits.slow {
+                // The text has placeholders, never values.
+                tracing::warn!(took = ?asked.elapsed(), sql = %statement.sql, "slow query");
+            }
+            match answer {
                 Ok(portion) => return Ok(portion.rows),
                 Err(fault) if reused && fault.lost => self.forget_idle(),
                 Err(fault) => return Err(fault.error),
@@ -116,12 +155,14 @@ impl Pool {
             .map_err(|_| StoreError::unavailable("all connections to the database are busy"))?
             .map_err(|_| StoreError::Closed)?;
         let idle = self.idle().pop();
-        let (connection, reused) = match idle {
-            Some(connection) => (connection, true),
-            None => (self.connect().await?, false),
+        let young = idle.filter(|(_, born)| born.elapsed() < self.limits.lifetime);
+        let (connection, born, reused) = match young {
+            Some((connection, born)) => (connection, born, true),
+            None => (self.connect().await?, Instant::now(), false),
         };
         Ok(Lease {
             connection,
+            born,
             reused,
             pool: self,
             _permit: permit,
@@ -144,12 +185,12 @@ impl Pool {
     pub(crate) async fn close(&self) {
         self.permits.close();
         let idle = std::mem::take(&mut *self.idle());
-        for connection in idle {
+        for (connection, _) in idle {
             connection.close().await;
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Connection, Instant)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -157,6 +198,7 @@ impl Pool {
 /// A connection on loan.
 pub(crate) struct Lease<'pool> {
     pub(crate) connection: Connection,
+    born: Instant,
     /// It may have died while it was idle.
     pub(crate) reused: bool,
     pool: &'pool Pool,
@@ -194,8 +236,9 @@ impl Lease<'_> {
 
     /// Returns the connection; only when no statement or transaction is under way.
     pub(crate) fn give_back(self) {
-        if !self.pool.permits.is_closed() {
-            self.pool.idle().push(self.connection);
+        let mut idle = self.pool.idle();
+        if !self.pool.permits.is_closed() && idle.len() < self.pool.limits.idle {
+            idle.push((self.connection, self.born));
         }
     }
 }

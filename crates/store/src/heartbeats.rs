@@ -24,6 +24,15 @@ pub struct Heartbeat {
     pub agent_clock: Option<i64>,
 }
 
+/// The beats saved since a moment, by whomever.
+pub(crate) fn since(at: Timestamp) -> Statement {
+    Statement::new(
+        "SELECT infra_env_id, host_id, checked_in_at, agent_clock FROM heartbeats \
+         WHERE checked_in_at >= $1",
+    )
+    .int(at.0)
+}
+
 /// Statements that keep the newest beat of each host.
 pub(crate) fn save(beats: &[Heartbeat]) -> Unit {
     // One row per host and always in the same order: a statement must not touch a row twice,

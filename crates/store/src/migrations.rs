@@ -65,7 +65,9 @@ async fn catch_up(connection: &mut Connection) -> Result<(), StoreError> {
 /// A column that numbers rows by itself is the one thing the dialects write differently.
 fn in_dialect(step: &str, connection: &Connection) -> String {
     let identity = match connection {
-        Connection::Sqlite(_) => "INTEGER PRIMARY KEY",
+        // Without AUTOINCREMENT the numbers of purged rows come again, and whoever follows
+        // history by number would take new rows for seen ones.
+        Connection::Sqlite(_) => "INTEGER PRIMARY KEY AUTOINCREMENT",
         Connection::Postgres(_) => "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     };
     step.replace("{{identity}}", identity)

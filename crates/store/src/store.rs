@@ -4,25 +4,28 @@ use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, RwLock},
+    time::Instant,
 };
 
 use muster_model::{
     Cluster, ClusterId, EventScope, Host, HostKey, InfraEnv, InfraEnvId, Timestamp,
 };
+use tokio::sync::watch;
 
 use crate::{
     cache::{Library, Listed},
     changes::Changes,
-    database::{Address, Pool},
+    database::{Address, Limits, Pool},
     document::{Group, Row},
     error::StoreError,
     events::{self, EventPage, EventQuery},
+    follow::{self, Follower, HistoryOf, Numbered},
     heartbeats::{self, Heartbeat},
     migrations,
     reader::{Reader, Trust},
     sealing::{SealingKey, fingerprint},
     sqlite::{Access, SqliteFile},
-    statement::{Connection, Options, Statement, aside},
+    statement::{Connection, Options, RawRow, Statement, aside},
     unit::{Step, Unit},
     writer::{self, Lane},
 };
@@ -45,6 +48,8 @@ pub struct Store {
 struct Inner {
     reader: Reader,
     writer: Writer,
+    /// Counts the commits of this process.
+    commits: watch::Sender<u64>,
 }
 
 enum Writer {
@@ -57,13 +62,28 @@ impl Store {
     /// `postgres://user:password@host/database` (may be shared), and updates the schema. Secrets
     /// are sealed under `key`, which must be the same each time and for all who share.
     pub async fn open(url: &str, key: SealingKey) -> Result<Self, StoreError> {
+        Self::open_within(url, key, Limits::default()).await
+    }
+
+    /// The same with other limits than the usual ones.
+    pub async fn open_within(
+        url: &str,
+        key: SealingKey,
+        limits: Limits,
+    ) -> Result<Self, StoreError> {
         match Address::parse(url)? {
-            Address::Sqlite(file) => Self::open_sqlite(&file, key).await,
-            Address::Postgres(options) => Self::open_postgres(Pool::postgres(options), key).await,
+            Address::Sqlite(file) => Self::open_sqlite(&file, key, limits).await,
+            Address::Postgres(options) => {
+                Self::open_postgres(Pool::postgres(options, limits), key).await
+            }
         }
     }
 
-    async fn open_sqlite(file: &SqliteFile, key: SealingKey) -> Result<Self, StoreError> {
+    async fn open_sqlite(
+        file: &SqliteFile,
+        key: SealingKey,
+        limits: Limits,
+    ) -> Result<Self, StoreError> {
         let lock = file.lock()?;
         let named = |error: StoreError| match error {
             StoreError::Corrupt { source, .. } => {
@@ -84,7 +104,7 @@ impl Store {
         let connection = opening.await?.map_err(named)?;
         let library: Arc<RwLock<Library>> = Arc::default();
         let reader = Reader {
-            pool: Pool::sqlite_readers(file),
+            pool: Pool::sqlite_readers(file, limits),
             library: Arc::clone(&library),
             trust: Trust::Full,
             key,
@@ -113,7 +133,11 @@ impl Store {
 
     fn of(reader: Reader, writer: Writer) -> Self {
         Self {
-            inner: Arc::new(Inner { reader, writer }),
+            inner: Arc::new(Inner {
+                reader,
+                writer,
+                commits: watch::Sender::new(0),
+            }),
         }
     }
 
@@ -181,6 +205,19 @@ impl Store {
         self.reader().one(key).await
     }
 
+    /// Every live host.
+    pub async fn hosts(&self) -> Result<Vec<Row<Host>>, StoreError> {
+        if self.is_shared() {
+            return self.reader().group(Group::All).await;
+        }
+        // The library lists hosts by their infra-env, and each has one.
+        let mut hosts = Vec::new();
+        for infra_env in self.reader().listed::<InfraEnv>(Group::All).await? {
+            hosts.extend(self.hosts_of_infra_env(infra_env.key).await?);
+        }
+        Ok(hosts)
+    }
+
     /// The live hosts of a cluster, by creation, then id.
     pub async fn hosts_of_cluster(&self, id: ClusterId) -> Result<Vec<Row<Host>>, StoreError> {
         self.reader().group(Group::OfCluster(id)).await
@@ -223,7 +260,55 @@ impl Store {
             return Ok(());
         }
         let unit = changes.into_unit(&self.reader().key)?;
+        self.write(unit).await?;
+        self.inner.commits.send_modify(|count| *count += 1);
+        Ok(())
+    }
+
+    /// Follows what is committed, here or by others who share the database.
+    pub async fn follow(&self) -> Result<Follower, StoreError> {
+        Follower::start(
+            self.clone(),
+            self.inner.commits.subscribe(),
+            self.is_shared(),
+        )
+        .await
+    }
+
+    /// At most `limit` events with numbers above `after` and up to `head`, in that order. What
+    /// [`Follower::head`] says is complete stays complete.
+    pub async fn events_after(
+        &self,
+        of: HistoryOf,
+        after: i64,
+        head: i64,
+        limit: i64,
+    ) -> Result<Vec<Numbered>, StoreError> {
+        follow::events_after(&self.reader().pool, of, (after, head), limit).await
+    }
+
+    /// Removes for good what nobody can ask for any more: hosts deleted before a moment, and
+    /// events from before it whose infra-env is gone and that belong to no cluster.
+    pub async fn purge_leftovers(&self, before: Timestamp) -> Result<(), StoreError> {
+        let mut unit = Unit::default();
+        for sql in [
+            "DELETE FROM heartbeats WHERE EXISTS (SELECT 1 FROM hosts \
+             WHERE hosts.infra_env_id = heartbeats.infra_env_id \
+             AND hosts.id = heartbeats.host_id AND hosts.deleted_at < $1)",
+            "DELETE FROM hosts WHERE deleted_at < $1",
+            "DELETE FROM events WHERE at < $1 AND cluster_id IS NULL \
+             AND infra_env_id IS NOT NULL AND NOT EXISTS \
+             (SELECT 1 FROM infra_envs WHERE infra_envs.id = events.infra_env_id)",
+        ] {
+            let statement = Statement::new(sql).int(before.0);
+            unit.steps.push(Step::free(statement));
+        }
         self.write(unit).await
+    }
+
+    /// A query for the modules beside this one.
+    pub(crate) async fn rows(&self, statement: &Statement) -> Result<Vec<RawRow>, StoreError> {
+        self.reader().pool.rows(statement).await
     }
 
     /// Answers a question about history.
@@ -281,7 +366,29 @@ impl Store {
         rows.iter().map(heartbeats::read).collect()
     }
 
+    /// The signs of life saved since a moment, also by others who share the database.
+    pub async fn heartbeats_since(&self, at: Timestamp) -> Result<Vec<Heartbeat>, StoreError> {
+        let rows = self.reader().pool.rows(&heartbeats::since(at)).await?;
+        rows.iter().map(heartbeats::read).collect()
+    }
+
+    /// Whether other processes may use the same database.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.reader().trust == Trust::ByVersion
+    }
+
     async fn write(&self, unit: Unit) -> Result<(), StoreError> {
+        let (began, statements) = (Instant::now(), unit.steps.len());
+        let written = self.write_unit(unit).await;
+        let took = began.elapsed();
+        if took > self.reader().pool.limits.slow {
+            tracing::warn!(?took, statements, "slow commit");
+        }
+        written
+    }
+
+    async fn write_unit(&self, unit: Unit) -> Result<(), StoreError> {
         match &self.inner.writer {
             Writer::Sqlite(lane) => lane.write(unit).await,
             Writer::Postgres => {

@@ -38,9 +38,9 @@ section! {
         sealing_key: Secret = Secret::default(), env [],
             else "the file keys/sealing.key in data_dir, made at first start";
         /// Most connections held open at once.
-        max_connections: u32 = 90, env ["DB_MAX_OPEN_CONNECTIONS"];
+        max_connections: u32 = 16, env ["DB_MAX_OPEN_CONNECTIONS"];
         /// Most connections kept while idle.
-        max_idle_connections: u32 = 50, env ["DB_MAX_IDLE_CONNECTIONS"];
+        max_idle_connections: u32 = 16, env ["DB_MAX_IDLE_CONNECTIONS"];
         /// A connection is replaced after this time.
         connection_lifetime: Duration = minutes(30), env ["DB_CONNECTIONS_MAX_LIFETIME"];
         /// A statement that takes longer is logged as slow.

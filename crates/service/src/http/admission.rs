@@ -86,6 +86,23 @@ pub async fn authorize(
     operation: &Operation,
     params: &PathParams,
 ) -> Result<(), Failure> {
+    let infra_env = params
+        .get("infra_env_id")
+        .and_then(|text| text.parse::<InfraEnvId>().ok());
+    let cluster = params
+        .get("cluster_id")
+        .and_then(|text| text.parse::<ClusterId>().ok());
+    authorize_ids(app, principal, operation, infra_env, cluster).await
+}
+
+/// The same for ids that do not come from a path.
+pub async fn authorize_ids(
+    app: &Shared,
+    principal: &Principal,
+    operation: &Operation,
+    infra_env: Option<InfraEnvId>,
+    cluster: Option<ClusterId>,
+) -> Result<(), Failure> {
     let Some(scope) = principal.scope() else {
         return Ok(());
     };
@@ -107,12 +124,6 @@ pub async fn authorize(
     if !exists {
         return Err(denied(Denied::resource_is_gone()));
     }
-    let infra_env = params
-        .get("infra_env_id")
-        .and_then(|text| text.parse::<InfraEnvId>().ok());
-    let cluster = params
-        .get("cluster_id")
-        .and_then(|text| text.parse::<ClusterId>().ok());
     let related = match (scope, infra_env, cluster) {
         (Scope::InfraEnv(own), _, Some(cluster)) => belongs(app, own, cluster).await?,
         (Scope::Cluster(own), Some(infra_env), _) => belongs(app, infra_env, own).await?,

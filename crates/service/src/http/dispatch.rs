@@ -28,6 +28,7 @@ use super::{
 use crate::{
     app::{Shared, store_failure},
     driver::Scope,
+    watch,
 };
 
 /// Which door the request came through.
@@ -125,6 +126,12 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
             format!("path {path} was not found"),
         ));
     };
+    if door == Door::Main && relative == watch::PATH {
+        let measured = app.metrics.began(watch::PATH, "GET");
+        let reply = watch::answer(app, request).await;
+        measured.answered(reply.status().as_str(), reply.size_hint());
+        return reply;
+    }
     let (operation, params) = match contract().route(request.method(), &relative) {
         Ok(found) => found,
         Err(miss) => return route_miss(&miss),

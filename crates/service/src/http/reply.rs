@@ -113,6 +113,12 @@ impl Reply {
         Self::new(StatusCode::OK, Content::Chunks(chunks, size)).named(name)
     }
 
+    /// Whatever streams, without a file name, type or end that is known.
+    #[must_use]
+    pub fn chunks(chunks: Chunks) -> Self {
+        Self::new(StatusCode::OK, Content::Chunks(chunks, None))
+    }
+
     /// Raw bytes without a file name.
     #[must_use]
     pub fn octets(bytes: impl Into<Bytes>) -> Self {

@@ -42,7 +42,7 @@ pub async fn register_disconnected(app: Shared, mut call: Call) -> Result<Reply,
     let cluster = new_cluster::disconnected(&params, birth(&call)).map_err(Failure::bad_request)?;
     let mut changes = Changes::default();
     changes.insert_cluster(cluster.clone());
-    app.store.commit(changes).await.map_err(store_failure)?;
+    app.commit(changes).await.map_err(store_failure)?;
     let mut view = shown(&app, &cluster);
     bare(&mut view);
     view.hosts = None;
@@ -74,7 +74,7 @@ async fn store(app: &App, call: &Call, cluster: &Cluster) -> Result<(), Failure>
     event.request_id = Some(call.request_id.clone());
     let mut changes = Changes::default();
     changes.insert_cluster(cluster.clone()).event(event);
-    app.store.commit(changes).await.map_err(store_failure)?;
+    app.commit(changes).await.map_err(store_failure)?;
     app.metrics.cluster_creations.inc();
     app.driver.touch(Scope::Cluster(cluster.id));
     tracing::info!(cluster = %cluster.id, name = %cluster.name, version = %cluster.openshift_version, "cluster registered");

@@ -9,7 +9,9 @@ use std::collections::HashSet;
 use http::StatusCode;
 use muster_api::error::Failure;
 use muster_engine::{binding, inventory::hostname};
-use muster_model::{ClusterStatus, Event, EventScope, HostKey, InfraEnvId, Severity, Timestamp};
+use muster_model::{
+    ClusterId, ClusterStatus, Event, EventScope, HostKey, InfraEnvId, Severity, Timestamp,
+};
 
 use crate::{
     aggregate::{Aggregate, Cause},
@@ -21,7 +23,29 @@ use crate::{
 
 /// Deletes a cluster.
 pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
-    let id = call.cluster_id();
+    delete_cluster(&app, call.cluster_id(), &Cause::from(&call), |_| {
+        Ok(Why::Asked)
+    })
+    .await?;
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+/// Why a cluster is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Somebody asked for it.
+    Asked,
+    /// Nothing happened to it since then.
+    Inactive(Timestamp),
+}
+
+/// Deletes a cluster if `why` agrees, which sees the records as they are then.
+pub async fn delete_cluster(
+    app: &Shared,
+    id: ClusterId,
+    cause: &Cause,
+    why: impl Fn(&Aggregate) -> Result<Why, Failure>,
+) -> Result<(), Failure> {
     let own = app
         .store
         .infra_envs_of_cluster(id)
@@ -29,17 +53,20 @@ pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
         .map_err(store_failure)?;
     let own: HashSet<InfraEnvId> = own.iter().map(|infra_env| infra_env.id).collect();
     let (fates, _) = app
-        .change_cluster(id, &Cause::from(&call), |all| delete(all, &own, call.now))
+        .change_cluster(id, cause, |all| {
+            let why = why(all)?;
+            delete(all, &own, why, cause.now)
+        })
         .await?;
     app.driver.forget(Scope::Cluster(id));
     for key in fates.gone {
-        left(&app, key, None);
+        left(app, key, None);
     }
     for key in fates.freed {
         app.driver.touch(Scope::Host(key));
     }
     tracing::info!(cluster = %id, "cluster deleted");
-    Ok(Reply::empty(StatusCode::NO_CONTENT))
+    Ok(())
 }
 
 /// What became of the hosts of a deleted cluster.
@@ -56,6 +83,7 @@ struct Fates {
 fn delete(
     all: &mut Aggregate,
     own: &HashSet<InfraEnvId>,
+    why: Why,
     now: Timestamp,
 ) -> Result<Fates, Failure> {
     let (id, name, status) = {
@@ -77,6 +105,19 @@ fn delete(
             format!("Cluster {name} was not deleted: {reason}"),
         ));
         return Err(Failure::conflict(reason));
+    }
+    if let Why::Inactive(since) = why {
+        all.events.push(Event::new(
+            "after_inactivity_cluster_deregistered",
+            Severity::Info,
+            scope,
+            now,
+            format!(
+                "Cluster {name} is deleted because nothing has happened to it for {} days (since {})",
+                now.since(since).as_secs() / 86_400,
+                since.millis(),
+            ),
+        ));
     }
     let mut fates = Fates::default();
     for host in &mut all.hosts {
@@ -163,7 +204,7 @@ mod tests {
     #[test]
     fn own_hosts_go_with_the_cluster_and_late_ones_are_set_free() {
         let (mut all, own) = aggregate(ClusterStatus::PreparingForInstallation);
-        let fates = delete(&mut all, &own, NOW).unwrap();
+        let fates = delete(&mut all, &own, Why::Asked, NOW).unwrap();
         assert_eq!(all.cluster.as_ref().unwrap().deleted_at, Some(NOW));
         assert_eq!(all.hosts[0].deleted_at, Some(NOW));
         assert_eq!(fates.gone, [all.hosts[0].key()]);
@@ -193,10 +234,19 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_deleted_by_housekeeping_says_why() {
+        let (mut all, own) = aggregate(ClusterStatus::Ready);
+        delete(&mut all, &own, Why::Inactive(Timestamp(0)), NOW).unwrap();
+        let names: Vec<_> = all.events.iter().map(|event| event.name.as_str()).collect();
+        let why = "after_inactivity_cluster_deregistered";
+        assert_eq!(names, [why, "host_deregistered", "cluster_deregistered"]);
+    }
+
+    #[test]
     fn only_a_running_installation_protects_a_cluster() {
         for status in ClusterStatus::ALL {
             let (mut all, own) = aggregate(*status);
-            let answer = delete(&mut all, &own, NOW);
+            let answer = delete(&mut all, &own, Why::Asked, NOW);
             assert_eq!(
                 answer.is_err(),
                 *status == ClusterStatus::Installing,
@@ -204,7 +254,7 @@ mod tests {
             );
         }
         let (mut all, own) = aggregate(ClusterStatus::Installing);
-        let refusal = delete(&mut all, &own, NOW).unwrap_err();
+        let refusal = delete(&mut all, &own, Why::Asked, NOW).unwrap_err();
         assert_eq!(refusal.status, StatusCode::CONFLICT);
         assert_eq!(all.events[0].name, "cluster_deregister_failed");
         assert_eq!(all.cluster.unwrap().deleted_at, None);

@@ -29,7 +29,7 @@ pub async fn trigger(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     event.request_id = Some(call.request_id.clone());
     let mut changes = Changes::default();
     changes.event(event);
-    app.store.commit(changes).await.map_err(store_failure)?;
+    app.commit(changes).await.map_err(store_failure)?;
     Ok(Reply::empty(StatusCode::CREATED))
 }
 

@@ -111,7 +111,7 @@ async fn admit(
             event.request_id.clone_from(&cause.request_id);
             changes.event(event);
         }
-        match app.store.commit(changes).await {
+        match app.commit(changes).await {
             Ok(()) => return outcome,
             // What is gone is not found on the next round, which answers for it.
             Err(StoreError::Conflict { .. } | StoreError::Missing { .. }) => {}
@@ -173,7 +173,7 @@ pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
         gone.updated_at = cause.now;
         changes.update_host(&host, gone);
         changes.event(deregistered(&host, &cause));
-        match app.store.commit(changes).await {
+        match app.commit(changes).await {
             Ok(()) => {
                 left(&app, key, host.cluster);
                 return Ok(Reply::empty(StatusCode::NO_CONTENT));

@@ -33,7 +33,7 @@ pub async fn change_infra_env<T>(
         if changes.is_empty() {
             return Ok((answer, wanted));
         }
-        match app.store.commit(changes).await {
+        match app.commit(changes).await {
             Ok(()) => return Ok((answer, wanted)),
             Err(StoreError::Conflict { .. }) => {}
             Err(StoreError::Missing { .. }) => return Err(missing_infra_env(id)),

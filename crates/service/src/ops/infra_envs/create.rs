@@ -52,7 +52,7 @@ pub async fn register(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     if let Some(cluster) = infra_env.cluster {
         changes.require_live_cluster(cluster);
     }
-    match app.store.commit(changes).await {
+    match app.commit(changes).await {
         Ok(()) => Reply::json(StatusCode::CREATED, &views::infra_env(&infra_env)),
         Err(StoreError::Missing { what }) => {
             Err(Failure::not_found(format!("{what} was not found")))
@@ -81,7 +81,7 @@ async fn tell_refusal(
     );
     let mut changes = Changes::new();
     changes.events(signed(vec![told], cause));
-    app.store.commit(changes).await.map_err(store_failure)
+    app.commit(changes).await.map_err(store_failure)
 }
 
 async fn prepare(

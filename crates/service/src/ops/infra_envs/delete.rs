@@ -36,7 +36,7 @@ pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
             let failed = "infra_env_deregister_failed";
             let told = event(failed, Severity::Error, id, cause.now, reason.clone());
             changes.events(signed(vec![told], &cause));
-            app.store.commit(changes).await.map_err(store_failure)?;
+            app.commit(changes).await.map_err(store_failure)?;
             return Err(Failure::bad_request(reason));
         }
         let text = format!("infra-env {name} was deleted");
@@ -50,7 +50,7 @@ pub async fn deregister(app: Shared, call: Call) -> Result<Reply, Failure> {
         changes
             .delete_infra_env(id)
             .events(signed(vec![told], &cause));
-        match app.store.commit(changes).await {
+        match app.commit(changes).await {
             Ok(()) => return Ok(Reply::empty(StatusCode::NO_CONTENT)),
             // A host registered since we looked.
             Err(StoreError::Conflict { .. }) => {}

@@ -2,7 +2,7 @@
 
 mod archive;
 mod blank;
-mod change;
+pub mod change;
 pub mod create;
 pub mod delete;
 mod discovery;

@@ -1,0 +1,178 @@
+//! `muster watch`: what happens, as it happens, one line each.
+//!
+//! Connects again when the connection breaks, and goes on where it was: no event is missed or
+//! told twice. Ends with Ctrl-C, or when what is watched is gone.
+
+mod lines;
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::Context;
+use clap::Args;
+use muster_api::client::{Client, ClientError, ClientOptions};
+use uuid::Uuid;
+
+use crate::output;
+use lines::Lines;
+
+/// Waits between attempts to connect, the last one for all that follow.
+const PAUSES: [u64; 5] = [1, 2, 4, 8, 15];
+
+/// Show live what happens to clusters and hosts.
+///
+/// The token of a login goes into the environment as MUSTER_TOKEN, so that it is in no process
+/// list; `POST /auth/token` gives one.
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// Only this cluster and its hosts
+    #[arg(long, value_name = "ID", conflicts_with = "infra_env")]
+    cluster: Option<Uuid>,
+    /// Only the hosts of this infra-env
+    #[arg(long, value_name = "ID")]
+    infra_env: Option<Uuid>,
+    /// Where the service is
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "MUSTER_URL",
+        default_value = "https://127.0.0.1:8090"
+    )]
+    url: String,
+    /// PEM file with the CA of the service
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// Do not check the certificate of the service
+    #[arg(long)]
+    insecure: bool,
+    /// Begin with the whole history instead of now
+    #[arg(long)]
+    history: bool,
+}
+
+/// Watches until told to stop.
+pub fn run(watch: Watch) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return output::failure(&error.into()),
+    };
+    match runtime.block_on(follow(watch)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => output::failure(&error),
+    }
+}
+
+async fn follow(watch: Watch) -> anyhow::Result<()> {
+    let ca_pem = match &watch.cacert {
+        Some(path) => Some(
+            std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?,
+        ),
+        None => None,
+    };
+    let options = ClientOptions {
+        ca_pem,
+        insecure: watch.insecure,
+        ..ClientOptions::default()
+    };
+    let token = std::env::var("MUSTER_TOKEN").ok();
+    let client =
+        Client::new(&watch.url, options)?.logged_in(token.filter(|token| !token.is_empty()));
+    let query = match (watch.cluster, watch.infra_env) {
+        (Some(id), _) => format!("cluster_id={id}"),
+        (None, Some(id)) => format!("infra_env_id={id}"),
+        (None, None) => String::new(),
+    };
+    let mut session = Session {
+        lines: Lines::default(),
+        last: watch.history.then(|| "0".to_owned()),
+        failures: 0,
+        gone: false,
+    };
+    loop {
+        match session.listen(&client, &query).await {
+            Ok(()) if session.gone => return Ok(()),
+            Ok(()) => note("the service ended the stream"),
+            Err(Problem::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                return Ok(());
+            }
+            Err(Problem::Output(error)) => return Err(error.into()),
+            // Refused for good; trying again would only repeat it.
+            Err(Problem::Client(error))
+                if error
+                    .status()
+                    .is_some_and(|status| status.is_client_error()) =>
+            {
+                return Err(error.into());
+            }
+            Err(Problem::Client(error @ ClientError::Settings(_))) => return Err(error.into()),
+            Err(Problem::Client(error)) => note(&format!("{:#}", anyhow::Error::from(error))),
+        }
+        let pause = PAUSES[session.failures.min(PAUSES.len() - 1)];
+        session.failures += 1;
+        note(&format!("connecting again in {pause} s"));
+        tokio::time::sleep(Duration::from_secs(pause)).await;
+    }
+}
+
+/// Remarks about the connection go beside the result.
+fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "muster: {text}");
+}
+
+enum Problem {
+    Client(ClientError),
+    Output(io::Error),
+}
+
+impl From<ClientError> for Problem {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// What outlives a connection.
+struct Session {
+    lines: Lines,
+    last: Option<String>,
+    failures: usize,
+    /// What was watched does not exist any more.
+    gone: bool,
+}
+
+impl Session {
+    async fn listen(&mut self, client: &Client, query: &str) -> Result<(), Problem> {
+        let mut stream = client.watch(query, self.last.as_deref()).await?;
+        self.failures = 0;
+        loop {
+            let next = stream.next().await;
+            if let Some(id) = stream.last_id() {
+                self.last = Some(id.to_owned());
+            }
+            let Some(message) = next? else {
+                return Ok(());
+            };
+            let body: serde_json::Value = serde_json::from_str(&message.data).unwrap_or_default();
+            let target = query.split_once('=').map(|(_, id)| id);
+            self.gone |=
+                message.kind == "deleted" && target.is_some() && body["id"].as_str() == target;
+            let mut out = io::stdout().lock();
+            for line in self.lines.of(&message.kind, &body) {
+                writeln!(out, "{line}")?;
+            }
+            out.flush()?;
+        }
+    }
+}
