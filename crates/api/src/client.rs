@@ -15,8 +15,10 @@ use crate::{BASE_PATH, wire};
 /// How to reach a service.
 #[derive(Clone, Default)]
 pub struct ClientOptions {
-    /// Sent as `X-Secret-Key`.
+    /// Sent as `X-Secret-Key`: who a machine is.
     pub token: Option<String>,
+    /// Sent as `Authorization`, scheme included: who a person is.
+    pub authorization: Option<String>,
     /// PEM certificates to trust, and only those.
     pub ca_pem: Option<String>,
     /// Do not check the service's certificate.
@@ -116,6 +118,17 @@ impl Client {
         })
     }
 
+    /// The same service and the same connections, but another caller. Certificates were
+    /// settled when the connections were made, so only who calls is taken from `options`.
+    #[must_use]
+    pub fn on_behalf_of(&self, options: ClientOptions) -> Self {
+        Self {
+            http: self.http.clone(),
+            base: self.base.clone(),
+            options,
+        }
+    }
+
     /// Says hello for a host.
     ///
     /// # Errors
@@ -183,6 +196,54 @@ impl Client {
         self.json(request).await
     }
 
+    /// A call whose answer has nothing to read.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn tell(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+    ) -> Result<(), ClientError> {
+        let mut request = self.request(method, path)?;
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        self.send(request).await.map(|_| ())
+    }
+
+    /// Downloads a file as text.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn text(&self, path: &str) -> Result<String, ClientError> {
+        let response = self.send(self.request(Method::GET, path)?).await?;
+        response.text().await.map_err(ClientError::Unreachable)
+    }
+
+    /// Uploads one file as the form that log senders use.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn upload(&self, path: &str, name: &str, file: &[u8]) -> Result<(), ClientError> {
+        // Long and fixed: it cannot occur in what it parts, which is compressed.
+        const BOUNDARY: &str = "muster-4c1f0f0e2b6b4d7f9a53e1d2c8b7a695";
+        let mut body = format!(
+            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"upfile\"; \
+             filename=\"{name}\"\r\nContent-Type: application/x-gzip\r\n\r\n"
+        )
+        .into_bytes();
+        body.extend_from_slice(file);
+        body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+        let form = format!("multipart/form-data; boundary={BOUNDARY}");
+        let request = self
+            .request(Method::POST, path)?
+            .header("Content-Type", form)
+            .body(body);
+        self.send(request).await.map(|_| ())
+    }
+
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
         let url = self
             .base
@@ -191,6 +252,9 @@ impl Client {
         let mut request = self.http.request(method, url);
         if let Some(token) = &self.options.token {
             request = request.header("X-Secret-Key", token);
+        }
+        if let Some(words) = &self.options.authorization {
+            request = request.header("Authorization", words);
         }
         if let Some(version) = &self.options.agent_version {
             request = request.header("discovery_agent_version", version);

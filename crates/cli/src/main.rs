@@ -8,6 +8,7 @@ mod logging;
 mod output;
 mod password;
 mod serve;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,8 @@ struct Cli {
 enum Command {
     /// Run the service: REST API v2, embedded database, no configuration needed.
     Serve(serve::Serve),
+    /// Simulate a fleet of hosts: discovery, installation and faults, without a single machine.
+    Simulate(Box<simulate::Simulate>),
     /// Hash a password for a user of `auth.users` (read from standard input).
     HashPassword,
     /// Print the OpenAPI document of the REST API.
@@ -42,6 +45,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(serve) => serve::run(serve),
+        Command::Simulate(simulate) => simulate::run(*simulate),
         Command::HashPassword => output::report(password::hash()),
         Command::Openapi => output::json(&muster_api::openapi3()),
         Command::Settings => output::text(&muster_config::markdown()),

@@ -1,0 +1,38 @@
+//! A fleet of hosts that exist only as the messages they send.
+//!
+//! [`Scenario`] plays one cluster from its creation to its end: a user ([`user`]) who calls the
+//! REST API, machines ([`machine`], [`network`]) whose agents ([`host`], [`replies`]) speak the
+//! agent protocol, installers and the controller of the new cluster ([`installer`],
+//! [`controller`]). Everything is drawn from one [`Seed`], durations are those of real
+//! installations shortened by a [`Pace`], and a [`Fault`] breaks what shall be seen broken.
+//! [`View`] shows it on a terminal, [`Report`] remembers it for tests.
+
+pub mod birth;
+pub mod controller;
+mod fault;
+pub mod host;
+pub mod installer;
+pub mod inventory;
+mod line;
+mod logs;
+pub mod machine;
+pub mod network;
+mod pace;
+pub mod replies;
+mod report;
+mod scenario;
+mod seed;
+mod sight;
+mod topology;
+pub mod user;
+mod view;
+
+pub use fault::{BadFault, Ending, Fault, Planned, Sign};
+pub use line::{Line, Traffic};
+pub use pace::Pace;
+pub use report::{Change, Moment, Report};
+pub use scenario::{End, Plan, Scenario, Stuck};
+pub use seed::Seed;
+pub use sight::{Sight, Sights};
+pub use topology::{Act, Topology, UnknownName, Until};
+pub use view::{Style, View};

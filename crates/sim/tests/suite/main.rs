@@ -1,0 +1,6 @@
+//! Simulated fleets against a real service in the same process: every topology to its end, every
+//! fault to the place where it is noticed, and back to health where it can be repaired.
+
+mod faults;
+mod stage;
+mod topologies;
