@@ -11,19 +11,16 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Args;
 use muster_api::client::{Client, ClientOptions};
-use muster_sim::{
-    End, Fault, Line, Pace, Plan, Planned, Report, Scenario, Seed, Stuck, Style, Topology, Until,
-    View,
-};
+use muster_sim::{Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
 use serde_json::{Value, json};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    task::JoinSet,
-};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::output;
 
 mod local;
+mod stage;
+
+use stage::Stage;
 
 /// Screens a second.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -115,7 +112,7 @@ impl std::fmt::Debug for Simulate {
 /// Runs it.
 pub fn run(simulate: Simulate) -> ExitCode {
     if simulate.list {
-        return output::text(&list());
+        return output::text(&muster_sim::list());
     }
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -125,21 +122,6 @@ pub fn run(simulate: Simulate) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => output::failure(&error),
     }
-}
-
-/// Topologies and faults, as Markdown that a person can read too.
-#[must_use]
-fn list() -> String {
-    let mut text = String::from("| topology | what |\n|---|---|\n");
-    for (name, _, about) in Topology::all() {
-        text += &format!("| `{name}` | {about} |\n");
-    }
-    text += "\n| fault | the host … | what a service shows |\n|---|---|---|\n";
-    for fault in Fault::all() {
-        let sign = fault.sign().words();
-        text += &format!("| `{fault}` | {} | {sign} |\n", fault.about());
-    }
-    text
 }
 
 impl Simulate {
@@ -157,7 +139,7 @@ impl Simulate {
         }
         let report = Arc::new(Report::default());
         let mut stage = Stage::build(plans, &line, &report)?;
-        let mut view = View::new(self.style(), Arc::clone(&report), stage.sights.clone());
+        let mut view = View::new(self.style(), Arc::clone(&report), stage.sights());
         let mut redraw = tokio::time::interval(REDRAW);
         let mut out = io::stdout();
         let stopped = loop {
@@ -168,6 +150,13 @@ impl Simulate {
                 _ = terminate.recv() => break true,
             }
         };
+        if stopped {
+            note("stopping; a second Ctrl-C ends at once");
+            tokio::select! {
+                () = stage.interrupt() => {}
+                _ = interrupt.recv() => bail!("interrupted; what was made is still there"),
+            }
+        }
         view.show(&mut out).context("writing to the terminal")?;
         let verdict = stage.verdict(stopped);
         if own.is_none() && !self.keep {
@@ -301,112 +290,6 @@ impl Simulate {
             ..ClientOptions::default()
         })))
     }
-}
-
-/// The plays under way.
-struct Stage {
-    tasks: JoinSet<(Scenario, Result<End, Stuck>)>,
-    ended: Vec<(Scenario, Result<End, Stuck>)>,
-    sights: Vec<tokio::sync::watch::Receiver<Arc<muster_sim::Sights>>>,
-}
-
-impl Stage {
-    fn build(plans: Vec<Plan>, line: &Line, report: &Arc<Report>) -> anyhow::Result<Self> {
-        let mut stage = Self {
-            tasks: JoinSet::new(),
-            ended: Vec::new(),
-            sights: Vec::new(),
-        };
-        let mut scenarios = Vec::new();
-        for plan in plans {
-            let mut scenario = Scenario::new(plan, line, Arc::clone(report))?;
-            stage.sights.push(scenario.watch());
-            scenarios.push(scenario);
-        }
-        for mut scenario in scenarios {
-            stage.tasks.spawn(async move {
-                let end = scenario.run().await;
-                (scenario, end)
-            });
-        }
-        Ok(stage)
-    }
-
-    /// Takes in one that has ended; false if there is none left.
-    async fn join_next(&mut self) -> bool {
-        match self.tasks.join_next().await {
-            Some(Ok(ended)) => {
-                self.ended.push(ended);
-                true
-            }
-            // Only a panic ends a play otherwise; it has been told on standard error.
-            Some(Err(_)) => true,
-            None => false,
-        }
-    }
-
-    /// How it all went, in words.
-    fn verdict(&self, stopped: bool) -> Result<String, String> {
-        let all = self.sights.len();
-        if stopped {
-            return Err("interrupted before the end".to_owned());
-        }
-        let failed: Vec<String> = self
-            .ended
-            .iter()
-            .filter_map(|(_, end)| end.as_ref().err().map(chain))
-            .collect();
-        if let Some(first) = failed.first() {
-            let others = match failed.len() {
-                1 => String::new(),
-                count => format!("; {} more failed", count - 1),
-            };
-            return Err(format!("{first}{others}"));
-        }
-        if self.ended.len() < all {
-            return Err(format!(
-                "{} of {all} runs broke off",
-                all - self.ended.len()
-            ));
-        }
-        let noticed: Vec<String> = self
-            .ended
-            .iter()
-            .filter_map(|(_, end)| match end {
-                Ok(End::Noticed(faults)) => Some(faults),
-                _ => None,
-            })
-            .flatten()
-            .map(ToString::to_string)
-            .collect();
-        Ok(match (noticed.is_empty(), all) {
-            (true, 1) => "the goal was reached".to_owned(),
-            (true, all) => format!("all {all} clusters reached the goal"),
-            (false, _) => format!("the service noticed: {}", noticed.join(", ")),
-        })
-    }
-
-    /// Removes what was made; tells what stays.
-    async fn clean_up(mut self) -> Vec<String> {
-        // A play that was interrupted holds what it made; it comes back when it is cut off.
-        self.tasks.shutdown().await;
-        let mut left = Vec::new();
-        for (scenario, _) in self.ended {
-            left.extend(scenario.clean_up().await);
-        }
-        left
-    }
-}
-
-/// An error and its causes in one line.
-fn chain(stuck: &Stuck) -> String {
-    let mut text = stuck.to_string();
-    let mut cause = std::error::Error::source(stuck);
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
 }
 
 async fn log_in(client: &Client, user: &str, password: &str) -> anyhow::Result<String> {

@@ -103,13 +103,13 @@ static FAULTS: &[Row] = &[
     Row {
         fault: Fault::LowMemory,
         name: "low-memory",
-        about: "4 GiB of memory, less than any role needs",
+        about: "has 4 GiB of memory, less than any role needs",
         sign: unfit("has-min-memory"),
     },
     Row {
         fault: Fault::SmallDisk,
         name: "small-disk",
-        about: "its only disk has 20 GB",
+        about: "has only one disk, of 20 GB",
         sign: unfit("has-min-valid-disks"),
     },
     Row {
@@ -121,7 +121,7 @@ static FAULTS: &[Row] = &[
     Row {
         fault: Fault::NoNtp,
         name: "no-ntp",
-        about: "no time source answers",
+        about: "finds no time source that answers",
         sign: Sign {
             failing: Some("ntp-synced"),
             ending: Ending::GoesOn,
@@ -131,7 +131,7 @@ static FAULTS: &[Row] = &[
     Row {
         fault: Fault::ClockSkew,
         name: "clock-skew",
-        about: "its clock is 40 minutes behind",
+        about: "has a clock that is 40 minutes behind",
         sign: unfit("time-synced-between-host-and-service"),
     },
     Row {
@@ -149,13 +149,13 @@ static FAULTS: &[Row] = &[
     Row {
         fault: Fault::HighLatency,
         name: "high-latency",
-        about: "its packets take one and a half seconds",
+        about: "needs one and a half seconds for a packet",
         sign: unfit("sufficient-network-latency-requirement-for-role"),
     },
     Row {
         fault: Fault::WildcardDns,
         name: "wildcard-dns",
-        about: "its DNS server answers every name of the domain",
+        about: "asks a DNS server that answers every name of the domain",
         sign: unfit("dns-wildcard-not-configured"),
     },
     Row {
@@ -171,7 +171,7 @@ static FAULTS: &[Row] = &[
     Row {
         fault: Fault::SlowDisk,
         name: "slow-disk",
-        about: "its installation disk takes 45 ms to sync a write",
+        about: "has an installation disk that takes 45 ms to sync a write",
         sign: Sign {
             event: Some("disk_speed_slower_than_supported"),
             ending: Ending::GoesOn,
@@ -196,13 +196,13 @@ static FAULTS: &[Row] = &[
     Row {
         fault: Fault::StageFailure,
         name: "stage-failure",
-        about: "its installer gives up while it writes the disk",
+        about: "has an installer that gives up while it writes the disk",
         sign: fatal(),
     },
     Row {
         fault: Fault::RegisterFlood,
         name: "register-flood",
-        about: "its agent crashes and registers again, 25 times",
+        about: "has an agent that crashes and registers again, 25 times",
         sign: Sign {
             ending: Ending::GoesOn,
             ..NO_SIGN

@@ -14,6 +14,7 @@ pub mod host;
 pub mod installer;
 pub mod inventory;
 mod line;
+mod listing;
 mod logs;
 pub mod machine;
 pub mod network;
@@ -29,6 +30,7 @@ mod view;
 
 pub use fault::{BadFault, Ending, Fault, Planned, Sign};
 pub use line::{Line, Traffic};
+pub use listing::list;
 pub use pace::Pace;
 pub use report::{Change, Moment, Report};
 pub use scenario::{End, Plan, Scenario, Stuck};

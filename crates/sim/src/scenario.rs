@@ -1,7 +1,11 @@
 //! One cluster from nothing to its end: reads the acts of its topology and does them, with an
 //! eye on the faults that were planned.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::{sync::watch, task::JoinSet, time::Instant};
 use uuid::Uuid;
@@ -122,8 +126,14 @@ pub enum Stuck {
 struct Trap {
     fault: Fault,
     machine: Arc<Machine>,
+    /// Since when the service shows the sign of it.
+    shown_since: Option<Instant>,
     noticed: bool,
 }
+
+/// A sign must stay this long: for three rounds of polls, so that it is more than the state of
+/// a service that has not heard from everybody yet.
+const LASTING: Duration = Duration::from_secs(180);
 
 /// A run.
 #[derive(Debug)]
@@ -173,6 +183,7 @@ impl Scenario {
             traps.push(Trap {
                 fault: planned.fault,
                 machine: Arc::clone(machine),
+                shown_since: None,
                 noticed: false,
             });
         }
@@ -482,17 +493,25 @@ impl Scenario {
         }
     }
 
-    /// Marks the faults the service shows.
+    /// Marks the faults the service shows, and keeps showing.
     fn notice(&mut self, sights: &Sights) {
+        let lasting = self.plan.pace.real(LASTING);
         for trap in self.traps.iter_mut().filter(|trap| !trap.noticed) {
             let sign = trap.fault.sign();
-            if sign.shows_in(sights, trap.machine.id) {
-                trap.noticed = true;
-                let what = format!("the service noticed {}", trap.fault);
-                let host = Some(trap.machine.name());
-                self.report
-                    .note(&self.plan.name, host, Change::Act { what });
+            if !sign.shows_in(sights, trap.machine.id) {
+                trap.shown_since = None;
+                continue;
             }
+            let since = *trap.shown_since.get_or_insert_with(Instant::now);
+            if since.elapsed() < lasting {
+                continue;
+            }
+            trap.noticed = true;
+            let words = sign.in_the_words_of_the_service(sights, trap.machine.id);
+            let what = format!("the service noticed {}: {words}", trap.fault);
+            let host = Some(trap.machine.name());
+            self.report
+                .note(&self.plan.name, host, Change::Act { what });
         }
     }
 
@@ -530,7 +549,7 @@ impl Scenario {
 
     /// Adds the event log of the service to the report; it saw what fell between two looks.
     async fn remember_events(&self) {
-        let mut all = Vec::new();
+        let (mut all, mut known) = (Vec::new(), HashSet::new());
         for (key, id) in self
             .cluster
             .iter()
@@ -539,7 +558,7 @@ impl Scenario {
         {
             for event in self.user.events(key, id).await.unwrap_or_default() {
                 // Hosts of the cluster are also hosts of the infra-env: told once is enough.
-                if !all.contains(&event) {
+                if known.insert((event.event_time.clone(), event.message.clone())) {
                     all.push(event);
                 }
             }
@@ -617,6 +636,18 @@ impl Sign {
             && self
                 .cluster_status
                 .is_none_or(|wanted| sights.cluster.status == wanted)
+    }
+
+    /// What the service says about it.
+    fn in_the_words_of_the_service<'a>(&self, sights: &'a Sights, host: Uuid) -> &'a str {
+        let host = sights.hosts.get(&host);
+        let message = self.failing.and_then(|id| {
+            let of_host = host.and_then(|host| host.failing.get(id));
+            of_host.or_else(|| sights.cluster.failing.get(id))
+        });
+        message
+            .or_else(|| host.map(|host| &host.info))
+            .map_or("", String::as_str)
     }
 
     /// Leaves no trace in the service.

@@ -210,7 +210,7 @@ fn cut(text: &str, most: usize) -> String {
 fn words(change: &Change) -> Option<String> {
     match change {
         Change::Act { what } => Some(what.clone()),
-        Change::Status { status, info } => Some(format!("is {status}: {info}")),
+        Change::Status { status, info } => Some(format!("is {status}: {}", cut(info, 120))),
         Change::Stage { stage, percent } => Some(format!("at {stage:?}, {percent} %")),
         Change::Failing { id, message } => Some(format!("{id} fails: {message}")),
         Change::Passing { id } => Some(format!("{id} passes")),
