@@ -242,17 +242,17 @@ impl Simulate {
         let Some(hosts) = self.hosts else {
             return Ok(self.workers);
         };
-        let own = self.topology.machines(Some(0)).len() + self.topology.later(Some(0)).len();
         let share = hosts / self.clusters + usize::from(cluster < hosts % self.clusters);
-        let workers = share.checked_sub(own).with_context(|| {
+        let (shape, clusters) = (self.topology, self.clusters);
+        let size = |workers| shape.machines(Some(workers)).len() + shape.later(Some(workers)).len();
+        let workers = (0..=share).find(|workers| size(*workers) == share);
+        workers.map(Some).with_context(|| {
             format!(
-                "--hosts {hosts}: {} clusters of topology {} need at least {} hosts",
-                self.clusters,
-                self.topology,
-                own * self.clusters
+                "--hosts {hosts} --clusters {clusters}: a cluster of topology {shape} cannot have \
+                 {share} hosts; it starts at {}",
+                size(0)
             )
-        })?;
-        Ok(Some(workers))
+        })
     }
 
     /// The way to the service, logged in.
@@ -285,10 +285,16 @@ impl Simulate {
             (None, token) => token.clone(),
         };
         let authorization = token.map(|token| format!("Bearer {token}"));
-        Ok(Line::new(client.on_behalf_of(ClientOptions {
+        let client = client.on_behalf_of(ClientOptions {
             authorization,
             ..ClientOptions::default()
-        })))
+        });
+        // Asked once and without patience: who mistyped the URL wants to know at once.
+        client
+            .text("component-versions")
+            .await
+            .with_context(|| format!("the service at {url} cannot be used"))?;
+        Ok(Line::new(client))
     }
 }
 

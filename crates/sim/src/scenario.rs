@@ -4,7 +4,6 @@
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
-    time::Duration,
 };
 
 use tokio::{sync::watch, task::JoinSet, time::Instant};
@@ -13,127 +12,17 @@ use uuid::Uuid;
 use crate::{
     birth::Birth,
     controller::Controller,
-    fault::{Ending, Fault, Planned, Sign},
+    fault::{Ending, Fault},
     host::{BootImage, Host},
     line::Line,
-    machine::Machine,
     network::Network,
-    pace::Pace,
+    plan::{End, Plan, Stuck, explain},
     report::{Change, Report},
-    seed::Seed,
     sight::{Lookout, Places, Sights},
-    topology::{Act, Topology, Until},
+    topology::{Act, Topology},
+    trap::Trap,
     user::{Trouble, User, Wish},
 };
-
-/// What shall happen.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Name of the cluster.
-    pub name: String,
-    /// Its shape.
-    pub topology: Topology,
-    /// Number of workers, where the shape has any.
-    pub workers: Option<usize>,
-    /// Where all chance comes from.
-    pub seed: Seed,
-    /// How fast.
-    pub pace: Pace,
-    /// What goes wrong.
-    pub faults: Vec<Planned>,
-    /// Repair what went wrong once the service has noticed, and go on.
-    pub heal: bool,
-    /// How far.
-    pub until: Until,
-    /// Version to install; the service's default if not given.
-    pub version: Option<String>,
-    /// Longest real time one wait may take.
-    pub patience: Duration,
-    /// Pause between two looks at the service.
-    pub look_every: Duration,
-}
-
-impl Plan {
-    /// A plan without faults, for one shape.
-    #[must_use]
-    pub fn of(topology: Topology, seed: Seed, pace: Pace) -> Self {
-        let look = pace.real(Duration::from_secs(10));
-        Self {
-            name: format!("sim-{topology}"),
-            topology,
-            workers: None,
-            seed,
-            pace,
-            faults: Vec::new(),
-            heal: false,
-            until: Until::default(),
-            version: None,
-            // Three simulated hours, and a minute for a service that is busy.
-            patience: Duration::from_secs(60) + pace.real(Duration::from_secs(3 * 3600)),
-            look_every: look.clamp(Duration::from_millis(100), Duration::from_secs(5)),
-        }
-    }
-}
-
-/// How a run ended well.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// It got where it should.
-    Reached,
-    /// The service noticed these faults, which was the point of it.
-    Noticed(Vec<Fault>),
-}
-
-/// Why a run did not end well.
-#[derive(Debug, thiserror::Error)]
-pub enum Stuck {
-    /// The service refused something it should do.
-    #[error(transparent)]
-    Trouble(#[from] Trouble),
-    /// Something never came.
-    #[error("waited {seconds} s for {what}, but {why}")]
-    Waited {
-        /// For how long.
-        seconds: u64,
-        /// For what.
-        what: String,
-        /// What is there instead.
-        why: String,
-    },
-    /// The installation failed, and no fault explains it.
-    #[error("the installation failed: {0}")]
-    Failed(String),
-    /// The service did not see a fault.
-    #[error("the service never noticed {0}: expected {1}")]
-    Unnoticed(Fault, String),
-    /// A fault for a host that is not there.
-    #[error("there is no host {host} to have {fault}: the cluster has {hosts}")]
-    NoSuchHost {
-        /// Which fault.
-        fault: Fault,
-        /// Whose.
-        host: usize,
-        /// How many there are.
-        hosts: usize,
-    },
-    /// The cluster's own reports were not taken.
-    #[error("what the new cluster told was not taken: {0}")]
-    Controller(String),
-}
-
-/// A fault that was set, and whether the service has shown that it noticed.
-#[derive(Debug)]
-struct Trap {
-    fault: Fault,
-    machine: Arc<Machine>,
-    /// Since when the service shows the sign of it.
-    shown_since: Option<Instant>,
-    noticed: bool,
-}
-
-/// A sign must stay this long: for three rounds of polls, so that it is more than the state of
-/// a service that has not heard from everybody yet.
-const LASTING: Duration = Duration::from_secs(180);
 
 /// A run.
 #[derive(Debug)]
@@ -180,12 +69,7 @@ impl Scenario {
                 hosts: builds.len(),
             })?;
             network.set(machine, planned.fault);
-            traps.push(Trap {
-                fault: planned.fault,
-                machine: Arc::clone(machine),
-                shown_since: None,
-                noticed: false,
-            });
+            traps.push(Trap::new(planned.fault, Arc::clone(machine)));
         }
         Ok(Self {
             user: User::new(line.clone()),
@@ -493,25 +377,15 @@ impl Scenario {
         }
     }
 
-    /// Marks the faults the service shows, and keeps showing.
+    /// Marks the faults the service shows.
     fn notice(&mut self, sights: &Sights) {
-        let lasting = self.plan.pace.real(LASTING);
-        for trap in self.traps.iter_mut().filter(|trap| !trap.noticed) {
-            let sign = trap.fault.sign();
-            if !sign.shows_in(sights, trap.machine.id) {
-                trap.shown_since = None;
-                continue;
+        for trap in &mut self.traps {
+            if let Some(words) = trap.look(sights, self.plan.pace) {
+                let what = format!("the service noticed {}: {words}", trap.fault);
+                let host = Some(trap.machine.name());
+                self.report
+                    .note(&self.plan.name, host, Change::Act { what });
             }
-            let since = *trap.shown_since.get_or_insert_with(Instant::now);
-            if since.elapsed() < lasting {
-                continue;
-            }
-            trap.noticed = true;
-            let words = sign.in_the_words_of_the_service(sights, trap.machine.id);
-            let what = format!("the service noticed {}: {words}", trap.fault);
-            let host = Some(trap.machine.name());
-            self.report
-                .note(&self.plan.name, host, Change::Act { what });
         }
     }
 
@@ -601,85 +475,4 @@ impl Scenario {
         self.report
             .note(&self.plan.name, None, Change::Act { what });
     }
-}
-
-impl Trap {
-    /// Whether the installation waits for, or fails of, this fault.
-    fn holds_up(&self) -> bool {
-        self.fault.sign().ending != Ending::GoesOn && self.machine.faults.has(self.fault)
-    }
-
-    /// Still expected to show.
-    fn is_open(&self) -> bool {
-        self.holds_up() && !self.noticed
-    }
-
-    fn must_show_before_install(&self) -> bool {
-        self.is_open() && self.fault.sign().failing.is_some()
-    }
-}
-
-impl Sign {
-    /// Whether everything that can be seen of it is there.
-    fn shows_in(&self, sights: &Sights, host: Uuid) -> bool {
-        let host = sights.hosts.get(&host);
-        let status = |wanted| host.is_some_and(|host| host.status == wanted);
-        let failing = |id| {
-            sights.cluster.failing.contains_key(id)
-                || host.is_some_and(|host| host.failing.contains_key(id))
-        };
-        let visible =
-            self.host_status.is_some() || self.failing.is_some() || self.cluster_status.is_some();
-        visible
-            && self.host_status.is_none_or(status)
-            && self.failing.is_none_or(failing)
-            && self
-                .cluster_status
-                .is_none_or(|wanted| sights.cluster.status == wanted)
-    }
-
-    /// What the service says about it.
-    fn in_the_words_of_the_service<'a>(&self, sights: &'a Sights, host: Uuid) -> &'a str {
-        let host = sights.hosts.get(&host);
-        let message = self.failing.and_then(|id| {
-            let of_host = host.and_then(|host| host.failing.get(id));
-            of_host.or_else(|| sights.cluster.failing.get(id))
-        });
-        message
-            .or_else(|| host.map(|host| &host.info))
-            .map_or("", String::as_str)
-    }
-
-    /// Leaves no trace in the service.
-    const fn is_silent(&self) -> bool {
-        self.host_status.is_none()
-            && self.failing.is_none()
-            && self.cluster_status.is_none()
-            && self.event.is_none()
-    }
-}
-
-/// What keeps a cluster where it is.
-fn explain(sights: &Sights) -> String {
-    let mut parts = vec![format!(
-        "the cluster is {} ({})",
-        sights.cluster.status, sights.cluster.info
-    )];
-    for (id, message) in &sights.cluster.failing {
-        parts.push(format!("{id}: {message}"));
-    }
-    for host in sights.hosts.values().take(10) {
-        let mut line = format!("{} is {}", host.name, host.status);
-        if !host.stage.is_empty() {
-            line += &format!(" at {:?}", host.stage);
-        }
-        if !matches!(host.status.as_str(), "known" | "installed") {
-            line += &format!(" ({})", host.info);
-        }
-        for (id, message) in &host.failing {
-            line += &format!("; {id}: {message}");
-        }
-        parts.push(line);
-    }
-    parts.join("\n  ")
 }

@@ -19,8 +19,9 @@ pub struct Local {
     data: TempDir,
 }
 
-/// A host that is silent for this long counts as lost; real time at any speed.
-const SHORTEST_SILENCE: Duration = Duration::from_secs(10);
+/// A host that is silent for this long counts as lost. Real time at any speed: a busy machine
+/// must not lose hosts that are only waiting for their turn.
+const SHORTEST_SILENCE: Duration = Duration::from_secs(20);
 
 impl Local {
     /// Starts it.
