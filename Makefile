@@ -13,7 +13,7 @@ DATA_DIR ?= $(CURDIR)/target/run-data
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: ## Build Muster and serve the API with embedded defaults (LISTEN=…, DATA_DIR=…)
+run: ## Build Muster, serve the API and show a simulated installation (LISTEN=…, DATA_DIR=…, NO_DEMO=1)
 	@scripts/prepare build
 	@echo "== building muster (the first time takes a few minutes)"
 	cargo build --release --locked -p muster-cli

@@ -70,6 +70,7 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
         ca_pem,
         insecure: cli.insecure,
         agent_version: Some(format!("muster-agent {}", env!("CARGO_PKG_VERSION"))),
+        ..ClientOptions::default()
     };
     let client = Client::new(&cli.url, options)?;
     let host = match cli.host_id {

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use muster_model::Secret;
 use reqwest::{Certificate, Method, RequestBuilder, Url};
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
@@ -16,8 +15,10 @@ use crate::{BASE_PATH, wire};
 /// How to reach a service.
 #[derive(Clone, Default)]
 pub struct ClientOptions {
-    /// Sent as `X-Secret-Key`.
+    /// Sent as `X-Secret-Key`: who a machine is.
     pub token: Option<String>,
+    /// Sent as `Authorization`, scheme included: who a person is.
+    pub authorization: Option<String>,
     /// PEM certificates to trust, and only those.
     pub ca_pem: Option<String>,
     /// Do not check the service's certificate.
@@ -84,7 +85,6 @@ pub struct Client {
     http: reqwest::Client,
     base: Url,
     options: ClientOptions,
-    login: Option<Secret>,
 }
 
 impl Client {
@@ -118,15 +118,18 @@ impl Client {
             http,
             base,
             options,
-            login: None,
         })
     }
 
-    /// The same client for a person who has logged in: the token is sent as a bearer.
+    /// The same service and the same connections, but another caller. Certificates were
+    /// settled when the connections were made, so only who calls is taken from `options`.
     #[must_use]
-    pub fn logged_in(mut self, token: Option<String>) -> Self {
-        self.login = token.map(Secret::new);
-        self
+    pub fn on_behalf_of(&self, options: ClientOptions) -> Self {
+        Self {
+            http: self.http.clone(),
+            base: self.base.clone(),
+            options,
+        }
     }
 
     /// Says hello for a host.
@@ -196,6 +199,54 @@ impl Client {
         self.json(request).await
     }
 
+    /// A call whose answer has nothing to read.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn tell(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+    ) -> Result<(), ClientError> {
+        let mut request = self.request(method, path)?;
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        self.send(request).await.map(|_| ())
+    }
+
+    /// Downloads a file as text.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn text(&self, path: &str) -> Result<String, ClientError> {
+        let response = self.send(self.request(Method::GET, path)?).await?;
+        response.text().await.map_err(ClientError::Unreachable)
+    }
+
+    /// Uploads one file as the form that log senders use.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn upload(&self, path: &str, name: &str, file: &[u8]) -> Result<(), ClientError> {
+        // Long and fixed: it cannot occur in what it parts, which is compressed.
+        const BOUNDARY: &str = "muster-4c1f0f0e2b6b4d7f9a53e1d2c8b7a695";
+        let mut body = format!(
+            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"upfile\"; \
+             filename=\"{name}\"\r\nContent-Type: application/x-gzip\r\n\r\n"
+        )
+        .into_bytes();
+        body.extend_from_slice(file);
+        body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+        let form = format!("multipart/form-data; boundary={BOUNDARY}");
+        let request = self
+            .request(Method::POST, path)?
+            .header("Content-Type", form)
+            .body(body);
+        self.send(request).await.map(|_| ())
+    }
+
     pub(crate) fn request(
         &self,
         method: Method,
@@ -209,8 +260,8 @@ impl Client {
         if let Some(token) = &self.options.token {
             request = request.header("X-Secret-Key", token);
         }
-        if let Some(login) = &self.login {
-            request = request.bearer_auth(login.reveal());
+        if let Some(words) = &self.options.authorization {
+            request = request.header("Authorization", words);
         }
         if let Some(version) = &self.options.agent_version {
             request = request.header("discovery_agent_version", version);

@@ -8,6 +8,7 @@ mod logging;
 mod output;
 mod password;
 mod serve;
+mod simulate;
 mod watch;
 
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ struct Cli {
 enum Command {
     /// Run the service: REST API v2, embedded database, no configuration needed.
     Serve(serve::Serve),
+    /// Simulate a fleet of hosts: discovery, installation and faults, without a single machine.
+    Simulate(Box<simulate::Simulate>),
     /// Show live what happens to clusters and hosts.
     Watch(watch::Watch),
     /// Hash a password for a user of `auth.users` (read from standard input).
@@ -45,6 +48,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(serve) => serve::run(serve),
+        Command::Simulate(simulate) => simulate::run(*simulate),
         Command::Watch(watch) => watch::run(watch),
         Command::HashPassword => output::report(password::hash()),
         Command::Openapi => output::json(&muster_api::openapi3()),

@@ -21,3 +21,25 @@ fn the_page_of_settings_is_current() {
         "docs/settings.md is out of date; run `make bless` and review the diff"
     );
 }
+
+/// What stands before the list in the manual.
+const LIST: &str =
+    "<!-- the list below is made by `make bless` from `muster simulate --list` -->\n\n";
+
+#[test]
+fn the_manual_lists_the_topologies_and_faults_there_are() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulate.md");
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    let (written, _) = found
+        .split_once(LIST)
+        .expect("docs/simulate.md has a place for the list");
+    let wanted = format!("{written}{LIST}{}", muster_sim::list());
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+        return;
+    }
+    assert!(
+        found == wanted,
+        "docs/simulate.md is out of date; run `make bless` and review the diff"
+    );
+}

@@ -76,14 +76,17 @@ async fn follow(watch: Watch) -> anyhow::Result<()> {
         ),
         None => None,
     };
+    let token = std::env::var("MUSTER_TOKEN").ok();
+    let authorization = token
+        .filter(|token| !token.is_empty())
+        .map(|token| format!("Bearer {token}"));
     let options = ClientOptions {
+        authorization,
         ca_pem,
         insecure: watch.insecure,
         ..ClientOptions::default()
     };
-    let token = std::env::var("MUSTER_TOKEN").ok();
-    let client =
-        Client::new(&watch.url, options)?.logged_in(token.filter(|token| !token.is_empty()));
+    let client = Client::new(&watch.url, options)?;
     let query = match (watch.cluster, watch.infra_env) {
         (Some(id), _) => format!("cluster_id={id}"),
         (None, Some(id)) => format!("infra_env_id={id}"),

@@ -1,0 +1,316 @@
+//! `muster simulate`: a fleet of machines that exist only as the messages they send.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use muster_api::client::{Client, ClientOptions};
+use muster_sim::{Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::output;
+
+mod local;
+mod stage;
+
+use stage::Stage;
+
+/// Screens a second.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// Simulate a fleet of hosts: discovery, installation and faults, without a single machine.
+///
+/// Without --url a service of its own is started for the run. Exit code 0 means that the run
+/// ended as expected: the goal was reached, or the service noticed the faults.
+#[derive(Args)]
+pub struct Simulate {
+    /// Shape of the cluster; --list shows them
+    #[arg(long, default_value = "ha")]
+    topology: Topology,
+    /// Number of workers, where the shape has any [default: 2]
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+    /// Number of clusters at the same time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    clusters: usize,
+    /// Number of hosts in all clusters together; decides the number of workers
+    #[arg(long, value_name = "N", conflicts_with = "workers")]
+    hosts: Option<usize>,
+    /// Something wrong with a host, the last one unless told otherwise (repeatable); --list shows them
+    #[arg(long = "fault", value_name = "NAME[:HOST]")]
+    faults: Vec<Planned>,
+    /// Repair faults once the service has noticed them, and go on
+    #[arg(long)]
+    heal: bool,
+    /// Where all chance comes from: the same number gives the same hosts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How much faster than real time, 1 to 1000
+    #[arg(long, value_name = "FACTOR", default_value_t = 60.0)]
+    speed: f64,
+    /// How far: discovered, ready or installed
+    #[arg(long, default_value = "installed")]
+    until: Until,
+    /// Name of the cluster [default: sim-<topology>]
+    #[arg(long)]
+    name: Option<String>,
+    /// Version to install [default: the service's own default]
+    #[arg(long, value_name = "VERSION")]
+    openshift_version: Option<String>,
+    /// Service to use, such as https://muster.example.com:8090 [default: one of its own]
+    #[arg(long)]
+    url: Option<String>,
+    /// Bearer token for the service
+    #[arg(
+        long,
+        env = "MUSTER_TOKEN",
+        hide_env_values = true,
+        conflicts_with = "user"
+    )]
+    token: Option<String>,
+    /// Name to log in with
+    #[arg(long, requires = "password")]
+    user: Option<String>,
+    /// Password to log in with
+    #[arg(long, env = "MUSTER_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
+    /// Certificates to trust (PEM)
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Do not check the certificate of the service
+    #[arg(long)]
+    insecure: bool,
+    /// Leave what was made in the service
+    #[arg(long)]
+    keep: bool,
+    /// A line of JSON for everything that happens
+    #[arg(long)]
+    json: bool,
+    /// Show topologies and faults, then exit
+    #[arg(long)]
+    list: bool,
+}
+
+/// Leaves out token and password.
+impl std::fmt::Debug for Simulate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulate")
+            .field("topology", &self.topology)
+            .field("faults", &self.faults)
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs it.
+pub fn run(simulate: Simulate) -> ExitCode {
+    if simulate.list {
+        return output::text(&muster_sim::list());
+    }
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return output::failure(&error.into()),
+    };
+    match runtime.block_on(simulate.play()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => output::failure(&error),
+    }
+}
+
+impl Simulate {
+    async fn play(self) -> anyhow::Result<()> {
+        let plans = self.plans()?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let own = match &self.url {
+            Some(_) => None,
+            None => Some(local::Local::start(Pace::new(self.speed)).await?),
+        };
+        let line = self.line(own.as_ref()).await?;
+        if let Some(own) = &own {
+            note(&own.announcement());
+        }
+        let report = Arc::new(Report::default());
+        let mut stage = Stage::build(plans, &line, &report)?;
+        let mut view = View::new(self.style(), Arc::clone(&report), stage.sights());
+        let mut redraw = tokio::time::interval(REDRAW);
+        let mut out = io::stdout();
+        let stopped = loop {
+            tokio::select! {
+                ended = stage.join_next() => if !ended { break false },
+                _ = redraw.tick() => view.show(&mut out).context("writing to the terminal")?,
+                _ = interrupt.recv() => break true,
+                _ = terminate.recv() => break true,
+            }
+        };
+        if stopped {
+            note("stopping; a second Ctrl-C ends at once");
+            tokio::select! {
+                () = stage.interrupt() => {}
+                _ = interrupt.recv() => bail!("interrupted; what was made is still there"),
+            }
+        }
+        view.show(&mut out).context("writing to the terminal")?;
+        let verdict = stage.verdict(stopped);
+        if own.is_none() && !self.keep {
+            note("removing what was made (--keep leaves it)");
+            for left in stage.clean_up().await {
+                note(&format!("not removed: {left}"));
+            }
+        }
+        if self.clusters > 1 || self.hosts.is_some() {
+            let traffic = line.traffic();
+            note(&format!(
+                "{} calls, {} refused, {} without an answer; {:.1} ms on average, {} ms at most",
+                traffic.calls,
+                traffic.refused,
+                traffic.unanswered,
+                traffic.mean_us as f64 / 1000.0,
+                traffic.slowest_ms
+            ));
+        }
+        if let Some(own) = own {
+            own.stop().await;
+        }
+        match verdict {
+            Ok(words) => {
+                note(&words);
+                Ok(())
+            }
+            Err(reason) => bail!("{reason}"),
+        }
+    }
+
+    fn style(&self) -> Style {
+        match (self.json, io::stdout().is_terminal()) {
+            (true, _) => Style::Json,
+            (false, true) => Style::Table,
+            (false, false) if self.clusters > 1 => Style::Silent,
+            (false, false) => Style::Lines,
+        }
+    }
+
+    /// One plan per cluster.
+    fn plans(&self) -> anyhow::Result<Vec<Plan>> {
+        if self.clusters == 0 {
+            bail!("--clusters 0: there is nothing to do");
+        }
+        if !Pace::RANGE.contains(&self.speed) {
+            bail!("--speed {}: must be 1 to 1000", self.speed);
+        }
+        let pace = Pace::new(self.speed);
+        let base = Plan::of(self.topology, Seed(self.seed), pace);
+        let base_name = self.name.clone().unwrap_or(base.name.clone());
+        let mut plans = Vec::with_capacity(self.clusters);
+        for number in 0..self.clusters {
+            let name = match self.clusters {
+                1 => base_name.clone(),
+                _ => format!("{base_name}-{number}"),
+            };
+            let crowd = self.clusters > 1;
+            plans.push(Plan {
+                name,
+                workers: self.workers_of(number)?,
+                seed: if crowd {
+                    base.seed.part(number as u64)
+                } else {
+                    base.seed
+                },
+                faults: self.faults.clone(),
+                heal: self.heal,
+                until: self.until,
+                version: self.openshift_version.clone(),
+                // Looks are for us; a crowd must not be watched more than it talks.
+                look_every: base
+                    .look_every
+                    .max(Duration::from_millis(20) * u32::try_from(self.clusters)?),
+                ..base.clone()
+            });
+        }
+        Ok(plans)
+    }
+
+    /// Hosts are shared out evenly; what the shape does not need itself become workers.
+    fn workers_of(&self, cluster: usize) -> anyhow::Result<Option<usize>> {
+        let Some(hosts) = self.hosts else {
+            return Ok(self.workers);
+        };
+        let share = hosts / self.clusters + usize::from(cluster < hosts % self.clusters);
+        let (shape, clusters) = (self.topology, self.clusters);
+        let size = |workers| shape.machines(Some(workers)).len() + shape.later(Some(workers)).len();
+        let workers = (0..=share).find(|workers| size(*workers) == share);
+        workers.map(Some).with_context(|| {
+            format!(
+                "--hosts {hosts} --clusters {clusters}: a cluster of topology {shape} cannot have \
+                 {share} hosts; it starts at {}",
+                size(0)
+            )
+        })
+    }
+
+    /// The way to the service, logged in.
+    async fn line(&self, own: Option<&local::Local>) -> anyhow::Result<Line> {
+        let ca_pem = match (&self.ca, own) {
+            (_, Some(own)) => own.ca_pem.clone(),
+            (Some(path), None) => Some(
+                std::fs::read_to_string(path)
+                    .with_context(|| format!("reading {}", path.display()))?,
+            ),
+            (None, None) => None,
+        };
+        let url = match (&self.url, own) {
+            (_, Some(own)) => own.url.clone(),
+            (Some(url), None) => url.clone(),
+            (None, None) => bail!("no service to talk to"),
+        };
+        let options = ClientOptions {
+            ca_pem,
+            insecure: self.insecure,
+            ..ClientOptions::default()
+        };
+        let client = Client::new(&url, options)?;
+        let login = match own {
+            Some(own) => own.login(),
+            None => self.user.clone().zip(self.password.clone()),
+        };
+        let token = match (login, &self.token) {
+            (Some((user, password)), _) => Some(log_in(&client, &user, &password).await?),
+            (None, token) => token.clone(),
+        };
+        let authorization = token.map(|token| format!("Bearer {token}"));
+        let client = client.on_behalf_of(ClientOptions {
+            authorization,
+            ..ClientOptions::default()
+        });
+        // Asked once and without patience: who mistyped the URL wants to know at once.
+        client
+            .text("component-versions")
+            .await
+            .with_context(|| format!("the service at {url} cannot be used"))?;
+        Ok(Line::new(client))
+    }
+}
+
+async fn log_in(client: &Client, user: &str, password: &str) -> anyhow::Result<String> {
+    let body = json!({ "username": user, "password": password });
+    // The login is beside the API, not below it.
+    let answer: Value = client
+        .call(http::Method::POST, "../../../auth/token", Some(&body))
+        .await
+        .context("logging in")?;
+    let token = answer["token"].as_str();
+    token
+        .map(str::to_owned)
+        .context("logging in: the service gave no token")
+}
+
+fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,131 @@
+//! All the plays of a run, side by side: started, watched, ended and judged together.
+
+use std::sync::Arc;
+
+use muster_sim::{End, Line, Plan, Report, Scenario, Sights, Stuck};
+use tokio::{sync::watch, task::JoinSet};
+
+/// The plays under way.
+pub struct Stage {
+    tasks: JoinSet<Played>,
+    ended: Vec<Played>,
+    stop: watch::Sender<bool>,
+    sights: Vec<watch::Receiver<Arc<Sights>>>,
+}
+
+/// A play and how it ended; `None` if it was interrupted.
+type Played = (Scenario, Option<Result<End, Stuck>>);
+
+impl Stage {
+    /// Builds all machines and lets the plays begin.
+    pub fn build(plans: Vec<Plan>, line: &Line, report: &Arc<Report>) -> anyhow::Result<Self> {
+        let mut stage = Self {
+            tasks: JoinSet::new(),
+            ended: Vec::new(),
+            stop: watch::Sender::new(false),
+            sights: Vec::new(),
+        };
+        let mut scenarios = Vec::new();
+        for plan in plans {
+            let mut scenario = Scenario::new(plan, line, Arc::clone(report))?;
+            stage.sights.push(scenario.watch());
+            scenarios.push(scenario);
+        }
+        for mut scenario in scenarios {
+            let mut stop = stage.stop.subscribe();
+            stage.tasks.spawn(async move {
+                let end = tokio::select! {
+                    end = scenario.run() => Some(end),
+                    _ = stop.wait_for(|stop| *stop) => None,
+                };
+                (scenario, end)
+            });
+        }
+        Ok(stage)
+    }
+
+    /// What can be seen of each.
+    pub fn sights(&self) -> Vec<watch::Receiver<Arc<Sights>>> {
+        self.sights.clone()
+    }
+
+    /// Takes in one that has ended; false if there is none left.
+    pub async fn join_next(&mut self) -> bool {
+        match self.tasks.join_next().await {
+            Some(Ok(ended)) => {
+                self.ended.push(ended);
+                true
+            }
+            // Only a panic ends a play otherwise; it has been told on standard error.
+            Some(Err(_)) => true,
+            None => false,
+        }
+    }
+
+    /// Ends all plays where they are. They come back with what they made.
+    pub async fn interrupt(&mut self) {
+        self.stop.send_replace(true);
+        while self.join_next().await {}
+    }
+
+    /// How it all went, in words.
+    pub fn verdict(&self, stopped: bool) -> Result<String, String> {
+        let all = self.sights.len();
+        if stopped {
+            return Err("interrupted before the end".to_owned());
+        }
+        let failed: Vec<String> = self
+            .ended
+            .iter()
+            .filter_map(|(_, end)| end.as_ref()?.as_ref().err().map(chain))
+            .collect();
+        if let Some(first) = failed.first() {
+            let others = match failed.len() {
+                1 => String::new(),
+                count => format!("; {} more failed", count - 1),
+            };
+            return Err(format!("{first}{others}"));
+        }
+        if self.ended.len() < all {
+            return Err(format!(
+                "{} of {all} runs broke off",
+                all - self.ended.len()
+            ));
+        }
+        let noticed: Vec<String> = self
+            .ended
+            .iter()
+            .filter_map(|(_, end)| match end {
+                Some(Ok(End::Noticed(faults))) => Some(faults),
+                _ => None,
+            })
+            .flatten()
+            .map(ToString::to_string)
+            .collect();
+        Ok(match (noticed.is_empty(), all) {
+            (true, 1) => "the goal was reached".to_owned(),
+            (true, all) => format!("all {all} clusters reached the goal"),
+            (false, _) => format!("the service noticed: {}", noticed.join(", ")),
+        })
+    }
+
+    /// Removes what was made; tells what stays.
+    pub async fn clean_up(self) -> Vec<String> {
+        let mut left = Vec::new();
+        for (scenario, _) in self.ended {
+            left.extend(scenario.clean_up().await);
+        }
+        left
+    }
+}
+
+/// An error and its causes in one line.
+fn chain(stuck: &Stuck) -> String {
+    let mut text = stuck.to_string();
+    let mut cause = std::error::Error::source(stuck);
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,235 @@
+//! What is told about a cluster from inside: by the bootstrap host while it lives, then by the
+//! controller that runs in the new cluster, up to the end of the installation.
+
+use std::{sync::Arc, time::Duration};
+
+use http::Method;
+use muster_api::{client::ClientError, wire};
+use muster_model::{FinalizingStage, HostStage};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    birth::{Birth, Life, Node, Role},
+    line::{Line, insist},
+    logs,
+    pace::Pace,
+};
+
+/// Pause between two looks at what does not wake us.
+const LOOK: Duration = Duration::from_secs(20);
+/// All operators together take this long.
+const OPERATORS: Duration = Duration::from_secs(300);
+
+/// The teller.
+#[derive(Debug)]
+pub struct Controller {
+    /// The cluster.
+    pub cluster: Uuid,
+    /// How many hosts are expected.
+    pub hosts: usize,
+    /// Whether one node is all there is.
+    pub single_node: bool,
+    /// The way to the service, with the token of a machine.
+    pub line: Line,
+    /// What goes on inside.
+    pub birth: Arc<Birth>,
+    /// How fast.
+    pub pace: Pace,
+}
+
+impl Controller {
+    /// Tells of everything up to the end of the installation.
+    ///
+    /// # Errors
+    /// The service refused a report for good.
+    pub async fn run(self) -> Result<(), ClientError> {
+        // The roll-out does not wait for the last worker, nor for one that never comes.
+        futures::try_join!(self.follow_nodes(), self.roll_out_cluster()).map(|_| ())
+    }
+
+    async fn roll_out_cluster(&self) -> Result<(), ClientError> {
+        self.birth.until(|_| self.controller_runs()).await;
+        self.finalize().await?;
+        logs::send_controller(&self.line, self.cluster).await?;
+        let path = format!("clusters/{}/actions/complete-installation", self.cluster);
+        let body = json!({ "is_success": true });
+        insist(|| self.line.tell(Method::POST, &path, Some(&body))).await
+    }
+
+    /// Reports stages of nodes until all are done.
+    async fn follow_nodes(&self) -> Result<(), ClientError> {
+        let mut changes = self.birth.changes();
+        loop {
+            changes.mark_unchanged();
+            let nodes = self.birth.nodes();
+            for (host, node) in &nodes {
+                for stage in self.due(node) {
+                    self.report(*host, node, stage).await?;
+                }
+            }
+            let done = |node: &Node| node.reported == Some(HostStage::Done);
+            let nodes = self.birth.nodes();
+            if nodes.len() >= self.hosts && nodes.values().all(done) {
+                return Ok(());
+            }
+            // The birth lives as long as we do, so this ends only with a change.
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// The stages a node went through since the last report, oldest first.
+    fn due(&self, node: &Node) -> Vec<HostStage> {
+        let reached: &[(Life, HostStage)] = &[
+            (Life::AsksForIgnition, HostStage::WaitingForIgnition),
+            (Life::Configuring, HostStage::Configuring),
+            (Life::Joined, HostStage::Joined),
+            (Life::Ready, HostStage::Done),
+        ];
+        let worker = node.role == Role::Worker;
+        reached
+            .iter()
+            .filter(|(life, _)| node.life >= *life)
+            .map(|(_, stage)| *stage)
+            .filter(|stage| match stage {
+                HostStage::WaitingForIgnition => worker,
+                HostStage::Configuring => !self.single_node,
+                // Only the controller can say this, and it needs a control plane to run on.
+                HostStage::Done => self.controller_runs(),
+                _ => true,
+            })
+            .filter(|stage| node.reported.is_none_or(|last| order(last) < order(*stage)))
+            .collect()
+    }
+
+    fn controller_runs(&self) -> bool {
+        self.birth.control_plane_at(Life::Ready) >= if self.single_node { 1 } else { 2 }
+    }
+
+    async fn report(&self, host: Uuid, node: &Node, stage: HostStage) -> Result<(), ClientError> {
+        let told = insist(|| {
+            self.line
+                .report_stage(node.infra_env, host, stage.as_str(), "")
+        })
+        .await;
+        match told {
+            Ok(()) => {}
+            // A host that failed meanwhile takes no more reports; the others still do.
+            Err(error)
+                if error
+                    .status()
+                    .is_some_and(|status| status.is_client_error()) => {}
+            Err(error) => return Err(error),
+        }
+        self.birth.reported(host, stage);
+        Ok(())
+    }
+
+    async fn finalize(&self) -> Result<(), ClientError> {
+        self.stage(FinalizingStage::WaitingForClusterOperators)
+            .await?;
+        self.roll_out("builtin").await?;
+        self.stage(FinalizingStage::AddingRouterCa).await?;
+        self.upload_ingress_ca().await?;
+        if !self.operators("olm").await?.is_empty() {
+            self.stage(FinalizingStage::WaitingForOlmOperatorsCsvInitialization)
+                .await?;
+            self.stage(FinalizingStage::ApplyingOlmManifests).await?;
+            self.stage(FinalizingStage::WaitingForOlmOperatorsCsv)
+                .await?;
+            self.roll_out("olm").await?;
+        }
+        self.stage(FinalizingStage::Done).await
+    }
+
+    /// Reports a finalizing stage. After the last operator the cluster may be installed before
+    /// we say so, and then the service takes no more stages: that is fine.
+    async fn stage(&self, stage: FinalizingStage) -> Result<(), ClientError> {
+        let path = format!("clusters/{}/progress", self.cluster);
+        let body = json!({ "finalizing_stage": stage.as_str() });
+        match insist(|| self.line.tell(Method::PUT, &path, Some(&body))).await {
+            Err(error)
+                if stage == FinalizingStage::Done
+                    && error
+                        .status()
+                        .is_some_and(|status| status.is_client_error()) =>
+            {
+                Ok(())
+            }
+            told => told,
+        }
+    }
+
+    async fn operators(&self, kind: &str) -> Result<Vec<wire::MonitoredOperator>, ClientError> {
+        let path = format!("clusters/{}/monitored-operators", self.cluster);
+        let all: Vec<wire::MonitoredOperator> =
+            insist(|| self.line.ask(Method::GET, &path, None::<&()>)).await?;
+        let of_kind =
+            |operator: &wire::MonitoredOperator| operator.operator_type.as_deref() == Some(kind);
+        Ok(all.into_iter().filter(of_kind).collect())
+    }
+
+    /// Operators come up one after the other.
+    async fn roll_out(&self, kind: &str) -> Result<(), ClientError> {
+        let operators = self.operators(kind).await?;
+        let path = format!("clusters/{}/monitored-operators", self.cluster);
+        let count = u32::try_from(operators.len()).unwrap_or(1).max(1);
+        for operator in &operators {
+            for (status, info) in [
+                ("progressing", "Rolling out"),
+                ("available", "All replicas are available"),
+            ] {
+                let body = json!({
+                    "name": operator.name,
+                    "status": status,
+                    "status_info": info,
+                    "version": operator.version,
+                });
+                insist(|| self.line.tell(Method::PUT, &path, Some(&body))).await?;
+                self.pace.sleep(OPERATORS / count / 2).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// The certificate is taken once the service sees the cluster finalizing, not before.
+    async fn upload_ingress_ca(&self) -> Result<(), ClientError> {
+        let path = format!("clusters/{}/uploads/ingress-cert", self.cluster);
+        let pem = ingress_ca();
+        for _ in 0..90 {
+            match insist(|| self.line.tell(Method::POST, &path, Some(&pem))).await {
+                Err(error) if error.status().is_some_and(|status| status.as_u16() == 400) => {
+                    self.pace.sleep(LOOK).await;
+                }
+                told => return told,
+            }
+        }
+        insist(|| self.line.tell(Method::POST, &path, Some(&pem))).await
+    }
+}
+
+/// A fresh authority for the ingress of the new cluster; empty if the machine we run on has no
+/// randomness, which the service will refuse with words of its own.
+fn ingress_ca() -> String {
+    let made = || {
+        let key = rcgen::KeyPair::generate()?;
+        let mut params = rcgen::CertificateParams::new(Vec::new())?;
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params
+            .distinguished_name
+            .push(rcgen::DnType::CommonName, "ingress-operator@simulated");
+        Ok::<_, rcgen::Error>(params.self_signed(&key)?.pem())
+    };
+    made().unwrap_or_default()
+}
+
+/// Place of a stage among those reported from inside.
+const fn order(stage: HostStage) -> u8 {
+    match stage {
+        HostStage::WaitingForIgnition => 1,
+        HostStage::Configuring => 2,
+        HostStage::Joined => 3,
+        HostStage::Done => 4,
+        _ => 0,
+    }
+}

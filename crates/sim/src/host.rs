@@ -1,0 +1,395 @@
+//! One machine with its agent: says hello, asks for work, answers, installs, reboots and, if all
+//! went well, becomes a node.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use muster_api::{
+    client::{ClientError, ClientOptions},
+    wire,
+};
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::{
+    birth::{Birth, Life},
+    fault::Fault,
+    installer::{Command, Installer, Outcome},
+    line::Line,
+    logs,
+    machine::Machine,
+    network::Network,
+    pace::Pace,
+    replies::{self, Answer, Asked},
+    seed::{mix, text},
+};
+
+/// When the service names no interval, and between tries to register.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(60);
+/// A flood is this many hellos.
+const FLOOD: usize = 25;
+/// From the firmware to the first question for configuration.
+const BOOT: Duration = Duration::from_secs(150);
+/// From there to a node, and from a node to one that does work.
+const CONFIGURE: Duration = Duration::from_secs(150);
+const SETTLE: Duration = Duration::from_secs(90);
+
+/// What a discovery image tells an agent.
+#[derive(Clone)]
+pub struct BootImage {
+    /// Where it belongs.
+    pub infra_env: Uuid,
+    /// What it shows to be let in.
+    pub token: Option<String>,
+    /// Which agent it carries.
+    pub agent_version: String,
+}
+
+/// Leaves out the token.
+impl std::fmt::Debug for BootImage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BootImage")
+            .field("infra_env", &self.infra_env)
+            .field("agent_version", &self.agent_version)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A machine that is switched on.
+#[derive(Debug)]
+pub struct Host {
+    machine: Arc<Machine>,
+    network: Arc<Network>,
+    birth: Arc<Birth>,
+    image: BootImage,
+    line: Line,
+    pace: Pace,
+    /// What was last answered to each kind of step, by question and state of the network.
+    answered: HashMap<String, u64>,
+    installing: Option<JoinHandle<Outcome>>,
+}
+
+/// Why an agent stopped asking.
+enum Stopped {
+    /// It has to say hello again.
+    Restart,
+    /// The host reboots into its new system.
+    Reboot,
+    /// It is gone for good, or the service does not want to hear of it any more.
+    Gone,
+}
+
+impl Host {
+    /// Switches a machine on.
+    #[must_use]
+    pub fn new(
+        machine: Arc<Machine>,
+        network: Arc<Network>,
+        birth: Arc<Birth>,
+        image: BootImage,
+        line: &Line,
+        pace: Pace,
+    ) -> Self {
+        let line = line.on_behalf_of(agent(&image, image.agent_version.clone()));
+        Self {
+            machine,
+            network,
+            birth,
+            image,
+            line,
+            pace,
+            answered: HashMap::new(),
+            installing: None,
+        }
+    }
+
+    /// Lives until it is a node, or gone.
+    pub async fn run(mut self) {
+        // Not all machines of a rack come up at the same moment.
+        self.pace
+            .sleep(DEFAULT_INTERVAL.mul_f64(self.machine.phase * 0.5))
+            .await;
+        loop {
+            if !self.register().await {
+                return;
+            }
+            match self.poll().await {
+                Stopped::Restart => {}
+                Stopped::Gone => return,
+                Stopped::Reboot => {
+                    self.pace.sleep(BOOT).await;
+                    if !self.machine.faults.has(Fault::WrongBootOrder) {
+                        return self.become_a_node().await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says hello until it is heard; false if there is no use in going on.
+    async fn register(&mut self) -> bool {
+        let flood = if self.machine.faults.lift(Fault::RegisterFlood) {
+            FLOOD
+        } else {
+            0
+        };
+        for _ in 0..flood {
+            // Whatever the answer, the next hello follows at once: that is the fault.
+            let _ = self
+                .line
+                .register(self.image.infra_env, self.machine.id)
+                .await;
+        }
+        loop {
+            match self
+                .line
+                .register(self.image.infra_env, self.machine.id)
+                .await
+            {
+                Ok(answer) => {
+                    if let Some(version) = runner_version(&answer) {
+                        self.line = self.line.on_behalf_of(agent(&self.image, version));
+                    }
+                    self.answered.clear();
+                    return true;
+                }
+                Err(error) => {
+                    let status = error.status().map_or(0, |status| status.as_u16());
+                    if matches!(status, 401 | 403 | 404 | 409) {
+                        return false;
+                    }
+                    if self.boots_right_again() {
+                        self.become_a_node().await;
+                        return false;
+                    }
+                    self.wait(DEFAULT_INTERVAL).await;
+                }
+            }
+        }
+    }
+
+    /// Asks and answers until something else is to be done.
+    async fn poll(&mut self) -> Stopped {
+        let mut patience = Duration::from_millis(500);
+        loop {
+            let clock = now() + self.machine.clock_offset();
+            let line = self.line.clone();
+            let steps = line
+                .poll(self.image.infra_env, self.machine.id, clock)
+                .await;
+            let interval = match steps {
+                Ok(steps) => {
+                    patience = Duration::from_millis(500);
+                    for step in steps.instructions.iter().flatten() {
+                        if self.take_up(step).await {
+                            return Stopped::Restart;
+                        }
+                    }
+                    if steps.post_step_action.as_deref() == Some("exit") {
+                        return Stopped::Restart;
+                    }
+                    let seconds = steps.next_instruction_seconds.unwrap_or(0);
+                    match u64::try_from(seconds) {
+                        Ok(0) | Err(_) => DEFAULT_INTERVAL,
+                        Ok(seconds) => Duration::from_secs(seconds),
+                    }
+                }
+                Err(error) if error.status().is_some_and(|status| status.as_u16() == 404) => {
+                    return Stopped::Gone;
+                }
+                Err(_) => {
+                    self.answered.clear();
+                    patience = (patience * 3 / 2).min(Duration::from_secs(60));
+                    patience
+                }
+            };
+            if self.boots_right_again() {
+                self.become_a_node().await;
+                return Stopped::Gone;
+            }
+            if let Some(outcome) = self.wait(interval).await {
+                match outcome {
+                    Outcome::Reboots => return Stopped::Reboot,
+                    Outcome::Lost => return Stopped::Gone,
+                    Outcome::GaveUp => {}
+                    Outcome::Refused(error) => self.installer_ended(&error).await,
+                }
+            }
+        }
+    }
+
+    /// Lets an interval pass, or comes back early because the installer has ended.
+    async fn wait(&mut self, interval: Duration) -> Option<Outcome> {
+        // A few percent sooner or later, always the same for the same machine.
+        let pause = self
+            .pace
+            .real(interval)
+            .mul_f64(0.97 + 0.06 * self.machine.phase);
+        let Some(installer) = &mut self.installing else {
+            tokio::time::sleep(pause).await;
+            return None;
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => None,
+            ended = installer => {
+                self.installing = None;
+                // An installer that was stopped, or that broke, leaves the machine as it is.
+                ended.ok()
+            }
+        }
+    }
+
+    /// A repaired boot order: it booted discovery after its installation, and next time will not.
+    fn boots_right_again(&self) -> bool {
+        self.installing.is_none()
+            && !self.machine.faults.has(Fault::WrongBootOrder)
+            && self.birth.life_of(self.machine.id) == Some(Life::Rebooting)
+    }
+
+    async fn become_a_node(&self) {
+        let id = self.machine.id;
+        self.birth.advance(id, Life::AsksForIgnition);
+        self.pace.sleep(BOOT / 3).await;
+        self.birth.advance(id, Life::Configuring);
+        self.pace.sleep(CONFIGURE).await;
+        self.birth.advance(id, Life::Joined);
+        self.pace.sleep(SETTLE).await;
+        self.birth.advance(id, Life::Ready);
+    }
+
+    /// Does a step; true if the agent has to restart after it.
+    async fn take_up(&mut self, step: &wire::Step) -> bool {
+        let kind = step.step_type.as_deref().unwrap_or_default();
+        let args = step.args.as_deref().unwrap_or_default();
+        match kind {
+            "install" => {
+                self.install(step, args).await;
+                return false;
+            }
+            "stop-installation" => {
+                if let Some(installer) = self.installing.take() {
+                    installer.abort();
+                }
+            }
+            "logs-gather" => {
+                if let Some(cluster) = member(args, "cluster_id") {
+                    let _ =
+                        logs::send_host(&self.line, cluster, self.image.infra_env, &self.machine)
+                            .await;
+                }
+            }
+            "reboot-for-reclaim" => return true,
+            _ => {}
+        }
+        let question = args
+            .iter()
+            .fold(mix(self.network.revision(), text(kind)), |sum, arg| {
+                mix(sum, text(arg))
+            });
+        if self.answered.get(kind) == Some(&question) {
+            return false;
+        }
+        let asked = Asked {
+            machine: &self.machine,
+            network: &self.network,
+        };
+        let answer = replies::answer(kind, args, &asked);
+        let success = answer.exit_code == 0;
+        if self.reply(step, answer).await && success {
+            self.answered.insert(kind.to_owned(), question);
+        }
+        kind == "upgrade-agent"
+    }
+
+    async fn install(&mut self, step: &wire::Step, args: &[String]) {
+        if self.installing.is_some() {
+            return;
+        }
+        let command = args.first().map_or("", String::as_str);
+        match serde_json::from_str::<Command>(command) {
+            Ok(command) => {
+                let installer = Installer {
+                    machine: Arc::clone(&self.machine),
+                    infra_env: self.image.infra_env,
+                    line: self.line.clone(),
+                    birth: Arc::clone(&self.birth),
+                    pace: self.pace,
+                };
+                self.installing = Some(tokio::spawn(installer.run(command)));
+            }
+            Err(cause) => {
+                let answer =
+                    Answer::refused(format!("the install command cannot be read: {cause}"));
+                self.reply(step, answer).await;
+            }
+        }
+    }
+
+    /// The installer could not go on: the agent tells, as it would of a process that failed.
+    async fn installer_ended(&self, error: &ClientError) {
+        let reply = wire::StepReply {
+            step_type: Some("install".to_owned()),
+            exit_code: Some(1),
+            error: Some(format!("the installer ended: {error}")),
+            ..wire::StepReply::default()
+        };
+        // Nobody is left to tell if this fails too; the service will miss the progress.
+        let _ = self
+            .line
+            .reply(self.image.infra_env, self.machine.id, &reply)
+            .await;
+    }
+
+    async fn reply(&self, step: &wire::Step, answer: Answer) -> bool {
+        let given = |text: String| Some(text).filter(|text| !text.is_empty());
+        let reply = wire::StepReply {
+            step_id: step.step_id.clone(),
+            step_type: step.step_type.clone(),
+            exit_code: Some(answer.exit_code).filter(|code| *code != 0),
+            output: given(answer.output),
+            error: given(answer.error),
+        };
+        self.line
+            .reply(self.image.infra_env, self.machine.id, &reply)
+            .await
+            .is_ok()
+    }
+}
+
+/// An installer must not outlive its machine.
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(installer) = &self.installing {
+            installer.abort();
+        }
+    }
+}
+
+fn agent(image: &BootImage, version: String) -> ClientOptions {
+    ClientOptions {
+        token: image.token.clone(),
+        agent_version: Some(version),
+        ..ClientOptions::default()
+    }
+}
+
+/// The version of the agent the service wants to talk to.
+fn runner_version(answer: &wire::HostRegistrationResponse) -> Option<String> {
+    let args = answer.next_step_runner_command.as_ref()?.args.as_ref()?;
+    let command: Value = serde_json::from_str(args.first()?).ok()?;
+    Some(command["agent_version"].as_str()?.to_owned())
+}
+
+fn member(args: &[String], key: &str) -> Option<Uuid> {
+    let request: Value = serde_json::from_str(args.first()?).ok()?;
+    request[key].as_str()?.parse().ok()
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
+}

@@ -1,0 +1,43 @@
+//! A fleet of hosts that exist only as the messages they send.
+//!
+//! [`Scenario`] plays one cluster from its creation to its end: a user ([`user`]) who calls the
+//! REST API, machines ([`machine`], [`network`]) whose agents ([`host`], [`replies`]) speak the
+//! agent protocol, installers and the controller of the new cluster ([`installer`],
+//! [`controller`]). Everything is drawn from one [`Seed`], durations are those of real
+//! installations shortened by a [`Pace`], and a [`Fault`] breaks what shall be seen broken.
+//! [`View`] shows it on a terminal, [`Report`] remembers it for tests.
+
+pub mod birth;
+pub mod controller;
+mod fault;
+pub mod host;
+pub mod installer;
+pub mod inventory;
+mod line;
+mod listing;
+mod logs;
+pub mod machine;
+pub mod network;
+mod pace;
+mod plan;
+pub mod replies;
+mod report;
+mod scenario;
+mod seed;
+mod sight;
+mod topology;
+mod trap;
+pub mod user;
+mod view;
+
+pub use fault::{BadFault, Ending, Fault, Planned, Sign};
+pub use line::{Line, Traffic};
+pub use listing::list;
+pub use pace::Pace;
+pub use plan::{End, Plan, Stuck};
+pub use report::{Change, Moment, Report};
+pub use scenario::Scenario;
+pub use seed::Seed;
+pub use sight::{Sight, Sights};
+pub use topology::{Act, Topology, UnknownName, Until};
+pub use view::{Style, View};

@@ -1,0 +1,249 @@
+//! The line to the service: one client for all hosts, with a bound on calls at the same time
+//! and a count of what went over it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use http::Method;
+use muster_api::{
+    client::{Client, ClientError, ClientOptions},
+    wire,
+};
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+/// Calls under way at the same time; more would only mean more open connections.
+const MOST_CALLS: usize = 128;
+
+/// How much was said.
+#[derive(Debug, Default)]
+pub struct Tally {
+    calls: AtomicU64,
+    refused: AtomicU64,
+    unanswered: AtomicU64,
+    slowest_us: AtomicU64,
+    total_us: AtomicU64,
+}
+
+/// A reading of the [`Tally`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Calls made.
+    pub calls: u64,
+    /// Calls answered with an error.
+    pub refused: u64,
+    /// Calls without an answer.
+    pub unanswered: u64,
+    /// Longest wait for an answer.
+    pub slowest_ms: u64,
+    /// Mean wait for an answer.
+    pub mean_us: u64,
+}
+
+impl Tally {
+    /// How it stands.
+    #[must_use]
+    pub fn read(&self) -> Traffic {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let calls = of(&self.calls);
+        Traffic {
+            calls,
+            refused: of(&self.refused),
+            unanswered: of(&self.unanswered),
+            slowest_ms: of(&self.slowest_us) / 1000,
+            mean_us: of(&self.total_us) / calls.max(1),
+        }
+    }
+
+    fn note<T>(&self, began: Instant, result: &Result<T, ClientError>) {
+        let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.total_us.fetch_add(took, Ordering::Relaxed);
+        self.slowest_us.fetch_max(took, Ordering::Relaxed);
+        match result {
+            Ok(_) => {}
+            Err(ClientError::Refused { .. } | ClientError::Garbage { .. }) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(ClientError::Unreachable(_) | ClientError::Settings(_)) => {
+                self.unanswered.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// A caller of the service.
+#[derive(Clone, Debug)]
+pub struct Line {
+    client: Client,
+    turns: Arc<Semaphore>,
+    tally: Arc<Tally>,
+}
+
+impl Line {
+    /// A line for the caller that `client` speaks for.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self {
+            client,
+            turns: Arc::new(Semaphore::new(MOST_CALLS)),
+            tally: Arc::default(),
+        }
+    }
+
+    /// The same line, used by somebody else.
+    #[must_use]
+    pub fn on_behalf_of(&self, options: ClientOptions) -> Self {
+        Self {
+            client: self.client.on_behalf_of(options),
+            turns: Arc::clone(&self.turns),
+            tally: Arc::clone(&self.tally),
+        }
+    }
+
+    /// How much was said by all callers.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        self.tally.read()
+    }
+
+    /// Waits for a turn, calls, counts.
+    async fn call<T>(
+        &self,
+        call: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T, ClientError> {
+        // The semaphore is never closed; should it be, the call is made without a bound.
+        let _turn = self.turns.acquire().await.ok();
+        let began = Instant::now();
+        let result = call.await;
+        self.tally.note(began, &result);
+        result
+    }
+
+    /// Says hello for a host.
+    ///
+    /// # Errors
+    /// As [`Client::register_host`].
+    pub async fn register(
+        &self,
+        infra_env: Uuid,
+        host: Uuid,
+    ) -> Result<wire::HostRegistrationResponse, ClientError> {
+        self.call(self.client.register_host(infra_env, host)).await
+    }
+
+    /// Asks for work.
+    ///
+    /// # Errors
+    /// As [`Client::next_steps`].
+    pub async fn poll(
+        &self,
+        infra_env: Uuid,
+        host: Uuid,
+        clock: i64,
+    ) -> Result<wire::Steps, ClientError> {
+        self.call(self.client.next_steps(infra_env, host, clock))
+            .await
+    }
+
+    /// Hands in the result of a step.
+    ///
+    /// # Errors
+    /// As [`Client::reply`].
+    pub async fn reply(
+        &self,
+        infra_env: Uuid,
+        host: Uuid,
+        reply: &wire::StepReply,
+    ) -> Result<(), ClientError> {
+        self.call(self.client.reply(infra_env, host, reply)).await
+    }
+
+    /// Any call with a JSON answer.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub async fn ask<T: serde::de::DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+    ) -> Result<T, ClientError> {
+        self.call(self.client.call(method, path, body)).await
+    }
+
+    /// Any call whose answer has nothing to read.
+    ///
+    /// # Errors
+    /// As [`Client::tell`].
+    pub async fn tell(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+    ) -> Result<(), ClientError> {
+        self.call(self.client.tell(method, path, body)).await
+    }
+
+    /// Downloads a file.
+    ///
+    /// # Errors
+    /// As [`Client::text`].
+    pub async fn text(&self, path: &str) -> Result<String, ClientError> {
+        self.call(self.client.text(path)).await
+    }
+
+    /// Uploads logs.
+    ///
+    /// # Errors
+    /// As [`Client::upload`].
+    pub async fn upload_logs(&self, path: &str, archive: &[u8]) -> Result<(), ClientError> {
+        self.call(self.client.upload(path, "logs.tar.gz", archive))
+            .await
+    }
+
+    /// Reports an installation stage of a host.
+    ///
+    /// # Errors
+    /// As [`Client::tell`].
+    pub async fn report_stage(
+        &self,
+        infra_env: Uuid,
+        host: Uuid,
+        stage: &str,
+        info: &str,
+    ) -> Result<(), ClientError> {
+        let path = format!("infra-envs/{infra_env}/hosts/{host}/progress");
+        let body = json!({ "current_stage": stage, "progress_info": info });
+        self.tell(Method::PUT, &path, Some(&body)).await
+    }
+}
+
+/// Calls again while there is no answer or the service is in trouble, with longer waits; a
+/// refusal is an answer.
+///
+/// # Errors
+/// The last error, after some ten tries.
+pub async fn insist<T, F>(mut call: impl FnMut() -> F) -> Result<T, ClientError>
+where
+    F: Future<Output = Result<T, ClientError>>,
+{
+    let mut wait = Duration::from_millis(50);
+    for _ in 0..9 {
+        match call().await {
+            Err(error) if error.status().is_none_or(|status| status.is_server_error()) => {
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(5));
+            }
+            answer => return answer,
+        }
+    }
+    call().await
+}

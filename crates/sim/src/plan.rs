@@ -1,0 +1,132 @@
+//! What a run shall do, and how it can end.
+
+use std::time::Duration;
+
+use crate::{
+    fault::{Fault, Planned},
+    pace::Pace,
+    seed::Seed,
+    sight::Sights,
+    topology::{Topology, Until},
+    user::Trouble,
+};
+
+/// What shall happen.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the cluster.
+    pub name: String,
+    /// Its shape.
+    pub topology: Topology,
+    /// Number of workers, where the shape has any.
+    pub workers: Option<usize>,
+    /// Where all chance comes from.
+    pub seed: Seed,
+    /// How fast.
+    pub pace: Pace,
+    /// What goes wrong.
+    pub faults: Vec<Planned>,
+    /// Repair what went wrong once the service has noticed, and go on.
+    pub heal: bool,
+    /// How far.
+    pub until: Until,
+    /// Version to install; the service's default if not given.
+    pub version: Option<String>,
+    /// Longest real time one wait may take.
+    pub patience: Duration,
+    /// Pause between two looks at the service.
+    pub look_every: Duration,
+}
+
+impl Plan {
+    /// A plan without faults, for one shape.
+    #[must_use]
+    pub fn of(topology: Topology, seed: Seed, pace: Pace) -> Self {
+        let look = pace.real(Duration::from_secs(10));
+        Self {
+            name: format!("sim-{topology}"),
+            topology,
+            workers: None,
+            seed,
+            pace,
+            faults: Vec::new(),
+            heal: false,
+            until: Until::default(),
+            version: None,
+            // Three simulated hours, and a minute for a service that is busy.
+            patience: Duration::from_secs(60) + pace.real(Duration::from_secs(3 * 3600)),
+            look_every: look.clamp(Duration::from_millis(100), Duration::from_secs(5)),
+        }
+    }
+}
+
+/// How a run ended well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It got where it should.
+    Reached,
+    /// The service noticed these faults, which was the point of it.
+    Noticed(Vec<Fault>),
+}
+
+/// Why a run did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum Stuck {
+    /// The service refused something it should do.
+    #[error(transparent)]
+    Trouble(#[from] Trouble),
+    /// Something never came.
+    #[error("waited {seconds} s for {what}, but {why}")]
+    Waited {
+        /// For how long.
+        seconds: u64,
+        /// For what.
+        what: String,
+        /// What is there instead.
+        why: String,
+    },
+    /// The installation failed, and no fault explains it.
+    #[error("the installation failed: {0}")]
+    Failed(String),
+    /// The service did not see a fault.
+    #[error("the service never noticed {0}: expected {1}")]
+    Unnoticed(Fault, String),
+    /// A fault for a host that is not there.
+    #[error("there is no host {host} to have {fault}: the cluster has {hosts}")]
+    NoSuchHost {
+        /// Which fault.
+        fault: Fault,
+        /// Whose.
+        host: usize,
+        /// How many there are.
+        hosts: usize,
+    },
+    /// The cluster's own reports were not taken.
+    #[error("what the new cluster told was not taken: {0}")]
+    Controller(String),
+}
+
+/// What keeps a cluster where it is.
+pub(crate) fn explain(sights: &Sights) -> String {
+    let mut parts = vec![format!(
+        "the cluster is {} ({})",
+        sights.cluster.status, sights.cluster.info
+    )];
+    for (id, message) in &sights.cluster.failing {
+        parts.push(format!("{id}: {message}"));
+    }
+    for host in sights.hosts.values().take(10) {
+        let mut line = format!("{} is {}", host.name, host.status);
+        if !host.stage.is_empty() {
+            line += &format!(" at {:?}", host.stage);
+        }
+        if !matches!(host.status.as_str(), "known" | "installed") {
+            line += &format!(" ({})", host.info);
+        }
+        for (id, message) in &host.failing {
+            line += &format!("; {id}: {message}");
+        }
+        parts.push(line);
+    }
+    parts.join("\n  ")
+}

@@ -1,0 +1,228 @@
+//! What a user of the service sees: cluster and hosts as its API shows them, looked at again
+//! and again. Differences between two looks go into the report.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use http::Method;
+use muster_api::{client::ClientError, wire};
+use serde::Deserialize;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::{
+    line::Line,
+    report::{Change, Report},
+};
+
+/// One thing as seen: a cluster or a host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sight {
+    /// Its name.
+    pub name: String,
+    /// Its status.
+    pub status: String,
+    /// Why.
+    pub info: String,
+    /// Role of a host.
+    pub role: String,
+    /// Stage, if it has one.
+    pub stage: String,
+    /// How far it is.
+    pub percent: i64,
+    /// Failing validations with their messages.
+    pub failing: BTreeMap<String, String>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sights {
+    /// The cluster.
+    pub cluster: Sight,
+    /// The hosts.
+    pub hosts: BTreeMap<Uuid, Sight>,
+    /// How many looks it took.
+    pub looks: u64,
+}
+
+impl Sights {
+    /// Whether every one of `hosts` is there and in one of the statuses.
+    #[must_use]
+    pub fn all_in(&self, hosts: &[Uuid], statuses: &[&str]) -> bool {
+        hosts.iter().all(|host| {
+            self.hosts
+                .get(host)
+                .is_some_and(|sight| statuses.contains(&sight.status.as_str()))
+        })
+    }
+}
+
+/// Where to look.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The cluster, once there is one.
+    pub cluster: Option<Uuid>,
+    /// Infra-envs with hosts.
+    pub infra_envs: Vec<Uuid>,
+}
+
+/// Looks until told to stop.
+#[derive(Debug)]
+pub struct Lookout {
+    /// As a user.
+    pub line: Line,
+    /// Where.
+    pub places: watch::Receiver<Places>,
+    /// What was seen.
+    pub sights: watch::Sender<Arc<Sights>>,
+    /// What changed.
+    pub report: Arc<Report>,
+    /// Names of the hosts by id, as the simulation calls them.
+    pub names: Arc<BTreeMap<Uuid, String>>,
+    /// Name of the cluster, as the simulation calls it.
+    pub cluster_name: String,
+    /// Pause between two looks.
+    pub every: Duration,
+}
+
+impl Lookout {
+    /// Looks, and looks again.
+    pub async fn run(self) {
+        loop {
+            // A look that fails is only a look that fails: the next one tells.
+            let _ = self.look().await;
+            tokio::time::sleep(self.every).await;
+        }
+    }
+
+    /// One look.
+    ///
+    /// # Errors
+    /// The service did not answer.
+    pub async fn look(&self) -> Result<(), ClientError> {
+        let places = self.places.borrow().clone();
+        let mut sights = Sights {
+            looks: self.sights.borrow().looks + 1,
+            ..Sights::default()
+        };
+        if let Some(cluster) = places.cluster {
+            let path = format!("clusters/{cluster}?exclude-hosts=true");
+            let cluster: wire::Cluster = self.line.ask(Method::GET, &path, None::<&()>).await?;
+            sights.cluster = of_cluster(&cluster);
+        }
+        for infra_env in places.infra_envs {
+            let path = format!("infra-envs/{infra_env}/hosts");
+            let hosts: Vec<wire::Host> = self.line.ask(Method::GET, &path, None::<&()>).await?;
+            for host in &hosts {
+                let id = host.id.as_deref().and_then(|id| id.parse().ok());
+                if let Some(id) = id {
+                    sights.hosts.insert(id, self.of_host(id, host));
+                }
+            }
+        }
+        let before = Arc::clone(&self.sights.borrow());
+        self.tell(None, &before.cluster, &sights.cluster);
+        let nobody = Sight::default();
+        for (id, sight) in &sights.hosts {
+            let before = before.hosts.get(id).unwrap_or(&nobody);
+            self.tell(Some(&sight.name), before, sight);
+        }
+        self.sights.send_replace(Arc::new(sights));
+        Ok(())
+    }
+
+    fn of_host(&self, id: Uuid, host: &wire::Host) -> Sight {
+        let progress = host.progress.clone().unwrap_or_default();
+        let name = self.names.get(&id).cloned();
+        let mut role = host.role.clone().unwrap_or_default();
+        if host.bootstrap == Some(true) && role == "master" {
+            role = "bootstrap".to_owned();
+        }
+        Sight {
+            name: name.unwrap_or_else(|| id.to_string()),
+            status: host.status.clone().unwrap_or_default(),
+            info: host.status_info.clone().unwrap_or_default(),
+            role,
+            stage: progress.current_stage.unwrap_or_default(),
+            percent: progress.installation_percentage.unwrap_or_default(),
+            failing: failing(host.validations_info.as_deref()),
+        }
+    }
+
+    fn tell(&self, host: Option<&str>, before: &Sight, now: &Sight) {
+        let note = |what| self.report.note(&self.cluster_name, host, what);
+        for id in before.failing.keys() {
+            if !now.failing.contains_key(id) {
+                note(Change::Passing { id: id.clone() });
+            }
+        }
+        for (id, message) in &now.failing {
+            if !before.failing.contains_key(id) {
+                note(Change::Failing {
+                    id: id.clone(),
+                    message: message.clone(),
+                });
+            }
+        }
+        if before.status != now.status {
+            note(Change::Status {
+                status: now.status.clone(),
+                info: now.info.clone(),
+            });
+        }
+        if before.stage != now.stage && !now.stage.is_empty() {
+            note(Change::Stage {
+                stage: now.stage.clone(),
+                percent: now.percent,
+            });
+        }
+    }
+}
+
+fn of_cluster(cluster: &wire::Cluster) -> Sight {
+    let progress = cluster.progress.clone().unwrap_or_default();
+    Sight {
+        name: cluster.name.clone().unwrap_or_default(),
+        status: cluster.status.clone().unwrap_or_default(),
+        info: cluster.status_info.clone().unwrap_or_default(),
+        role: String::new(),
+        stage: progress.finalizing_stage.unwrap_or_default(),
+        percent: progress.total_percentage.unwrap_or_default(),
+        failing: failing(cluster.validations_info.as_deref()),
+    }
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    id: String,
+    status: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// The validations that fail, out of the text the API shows.
+fn failing(text: Option<&str>) -> BTreeMap<String, String> {
+    let all: BTreeMap<String, Vec<Finding>> = text
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    all.into_values()
+        .flatten()
+        .filter(|finding| finding.status == "failure")
+        .map(|finding| (finding.id, finding.message))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_failures_count_as_failing() {
+        let text = r#"{"hardware": [
+            {"id": "has-min-memory", "status": "failure", "message": "4 GiB"},
+            {"id": "hostname-valid", "status": "pending", "message": ""}]}"#;
+        let found = failing(Some(text));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found["has-min-memory"], "4 GiB");
+        assert!(failing(Some("not JSON")).is_empty() && failing(None).is_empty());
+    }
+}

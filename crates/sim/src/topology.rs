@@ -1,0 +1,265 @@
+//! The shapes of clusters, and what a user does to get each: data, read by [`crate::scenario`].
+
+use std::{fmt, str::FromStr};
+
+use crate::machine::Build;
+
+/// A shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// One node.
+    SingleNode,
+    /// Three nodes that are everything.
+    Compact,
+    /// Three control plane nodes and workers.
+    HighlyAvailable,
+    /// Two control plane nodes and an arbiter.
+    Arbiter,
+    /// A compact cluster that gets more workers after it is installed.
+    Day2,
+    /// Machines that are discovered first and bound to a cluster later.
+    LateBinding,
+}
+
+/// One thing the user does or waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Creates the cluster.
+    CreateCluster,
+    /// Creates the infra-env of the cluster.
+    CreateInfraEnv,
+    /// Creates an infra-env that belongs to no cluster.
+    CreatePool,
+    /// Switches on the machines of the cluster.
+    SwitchOn,
+    /// Waits until the service knows what all of them are.
+    AwaitDiscovery,
+    /// Binds them to the cluster.
+    Bind,
+    /// Sets names of the network: virtual addresses, or the machine network of a single node.
+    SetNetwork,
+    /// Gives every host its role.
+    SetRoles,
+    /// Waits until the cluster is ready.
+    AwaitReady,
+    /// Starts the installation.
+    Install,
+    /// Waits for its end.
+    AwaitInstalled,
+    /// Opens the installed cluster for more hosts.
+    AllowMoreHosts,
+    /// Switches on the additional workers.
+    SwitchOnMore,
+    /// Waits until the service knows what they are and finds them fit.
+    AwaitMoreReady,
+    /// Installs the additional workers.
+    InstallMore,
+    /// Waits until they were added.
+    AwaitAdded,
+}
+
+/// How far a run goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Until {
+    /// All hosts are known to the service.
+    Discovered,
+    /// The cluster could be installed.
+    Ready,
+    /// The end.
+    #[default]
+    Installed,
+}
+
+use Act::*;
+
+const BEGINNING: &[Act] = &[CreateCluster, CreateInfraEnv, SwitchOn, AwaitDiscovery];
+const END: &[Act] = &[SetNetwork, SetRoles, AwaitReady, Install, AwaitInstalled];
+const POOL: &[Act] = &[
+    CreatePool,
+    SwitchOn,
+    AwaitDiscovery,
+    CreateCluster,
+    Bind,
+    AwaitDiscovery,
+];
+const MORE: &[Act] = &[
+    AllowMoreHosts,
+    CreateInfraEnv,
+    SwitchOnMore,
+    AwaitMoreReady,
+    InstallMore,
+    AwaitAdded,
+];
+
+static NAMES: &[(&str, Topology, &str)] = &[
+    ("sno", Topology::SingleNode, "one node"),
+    (
+        "compact",
+        Topology::Compact,
+        "three nodes, control plane and work on each",
+    ),
+    (
+        "ha",
+        Topology::HighlyAvailable,
+        "three control plane nodes and workers (--workers, 2)",
+    ),
+    (
+        "arbiter",
+        Topology::Arbiter,
+        "two control plane nodes and an arbiter",
+    ),
+    (
+        "day2",
+        Topology::Day2,
+        "a compact cluster, then workers (--workers, 2) added to it",
+    ),
+    (
+        "late-binding",
+        Topology::LateBinding,
+        "machines discovered in a pool, bound to a compact cluster later",
+    ),
+];
+
+impl Topology {
+    /// Every shape with its name and a line about it.
+    pub fn all() -> impl Iterator<Item = (&'static str, Self, &'static str)> {
+        NAMES.iter().copied()
+    }
+
+    /// What the user does, up to `until`.
+    #[must_use]
+    pub fn acts(self, until: Until) -> Vec<Act> {
+        let mut acts = match self {
+            Self::LateBinding => [POOL, END].concat(),
+            Self::Day2 => [BEGINNING, END, MORE].concat(),
+            Self::SingleNode | Self::Compact | Self::HighlyAvailable | Self::Arbiter => {
+                [BEGINNING, END].concat()
+            }
+        };
+        let last = match until {
+            Until::Discovered => AwaitDiscovery,
+            Until::Ready => AwaitReady,
+            Until::Installed => return acts,
+        };
+        let end = acts.iter().rposition(|act| *act == last);
+        acts.truncate(end.map_or(acts.len(), |end| end + 1));
+        acts
+    }
+
+    /// The machines of the cluster itself.
+    #[must_use]
+    pub fn machines(self, workers: Option<usize>) -> Vec<Build> {
+        let mut builds = match self {
+            Self::SingleNode => vec![Build::Single],
+            Self::Compact | Self::HighlyAvailable | Self::Day2 | Self::LateBinding => {
+                vec![Build::ControlPlane; 3]
+            }
+            Self::Arbiter => vec![Build::ControlPlane, Build::ControlPlane, Build::Arbiter],
+        };
+        let more = match self {
+            Self::HighlyAvailable => workers.unwrap_or(2),
+            Self::LateBinding | Self::Arbiter => workers.unwrap_or(0),
+            Self::SingleNode | Self::Compact | Self::Day2 => 0,
+        };
+        builds.extend(vec![Build::Worker; more]);
+        builds
+    }
+
+    /// Machines that come later.
+    #[must_use]
+    pub fn later(self, workers: Option<usize>) -> Vec<Build> {
+        match self {
+            Self::Day2 => vec![Build::Worker; workers.unwrap_or(2).max(1)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Number of control plane hosts the user asks for.
+    #[must_use]
+    pub const fn control_plane(self) -> u8 {
+        match self {
+            Self::SingleNode => 1,
+            Self::Arbiter => 2,
+            Self::Compact | Self::HighlyAvailable | Self::Day2 | Self::LateBinding => 3,
+        }
+    }
+}
+
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = NAMES.iter().find(|(_, topology, _)| topology == self);
+        f.pad(name.map_or("", |(name, ..)| name))
+    }
+}
+
+/// A name that is no shape or goal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{given:?} is none of {known}")]
+pub struct UnknownName {
+    given: String,
+    known: String,
+}
+
+impl FromStr for Topology {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        let found = NAMES.iter().find(|(name, ..)| *name == text);
+        found
+            .map(|(_, topology, _)| *topology)
+            .ok_or_else(|| UnknownName {
+                given: text.to_owned(),
+                known: NAMES
+                    .iter()
+                    .map(|(name, ..)| *name)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })
+    }
+}
+
+impl FromStr for Until {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        match text {
+            "discovered" => Ok(Self::Discovered),
+            "ready" => Ok(Self::Ready),
+            "installed" => Ok(Self::Installed),
+            _ => Err(UnknownName {
+                given: text.to_owned(),
+                known: "discovered, ready, installed".to_owned(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_has_a_name_that_leads_back_to_it() {
+        for (name, topology, _) in Topology::all() {
+            assert_eq!(name.parse(), Ok(topology));
+            assert_eq!(topology.to_string(), name);
+        }
+        let wrong = "star".parse::<Topology>().unwrap_err().to_string();
+        assert!(
+            wrong.contains("star") && wrong.contains("late-binding"),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn a_run_that_stops_early_leaves_out_what_comes_later() {
+        for (_, topology, _) in Topology::all() {
+            let ready = topology.acts(Until::Ready);
+            assert_eq!(ready.last(), Some(&AwaitReady));
+            assert!(!ready.contains(&Install));
+            let discovered = topology.acts(Until::Discovered);
+            assert_eq!(discovered.last(), Some(&AwaitDiscovery));
+            assert!(discovered.len() < ready.len());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Faults on watch: whether the service has shown that it noticed.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::{
+    fault::{Ending, Fault, Sign},
+    machine::Machine,
+    pace::Pace,
+    sight::Sights,
+};
+
+/// A fault that was set, and whether the service has shown that it noticed.
+#[derive(Debug)]
+pub(crate) struct Trap {
+    pub(crate) fault: Fault,
+    pub(crate) machine: Arc<Machine>,
+    /// Since when the service shows the sign of it.
+    shown_since: Option<Instant>,
+    pub(crate) noticed: bool,
+}
+
+/// A sign must stay this long: for three rounds of polls, so that it is more than the state of
+/// a service that has not heard from everybody yet.
+const LASTING: Duration = Duration::from_secs(180);
+
+impl Trap {
+    /// Sets a fault on watch.
+    pub(crate) const fn new(fault: Fault, machine: Arc<Machine>) -> Self {
+        Self {
+            fault,
+            machine,
+            shown_since: None,
+            noticed: false,
+        }
+    }
+
+    /// Looks whether the service shows the fault, and keeps showing it. The first time it has
+    /// for long enough, gives the words of the service.
+    pub(crate) fn look<'a>(&mut self, sights: &'a Sights, pace: Pace) -> Option<&'a str> {
+        let sign = self.fault.sign();
+        if self.noticed {
+            return None;
+        }
+        if !sign.shows_in(sights, self.machine.id) {
+            self.shown_since = None;
+            return None;
+        }
+        let since = *self.shown_since.get_or_insert_with(Instant::now);
+        self.noticed = since.elapsed() >= pace.real(LASTING);
+        self.noticed
+            .then(|| sign.in_the_words_of_the_service(sights, self.machine.id))
+    }
+
+    /// Whether the installation waits for, or fails of, this fault.
+    pub(crate) fn holds_up(&self) -> bool {
+        self.fault.sign().ending != Ending::GoesOn && self.machine.faults.has(self.fault)
+    }
+
+    /// Still expected to show.
+    pub(crate) fn is_open(&self) -> bool {
+        self.holds_up() && !self.noticed
+    }
+
+    pub(crate) fn must_show_before_install(&self) -> bool {
+        self.is_open() && self.fault.sign().failing.is_some()
+    }
+}
+
+impl Sign {
+    /// Whether everything that can be seen of it is there.
+    fn shows_in(&self, sights: &Sights, host: Uuid) -> bool {
+        let host = sights.hosts.get(&host);
+        let status = |wanted| host.is_some_and(|host| host.status == wanted);
+        let failing = |id| {
+            sights.cluster.failing.contains_key(id)
+                || host.is_some_and(|host| host.failing.contains_key(id))
+        };
+        let visible =
+            self.host_status.is_some() || self.failing.is_some() || self.cluster_status.is_some();
+        visible
+            && self.host_status.is_none_or(status)
+            && self.failing.is_none_or(failing)
+            && self
+                .cluster_status
+                .is_none_or(|wanted| sights.cluster.status == wanted)
+    }
+
+    /// What the service says about it.
+    fn in_the_words_of_the_service<'a>(&self, sights: &'a Sights, host: Uuid) -> &'a str {
+        let host = sights.hosts.get(&host);
+        let message = self.failing.and_then(|id| {
+            let of_host = host.and_then(|host| host.failing.get(id));
+            of_host.or_else(|| sights.cluster.failing.get(id))
+        });
+        message
+            .or_else(|| host.map(|host| &host.info))
+            .map_or("", String::as_str)
+    }
+
+    /// Leaves no trace in the service.
+    pub(crate) const fn is_silent(&self) -> bool {
+        self.host_status.is_none()
+            && self.failing.is_none()
+            && self.cluster_status.is_none()
+            && self.event.is_none()
+    }
+}

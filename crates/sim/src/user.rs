@@ -1,0 +1,368 @@
+//! The person in front of the service: what a scenario's acts mean in calls of the REST API.
+
+use http::Method;
+use muster_api::{client::ClientError, wire};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    host::BootImage,
+    line::{Line, insist},
+    machine::Machine,
+    network::Network,
+    topology::Topology,
+};
+
+/// Opens nothing: it only has the form of a pull secret.
+const AUTH: &str = "c2ltdWxhdGVkOnNpbXVsYXRlZA==";
+
+/// A user of the service.
+#[derive(Clone, Debug)]
+pub struct User {
+    line: Line,
+}
+
+/// What a user asks for when creating a cluster.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Its name.
+    pub name: String,
+    /// Its version; the service's default if not given.
+    pub version: Option<String>,
+    /// Its shape.
+    pub topology: Topology,
+}
+
+/// Something in an answer was not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// The service refused or did not answer.
+    #[error("{what}")]
+    Call {
+        /// What was tried.
+        what: String,
+        /// What came back.
+        #[source]
+        cause: ClientError,
+    },
+    /// The answer is incomplete.
+    #[error("{0}")]
+    Answer(String),
+}
+
+fn call(what: impl Into<String>) -> impl FnOnce(ClientError) -> Trouble {
+    let what = what.into();
+    move |cause| Trouble::Call { what, cause }
+}
+
+fn id_of(answer: Option<&str>, what: &str) -> Result<Uuid, Trouble> {
+    answer
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| Trouble::Answer(format!("the service made {what} without an id")))
+}
+
+impl User {
+    /// A user who calls over this line.
+    #[must_use]
+    pub const fn new(line: Line) -> Self {
+        Self { line }
+    }
+
+    /// The line.
+    #[must_use]
+    pub const fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// The version the service would install if nobody asked for another.
+    ///
+    /// # Errors
+    /// No answer, or no version in it.
+    pub async fn default_version(&self) -> Result<String, Trouble> {
+        let versions: Value = insist(|| {
+            self.line
+                .ask(Method::GET, "openshift-versions", None::<&()>)
+        })
+        .await
+        .map_err(call("the versions of the service could not be read"))?;
+        let mut entries = versions.as_object().into_iter().flatten();
+        let default = entries.find(|(_, version)| version["default"] == json!(true));
+        let newest = || versions.as_object()?.iter().next_back();
+        default
+            .or_else(newest)
+            .map(|(version, _)| version.clone())
+            .ok_or_else(|| Trouble::Answer("the service has no versions to install".to_owned()))
+    }
+
+    /// Creates a cluster.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn create_cluster(&self, wish: &Wish) -> Result<Uuid, Trouble> {
+        let version = match &wish.version {
+            Some(version) => version.clone(),
+            None => self.default_version().await?,
+        };
+        let mut body = json!({
+            "name": wish.name,
+            "openshift_version": version,
+            "base_dns_domain": "sim.example.com",
+            "pull_secret": pull_secret(),
+            "control_plane_count": wish.topology.control_plane(),
+        });
+        if wish.topology == Topology::SingleNode {
+            body["high_availability_mode"] = json!("None");
+        }
+        let made: wire::Cluster = insist(|| self.line.ask(Method::POST, "clusters", Some(&body)))
+            .await
+            .map_err(call(format!("cluster {} could not be created", wish.name)))?;
+        id_of(made.id.as_deref(), "a cluster")
+    }
+
+    /// Creates an infra-env, of a cluster or of none.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn create_infra_env(
+        &self,
+        name: &str,
+        cluster: Option<Uuid>,
+    ) -> Result<Uuid, Trouble> {
+        let mut body = json!({ "name": name, "pull_secret": pull_secret() });
+        if let Some(cluster) = cluster {
+            body["cluster_id"] = json!(cluster);
+        }
+        let made: wire::InfraEnv =
+            insist(|| self.line.ask(Method::POST, "infra-envs", Some(&body)))
+                .await
+                .map_err(call(format!("infra-env {name} could not be created")))?;
+        id_of(made.id.as_deref(), "an infra-env")
+    }
+
+    /// Reads what the discovery image of an infra-env tells its machines, token included: the
+    /// same way for every service and every kind of authentication.
+    ///
+    /// # Errors
+    /// The discovery config could not be read.
+    pub async fn boot_image(&self, infra_env: Uuid) -> Result<BootImage, Trouble> {
+        let path = format!("infra-envs/{infra_env}/downloads/files?file_name=discovery.ign");
+        let text = insist(|| self.line.text(&path))
+            .await
+            .map_err(call("the discovery config could not be downloaded"))?;
+        let config: Value = serde_json::from_str(&text).unwrap_or_default();
+        let units = config["systemd"]["units"].as_array();
+        let unit = units
+            .into_iter()
+            .flatten()
+            .find(|unit| unit["name"] == "agent.service")
+            .and_then(|unit| unit["contents"].as_str())
+            .ok_or_else(|| Trouble::Answer("the discovery config starts no agent".to_owned()))?;
+        Ok(BootImage {
+            infra_env,
+            token: variable(unit, "PULL_SECRET_TOKEN"),
+            agent_version: flag(unit, "--agent-version").unwrap_or_else(|| "simulated".to_owned()),
+        })
+    }
+
+    /// Sets the virtual addresses, or the machine network where there are none.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn set_network(
+        &self,
+        cluster: Uuid,
+        topology: Topology,
+        network: &Network,
+    ) -> Result<(), Trouble> {
+        let body = if topology == Topology::SingleNode {
+            json!({ "machine_networks": [{ "cidr": network.range().to_string() }] })
+        } else {
+            json!({
+                "api_vips": [{ "ip": network.api_vip().to_string() }],
+                "ingress_vips": [{ "ip": network.ingress_vip().to_string() }],
+            })
+        };
+        let path = format!("clusters/{cluster}");
+        insist(|| self.line.tell(Method::PATCH, &path, Some(&body)))
+            .await
+            .map_err(call("the network of the cluster could not be set"))
+    }
+
+    /// Gives a host the role its machine was bought for.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn set_role(&self, infra_env: Uuid, machine: &Machine) -> Result<(), Trouble> {
+        let Some(role) = machine.build.role() else {
+            return Ok(());
+        };
+        let path = format!("infra-envs/{infra_env}/hosts/{}", machine.id);
+        let body = json!({ "host_role": role });
+        insist(|| self.line.tell(Method::PATCH, &path, Some(&body)))
+            .await
+            .map_err(call(format!(
+                "{} could not be made a {role}",
+                machine.name()
+            )))
+    }
+
+    /// Binds a host to a cluster.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn bind(&self, infra_env: Uuid, host: Uuid, cluster: Uuid) -> Result<(), Trouble> {
+        let path = format!("infra-envs/{infra_env}/hosts/{host}/actions/bind");
+        let body = json!({ "cluster_id": cluster });
+        insist(|| self.line.tell(Method::POST, &path, Some(&body)))
+            .await
+            .map_err(call(format!("host {host} could not be bound")))
+    }
+
+    /// Starts the installation of a cluster.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn install(&self, cluster: Uuid) -> Result<(), Trouble> {
+        self.act(cluster, "install", "the installation could not be started")
+            .await
+    }
+
+    /// Lets an installed cluster take more hosts.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn allow_more_hosts(&self, cluster: Uuid) -> Result<(), Trouble> {
+        let what = "the installed cluster could not be opened for more hosts";
+        self.act(cluster, "allow-add-hosts", what).await
+    }
+
+    async fn act(&self, cluster: Uuid, action: &str, what: &str) -> Result<(), Trouble> {
+        let path = format!("clusters/{cluster}/actions/{action}");
+        insist(|| self.line.tell(Method::POST, &path, None::<&()>))
+            .await
+            .map_err(call(what))
+    }
+
+    /// Installs one host of a running cluster.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn install_host(&self, infra_env: Uuid, host: Uuid) -> Result<(), Trouble> {
+        let path = format!("infra-envs/{infra_env}/hosts/{host}/actions/install");
+        insist(|| self.line.tell(Method::POST, &path, None::<&()>))
+            .await
+            .map_err(call(format!("host {host} could not be installed")))
+    }
+
+    /// Events of a cluster or an infra-env, oldest first.
+    ///
+    /// # Errors
+    /// The service did not answer.
+    pub async fn events(&self, key: &str, id: Uuid) -> Result<Vec<wire::Event>, Trouble> {
+        let path = format!("events?{key}={id}&order=ascending&limit=5000");
+        insist(|| self.line.ask(Method::GET, &path, None::<&()>))
+            .await
+            .map_err(call("the events could not be read"))
+    }
+
+    /// Removes what a scenario made, as far as the service lets it; tells what stays.
+    pub async fn clean_up(&self, cluster: Option<Uuid>, infra_envs: &[Uuid]) -> Vec<String> {
+        let mut left = Vec::new();
+        let gone = |result: &Result<(), ClientError>| match result {
+            Ok(()) => true,
+            Err(error) => error.status().is_some_and(|status| status.as_u16() == 404),
+        };
+        if let Some(id) = cluster {
+            let path = format!("clusters/{id}");
+            let mut result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
+            if !gone(&result) {
+                // Only a running installation cannot be deleted; it can be cancelled first.
+                let _ = self.act(id, "cancel", "").await;
+                result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
+            }
+            if let Some(error) = result.as_ref().err().filter(|_| !gone(&result)) {
+                left.push(format!("cluster {id}: {error}"));
+            }
+        }
+        for id in infra_envs {
+            let path = format!("infra-envs/{id}/hosts");
+            let hosts: Vec<wire::Host> = self
+                .line
+                .ask(Method::GET, &path, None::<&()>)
+                .await
+                .unwrap_or_default();
+            for host in hosts.iter().filter_map(|host| host.id.as_deref()) {
+                let path = format!("infra-envs/{id}/hosts/{host}");
+                // What could not be removed keeps its infra-env alive, and that is told below.
+                let _ = self.line.tell(Method::DELETE, &path, None::<&()>).await;
+            }
+            let path = format!("infra-envs/{id}");
+            let result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
+            if let Some(error) = result.as_ref().err().filter(|_| !gone(&result)) {
+                left.push(format!("infra-env {id}: {error}"));
+            }
+        }
+        left
+    }
+}
+
+fn pull_secret() -> String {
+    let registries = [
+        "cloud.openshift.com",
+        "quay.io",
+        "registry.connect.redhat.com",
+        "registry.redhat.io",
+    ];
+    let auths: serde_json::Map<String, Value> = registries
+        .iter()
+        .map(|name| {
+            let entry = json!({ "auth": AUTH, "email": "simulated@example.com" });
+            ((*name).to_owned(), entry)
+        })
+        .collect();
+    json!({ "auths": auths }).to_string()
+}
+
+/// The value of a variable in a unit.
+fn variable(unit: &str, name: &str) -> Option<String> {
+    unit.lines()
+        .filter_map(|line| line.trim().strip_prefix("Environment="))
+        .map(|text| text.trim_matches('"'))
+        .filter_map(|text| text.strip_prefix(name)?.strip_prefix('='))
+        .map(|value| value.replace("%%", "%"))
+        .find(|value| !value.is_empty())
+}
+
+/// The value of a flag of the agent.
+fn flag(unit: &str, name: &str) -> Option<String> {
+    let command = unit.lines().find(|line| line.starts_with("ExecStart="))?;
+    let mut words = command.split_whitespace();
+    words.find(|word| *word == name)?;
+    words.next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_and_version_are_read_from_the_unit_of_the_agent() {
+        let unit = "[Service]\nEnvironment=HTTP_PROXY=\nEnvironment=PULL_SECRET_TOKEN=ab%%c\n\
+                    ExecStartPre=/bin/true --agent-version wrong\n\
+                    ExecStart=/usr/local/bin/agent --url https://x --agent-version img:1 --insecure=false\n";
+        assert_eq!(variable(unit, "PULL_SECRET_TOKEN").as_deref(), Some("ab%c"));
+        assert_eq!(variable(unit, "HTTP_PROXY"), None);
+        assert_eq!(flag(unit, "--agent-version").as_deref(), Some("img:1"));
+        assert_eq!(flag(unit, "--cacert"), None);
+    }
+
+    #[test]
+    fn a_boot_image_does_not_show_its_token() {
+        let image = BootImage {
+            infra_env: Uuid::nil(),
+            token: Some("hunter2".to_owned()),
+            agent_version: "img:1".to_owned(),
+        };
+        assert!(!format!("{image:?}").contains("hunter2"));
+    }
+}
