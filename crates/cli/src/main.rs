@@ -4,6 +4,7 @@
 //! progress to standard error. Exit code 0 is success, 1 a failure, 2 wrong usage or a bad
 //! configuration.
 
+mod explain;
 mod logging;
 mod output;
 mod password;
@@ -37,6 +38,8 @@ enum Command {
     Simulate(Box<simulate::Simulate>),
     /// Show live what happens to clusters and hosts.
     Watch(watch::Watch),
+    /// Explain the rules: states, validations, events, steps.
+    Explain(explain::Explain),
     /// Hash a password for a user of `auth.users` (read from standard input).
     HashPassword,
     /// Print the OpenAPI document of the REST API.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve::run(serve),
         Command::Simulate(simulate) => simulate::run(*simulate),
         Command::Watch(watch) => watch::run(watch),
+        Command::Explain(explain) => explain::run(&explain),
         Command::HashPassword => output::report(password::hash()),
         Command::Openapi => output::json(&muster_api::openapi3()),
         Command::Settings => output::text(&muster_config::markdown()),

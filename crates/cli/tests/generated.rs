@@ -10,15 +10,43 @@ Stronger wins: default, `muster.toml`, environment, flag. Every key also has a v
 
 #[test]
 fn the_page_of_settings_is_current() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
-    let wanted = format!("{HEAD}{}", muster_config::markdown());
+    is_current("settings", &format!("{HEAD}{}", muster_config::markdown()));
+}
+
+#[test]
+fn the_pages_about_rules_are_current() {
+    for topic in ["states", "validations", "events", "steps", "parity"] {
+        is_current(topic, &explained(topic));
+    }
+}
+
+#[test]
+fn nothing_the_reference_knows_is_missing() {
+    let page = explained("parity");
+    let missing: Vec<&str> = page.lines().filter(|line| line.contains("MISSING")).collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+    assert!(page.lines().filter(|line| line.starts_with("| `")).count() > 200);
+}
+
+fn explained(topic: &str) -> String {
+    let muster = std::process::Command::new(env!("CARGO_BIN_EXE_muster"))
+        .args(["explain", topic, "--markdown"])
+        .output()
+        .unwrap();
+    assert!(muster.status.success());
+    String::from_utf8(muster.stdout).unwrap()
+}
+
+fn is_current(page: &str, wanted: &str) {
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let path = docs.join(format!("{page}.md"));
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &wanted).unwrap();
+        std::fs::write(&path, wanted).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == wanted,
-        "docs/settings.md is out of date; run `make bless` and review the diff"
+        "docs/{page}.md is out of date; run `make bless` and review the diff"
     );
 }
 

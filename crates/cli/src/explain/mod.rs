@@ -1,0 +1,101 @@
+//! `muster explain`: the rules in words, printed from the tables the service decides by.
+
+mod events;
+mod parity;
+mod states;
+mod steps;
+mod validations;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::output;
+
+/// What to explain.
+#[derive(Debug, Args)]
+pub struct Explain {
+    #[command(subcommand)]
+    topic: Topic,
+    /// Print a Markdown page, as in the folder docs.
+    #[arg(long, global = true)]
+    markdown: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Topic {
+    /// Statuses of clusters and hosts, and the rules that lead from one to another.
+    States {
+        /// A status, for example `insufficient`; without it all rules are listed.
+        status: Option<String>,
+    },
+    /// Validations: what each asks, what it holds back, whether it can be ignored.
+    Validations {
+        /// An id, for example `ntp-synced`; without it all are listed.
+        id: Option<String>,
+    },
+    /// Events: name, severity, when they are told.
+    Events {
+        /// A name or a part of it.
+        name: Option<String>,
+    },
+    /// Steps agents are given, by status.
+    Steps {
+        /// A step type, for example `verify-vips`.
+        step: Option<String>,
+    },
+    /// Every status, validation, step and event of the reference: same, better or left out.
+    Parity,
+}
+
+/// Prints the answer.
+pub fn run(explain: &Explain) -> ExitCode {
+    let pages = explain.markdown;
+    output::report(match &explain.topic {
+        Topic::States { status: None } if pages => Ok(states::page()),
+        Topic::States { status } => states::told(status.as_deref()),
+        Topic::Validations { id: None } if pages => Ok(validations::page()),
+        Topic::Validations { id } => validations::told(id.as_deref()),
+        Topic::Events { name: None } if pages => Ok(events::page()),
+        Topic::Events { name } => events::told(name.as_deref()),
+        Topic::Steps { step: None } if pages => Ok(steps::page()),
+        Topic::Steps { step } => steps::told(step.as_deref()),
+        Topic::Parity => Ok(parity::page()),
+    })
+}
+
+/// Names near the one that was not found, for the error message.
+fn similar<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let mut near: Vec<&str> = known
+        .filter(|name| name.contains(wanted) || shares_a_word(name, wanted))
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    near.truncate(6);
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", near.join(", "))
+    }
+}
+
+fn shares_a_word(name: &str, wanted: &str) -> bool {
+    let split = |text: &str| -> Vec<String> {
+        text.split(['-', '_', ' '])
+            .filter(|word| word.len() > 2)
+            .map(str::to_owned)
+            .collect()
+    };
+    let words = split(wanted);
+    split(name).iter().any(|word| words.contains(word))
+}
+
+/// A Markdown table.
+fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut text = format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    text
+}

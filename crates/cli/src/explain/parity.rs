@@ -1,0 +1,160 @@
+//! Parity with the reference, name by name. Names come from the contract (enums of the OpenAPI
+//! document) and the event catalogue; what is not the same is in `parity.tsv`. A name that
+//! neither the tables nor the file know shows as MISSING, which a test forbids.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use muster_engine::{
+    StepType,
+    events::{EVENTS, Owner},
+    tables::{self, Machine},
+};
+use muster_model::{FinalizingStage, HostStage};
+use serde_json::Value;
+
+use super::table;
+
+const HEAD: &str = "# Parity with the reference\n\nMade by `make bless` from the contract, the rule tables and `crates/cli/src/explain/parity.tsv`;\n\
+do not edit. Every status, stage, validation, step and event that clients of the reference know:\n\
+**same** (same name, same meaning), **better** (same name; what differs is said), **left out** (with\n\
+the reason). Words of messages are our own everywhere.\n";
+
+/// The page in docs.
+pub fn page() -> String {
+    let notes = Notes::read();
+    let document = muster_api::openapi3();
+    let mut text = HEAD.to_owned();
+    for topic in topics() {
+        let names = topic.names(&document);
+        let rows = names.into_iter().map(|name| {
+            let (verdict, note) = notes.verdict(topic.kind, &name, &topic.ours);
+            vec![format!("`{name}`"), verdict, note]
+        });
+        let _ = write!(text, "\n## {}\n\n{}", topic.title, table(&["name", "here", "how or why"], rows));
+    }
+    let rows = EVENTS.iter().map(|kind| {
+        let ours = match kind.owner {
+            Owner::Nobody => Vec::new(),
+            Owner::Engine | Owner::Service | Owner::Client => vec![kind.name.to_owned()],
+        };
+        let (verdict, note) = match notes.verdict("event", kind.name, &ours) {
+            (verdict, _) if verdict == MISSING => ("left out".to_owned(), kind.when.to_owned()),
+            told => told,
+        };
+        vec![format!("`{}`", kind.name), verdict, note]
+    });
+    let _ = write!(text, "\n## Events\n\n{}", table(&["name", "here", "how or why"], rows));
+    let choices = notes.of("choice");
+    let rows = choices.map(|(name, note)| vec![name.to_owned(), note.to_owned()]);
+    let _ = write!(
+        text,
+        "\n## Defects and warts of the reference that are not copied\n\n{}",
+        table(&["what", "here"], rows)
+    );
+    text
+}
+
+const MISSING: &str = "MISSING";
+
+struct Topic {
+    kind: &'static str,
+    title: &'static str,
+    /// JSON pointers to enums in the document.
+    pointers: &'static [&'static str],
+    /// What the tables know.
+    ours: Vec<String>,
+}
+
+impl Topic {
+    fn names(&self, document: &Value) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .pointers
+            .iter()
+            .filter_map(|pointer| document.pointer(pointer)?.as_array())
+            .flatten()
+            .filter_map(|name| Some(name.as_str()?.to_owned()))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+fn topics() -> Vec<Topic> {
+    let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let validations = |subject: &str| {
+        let all = tables::validations().into_iter();
+        all.filter(|check| check.subject == subject).map(|check| check.id).collect()
+    };
+    vec![
+        Topic {
+            kind: "cluster status",
+            title: "Cluster statuses",
+            pointers: &["/components/schemas/cluster/properties/status/enum"],
+            ours: owned(tables::statuses(Machine::Cluster)),
+        },
+        Topic {
+            kind: "host status",
+            title: "Host statuses",
+            pointers: &["/components/schemas/host/properties/status/enum"],
+            ours: owned(tables::statuses(Machine::Host)),
+        },
+        Topic {
+            kind: "stage",
+            title: "Host stages",
+            pointers: &["/components/schemas/host-stage/enum"],
+            ours: owned(HostStage::ALL.iter().map(|stage| stage.as_str()).collect()),
+        },
+        Topic {
+            kind: "finalizing stage",
+            title: "Finalizing stages",
+            pointers: &["/components/schemas/finalizing-stage/enum"],
+            ours: owned(FinalizingStage::ALL.iter().map(|stage| stage.as_str()).collect()),
+        },
+        Topic {
+            kind: "host validation",
+            title: "Host validations",
+            pointers: &["/components/schemas/host-validation-id/enum"],
+            ours: validations("host"),
+        },
+        Topic {
+            kind: "cluster validation",
+            title: "Cluster validations",
+            pointers: &["/components/schemas/cluster-validation-id/enum"],
+            ours: validations("cluster"),
+        },
+        Topic {
+            kind: "step",
+            title: "Steps",
+            pointers: &["/components/schemas/step-type/enum"],
+            ours: owned(StepType::ALL.iter().map(|step| step.as_str()).collect()),
+        },
+    ]
+}
+
+/// What differs: kind and name to verdict and words.
+struct Notes(BTreeMap<(String, String), (String, String)>);
+
+impl Notes {
+    fn read() -> Self {
+        let rows = include_str!("parity.tsv").lines().filter(|line| !line.starts_with('#'));
+        let cells = rows.filter_map(|line| {
+            let mut cells = line.splitn(4, '\t').map(str::to_owned);
+            Some(((cells.next()?, cells.next()?), (cells.next()?, cells.next()?)))
+        });
+        Self(cells.collect())
+    }
+
+    fn verdict(&self, kind: &str, name: &str, ours: &[String]) -> (String, String) {
+        match self.0.get(&(kind.to_owned(), name.to_owned())) {
+            Some(told) => told.clone(),
+            None if ours.iter().any(|known| known == name) => ("same".to_owned(), String::new()),
+            None => (MISSING.to_owned(), String::new()),
+        }
+    }
+
+    fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let of_kind = self.0.iter().filter(move |((k, _), _)| k == kind);
+        of_kind.map(|((_, name), (_, note))| (name.as_str(), note.as_str()))
+    }
+}

@@ -1,0 +1,55 @@
+//! Steps for people.
+
+use std::fmt::Write;
+
+use anyhow::bail;
+use muster_engine::{StepType, steps};
+
+use super::{similar, table};
+
+const HEAD: &str = "# Steps\n\nMade by `make bless` from `crates/engine/src/steps`; do not edit.\n\n\
+What an agent is told when it asks for work. The service keeps no memory of steps: while a status\n\
+asks for a step, each poll gets it again. A step that cannot be built yet is left out.\n";
+
+/// All kinds, or one with the statuses it is given in.
+pub fn told(step: Option<&str>) -> anyhow::Result<String> {
+    let Some(wanted) = step else {
+        let line = |kind: &StepType| format!("{:<32} {}\n", kind.as_str(), kind.about());
+        return Ok(StepType::ALL.iter().map(line).collect());
+    };
+    let Ok(kind) = wanted.parse::<StepType>() else {
+        let names = StepType::ALL.iter().map(|kind| kind.as_str());
+        bail!("{wanted:?} is not a step type{}", similar(wanted, names));
+    };
+    let mut text = format!("{kind}: {}\n", kind.about());
+    for row in steps::table().iter().filter(|row| row.steps.contains(&kind)) {
+        let _ = writeln!(text, "  {} host in {}: {}", row.kind, names(&row.statuses), row.why);
+    }
+    Ok(text)
+}
+
+fn names(statuses: &[muster_model::HostStatus]) -> String {
+    let names: Vec<&str> = statuses.iter().map(|status| status.as_str()).collect();
+    names.join(", ")
+}
+
+/// The page in docs.
+pub fn page() -> String {
+    let mut text = HEAD.to_owned();
+    let kinds = StepType::ALL
+        .iter()
+        .map(|kind| vec![format!("`{kind}`"), kind.about().to_owned()]);
+    let _ = write!(text, "\n## Kinds\n\n{}", table(&["step", "asks the agent to"], kinds));
+    let rows = steps::table().into_iter().map(|row| {
+        let steps: Vec<&str> = row.steps.iter().map(|step| step.as_str()).collect();
+        vec![
+            row.kind.to_owned(),
+            names(&row.statuses),
+            if steps.is_empty() { "nothing".to_owned() } else { steps.join(", ") },
+            row.interval.to_owned(),
+            row.why.to_owned(),
+        ]
+    });
+    let _ = write!(text, "\n## By status\n\n{}", table(&["host", "status", "steps", "next poll", "why"], rows));
+    text
+}
