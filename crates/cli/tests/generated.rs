@@ -23,7 +23,10 @@ fn the_pages_about_rules_are_current() {
 #[test]
 fn nothing_the_reference_knows_is_missing() {
     let page = explained("parity");
-    let missing: Vec<&str> = page.lines().filter(|line| line.contains("MISSING")).collect();
+    let missing: Vec<&str> = page
+        .lines()
+        .filter(|line| line.contains("MISSING"))
+        .collect();
     assert!(missing.is_empty(), "{missing:#?}");
     assert!(page.lines().filter(|line| line.starts_with("| `")).count() > 200);
 }

@@ -42,7 +42,7 @@ pub mod wire;
 
 pub use checks::{
     cluster::NEVER_IGNORED as CLUSTER_CHECKS_NEVER_IGNORED,
-    host::{HostValidation, NEVER_IGNORED as HOST_CHECKS_NEVER_IGNORED, host_validations},
+    host::NEVER_IGNORED as HOST_CHECKS_NEVER_IGNORED,
 };
 pub use refresh::{refresh, refresh_unbound};
 pub use settings::Settings;

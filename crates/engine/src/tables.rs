@@ -1,8 +1,12 @@
-//! The state machines as plain data, for people: `muster explain states`, diagrams, documents.
+//! State machines and validations as plain data, for people: `muster explain`, diagrams, documents.
 //!
 //! Nothing is written down twice: this reads the very tables the engine decides by.
 
+mod validations;
+
 use muster_model::{ClusterStatus, HostStatus};
+
+pub use validations::{Validation, validations};
 
 use crate::rules::{
     cluster::CLUSTER_RULES,

@@ -11,12 +11,23 @@ Names and severities are stable: filter by them. Messages are for people.\n\n";
 /// The catalogue, or the events whose name contains a text.
 pub fn told(name: Option<&str>) -> anyhow::Result<String> {
     let wanted = name.unwrap_or_default();
-    let found: Vec<&EventKind> = EVENTS.iter().filter(|kind| kind.name.contains(wanted)).collect();
+    let found: Vec<&EventKind> = EVENTS
+        .iter()
+        .filter(|kind| kind.name.contains(wanted))
+        .collect();
     if found.is_empty() {
-        bail!("no event is called {wanted:?}{}", similar(wanted, EVENTS.iter().map(|kind| kind.name)));
+        bail!(
+            "no event is called {wanted:?}{}",
+            similar(wanted, EVENTS.iter().map(|kind| kind.name))
+        );
     }
     let line = |kind: &&EventKind| {
-        format!("{:<46} {:<8} {}\n", kind.name, kind.severity.as_str(), kind.when)
+        format!(
+            "{:<46} {:<8} {}\n",
+            kind.name,
+            kind.severity.as_str(),
+            kind.when
+        )
     };
     Ok(found.iter().map(line).collect())
 }
@@ -32,7 +43,13 @@ pub fn page() -> String {
             owner(kind.owner).to_owned(),
         ]
     });
-    format!("{HEAD}{}", table(&["event", "severity", "told when", "names", "told by"], rows))
+    format!(
+        "{HEAD}{}",
+        table(
+            &["event", "severity", "told when", "names", "told by"],
+            rows
+        )
+    )
 }
 
 const fn owner(owner: Owner) -> &'static str {

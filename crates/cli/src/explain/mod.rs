@@ -92,7 +92,11 @@ fn shares_a_word(name: &str, wanted: &str) -> bool {
 
 /// A Markdown table.
 fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut text = format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
+    let mut text = format!(
+        "| {} |\n|{}\n",
+        heads.join(" | "),
+        "---|".repeat(heads.len())
+    );
     for row in rows {
         let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
         text.push_str(&format!("| {} |\n", cells.join(" | ")));

@@ -30,7 +30,12 @@ pub fn page() -> String {
             let (verdict, note) = notes.verdict(topic.kind, &name, &topic.ours);
             vec![format!("`{name}`"), verdict, note]
         });
-        let _ = write!(text, "\n## {}\n\n{}", topic.title, table(&["name", "here", "how or why"], rows));
+        let _ = write!(
+            text,
+            "\n## {}\n\n{}",
+            topic.title,
+            table(&["name", "here", "how or why"], rows)
+        );
     }
     let rows = EVENTS.iter().map(|kind| {
         let ours = match kind.owner {
@@ -43,7 +48,11 @@ pub fn page() -> String {
         };
         vec![format!("`{}`", kind.name), verdict, note]
     });
-    let _ = write!(text, "\n## Events\n\n{}", table(&["name", "here", "how or why"], rows));
+    let _ = write!(
+        text,
+        "\n## Events\n\n{}",
+        table(&["name", "here", "how or why"], rows)
+    );
     let choices = notes.of("choice");
     let rows = choices.map(|(name, note)| vec![name.to_owned(), note.to_owned()]);
     let _ = write!(
@@ -84,7 +93,9 @@ fn topics() -> Vec<Topic> {
     let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
     let validations = |subject: &str| {
         let all = tables::validations().into_iter();
-        all.filter(|check| check.subject == subject).map(|check| check.id).collect()
+        all.filter(|check| check.subject == subject)
+            .map(|check| check.id)
+            .collect()
     };
     vec![
         Topic {
@@ -109,7 +120,12 @@ fn topics() -> Vec<Topic> {
             kind: "finalizing stage",
             title: "Finalizing stages",
             pointers: &["/components/schemas/finalizing-stage/enum"],
-            ours: owned(FinalizingStage::ALL.iter().map(|stage| stage.as_str()).collect()),
+            ours: owned(
+                FinalizingStage::ALL
+                    .iter()
+                    .map(|stage| stage.as_str())
+                    .collect(),
+            ),
         },
         Topic {
             kind: "host validation",
@@ -137,10 +153,15 @@ struct Notes(BTreeMap<(String, String), (String, String)>);
 
 impl Notes {
     fn read() -> Self {
-        let rows = include_str!("parity.tsv").lines().filter(|line| !line.starts_with('#'));
+        let rows = include_str!("parity.tsv")
+            .lines()
+            .filter(|line| !line.starts_with('#'));
         let cells = rows.filter_map(|line| {
             let mut cells = line.splitn(4, '\t').map(str::to_owned);
-            Some(((cells.next()?, cells.next()?), (cells.next()?, cells.next()?)))
+            Some((
+                (cells.next()?, cells.next()?),
+                (cells.next()?, cells.next()?),
+            ))
         });
         Self(cells.collect())
     }

@@ -32,14 +32,23 @@ pub fn told(status: Option<&str>) -> anyhow::Result<String> {
                 let list = if leads_here { &row.to } else { &row.from };
                 row.machine == machine && list.contains(&wanted)
             });
-            rows.map(|row| format!("  {}", line(row))).collect::<String>()
+            rows.map(|row| format!("  {}", line(row)))
+                .collect::<String>()
         };
         let (into, out) = (of(true), of(false));
         if !into.is_empty() {
-            let _ = write!(text, "{}: rules that lead to {wanted}\n{into}\n", machine.as_str());
+            let _ = write!(
+                text,
+                "{}: rules that lead to {wanted}\n{into}\n",
+                machine.as_str()
+            );
         }
         if !out.is_empty() {
-            let _ = write!(text, "{}: rules tried in {wanted}, in this order\n{out}\n", machine.as_str());
+            let _ = write!(
+                text,
+                "{}: rules tried in {wanted}, in this order\n{out}\n",
+                machine.as_str()
+            );
         }
     }
     if text.is_empty() {
@@ -54,7 +63,11 @@ fn line(row: &Transition) -> String {
         row.machine.as_str(),
         row.trigger,
         row.rule,
-        if row.from.is_empty() { "(new)".to_owned() } else { row.from.join(", ") },
+        if row.from.is_empty() {
+            "(new)".to_owned()
+        } else {
+            row.from.join(", ")
+        },
         end(row),
     )
 }
@@ -91,11 +104,19 @@ pub fn page() -> String {
                 vec![
                     (row.order + 1).to_string(),
                     row.rule.to_owned(),
-                    if row.from.is_empty() { "(new)".to_owned() } else { row.from.join(", ") },
+                    if row.from.is_empty() {
+                        "(new)".to_owned()
+                    } else {
+                        row.from.join(", ")
+                    },
                     end(row),
                 ]
             });
-            let _ = write!(text, "\n### {title}: {trigger}\n\n{}", table(&["#", "rule", "in", "leads to"], cells));
+            let _ = write!(
+                text,
+                "\n### {title}: {trigger}\n\n{}",
+                table(&["#", "rule", "in", "leads to"], cells)
+            );
         }
     }
     text

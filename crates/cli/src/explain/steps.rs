@@ -22,8 +22,17 @@ pub fn told(step: Option<&str>) -> anyhow::Result<String> {
         bail!("{wanted:?} is not a step type{}", similar(wanted, names));
     };
     let mut text = format!("{kind}: {}\n", kind.about());
-    for row in steps::table().iter().filter(|row| row.steps.contains(&kind)) {
-        let _ = writeln!(text, "  {} host in {}: {}", row.kind, names(&row.statuses), row.why);
+    for row in steps::table()
+        .iter()
+        .filter(|row| row.steps.contains(&kind))
+    {
+        let _ = writeln!(
+            text,
+            "  {} host in {}: {}",
+            row.kind,
+            names(&row.statuses),
+            row.why
+        );
     }
     Ok(text)
 }
@@ -39,17 +48,29 @@ pub fn page() -> String {
     let kinds = StepType::ALL
         .iter()
         .map(|kind| vec![format!("`{kind}`"), kind.about().to_owned()]);
-    let _ = write!(text, "\n## Kinds\n\n{}", table(&["step", "asks the agent to"], kinds));
+    let _ = write!(
+        text,
+        "\n## Kinds\n\n{}",
+        table(&["step", "asks the agent to"], kinds)
+    );
     let rows = steps::table().into_iter().map(|row| {
         let steps: Vec<&str> = row.steps.iter().map(|step| step.as_str()).collect();
         vec![
             row.kind.to_owned(),
             names(&row.statuses),
-            if steps.is_empty() { "nothing".to_owned() } else { steps.join(", ") },
+            if steps.is_empty() {
+                "nothing".to_owned()
+            } else {
+                steps.join(", ")
+            },
             row.interval.to_owned(),
             row.why.to_owned(),
         ]
     });
-    let _ = write!(text, "\n## By status\n\n{}", table(&["host", "status", "steps", "next poll", "why"], rows));
+    let _ = write!(
+        text,
+        "\n## By status\n\n{}",
+        table(&["host", "status", "steps", "next poll", "why"], rows)
+    );
     text
 }

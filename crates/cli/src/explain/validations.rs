@@ -19,7 +19,10 @@ pub fn told(id: Option<&str>) -> anyhow::Result<String> {
     let all = tables::validations();
     let Some(wanted) = id else {
         let line = |check: &Validation| {
-            format!("{:<8} {:<12} {:<56} {}\n", check.subject, check.category, check.id, check.gate)
+            format!(
+                "{:<8} {:<12} {:<56} {}\n",
+                check.subject, check.category, check.id, check.gate
+            )
         };
         return Ok(all.iter().map(line).collect());
     };

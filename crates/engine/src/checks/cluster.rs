@@ -30,15 +30,14 @@ pub(crate) enum Gate {
 
 impl Gate {
     /// What happens while the check is not true, for people.
-    #[allow(dead_code, reason = "for the explain command and the documentation")]
     pub(crate) const fn about(self) -> &'static str {
         match self {
-            Self::Input => "while it is not true, the cluster is pending-for-input",
+            Self::Input => "the cluster is pending-for-input",
             Self::Vips => {
-                "while it is not true, the cluster is pending-for-input, or insufficient if DHCP leases the addresses"
+                "the cluster is pending-for-input, or insufficient if DHCP leases the addresses"
             }
-            Self::Install => "while it is not true, the cluster is insufficient",
-            Self::Nothing => "it holds nothing back; it is good to know",
+            Self::Install => "the cluster is insufficient",
+            Self::Nothing => "nothing; it is told as advice",
         }
     }
 }
@@ -49,14 +48,12 @@ pub(crate) struct ClusterCheck {
     pub(crate) category: &'static str,
     pub(crate) gate: Gate,
     /// What is asked and why, for people.
-    #[allow(dead_code, reason = "for the explain command and the documentation")]
     pub(crate) asks: &'static str,
     run: fn(&ClusterContext<'_>) -> Verdict,
 }
 
 impl ClusterCheck {
     /// The user cannot decide to live without it.
-    #[allow(dead_code, reason = "for the explain command and the documentation")]
     pub(crate) fn never_ignored(&self) -> bool {
         NEVER_IGNORED.contains(&self.id)
     }

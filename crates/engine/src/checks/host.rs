@@ -99,32 +99,6 @@ impl HostCheck {
     }
 }
 
-/// A validation for people: see [`host_validations`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostValidation {
-    /// Its id in `validations_info`.
-    pub id: &'static str,
-    /// Its category there.
-    pub category: &'static str,
-    /// What is asked and why.
-    pub asks: &'static str,
-    /// What happens while it fails.
-    pub holds_back: &'static str,
-    /// A user may decide to live with its failure.
-    pub can_be_ignored: bool,
-}
-
-/// Every host validation but those of operators, in the order clients see them.
-pub fn host_validations() -> impl Iterator<Item = HostValidation> {
-    HOST_CHECKS.iter().map(|check| HostValidation {
-        id: check.id,
-        category: check.category,
-        asks: check.asks,
-        holds_back: check.gate.about(),
-        can_be_ignored: !check.never_ignored(),
-    })
-}
-
 /// What can never be ignored: without it the rest means nothing.
 pub const NEVER_IGNORED: &[&str] = &[
     "connected",

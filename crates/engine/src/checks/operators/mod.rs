@@ -31,7 +31,7 @@ pub(crate) use scene::{OnHost, Scene};
 const CATEGORY: &str = "operators";
 
 /// Shown beside the row of OpenShift AI; gates nothing.
-const AI_GPUS: &str = "openshift-ai-gpu-requirements-satisfied";
+pub(crate) const AI_GPUS: &str = "openshift-ai-gpu-requirements-satisfied";
 
 type HostRule = fn(Operator, &OnHost<'_>) -> Verdict;
 type ClusterRule = fn(Operator, &OnCluster<'_>) -> Verdict;
