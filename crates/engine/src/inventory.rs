@@ -3,7 +3,7 @@
 //! Every field may be missing: agents are old, broken or hostile. Questions that the rules ask
 //! are methods here, so no rule walks raw JSON.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
 use muster_model::Host;
@@ -174,8 +174,14 @@ impl Inventory {
         wire::text(self)
     }
 
-    pub(crate) fn of(host: &Host) -> Stored<Self> {
-        wire::stored(host.reports.inventory.as_deref())
+    pub(crate) fn of(host: &Host) -> Stored<Arc<Self>> {
+        wire::recall(host.reports.inventory.as_ref())
+    }
+
+    /// What a host told about itself, if it can be read.
+    #[must_use]
+    pub fn known(host: &Host) -> Option<Arc<Self>> {
+        Self::of(host).ok()
     }
 
     /// Architecture as the kernel names it.
@@ -265,16 +271,7 @@ impl Route {
 /// The name a host goes by: the user's choice, else its own, else its id.
 #[must_use]
 pub fn hostname(host: &Host) -> String {
-    #[derive(serde::Deserialize)]
-    struct NameOnly {
-        #[serde(default)]
-        hostname: Option<String>,
-    }
-    let own = || {
-        wire::stored::<NameOnly>(host.reports.inventory.as_deref())
-            .ok()?
-            .hostname
-    };
+    let own = || Some(Inventory::known(host)?.hostname.clone());
     named(host, own)
 }
 

@@ -9,6 +9,7 @@ mod mesh;
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
+    sync::Arc,
 };
 
 use ipnet::IpNet;
@@ -48,7 +49,7 @@ struct Reached {
 
 impl Web {
     /// Reads all reports; unreadable ones count as silence.
-    pub(crate) fn of(hosts: &[Host], inventories: &[Option<Inventory>]) -> Self {
+    pub(crate) fn of(hosts: &[Host], inventories: &[Option<Arc<Inventory>>]) -> Self {
         let mut order: Vec<usize> = (0..hosts.len()).collect();
         order.sort_by_key(|&i| hosts[i].id);
         let index: BTreeMap<String, usize> = order
@@ -64,7 +65,9 @@ impl Web {
             let report = wire::stored(hosts[i].reports.connectivity.as_deref());
             let report: Connectivity = report.ok().unwrap_or_default();
             web.note_collisions(&report);
-            let addresses = inventories[i].iter().flat_map(Inventory::addresses);
+            let addresses = inventories[i]
+                .iter()
+                .flat_map(|inventory| inventory.addresses());
             web.nodes.push(Node {
                 id: hosts[i].id,
                 addresses: addresses.map(|(_, address)| address).collect(),
@@ -225,7 +228,7 @@ mod tests {
             .into(),
         };
         let mut host = Host::registered(crate::testing::key(1), None, "", START);
-        host.reports.connectivity = Some(wire::text(&report));
+        host.reports.connectivity = Some(wire::text(&report).into());
         let web = Web::of(&[host], &[None]);
         let expected =
             BTreeMap::from([("192.0.2.9".to_owned(), vec!["a".to_owned(), "b".to_owned()])]);

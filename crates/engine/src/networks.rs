@@ -1,6 +1,6 @@
 //! Address ranges: parsing, overlap, families, and which network the machines live in.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
 use muster_model::{Cluster, Vip};
@@ -82,11 +82,11 @@ pub(crate) fn vips(list: &Option<Vec<Vip>>) -> &[Vip] {
 }
 
 /// The first network of any host that contains `vip`.
-pub(crate) fn containing(vip: IpAddr, inventories: &[Option<Inventory>]) -> Option<IpNet> {
+pub(crate) fn containing(vip: IpAddr, inventories: &[Option<Arc<Inventory>>]) -> Option<IpNet> {
     inventories
         .iter()
         .flatten()
-        .flat_map(Inventory::addresses)
+        .flat_map(|inventory| inventory.addresses())
         .map(|(_, address)| address.trunc())
         .find(|network| network.contains(&vip))
 }
@@ -94,7 +94,7 @@ pub(crate) fn containing(vip: IpAddr, inventories: &[Option<Inventory>]) -> Opti
 /// The machine networks the service would set, or `None` to leave them as they are.
 pub(crate) fn automatic(
     cluster: &Cluster,
-    inventories: &[Option<Inventory>],
+    inventories: &[Option<Arc<Inventory>>],
 ) -> Option<Vec<String>> {
     let present = cluster.networks.machine.as_deref().unwrap_or_default();
     let wanted = if dhcp_vips(cluster) {
@@ -112,11 +112,11 @@ pub(crate) fn automatic(
     (wanted != present).then_some(wanted)
 }
 
-fn all_networks(inventories: &[Option<Inventory>]) -> Vec<IpNet> {
+fn all_networks(inventories: &[Option<Arc<Inventory>>]) -> Vec<IpNet> {
     let mut networks: Vec<IpNet> = inventories
         .iter()
         .flatten()
-        .flat_map(Inventory::addresses)
+        .flat_map(|inventory| inventory.addresses())
         .map(|(_, address)| address.trunc())
         .collect();
     networks.sort();
@@ -124,7 +124,7 @@ fn all_networks(inventories: &[Option<Inventory>]) -> Vec<IpNet> {
     networks
 }
 
-fn only_network(inventories: &[Option<Inventory>]) -> Option<Vec<String>> {
+fn only_network(inventories: &[Option<Arc<Inventory>>]) -> Option<Vec<String>> {
     match all_networks(inventories).as_slice() {
         [only] => Some(vec![only.to_string()]),
         _ => None,
@@ -132,7 +132,7 @@ fn only_network(inventories: &[Option<Inventory>]) -> Option<Vec<String>> {
 }
 
 /// One network per family the cluster uses; among several the one with the default gateway.
-fn single_node(cluster: &Cluster, inventories: &[Option<Inventory>]) -> Option<Vec<String>> {
+fn single_node(cluster: &Cluster, inventories: &[Option<Arc<Inventory>>]) -> Option<Vec<String>> {
     let mut wanted = families(&pods(cluster).ok()?);
     wanted.dedup();
     if wanted != families(&service(cluster).ok()?) {
@@ -165,7 +165,7 @@ fn single_node(cluster: &Cluster, inventories: &[Option<Inventory>]) -> Option<V
 fn from_vips(
     cluster: &Cluster,
     present: &[String],
-    inventories: &[Option<Inventory>],
+    inventories: &[Option<Arc<Inventory>>],
 ) -> Option<Vec<String>> {
     let (api, ingress) = (vips(&cluster.api_vips), vips(&cluster.ingress_vips));
     let nth = |n: usize| {

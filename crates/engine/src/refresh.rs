@@ -5,7 +5,7 @@
 //! time, and [`MAX_PASSES`] guards against a future mistake in them. What never changes during
 //! a refresh (inventories, who reaches whom) is read once.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use muster_model::{ClusterStatus, Host, HostKey, Severity, Timestamp};
 
@@ -58,7 +58,7 @@ pub fn refresh_unbound(view: &HostView<'_>, settings: &Settings, now: Timestamp)
         let context = HostContext {
             host: &host,
             last_seen: last_seen(&host, view.last_seen),
-            inventory: inventory.as_ref(),
+            inventory: inventory.as_deref(),
             inventory_broken: broken,
             cluster: None,
             around: &around,
@@ -68,7 +68,7 @@ pub fn refresh_unbound(view: &HostView<'_>, settings: &Settings, now: Timestamp)
         let findings = checks::host::judge(&context);
         let facts = HostFacts {
             host: &host,
-            inventory: inventory.as_ref(),
+            inventory: inventory.as_deref(),
             cluster: ClusterStatus::Unmonitored,
             single_node: false,
             fleet: None,
@@ -108,7 +108,7 @@ pub fn refresh_unbound(view: &HostView<'_>, settings: &Settings, now: Timestamp)
 struct Round<'a> {
     draft: Draft<'a>,
     last_seen: BTreeMap<HostKey, Timestamp>,
-    inventories: Vec<Option<Inventory>>,
+    inventories: Vec<Option<Arc<Inventory>>>,
     broken: Vec<bool>,
     around: Neighbourhood,
     settings: &'a Settings,
@@ -125,7 +125,7 @@ impl<'a> Round<'a> {
         let mut names = BTreeMap::new();
         for (host, inventory) in draft.hosts.iter().zip(&inventories) {
             if inventory.is_some() {
-                let name = inventory::hostname_with(host, inventory.as_ref());
+                let name = inventory::hostname_with(host, inventory.as_deref());
                 *names.entry(name).or_insert(0) += 1;
             }
         }
@@ -231,7 +231,7 @@ impl<'a> Round<'a> {
         let context = HostContext {
             host,
             last_seen: self.last_seen(host),
-            inventory: self.inventories[index].as_ref(),
+            inventory: self.inventories[index].as_deref(),
             inventory_broken: self.broken[index],
             cluster: Some(&self.draft.cluster),
             around: &self.around,
@@ -276,7 +276,7 @@ impl<'a> Round<'a> {
         let cluster = &self.draft.cluster;
         HostFacts {
             host: &self.draft.hosts[index],
-            inventory: self.inventories[index].as_ref(),
+            inventory: self.inventories[index].as_deref(),
             cluster: cluster.status,
             single_node: cluster.is_single_node(),
             fleet: Some((cluster, &self.draft.hosts)),
@@ -374,7 +374,7 @@ fn step(rules: &[HostRule], facts: &HostFacts<'_>) -> Option<(&'static str, Opti
     Some((rule.name, (rule.then)(facts)))
 }
 
-fn read(host: &Host) -> (Option<Inventory>, bool) {
+fn read(host: &Host) -> (Option<Arc<Inventory>>, bool) {
     match Inventory::of(host) {
         Stored::Missing => (None, false),
         Stored::Broken => (None, true),

@@ -4,6 +4,8 @@
 //! smallest machine that fits, then the id), so they never flicker and the announced roles are
 //! the ones used. The bootstrap choice is just as fixed: see [`choose_bootstrap`].
 
+use std::sync::Arc;
+
 use muster_model::{Cluster, Host, HostRole, HostStatus};
 
 use crate::{
@@ -49,7 +51,7 @@ const fn is_open_to_suggestions(host: &Host) -> bool {
 pub(crate) fn suggest(
     cluster: &Cluster,
     hosts: &[Host],
-    inventories: &[Option<Inventory>],
+    inventories: &[Option<Arc<Inventory>>],
     settings: &Settings,
 ) -> Vec<(usize, HostRole)> {
     // With a machine unknown any ranking is premature; what was suggested stays.
@@ -63,7 +65,7 @@ pub(crate) fn suggest(
         .zip(inventories)
         .enumerate()
         .filter(|(_, (host, _))| is_open_to_suggestions(host))
-        .filter_map(|(i, (_, inventory))| Some((i, inventory.as_ref()?)))
+        .filter_map(|(i, (_, inventory))| Some((i, inventory.as_deref()?)))
         .collect();
     open.sort_by(|(a, x), (b, y)| {
         let gpu = |inventory: &Inventory| !inventory.gpus.items().is_empty();
@@ -124,7 +126,7 @@ fn count(counts: &mut Tally, role: HostRole, bootstrap_counts: bool) {
 pub(crate) fn tally(
     cluster: &Cluster,
     hosts: &[Host],
-    inventories: &[Option<Inventory>],
+    inventories: &[Option<Arc<Inventory>>],
     settings: &Settings,
 ) -> Tally {
     let mut counts = Tally::default();

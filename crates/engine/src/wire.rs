@@ -3,8 +3,9 @@
 //! [`reported!`] declares a struct that reads and writes that way with its keys in declaration
 //! order (alphabetical, as stored texts have always been), and drops keys it does not know.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
+use muster_model::Report;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 
 use crate::replies::BadReply;
@@ -103,6 +104,20 @@ pub(crate) fn stored<T: DeserializeOwned>(text: Option<&str>) -> Stored<T> {
     match text {
         None | Some("") => Stored::Missing,
         Some(text) => serde_json::from_str(text).map_or(Stored::Broken, Stored::Here),
+    }
+}
+
+/// Reads a report, or recalls what it was read as before.
+pub(crate) fn recall<T>(report: Option<&Report>) -> Stored<Arc<T>>
+where
+    T: DeserializeOwned + Send + Sync + 'static,
+{
+    match report {
+        None => Stored::Missing,
+        Some(report) if report.is_empty() => Stored::Missing,
+        Some(report) => report
+            .reading(|text| serde_json::from_str(text).ok())
+            .map_or(Stored::Broken, Stored::Here),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ClusterId, HostId, HostKey, HostKind, HostRole, HostStage, HostStatus, InfraEnvId, LogsState,
-    Secret, Timestamp,
+    Report, Secret, Timestamp,
 };
 
 /// What the host's agent reported, each a JSON text normalised by the reply handler.
@@ -14,23 +14,23 @@ use crate::{
 #[serde(default)]
 pub struct HostReports {
     /// Hardware and network.
-    pub inventory: Option<String>,
+    pub inventory: Option<Report>,
     /// Who it can reach.
-    pub connectivity: Option<String>,
+    pub connectivity: Option<Report>,
     /// Whether it can fetch Ignition from the API address.
-    pub api_vip_connectivity: Option<String>,
+    pub api_vip_connectivity: Option<Report>,
     /// Whether it can reach Tang.
-    pub tang_connectivity: Option<String>,
+    pub tang_connectivity: Option<Report>,
     /// Addresses nobody uses.
-    pub free_addresses: Option<String>,
+    pub free_addresses: Option<Report>,
     /// Time sources and their state.
-    pub ntp_sources: Option<String>,
+    pub ntp_sources: Option<Report>,
     /// Disk speed results by disk.
-    pub disks_info: Option<String>,
+    pub disks_info: Option<Report>,
     /// Container images it could pull.
-    pub images_status: Option<String>,
+    pub images_status: Option<Report>,
     /// Names it could resolve.
-    pub domain_name_resolutions: Option<String>,
+    pub domain_name_resolutions: Option<Report>,
 }
 
 /// How far its installation has come.

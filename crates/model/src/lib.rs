@@ -12,6 +12,7 @@ mod ids;
 mod infra_env;
 pub mod names;
 mod network;
+mod report;
 mod secret;
 mod stage;
 mod status;
@@ -27,6 +28,7 @@ pub use host::{AgentUpgrade, Host, HostProgress, HostReports};
 pub use ids::{ClusterId, HostId, HostKey, InfraEnvId};
 pub use infra_env::{HostNetwork, InfraEnv, KernelArgument, MacInterface};
 pub use network::{ClusterNetwork, Networks, Vip};
+pub use report::Report;
 pub use secret::Secret;
 pub use stage::{FinalizingStage, HostStage};
 pub use status::{

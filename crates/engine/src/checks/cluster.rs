@@ -1,5 +1,7 @@
 //! The table of cluster validations and how a cluster is judged by it.
 
+use std::sync::Arc;
+
 use muster_model::{Cluster, Host};
 
 use super::{
@@ -160,7 +162,7 @@ pub const NEVER_IGNORED: &[&str] = &[
 pub(crate) struct ClusterContext<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) hosts: &'a [Host],
-    pub(crate) inventories: &'a [Option<Inventory>],
+    pub(crate) inventories: &'a [Option<Arc<Inventory>>],
     pub(crate) settings: &'a Settings,
 }
 

@@ -1,6 +1,6 @@
 //! The questions cluster rules ask, each a small function with a name.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use muster_model::{Cluster, Event, FinalizingStage, Host, HostStatus, Severity, Timestamp};
 
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) struct ClusterFacts<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) hosts: &'a [Host],
-    pub(crate) inventories: &'a [Option<Inventory>],
+    pub(crate) inventories: &'a [Option<Arc<Inventory>>],
     pub(crate) findings: &'a Findings,
     pub(crate) settings: &'a Settings,
     pub(crate) now: Timestamp,

@@ -76,7 +76,7 @@ pub(super) fn request(
         Some(inventory) if inventory.boots_from_disk() => Some(coreos_image(host, images)?),
         Some(_) | None => None,
     };
-    let arguments = installer_args::of(host, inventory.as_ref(), around, cluster);
+    let arguments = installer_args::of(host, inventory.as_deref(), around, cluster);
     let to_format = host.disks_to_be_formatted.iter().map(String::as_str);
     Some(json(&Request {
         boot_device: reports::boot_device(host)?,
@@ -86,7 +86,7 @@ pub(super) fn request(
         controller_image: &images.controller,
         coreos_image,
         disks_to_format: to_format.filter(|id| is_formatted(host, id)).collect(),
-        enable_skip_mco_reboot: may_skip_reboot(host, inventory.as_ref(), cluster, settings),
+        enable_skip_mco_reboot: may_skip_reboot(host, inventory.as_deref(), cluster, settings),
         host_id: host.id.to_string(),
         infra_env_id: host.infra_env.to_string(),
         installer_args: (!arguments.is_empty()).then(|| json(&arguments)),

@@ -169,16 +169,17 @@ fn distort(fleet: &mut Fleet, index: usize, odd: Oddity) {
         host.kind = HostKind::AddToExistingClusterHost;
     }
     host.media_connected = odd.media;
-    host.reports.inventory = if odd.good_inventory {
+    let inventory = if odd.good_inventory {
         Some(good)
     } else {
         odd.inventory
     };
-    host.reports.images_status = odd.images;
-    host.reports.disks_info = odd.disks;
-    host.reports.ntp_sources = odd.ntp;
-    host.reports.connectivity = odd.connectivity;
-    host.reports.free_addresses = odd.free;
+    host.reports.inventory = inventory.map(Into::into);
+    host.reports.images_status = odd.images.map(Into::into);
+    host.reports.disks_info = odd.disks.map(Into::into);
+    host.reports.ntp_sources = odd.ntp.map(Into::into);
+    host.reports.connectivity = odd.connectivity.map(Into::into);
+    host.reports.free_addresses = odd.free.map(Into::into);
     host.installation_disk_path = Some("/dev/sda".into());
     host.logs_info = odd.logs;
     (host.status_updated_at, host.checked_in_at) = (odd.times.0, odd.times.1);

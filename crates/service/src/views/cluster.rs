@@ -369,12 +369,7 @@ fn feature_usage(cluster: &Cluster) -> String {
 fn host_networks(hosts: &[Row<Host>]) -> Vec<wire::HostNetwork> {
     let mut networks: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for host in hosts {
-        let Some(inventory) = host
-            .reports
-            .inventory
-            .as_deref()
-            .and_then(|text| Inventory::parse(text).ok())
-        else {
+        let Some(inventory) = Inventory::known(host) else {
             continue;
         };
         for (_, address) in inventory.addresses() {

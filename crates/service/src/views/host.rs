@@ -66,17 +66,17 @@ pub fn host(
                 .map(ToString::to_string)
                 .collect()
         }),
-        connectivity: reports.connectivity.clone(),
-        api_vip_connectivity: reports.api_vip_connectivity.clone(),
-        tang_connectivity: reports.tang_connectivity.clone(),
-        inventory: reports.inventory.clone(),
+        connectivity: reports.connectivity.clone().map(String::from),
+        api_vip_connectivity: reports.api_vip_connectivity.clone().map(String::from),
+        tang_connectivity: reports.tang_connectivity.clone().map(String::from),
+        inventory: reports.inventory.clone().map(String::from),
         free_addresses: (detail == HostDetail::WithFreeAddresses)
-            .then(|| reports.free_addresses.clone())
+            .then(|| reports.free_addresses.clone().map(String::from))
             .flatten(),
-        ntp_sources: reports.ntp_sources.clone(),
-        disks_info: reports.disks_info.clone(),
-        images_status: reports.images_status.clone(),
-        domain_name_resolutions: reports.domain_name_resolutions.clone(),
+        ntp_sources: reports.ntp_sources.clone().map(String::from),
+        disks_info: reports.disks_info.clone().map(String::from),
+        images_status: reports.images_status.clone().map(String::from),
+        domain_name_resolutions: reports.domain_name_resolutions.clone().map(String::from),
         role: Some(host.role.to_string()),
         suggested_role: Some(host.suggested_role.to_string()),
         bootstrap: flag(host.bootstrap),

@@ -11,7 +11,7 @@ use muster_model::Host;
 pub fn holding(address: IpAddr, hosts: &[Host]) -> Option<IpNet> {
     hosts
         .iter()
-        .filter_map(|host| Inventory::parse(host.reports.inventory.as_deref()?).ok())
+        .filter_map(Inventory::known)
         .find_map(|inventory| {
             inventory
                 .addresses()
@@ -37,7 +37,7 @@ mod tests {
             let mut host = Host::registered(key, None, "admin", Timestamp(0));
             let interfaces =
                 serde_json::json!({"interfaces": [{"name": "eth0", "ipv4_addresses": addresses}]});
-            host.reports.inventory = Some(interfaces.to_string());
+            host.reports.inventory = Some(interfaces.to_string().into());
             host
         };
         let silent = Host {

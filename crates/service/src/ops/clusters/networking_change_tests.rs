@@ -44,8 +44,11 @@ fn host(address: &str) -> Host {
         host: HostId(Uuid::nil()),
     };
     let mut host = Host::registered(key, None, "admin", Timestamp(0));
-    host.reports.inventory =
-        Some(json!({"interfaces": [{"name": "eth0", "ipv4_addresses": [address]}]}).to_string());
+    host.reports.inventory = Some(
+        json!({"interfaces": [{"name": "eth0", "ipv4_addresses": [address]}]})
+            .to_string()
+            .into(),
+    );
     host
 }
 

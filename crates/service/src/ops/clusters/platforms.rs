@@ -270,12 +270,8 @@ pub fn supported_by(cluster: &Cluster, hosts: &[&Host]) -> Vec<String> {
 }
 
 fn manufacturer(host: &Host) -> String {
-    host.reports
-        .inventory
-        .as_deref()
-        .and_then(|text| Inventory::parse(text).ok())
-        .and_then(|inventory| inventory.system_vendor)
-        .map(|vendor| vendor.manufacturer)
+    Inventory::known(host)
+        .and_then(|inventory| Some(inventory.system_vendor.as_ref()?.manufacturer.clone()))
         .unwrap_or_default()
 }
 

@@ -236,8 +236,11 @@ fn hosts_decide_which_platforms_are_offered() {
             host: HostId(Uuid::nil()),
         };
         let mut host = Host::registered(key, Some(id), "admin", Timestamp(0));
-        host.reports.inventory =
-            Some(serde_json::json!({"system_vendor": {"manufacturer": maker}}).to_string());
+        host.reports.inventory = Some(
+            serde_json::json!({"system_vendor": {"manufacturer": maker}})
+                .to_string()
+                .into(),
+        );
         host
     };
     let (kvm, vmware) = (host("QEMU"), host("VMware, Inc."));

@@ -166,7 +166,7 @@ fn has_card(host: &Host, mac: &str) -> bool {
             .collect::<String>()
             .to_ascii_lowercase()
     };
-    let Some(Ok(inventory)) = host.reports.inventory.as_deref().map(Inventory::parse) else {
+    let Some(inventory) = Inventory::known(host) else {
         return false;
     };
     inventory
@@ -200,9 +200,8 @@ mod tests {
             host: HostId(Uuid::from_u128(id)),
         };
         let mut host = Host::registered(key, None, "admin", Timestamp(0));
-        host.reports.inventory = Some(format!(
-            r#"{{"interfaces":[{{"name":"eth0","mac_address":"{mac}"}}]}}"#
-        ));
+        host.reports.inventory =
+            Some(format!(r#"{{"interfaces":[{{"name":"eth0","mac_address":"{mac}"}}]}}"#).into());
         host.status = status;
         host.progress.stage = stage;
         host

@@ -82,7 +82,7 @@ fn baremetal(cluster: &Cluster, roles: &Roles<'_>, version: Option<&OpenshiftVer
 
 /// A host without an inventory has no card to name, so it cannot be listed.
 fn baremetal_host(cluster: &Cluster, role: &str, name: &str, host: &Host) -> Option<Value> {
-    let inventory = Inventory::parse(host.reports.inventory.as_deref()?).ok()?;
+    let inventory = Inventory::known(host)?;
     let legacy = inventory
         .boot
         .as_ref()

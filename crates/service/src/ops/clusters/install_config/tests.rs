@@ -62,7 +62,7 @@ fn host(number: u128, role: HostRole, name: &str) -> Host {
             nic(&format!("02:00:00:00:01:{number:02x}"), "192.0.2.7/24"),
         ],
     });
-    host.reports.inventory = Some(inventory.to_string());
+    host.reports.inventory = Some(inventory.to_string().into());
     host
 }
 

@@ -1,5 +1,7 @@
 //! Which disk a host is installed to, and which ones keep their content.
 
+use std::sync::Arc;
+
 use muster_api::{error::Failure, wire};
 use muster_engine::inventory::{Disk, Inventory};
 use muster_model::Host;
@@ -83,8 +85,8 @@ pub fn skip_formatting(
     Ok(())
 }
 
-fn inventory(host: &Host) -> Option<Inventory> {
-    Inventory::parse(host.reports.inventory.as_deref()?).ok()
+fn inventory(host: &Host) -> Option<Arc<Inventory>> {
+    Inventory::known(host)
 }
 
 fn device(disk: &Disk) -> String {

@@ -20,7 +20,7 @@ fn host() -> Host {
             "installation_eligibility": {"eligible": eligible}})
     };
     let disks = [disk("sda", true), disk("sdb", true), disk("sr0", false)];
-    host.reports.inventory = Some(serde_json::json!({"disks": disks}).to_string());
+    host.reports.inventory = Some(serde_json::json!({"disks": disks}).to_string().into());
     host
 }
 
