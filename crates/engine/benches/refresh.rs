@@ -5,7 +5,12 @@
 //! report that they reach all others, so reports grow with the square of the hosts; the last
 //! column shows how far the cost per host is from standing still.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used)]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints what its clock says"
+)]
 
 use std::{
     hint::black_box,

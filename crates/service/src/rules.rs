@@ -221,6 +221,10 @@ mod tests {
 
     use super::*;
 
+    fn rules(config: &Config) -> Rules {
+        Rules::from_config(config, &Catalog::from_config(config).unwrap())
+    }
+
     fn images_of(rules: &Rules, version: &str, architecture: Option<&str>) -> Vec<String> {
         let id = ClusterId(Uuid::nil());
         let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Ready);
@@ -233,11 +237,7 @@ mod tests {
 
     #[test]
     fn must_gather_images_follow_version_and_architecture() {
-        let rules = Rules::from_config(
-            &Config::default(),
-            HardwareCatalog::embedded(),
-            MustGatherImages::embedded(),
-        );
+        let rules = rules(&Config::default());
         assert_eq!(
             images_of(&rules, "4.10.67", Some("x86_64")),
             ["cnv", "lso", "ocs"]
@@ -252,9 +252,7 @@ mod tests {
         let upgrade = |on: bool| {
             let mut config = Config::default();
             config.features.upgrade_agent = on;
-            let (hardware, gather) = (HardwareCatalog::embedded(), MustGatherImages::default());
-            let rules = Rules::from_config(&config, hardware, gather);
-            rules.of(None).upgrade_agent_to.clone()
+            rules(&config).of(None).upgrade_agent_to.clone()
         };
         assert_eq!(upgrade(true), Some(Config::default().images.agent));
         assert_eq!(upgrade(false), None);

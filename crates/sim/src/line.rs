@@ -72,7 +72,9 @@ impl Tally {
             Err(ClientError::Refused { .. } | ClientError::Garbage { .. }) => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
             }
-            Err(ClientError::Unreachable(_) | ClientError::Settings(_)) => {
+            Err(
+                ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Settings(_),
+            ) => {
                 self.unanswered.fetch_add(1, Ordering::Relaxed);
             }
         }
