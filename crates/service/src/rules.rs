@@ -206,7 +206,6 @@ fn timeouts(config: &Config) -> Timeouts {
             .iter()
             .filter_map(|stage| Some((*stage, config.finalizing_stages.limit(stage.as_str())?)))
             .collect(),
-        ..Timeouts::default()
     }
 }
 

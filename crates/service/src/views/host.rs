@@ -121,7 +121,6 @@ pub fn host(
             .fencing_credentials
             .as_ref()
             .map(|secret| secret.reveal().to_owned()),
-        ..Default::default()
     }
 }
 
