@@ -41,7 +41,7 @@ bench: ## Load figures against the reference's, with ratios
 	@scripts/prepare build
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
-	target/release/muster-bench --engine
+	cargo bench --quiet --locked -p muster-engine
 
 fmt: ## Format the code
 	cargo fmt --all

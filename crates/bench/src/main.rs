@@ -3,11 +3,9 @@
 //! Starts a fresh `muster serve` (SQLite with fsync, plain HTTP on loopback) and makes the calls
 //! agents and web pages make: registrations, inventory replies, polls, whole-cluster reads, on
 //! one cluster of a hundred hosts, from one client and from eight. Prints our figures beside
-//! those measured on the reference on a machine of the same size. `--engine` measures the rules
-//! alone.
+//! those measured on the reference on a machine of the same size.
 
 mod connection;
-mod engine;
 mod fleet;
 mod report;
 mod server;
@@ -29,9 +27,6 @@ struct Cli {
     /// Hosts in the cluster
     #[arg(long, default_value_t = 100)]
     hosts: usize,
-    /// Measure the rules alone, without a server
-    #[arg(long)]
-    engine: bool,
     /// Seconds per measurement
     #[arg(long, default_value_t = 4)]
     seconds: u64,
@@ -45,9 +40,6 @@ const CLIENTS: usize = 8;
 
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
-    if cli.engine {
-        return engine::run();
-    }
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -35,16 +35,16 @@ fn explained(topic: &str) -> String {
     let muster = std::process::Command::new(env!("CARGO_BIN_EXE_muster"))
         .args(["explain", topic, "--markdown"])
         .output()
-        .unwrap();
+        .expect("muster runs");
     assert!(muster.status.success());
-    String::from_utf8(muster.stdout).unwrap()
+    String::from_utf8(muster.stdout).expect("it prints text")
 }
 
 fn is_current(page: &str, wanted: &str) {
     let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let path = docs.join(format!("{page}.md"));
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, wanted).unwrap();
+        std::fs::write(&path, wanted).expect("the page can be written");
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
