@@ -28,7 +28,8 @@ fn fence(hosts: &mut [Host]) {
 fn how_many_hosts_a_cluster_can_lose() {
     use HostRole::{Arbiter as A, Master as M, Worker as W};
     let (up, down) = (HostStatus::Installed, HostStatus::Error);
-    let cases: &[(i64, &[(HostRole, HostStatus)], bool)] = &[
+    type Case<'a> = (i64, &'a [(HostRole, HostStatus)], bool);
+    let cases: &[Case<'_>] = &[
         (1, &[(M, up)], true),
         (1, &[(M, up), (W, up)], false),
         (1, &[(M, down)], false),

@@ -9,9 +9,7 @@ use std::collections::HashSet;
 use http::StatusCode;
 use muster_api::error::Failure;
 use muster_engine::{binding, inventory::hostname};
-use muster_model::{
-    ClusterStatus, Event, EventScope, HostKey, InfraEnvId, Severity, Timestamp,
-};
+use muster_model::{ClusterStatus, Event, EventScope, HostKey, InfraEnvId, Severity, Timestamp};
 
 use crate::{
     aggregate::{Aggregate, Cause},

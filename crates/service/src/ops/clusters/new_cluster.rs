@@ -311,11 +311,7 @@ pub fn imported(params: &wire::ImportClusterParams, birth: Birth<'_>) -> Result<
         None => (given, None),
     };
     names::name(&name, Dots::Refused)?;
-    let mut cluster = birth.blank(
-        ClusterKind::AddHostsCluster,
-        &name,
-        "Hosts can be added",
-    );
+    let mut cluster = birth.blank(ClusterKind::AddHostsCluster, &name, "Hosts can be added");
     cluster.base_dns_domain = base;
     cluster.api_vip_dns_name = Some(api);
     cluster.openshift_version = params.openshift_version.clone().unwrap_or_default();
