@@ -76,7 +76,8 @@ fn measure(size: u32) -> Row {
     for _ in 0..5 {
         fleet.refresh(&settings);
     }
-    let mut timed = |mut change: Box<dyn FnMut(&mut Fleet, u32)>| {
+    type Change = Box<dyn FnMut(&mut Fleet, u32)>;
+    let mut timed = |mut change: Change| {
         let mut times: Vec<Duration> = (0..runs)
             .map(|round| {
                 change(&mut fleet, round);

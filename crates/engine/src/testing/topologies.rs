@@ -28,8 +28,8 @@ fn fence(hosts: &mut [Host]) {
 fn how_many_hosts_a_cluster_can_lose() {
     use HostRole::{Arbiter as A, Master as M, Worker as W};
     let (up, down) = (HostStatus::Installed, HostStatus::Error);
-    type Case = (i64, &'static [(HostRole, HostStatus)], bool);
-    let cases: &[Case] = &[
+    type Case<'a> = (i64, &'a [(HostRole, HostStatus)], bool);
+    let cases: &[Case<'_>] = &[
         (1, &[(M, up)], true),
         (1, &[(M, up), (W, up)], false),
         (1, &[(M, down)], false),
