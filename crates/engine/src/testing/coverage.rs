@@ -75,6 +75,7 @@ const TOLD_ELSEWHERE: &[&str] = &[
     "api_ingress_vip_updated",
     "api_ingress_vip_timed_out",
     "disk_speed_slower_than_supported",
+    "upgrade_agent_started",
     "upgrade_agent_finished",
     "upgrade_agent_failed",
 ];
