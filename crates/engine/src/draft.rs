@@ -12,6 +12,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Draft<'a> {
     seen: &'a ClusterView<'a>,
+    /// The hosts as they were, in the order of `hosts`.
+    before: Vec<&'a Host>,
     pub(crate) cluster: Cluster,
     pub(crate) hosts: Vec<Host>,
     pub(crate) events: Vec<Event>,
@@ -22,11 +24,13 @@ pub(crate) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     pub(crate) fn of(seen: &'a ClusterView<'a>, now: Timestamp) -> Self {
-        let mut hosts: Vec<Host> = seen.hosts.iter().map(|h| h.host.clone()).collect();
+        let mut before: Vec<&Host> = seen.hosts.iter().map(|h| h.host).collect();
         // Some rules take the first host that fits; the store's order must not matter.
-        hosts.sort_by_key(Host::key);
+        before.sort_by_key(|host| host.key());
+        let hosts = before.iter().map(|host| (*host).clone()).collect();
         Self {
             seen,
+            before,
             cluster: seen.cluster.clone(),
             hosts,
             events: Vec::new(),
@@ -51,8 +55,9 @@ impl<'a> Draft<'a> {
         self.moves.extend(decision.moves);
     }
 
-    pub(crate) fn seen_host(&self, key: HostKey) -> Option<&'a Host> {
-        self.seen.host(key).map(|view| view.host)
+    /// Each host as it was and as it is now.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&'a Host, &Host)> {
+        self.before.iter().copied().zip(&self.hosts)
     }
 
     pub(crate) fn move_cluster(&mut self, to: ClusterStatus, info: impl Into<String>) {
@@ -109,16 +114,14 @@ impl<'a> Draft<'a> {
         if changed {
             self.cluster.updated_at = self.now;
         }
-        let seen = self.seen;
-        let now = self.now;
-        let is_new = |host: &Host| {
-            let before = seen.hosts.iter().find(|h| h.host.key() == host.key());
-            before.is_none_or(|before| before.host != host)
-        };
-        let mut hosts: Vec<Host> = self.hosts.into_iter().filter(is_new).collect();
-        for host in &mut hosts {
-            host.updated_at = now;
-        }
+        let each = self.before.into_iter().zip(self.hosts);
+        let changed_hosts = each.filter(|(before, after)| *before != after);
+        let hosts = changed_hosts
+            .map(|(_, mut host)| {
+                host.updated_at = self.now;
+                host
+            })
+            .collect();
         Decision {
             cluster: changed.then_some(self.cluster),
             hosts,

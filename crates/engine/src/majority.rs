@@ -10,7 +10,12 @@ mod collisions;
 mod links;
 mod mesh;
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    net::IpAddr,
+    sync::Arc,
+};
 
 use ipnet::IpNet;
 use muster_model::{Cluster, Host, HostId};
@@ -31,6 +36,23 @@ pub(crate) fn least_group(cluster: &Cluster, hosts: &[Host]) -> usize {
     } else {
         MIN_GROUP
     }
+}
+
+/// A digest of everything the groups and collisions of a cluster follow from. Figures such as
+/// round-trip times are no part of it: they differ in every report and change nothing here.
+pub(crate) fn basis(hosts: &[Host], inventories: &[Option<Arc<Inventory>>], least: usize) -> u64 {
+    let mut digest = DefaultHasher::new();
+    least.hash(&mut digest);
+    for (host, inventory) in hosts.iter().zip(inventories) {
+        host.id.hash(&mut digest);
+        for nic in inventory.iter().flat_map(|i| i.interfaces.items()) {
+            nic.ipv4_addresses.items().hash(&mut digest);
+            nic.ipv6_addresses.items().hash(&mut digest);
+        }
+        let report = reports::connectivity_of(host).ok();
+        report.map(|report| report.links).hash(&mut digest);
+    }
+    digest.finish()
 }
 
 /// The stored form.

@@ -166,11 +166,18 @@ impl<'a> Round<'a> {
         if EDITABLE.contains(&cluster.status) {
             self.compared = true;
             let least = majority::least_group(cluster, &self.draft.hosts);
-            let web = Web::of(&self.draft.hosts, &self.inventories, least);
-            let (groups, collisions) = (web.groups(), web.collisions());
-            cluster.connectivity_majority_groups = Some(wire::text(&groups));
-            cluster.ip_collisions = Some(wire::text(&collisions));
-            self.around.compared(groups, &collisions);
+            let basis = majority::basis(&self.draft.hosts, &self.inventories, least);
+            if cluster.connectivity_basis == basis && cluster.connectivity_majority_groups.is_some()
+            {
+                self.around.recall(cluster);
+            } else {
+                let web = Web::of(&self.draft.hosts, &self.inventories, least);
+                let (groups, collisions) = (web.groups(), web.collisions());
+                cluster.connectivity_majority_groups = Some(wire::text(&groups));
+                cluster.ip_collisions = Some(wire::text(&collisions));
+                cluster.connectivity_basis = basis;
+                self.around.compared(groups, &collisions);
+            }
             vips::weigh(cluster, &self.draft.hosts);
             self.evidence = None;
         } else {
@@ -349,12 +356,12 @@ impl<'a> Round<'a> {
 
     fn finish(mut self, view: &ClusterView<'_>) -> Decision {
         let now = self.draft.now;
-        for host in &self.draft.hosts {
-            if let Some(before) = self.draft.seen_host(host.key()) {
-                let changes = checks::host_changes(before, host, now);
-                self.draft.events.extend(changes);
-            }
-        }
+        let each = self.draft.each();
+        let changes: Vec<_> = each
+            .filter(|(before, host)| before.validations_info != host.validations_info)
+            .flat_map(|(before, host)| checks::host_changes(before, host, now))
+            .collect();
+        self.draft.events.extend(changes);
         let changes = checks::cluster_changes(view.cluster, &self.draft.cluster, now);
         self.draft.events.extend(changes);
         if install::awaits_files(&self.draft.cluster) {

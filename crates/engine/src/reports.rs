@@ -2,9 +2,15 @@
 
 mod ignition;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    ops::Deref,
+    sync::Arc,
+};
 
 use muster_model::{Host, Report};
+use serde::Deserialize;
 use serde_json::{Number, Value};
 
 pub(crate) use ignition::Ignition;
@@ -190,8 +196,44 @@ pub(crate) fn ignition_of(host: &Host) -> Option<Ignition> {
 }
 
 /// Whom it reaches.
-pub(crate) fn connectivity_of(host: &Host) -> Stored<Arc<Connectivity>> {
+pub(crate) fn connectivity_of(host: &Host) -> Stored<Arc<Reach>> {
     wire::recall(host.reports.connectivity.as_ref())
+}
+
+/// A report of whom a host reaches, with a digest of who answered from where.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "Connectivity")]
+pub(crate) struct Reach {
+    report: Connectivity,
+    /// The same for every report that finds the same links, however fast they are.
+    pub(crate) links: u64,
+}
+
+impl From<Connectivity> for Reach {
+    fn from(report: Connectivity) -> Self {
+        let mut digest = DefaultHasher::new();
+        for remote in report.remote_hosts.items() {
+            remote.host_id.hash(&mut digest);
+            for l2 in remote.l2_connectivity.items() {
+                let place = (&l2.outgoing_nic, &l2.remote_ip_address, &l2.remote_mac);
+                (place, l2.successful).hash(&mut digest);
+            }
+            for l3 in remote.l3_connectivity.items() {
+                (&l3.remote_ip_address, l3.successful).hash(&mut digest);
+            }
+        }
+        Self {
+            links: digest.finish(),
+            report,
+        }
+    }
+}
+
+impl Deref for Reach {
+    type Target = Connectivity;
+    fn deref(&self) -> &Connectivity {
+        &self.report
+    }
 }
 
 pub(crate) fn free_of(host: &Host) -> Stored<Arc<Vec<FreeNetwork>>> {

@@ -232,6 +232,9 @@ pub struct Cluster {
     pub connectivity_majority_groups: Option<String>,
     /// Addresses seen twice, JSON text.
     pub ip_collisions: Option<String>,
+    /// Digest of what the two texts above were worked out from; while it stays, so do they.
+    #[serde(default)]
+    pub connectivity_basis: u64,
     /// Progress.
     pub progress: ClusterProgress,
     /// Last preparation.
@@ -340,6 +343,7 @@ impl Cluster {
             validations_info: None,
             connectivity_majority_groups: None,
             ip_collisions: None,
+            connectivity_basis: 0,
             progress: ClusterProgress::default(),
             preparation: Preparation::default(),
             install_started_at: None,

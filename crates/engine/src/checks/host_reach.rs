@@ -328,13 +328,12 @@ impl Measure {
         let mut seen = BTreeSet::new();
         let mut over = Vec::new();
         for remote in report.remote_hosts.items() {
-            let peer = peer_of(on, remote);
             for l3 in remote.l3_connectivity.items() {
                 let value = (self.value)(l3).and_then(Number::as_f64).unwrap_or(0.0);
                 if value <= limit {
                     continue;
                 }
-                let Some(peer) = peer else {
+                let Some(peer) = peer_of(on, remote) else {
                     return Verdict::fail(format!(
                         "{what} to {} is {value} {unit}, {limit} {unit} are allowed, but no such host is in the cluster; wait for the next report of the host",
                         remote.host_id
