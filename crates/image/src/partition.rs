@@ -166,10 +166,11 @@ impl Change {
             return (new, new + (end - start));
         }
         // What ended with the file system still does, and so for the image.
-        let end = if end <= self.volume.0 {
-            self.volume.1
-        } else {
+        let with_image = end == self.image.0 || end > self.volume.0;
+        let end = if with_image {
             self.image.1
+        } else {
+            self.volume.1
         };
         (start, end)
     }

@@ -106,7 +106,11 @@ impl Header {
             return Err(Error::form(at, expected, kind(bytes)));
         }
         let Some(header) = bytes.get(..HEADER) else {
-            return Err(Error::form(at, expected, format!("{} last bytes", bytes.len())));
+            return Err(Error::form(
+                at,
+                expected,
+                format!("{} last bytes", bytes.len()),
+            ));
         };
         let field = |index: usize| {
             let digits = &header[6 + index * 8..][..8];
