@@ -4,6 +4,7 @@
 //! progress to standard error. Exit code 0 is success, 1 a failure, 2 wrong usage or a bad
 //! configuration.
 
+mod iso;
 mod logging;
 mod output;
 mod password;
@@ -31,6 +32,8 @@ struct Cli {
 enum Command {
     /// Run the service: REST API v2, embedded database, no configuration needed.
     Serve(serve::Serve),
+    /// Look into a CoreOS live image, or change it.
+    Iso(iso::Iso),
     /// Hash a password for a user of `auth.users` (read from standard input).
     HashPassword,
     /// Print the OpenAPI document of the REST API.
@@ -42,6 +45,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(serve) => serve::run(serve),
+        Command::Iso(iso) => iso::run(iso),
         Command::HashPassword => output::report(password::hash()),
         Command::Openapi => output::json(&muster_api::openapi3()),
         Command::Settings => output::text(&muster_config::markdown()),

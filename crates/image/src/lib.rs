@@ -11,6 +11,7 @@ pub mod error;
 pub mod initrd;
 pub mod iso9660;
 pub mod kargs;
+pub mod live;
 pub mod minimal;
 pub mod miniso;
 pub mod partition;
