@@ -170,12 +170,14 @@ impl EmbedArea {
             grown = boot_blob(grown, offset + area.len())?;
         }
         let start = editor.replace_file(path, &grown)? + offset;
-        if self.announced == Announced::ByInfoFile {
-            let whole_file = offset == 0 && area.len() == grown.len();
+        let whole_file = offset == 0 && area.len() == grown.len();
+        let said_so = info(editor.iso())?.is_none_or(|info| info.length.is_none());
+        if !(whole_file && said_so) {
+            let (length, offset) = (Some(area.len()), Some(offset));
             let info = Info {
                 file: path.to_owned(),
-                length: (!whole_file).then_some(area.len()),
-                offset: (!whole_file).then_some(offset),
+                length,
+                offset,
             };
             let text =
                 serde_json::to_vec(&info).map_err(|error| Error::Refused(error.to_string()))?;

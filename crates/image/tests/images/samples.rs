@@ -114,14 +114,28 @@ fn build(format: Format) -> Sample {
     let folder = TempDir::new().unwrap();
     let tree = folder.path().join("tree");
     lay_out(format, &tree);
+    finish(format, &folder, &tree)
+}
+
+/// An image that starts this kernel with this initrd.
+pub fn bootable(format: Format, kernel: &[u8], initrd: &[u8]) -> Sample {
+    let folder = TempDir::new().unwrap();
+    let tree = folder.path().join("tree");
+    lay_out(format, &tree);
+    put(&tree, "images/pxeboot/vmlinuz", kernel);
+    put(&tree, "images/pxeboot/initrd.img", initrd);
+    finish(format, &folder, &tree)
+}
+
+fn finish(format: Format, folder: &TempDir, tree: &Path) -> Sample {
     let path = folder.path().join("live.iso");
-    make(format, &tree, &path);
+    make(format, tree, &path);
     let mut minimal = None;
     if format.has_recipe() {
         fs::remove_file(tree.join("images/pxeboot/rootfs.img")).unwrap();
         fs::remove_file(tree.join("coreos/miniso.dat")).unwrap();
         let small = folder.path().join("minimal.iso");
-        make(format, &tree, &small);
+        make(format, tree, &small);
         add_recipe(&path, &small);
         minimal = Some(fs::read(small).unwrap());
     }
@@ -166,7 +180,7 @@ fn lay_out(format: Format, tree: &Path) {
         put(
             tree,
             "coreos/igninfo.json",
-            b"{\"file\":\"images/ignition.img\"}",
+            b"{\n  \"file\": \"images/ignition.img\"\n}\n",
         );
     }
     if format.has_recipe() {
