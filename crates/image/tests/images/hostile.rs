@@ -154,3 +154,14 @@ fn an_image_that_is_no_live_image_has_no_place_for_ignition() {
     );
     assert!(KernelArguments::read(&iso).is_err());
 }
+
+#[test]
+fn a_directory_that_contains_itself_is_an_error_not_a_loop() {
+    let iso = sample(crate::samples::Format::Json2023).iso();
+    let record = iso.find("coreos").unwrap().records[0].at;
+    let root = iso.primary().root.sector.to_le_bytes().to_vec();
+    let knotted = Iso::open(iso.view().patched(record + 2, root).unwrap()).unwrap();
+    let error = knotted.walk().unwrap_err().to_string();
+    assert!(error.contains("form a tree"), "{error}");
+    assert!(minimal(&knotted, Some("http://x/"), Digest::Trust).is_err());
+}
