@@ -8,7 +8,7 @@ SHELL := /bin/bash
 LISTEN ?= 127.0.0.1:8090
 DATA_DIR ?= $(CURDIR)/target/run-data
 
-.PHONY: help run test bench fmt lint unit api build release bless deny clean
+.PHONY: help run test bench fmt lint unit api boot build release bless deny clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,11 +37,16 @@ api: ## Black-box tests with real clients: aicli, the Python client, schemathesi
 	cargo build --locked --workspace --bins
 	tests/run-api
 
+boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minutes)
+	@scripts/prepare build test boot
+	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
+
 bench: ## Load figures against the reference's, with ratios
 	@scripts/prepare build
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine
+	cargo bench --quiet --locked -p muster-image
 
 fmt: ## Format the code
 	cargo fmt --all

@@ -5,6 +5,7 @@
 //! configuration.
 
 mod explain;
+mod iso;
 mod logging;
 mod output;
 mod password;
@@ -40,6 +41,8 @@ enum Command {
     Watch(watch::Watch),
     /// Explain the rules: states, validations, events, steps.
     Explain(explain::Explain),
+    /// Look into a CoreOS live image, or change it.
+    Iso(iso::Iso),
     /// Hash a password for a user of `auth.users` (read from standard input).
     HashPassword,
     /// Print the OpenAPI document of the REST API.
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Simulate(simulate) => simulate::run(*simulate),
         Command::Watch(watch) => watch::run(watch),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Iso(iso) => iso::run(iso),
         Command::HashPassword => output::report(password::hash()),
         Command::Openapi => output::json(&muster_api::openapi3()),
         Command::Settings => output::text(&muster_config::markdown()),
