@@ -45,8 +45,8 @@ bench: ## Load figures against the reference's, with ratios
 	@scripts/prepare build
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
-	cargo bench --quiet --locked -p muster-engine
-	cargo bench --quiet --locked -p muster-image
+	cargo bench --quiet --locked -p muster-engine --bench refresh
+	cargo bench --quiet --locked -p muster-image --bench view
 
 fmt: ## Format the code
 	cargo fmt --all
