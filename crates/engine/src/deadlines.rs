@@ -106,7 +106,8 @@ pub(crate) fn finalizing_limit(
     settings: &Settings,
 ) -> Duration {
     let slowest = operators::slowest_olm(cluster);
-    settings.timeouts.finalizing_stage(stage, slowest)
+    let soft = are_soft(cluster, settings);
+    settings.timeouts.finalizing_stage(stage, slowest, soft)
 }
 
 /// When the present finalizing stage is overdue, if there is one.

@@ -41,6 +41,7 @@ pub(crate) struct Groups {
 }
 
 /// What each host says about the others.
+#[derive(Debug)]
 pub(crate) struct Web {
     ids: Vec<HostId>,
     /// Per network seen on any host, with who reaches whom inside; `None` where too few hosts
@@ -107,6 +108,26 @@ impl Web {
             majority_groups,
             l3_connected_addresses: self.addresses_all_others_reach(),
         }
+    }
+
+    /// Hosts that got no answer from this one in a network, in the order of ids; those that
+    /// told nothing are among them.
+    pub(crate) fn deaf_in(&self, network: &IpNet, host: HostId) -> Vec<HostId> {
+        let links = self.networks.get(network).and_then(Option::as_ref);
+        self.deaf(links, host)
+    }
+
+    /// Hosts that did not reach every address of this one in a family (true means IPv6).
+    pub(crate) fn deaf_by(&self, v6: bool, host: HostId) -> Vec<HostId> {
+        self.deaf(Some(&self.families[usize::from(v6)]), host)
+    }
+
+    fn deaf(&self, links: Option<&Matrix>, host: HostId) -> Vec<HostId> {
+        let (Some(links), Ok(to)) = (links, self.ids.binary_search(&host)) else {
+            return Vec::new();
+        };
+        let from = (0..self.ids.len()).filter(|&from| from != to && !links.row(from).has(to));
+        from.map(|from| self.ids[from]).collect()
     }
 
     /// Addresses that answered with different MACs on one link.

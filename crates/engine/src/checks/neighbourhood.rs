@@ -16,7 +16,7 @@ use super::operators::Scene;
 use crate::{
     ignition::Ignition,
     inventory::{self, Inventory},
-    majority::{self, Groups, MIN_GROUP},
+    majority::{self, Groups, MIN_GROUP, Web},
     networks::{self, BadRange},
     reports,
     wire::{self, Stored},
@@ -31,6 +31,8 @@ pub(crate) struct Neighbourhood {
     pub(crate) families: Result<BTreeSet<bool>, BadRange>,
     /// Who reaches whom.
     pub(crate) groups: Stored<Groups>,
+    /// The same link by link, while hosts are still compared.
+    pub(crate) web: Option<Web>,
     /// Addresses used twice, with the cards that use them.
     pub(crate) collisions: Stored<BTreeMap<IpAddr, Vec<String>>>,
     /// How many hosts with an inventory go by a name.
@@ -68,6 +70,7 @@ impl Default for Neighbourhood {
             machine: Ok(Vec::new()),
             families: Ok(BTreeSet::new()),
             groups: Stored::Missing,
+            web: None,
             collisions: Stored::Missing,
             names: BTreeMap::new(),
             peers: BTreeMap::new(),
