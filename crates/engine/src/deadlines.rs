@@ -106,8 +106,7 @@ pub(crate) fn finalizing_limit(
     settings: &Settings,
 ) -> Duration {
     let slowest = operators::slowest_olm(cluster);
-    let soft = are_soft(cluster, settings);
-    settings.timeouts.finalizing_stage(stage, slowest, soft)
+    settings.timeouts.finalizing_stage(stage, slowest)
 }
 
 /// When the present finalizing stage is overdue, if there is one.

@@ -183,20 +183,13 @@ impl Timeouts {
         }
     }
 
-    /// How long a finalizing stage may take; OLM stages stretch to the slowest operator. Where
-    /// being overdue is only told (`soft`), the roll-out of the operators is told of early.
+    /// How long a finalizing stage may take; OLM stages stretch to the slowest operator.
     #[must_use]
-    pub fn finalizing_stage(
-        &self,
-        stage: FinalizingStage,
-        slowest_operator: Duration,
-        soft: bool,
-    ) -> Duration {
+    pub fn finalizing_stage(&self, stage: FinalizingStage, slowest_operator: Duration) -> Duration {
         use FinalizingStage::*;
         let set = self.finalizing_stages.iter().find(|(s, _)| *s == stage);
         let limit = |shipped| set.map_or(shipped, |(_, limit)| *limit);
         match stage {
-            WaitingForClusterOperators if soft => limit(minutes(70)),
             WaitingForClusterOperators => limit(minutes(600)),
             AddingRouterCa | Done => limit(minutes(70)),
             ApplyingOlmManifests => limit(minutes(10)),

@@ -131,23 +131,6 @@ pub(super) fn finalizing_is_waited_for() {
 }
 
 #[test]
-fn slow_cluster_operators_are_told_of_early_only_where_timeouts_are_soft() {
-    for (soft, overdue) in [(true, true), (false, false)] {
-        let mut fleet = installing(soft);
-        fleet.install_all();
-        let stage = FinalizingStage::WaitingForClusterOperators;
-        let decision = progress::report_finalizing(&fleet.view(), stage, fleet.now).unwrap();
-        fleet.store(decision);
-        fleet.skip(minutes(69));
-        assert!(!fleet.cluster.progress.finalizing_stage_timed_out);
-        fleet.skip(minutes(2));
-        let progress = &fleet.cluster.progress;
-        assert_eq!(progress.finalizing_stage_timed_out, overdue);
-        assert_eq!(fleet.cluster.status, ClusterStatus::Finalizing);
-    }
-}
-
-#[test]
 pub(super) fn an_imported_cluster_has_hard_timeouts() {
     let mut fleet = installing(true).edit(1, |machine| machine.alive = false);
     fleet.cluster.imported = true;
