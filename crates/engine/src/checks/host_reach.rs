@@ -88,16 +88,20 @@ fn by_ping(on: &HostContext<'_>, groups: &Groups) -> Verdict {
     if families.is_subset(&reached) {
         return Verdict::pass("All other hosts reach this one");
     }
-    let missing: Vec<&str> = families
-        .difference(&reached)
+    let missing: Vec<bool> = families.difference(&reached).copied().collect();
+    let names: Vec<&str> = missing
+        .iter()
         .map(|v6| if *v6 { "IPv6" } else { "IPv4" })
         .collect();
+    let web = on.around.web();
+    let deaf = missing.iter().flat_map(|v6| web.deaf_by(*v6, on.host.id));
     lonely(
         on,
         format!(
-            "No {} address of this host is reached by all other hosts{}",
-            missing.join(" nor "),
-            unanswered(on, |_| true)
+            "No {} address of this host is reached by all other hosts{}{}",
+            names.join(" nor "),
+            unanswered(on, |_| true),
+            unheard(on, deaf.collect())
         ),
     )
 }
@@ -122,14 +126,25 @@ fn by_link(on: &HostContext<'_>, groups: &Groups) -> Verdict {
         return Verdict::pass("The host reaches the majority of the cluster");
     }
     let names: Vec<String> = outside.iter().map(ToString::to_string).collect();
+    // Where there is a majority only its members count; else anybody may be the one to mend.
+    let counts = |net: &IpNet, peer: &HostId| {
+        let members = groups.majority_groups.get(&net.to_string());
+        members.is_none_or(|members| members.is_empty() || members.contains(peer))
+    };
+    let web = on.around.web();
+    let deaf = outside.iter().flat_map(|net| {
+        let all = web.deaf_in(net, on.host.id).into_iter();
+        all.filter(|peer| counts(net, peer))
+    });
     lonely(
         on,
         format!(
-            "This host and the majority of the cluster do not reach each other in {}{}",
+            "This host and the majority of the cluster do not reach each other in {}{}{}",
             examples(&names),
             unanswered(on, |address| outside
                 .iter()
-                .any(|net| net.contains(&address)))
+                .any(|net| net.contains(&address))),
+            unheard(on, deaf.collect())
         ),
     )
 }
@@ -159,6 +174,17 @@ fn unanswered(on: &HostContext<'_>, matters: impl Fn(IpAddr) -> bool) -> String 
         String::new()
     } else {
         format!(": no answer from {}", examples(&silent))
+    }
+}
+
+/// Who got no answer from this host: a link may be broken in one direction only.
+fn unheard(on: &HostContext<'_>, deaf: BTreeSet<HostId>) -> String {
+    let peers = deaf.iter().filter_map(|id| on.around.peers.get(id));
+    let names: Vec<String> = peers.map(|peer| peer.name.clone()).collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(", and no answer from here reached {}", examples(&names))
     }
 }
 
