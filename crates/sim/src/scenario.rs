@@ -6,7 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use tokio::{sync::watch, task::JoinSet, time::Instant};
+use tokio::{
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+    time::Instant,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -35,6 +39,7 @@ pub struct Scenario {
     birth: Arc<Birth>,
     report: Arc<Report>,
     traps: Vec<Trap>,
+    making: Option<Making>,
     cluster: Option<Uuid>,
     infra_envs: Vec<Uuid>,
     image: Option<BootImage>,
@@ -43,6 +48,20 @@ pub struct Scenario {
     /// Says why the controller gave up.
     complaints: watch::Sender<Option<String>>,
     tasks: JoinSet<()>,
+}
+
+/// Something the service is just being asked to make. On a task of its own: a run that is
+/// interrupted between question and answer must still know what to remove.
+#[derive(Debug)]
+struct Making {
+    what: Made,
+    answer: JoinHandle<Result<Uuid, Trouble>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Made {
+    Cluster,
+    InfraEnv,
 }
 
 enum Flow {
@@ -78,6 +97,7 @@ impl Scenario {
             birth: Arc::default(),
             report,
             traps,
+            making: None,
             cluster: None,
             infra_envs: Vec::new(),
             image: None,
@@ -144,6 +164,8 @@ impl Scenario {
     /// Stops the machines and removes what was made; tells what stays.
     pub async fn clean_up(mut self) -> Vec<String> {
         self.tasks.shutdown().await;
+        // What came of it is in our lists, or was not made.
+        let _ = self.made().await;
         self.user.clean_up(self.cluster, &self.infra_envs).await
     }
 
@@ -193,8 +215,13 @@ impl Scenario {
             version: self.plan.version.clone(),
             topology: self.plan.topology,
         };
-        let id = self.user.create_cluster(&wish).await?;
-        self.cluster = Some(id);
+        let user = self.user.clone();
+        let id = self
+            .make(
+                Made::Cluster,
+                async move { user.create_cluster(&wish).await },
+            )
+            .await?;
         self.places.send_modify(|places| places.cluster = Some(id));
         Ok(())
     }
@@ -208,11 +235,39 @@ impl Scenario {
             0 => format!("{}-env", self.plan.name),
             count => format!("{}-env-{count}", self.plan.name),
         };
-        let id = self.user.create_infra_env(&name, cluster).await?;
-        self.infra_envs.push(id);
+        let user = self.user.clone();
+        let id = self
+            .make(Made::InfraEnv, async move {
+                user.create_infra_env(&name, cluster).await
+            })
+            .await?;
         self.image = Some(self.user.boot_image(id).await?);
         self.places.send_modify(|places| places.infra_envs.push(id));
         Ok(())
+    }
+
+    async fn make(
+        &mut self,
+        what: Made,
+        call: impl Future<Output = Result<Uuid, Trouble>> + Send + 'static,
+    ) -> Result<Uuid, Trouble> {
+        let answer = tokio::spawn(call);
+        self.making = Some(Making { what, answer });
+        self.made().await
+    }
+
+    /// Waits for what is being made and remembers it.
+    async fn made(&mut self) -> Result<Uuid, Trouble> {
+        let nothing = || Trouble::Answer("nothing is being made".to_owned());
+        let making = self.making.as_mut().ok_or_else(nothing)?;
+        let (what, answer) = (making.what, (&mut making.answer).await);
+        self.making = None;
+        let id = answer.map_err(|broken| Trouble::Answer(broken.to_string()))??;
+        match what {
+            Made::Cluster => self.cluster = Some(id),
+            Made::InfraEnv => self.infra_envs.push(id),
+        }
+        Ok(id)
     }
 
     fn switch_on(&mut self, machines: std::ops::Range<usize>) {
@@ -360,6 +415,9 @@ impl Scenario {
                 if !waiting && sights.cluster.status == "error" {
                     return Err(Stuck::Failed(explain(&sights)));
                 }
+            }
+            if let Some(trouble) = sights.trouble.as_ref().filter(|_| sights.lost) {
+                return Err(Stuck::Lost(trouble.clone()));
             }
             if let Some(complaint) = self.complaints.borrow().clone()
                 && !self.traps.iter().any(Trap::is_open)
