@@ -177,6 +177,14 @@ def test_a_cluster_that_somebody_deletes_ends_its_simulation(api, shared):
     assert code == 1 and "cannot be seen any more" in err, err
 
 
+def test_an_installation_that_cannot_be_prepared_ends_the_simulation_with_the_reason(servers):
+    server = servers("unprepared").start()
+    began = time.monotonic()
+    code, _, err = end(start("simulate", "--url", server.url, "--topology", "sno", "--speed", "300"))
+    assert code == 1 and "could not be prepared" in err, err
+    assert time.monotonic() - began < 30
+
+
 def test_too_many_hosts_are_refused_at_once():
     for arguments in (["--workers", str(2**64 - 1)], ["--clusters", str(2**63)], ["--hosts", "100001"]):
         code, _, err = end(start("simulate", *arguments), 20)

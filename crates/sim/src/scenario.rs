@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use muster_api::wire;
 use tokio::{
     sync::watch,
     task::{JoinHandle, JoinSet},
@@ -28,6 +29,9 @@ use crate::{
     user::{Trouble, User, Wish},
 };
 
+/// Where a cluster is before its installation, and again after one that could not be prepared.
+const BEFORE: &[&str] = &["ready", "insufficient", "pending-for-input"];
+
 /// A run.
 #[derive(Debug)]
 pub struct Scenario {
@@ -40,6 +44,8 @@ pub struct Scenario {
     report: Arc<Report>,
     traps: Vec<Trap>,
     making: Option<Making>,
+    /// The installation was asked for, and the service agreed.
+    ordered: bool,
     cluster: Option<Uuid>,
     infra_envs: Vec<Uuid>,
     image: Option<BootImage>,
@@ -98,6 +104,7 @@ impl Scenario {
             report,
             traps,
             making: None,
+            ordered: false,
             cluster: None,
             infra_envs: Vec::new(),
             image: None,
@@ -319,6 +326,7 @@ impl Scenario {
         self.say("starts the installation");
         let cluster = self.cluster()?;
         self.user.install(cluster).await?;
+        self.ordered = true;
         let Some(image) = &self.image else {
             return Ok(());
         };
@@ -415,6 +423,10 @@ impl Scenario {
                 if !waiting && sights.cluster.status == "error" {
                     return Err(Stuck::Failed(explain(&sights)));
                 }
+                // The service took the order, prepared, and went back to where it was.
+                if !waiting && self.ordered && BEFORE.contains(&sights.cluster.status.as_str()) {
+                    return Err(Stuck::Failed(self.last_complaint().await));
+                }
             }
             if let Some(trouble) = sights.trouble.as_ref().filter(|_| sights.lost) {
                 return Err(Stuck::Lost(trouble.clone()));
@@ -433,6 +445,23 @@ impl Scenario {
                 });
             }
         }
+    }
+
+    /// The last thing of the cluster that the service itself found worth a warning.
+    async fn last_complaint(&self) -> String {
+        let events = match self.cluster {
+            Some(id) => self.user.events("cluster_id", id).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let bad = |event: &&wire::Event| {
+            event.host_id.is_none() && event.severity.as_deref().is_some_and(|how| how != "info")
+        };
+        let last = events
+            .iter()
+            .filter(bad)
+            .max_by_key(|event| &event.event_time);
+        let words = last.and_then(|event| event.message.clone());
+        words.unwrap_or_else(|| "the cluster fell back and no event tells why".to_owned())
     }
 
     /// Marks the faults the service shows.
