@@ -13,17 +13,20 @@ use clap::Args;
 use muster_api::client::{Client, ClientOptions};
 use muster_sim::{Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
 use serde_json::{Value, json};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::output;
 
 mod local;
 mod stage;
+mod stop;
 
 use stage::Stage;
+use stop::Stop;
 
 /// Screens a second.
 const REDRAW: Duration = Duration::from_millis(200);
+/// Machines of all clusters together; each is some kilobytes and a task.
+const MOST_HOSTS: usize = 100_000;
 
 /// Simulate a fleet of hosts: discovery, installation and faults, without a single machine.
 ///
@@ -127,37 +130,32 @@ pub fn run(simulate: Simulate) -> ExitCode {
 impl Simulate {
     async fn play(self) -> anyhow::Result<()> {
         let plans = self.plans()?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let own = match &self.url {
-            Some(_) => None,
-            None => Some(local::Local::start(Pace::new(self.speed)).await?),
+        let mut stop = Stop::listen()?;
+        let (own, line) = tokio::select! {
+            way = self.way() => way?,
+            () = stop.asked() => bail!("interrupted before anything was made"),
         };
-        let line = self.line(own.as_ref()).await?;
-        if let Some(own) = &own {
-            note(&own.announcement());
-        }
         let report = Arc::new(Report::default());
         let mut stage = Stage::build(plans, &line, &report)?;
         let mut view = View::new(self.style(), Arc::clone(&report), stage.sights());
         let mut redraw = tokio::time::interval(REDRAW);
         let mut out = io::stdout();
-        let stopped = loop {
+        // Whatever ends the run, what it made is removed.
+        let (stopped, mut shown) = loop {
             tokio::select! {
-                ended = stage.join_next() => if !ended { break false },
-                _ = redraw.tick() => view.show(&mut out).context("writing to the terminal")?,
-                _ = interrupt.recv() => break true,
-                _ = terminate.recv() => break true,
+                ended = stage.join_next() => if !ended { break (false, Ok(())) },
+                _ = redraw.tick() => if let Err(error) = show(&mut view, &mut out) {
+                    break (true, Err(error));
+                },
+                () = stop.asked() => break (true, Ok(())),
             }
         };
         if stopped {
-            note("stopping; a second Ctrl-C ends at once");
-            tokio::select! {
-                () = stage.interrupt() => {}
-                _ = interrupt.recv() => bail!("interrupted; what was made is still there"),
-            }
+            stage.interrupt().await;
         }
-        view.show(&mut out).context("writing to the terminal")?;
+        if shown.is_ok() {
+            shown = show(&mut view, &mut out);
+        }
         let verdict = stage.verdict(stopped);
         if own.is_none() && !self.keep {
             note("removing what was made (--keep leaves it)");
@@ -179,6 +177,7 @@ impl Simulate {
         if let Some(own) = own {
             own.stop().await;
         }
+        shown.context("writing what happens")?;
         match verdict {
             Ok(words) => {
                 note(&words);
@@ -186,6 +185,19 @@ impl Simulate {
             }
             Err(reason) => bail!("{reason}"),
         }
+    }
+
+    /// The service of this run, if it has one of its own, and the way to it.
+    async fn way(&self) -> anyhow::Result<(Option<local::Local>, Line)> {
+        let own = match &self.url {
+            Some(_) => None,
+            None => Some(local::Local::start(Pace::new(self.speed)).await?),
+        };
+        let line = self.line(own.as_ref()).await?;
+        if let Some(own) = &own {
+            note(&own.announcement());
+        }
+        Ok((own, line))
     }
 
     fn style(&self) -> Style {
@@ -204,6 +216,13 @@ impl Simulate {
         }
         if !Pace::RANGE.contains(&self.speed) {
             bail!("--speed {}: must be 1 to 1000", self.speed);
+        }
+        let hosts = self
+            .hosts
+            .unwrap_or_else(|| self.workers.unwrap_or(0).saturating_mul(self.clusters))
+            .max(self.clusters);
+        if hosts > MOST_HOSTS {
+            bail!("{hosts} hosts are too many for one run; {MOST_HOSTS} are the most");
         }
         let pace = Pace::new(self.speed);
         let base = Plan::of(self.topology, Seed(self.seed), pace);
@@ -245,7 +264,9 @@ impl Simulate {
         let share = hosts / self.clusters + usize::from(cluster < hosts % self.clusters);
         let (shape, clusters) = (self.topology, self.clusters);
         let size = |workers| shape.machines(Some(workers)).len() + shape.later(Some(workers)).len();
-        let workers = (0..=share).find(|workers| size(*workers) == share);
+        // Each worker is one host more, but for those that a shape has anyway.
+        let first = share.saturating_sub(size(0));
+        let workers = (first..=first + 1).find(|workers| size(*workers) == share);
         workers.map(Some).with_context(|| {
             format!(
                 "--hosts {hosts} --clusters {clusters}: a cluster of topology {shape} cannot have \
@@ -309,6 +330,15 @@ async fn log_in(client: &Client, user: &str, password: &str) -> anyhow::Result<S
     token
         .map(str::to_owned)
         .context("logging in: the service gave no token")
+}
+
+/// Shows what is new, on a terminal no more than fits.
+fn show(view: &mut View, out: &mut io::Stdout) -> io::Result<()> {
+    let height = rustix::termios::tcgetwinsize(&*out)
+        .ok()
+        .map(|size| usize::from(size.ws_row))
+        .filter(|rows| *rows > 0);
+    view.show(out, height)
 }
 
 fn note(text: &str) {

@@ -32,6 +32,10 @@ use crate::{
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(60);
 /// A flood is this many hellos.
 const FLOOD: usize = 25;
+/// From the end of an agent to its next start.
+const RESTART: Duration = Duration::from_secs(5);
+/// Longest a service may send an agent to sleep.
+const LONGEST_INTERVAL: u64 = 3600;
 /// From the firmware to the first question for configuration.
 const BOOT: Duration = Duration::from_secs(150);
 /// From there to a node, and from a node to one that does work.
@@ -118,7 +122,9 @@ impl Host {
                 return;
             }
             match self.poll().await {
-                Stopped::Restart => {}
+                // As long as a system takes to start a service again: a service that sends its
+                // agents away again and again is not flooded by them.
+                Stopped::Restart => self.pace.sleep(RESTART).await,
                 Stopped::Gone => return,
                 Stopped::Reboot => {
                     self.pace.sleep(BOOT).await;
@@ -195,7 +201,7 @@ impl Host {
                     let seconds = steps.next_instruction_seconds.unwrap_or(0);
                     match u64::try_from(seconds) {
                         Ok(0) | Err(_) => DEFAULT_INTERVAL,
-                        Ok(seconds) => Duration::from_secs(seconds),
+                        Ok(seconds) => Duration::from_secs(seconds.min(LONGEST_INTERVAL)),
                     }
                 }
                 Err(error) if error.status().is_some_and(|status| status.as_u16() == 404) => {

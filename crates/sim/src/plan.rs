@@ -88,6 +88,9 @@ pub enum Stuck {
     /// The installation failed, and no fault explains it.
     #[error("the installation failed: {0}")]
     Failed(String),
+    /// What was made is not there any more, or not for us.
+    #[error("the cluster or its infra-env cannot be seen any more: {0}")]
+    Lost(String),
     /// The service did not see a fault.
     #[error("the service never noticed {0}: expected {1}")]
     Unnoticed(Fault, String),
@@ -112,6 +115,9 @@ pub(crate) fn explain(sights: &Sights) -> String {
         "the cluster is {} ({})",
         sights.cluster.status, sights.cluster.info
     )];
+    if let Some(trouble) = &sights.trouble {
+        parts.push(format!("the last look brought nothing: {trouble}"));
+    }
     for (id, message) in &sights.cluster.failing {
         parts.push(format!("{id}: {message}"));
     }

@@ -6,7 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use tokio::{sync::watch, task::JoinSet, time::Instant};
+use muster_api::wire;
+use tokio::{
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+    time::Instant,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -24,6 +29,9 @@ use crate::{
     user::{Trouble, User, Wish},
 };
 
+/// Where a cluster is before its installation, and again after one that could not be prepared.
+const BEFORE: &[&str] = &["ready", "insufficient", "pending-for-input"];
+
 /// A run.
 #[derive(Debug)]
 pub struct Scenario {
@@ -35,6 +43,9 @@ pub struct Scenario {
     birth: Arc<Birth>,
     report: Arc<Report>,
     traps: Vec<Trap>,
+    making: Option<Making>,
+    /// The installation was asked for, and the service agreed.
+    ordered: bool,
     cluster: Option<Uuid>,
     infra_envs: Vec<Uuid>,
     image: Option<BootImage>,
@@ -43,6 +54,20 @@ pub struct Scenario {
     /// Says why the controller gave up.
     complaints: watch::Sender<Option<String>>,
     tasks: JoinSet<()>,
+}
+
+/// Something the service is just being asked to make. On a task of its own: a run that is
+/// interrupted between question and answer must still know what to remove.
+#[derive(Debug)]
+struct Making {
+    what: Made,
+    answer: JoinHandle<Result<Uuid, Trouble>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Made {
+    Cluster,
+    InfraEnv,
 }
 
 enum Flow {
@@ -78,6 +103,8 @@ impl Scenario {
             birth: Arc::default(),
             report,
             traps,
+            making: None,
+            ordered: false,
             cluster: None,
             infra_envs: Vec::new(),
             image: None,
@@ -144,6 +171,8 @@ impl Scenario {
     /// Stops the machines and removes what was made; tells what stays.
     pub async fn clean_up(mut self) -> Vec<String> {
         self.tasks.shutdown().await;
+        // What came of it is in our lists, or was not made.
+        let _ = self.made().await;
         self.user.clean_up(self.cluster, &self.infra_envs).await
     }
 
@@ -193,8 +222,13 @@ impl Scenario {
             version: self.plan.version.clone(),
             topology: self.plan.topology,
         };
-        let id = self.user.create_cluster(&wish).await?;
-        self.cluster = Some(id);
+        let user = self.user.clone();
+        let id = self
+            .make(
+                Made::Cluster,
+                async move { user.create_cluster(&wish).await },
+            )
+            .await?;
         self.places.send_modify(|places| places.cluster = Some(id));
         Ok(())
     }
@@ -208,11 +242,39 @@ impl Scenario {
             0 => format!("{}-env", self.plan.name),
             count => format!("{}-env-{count}", self.plan.name),
         };
-        let id = self.user.create_infra_env(&name, cluster).await?;
-        self.infra_envs.push(id);
+        let user = self.user.clone();
+        let id = self
+            .make(Made::InfraEnv, async move {
+                user.create_infra_env(&name, cluster).await
+            })
+            .await?;
         self.image = Some(self.user.boot_image(id).await?);
         self.places.send_modify(|places| places.infra_envs.push(id));
         Ok(())
+    }
+
+    async fn make(
+        &mut self,
+        what: Made,
+        call: impl Future<Output = Result<Uuid, Trouble>> + Send + 'static,
+    ) -> Result<Uuid, Trouble> {
+        let answer = tokio::spawn(call);
+        self.making = Some(Making { what, answer });
+        self.made().await
+    }
+
+    /// Waits for what is being made and remembers it.
+    async fn made(&mut self) -> Result<Uuid, Trouble> {
+        let nothing = || Trouble::Answer("nothing is being made".to_owned());
+        let making = self.making.as_mut().ok_or_else(nothing)?;
+        let (what, answer) = (making.what, (&mut making.answer).await);
+        self.making = None;
+        let id = answer.map_err(|broken| Trouble::Answer(broken.to_string()))??;
+        match what {
+            Made::Cluster => self.cluster = Some(id),
+            Made::InfraEnv => self.infra_envs.push(id),
+        }
+        Ok(id)
     }
 
     fn switch_on(&mut self, machines: std::ops::Range<usize>) {
@@ -264,6 +326,7 @@ impl Scenario {
         self.say("starts the installation");
         let cluster = self.cluster()?;
         self.user.install(cluster).await?;
+        self.ordered = true;
         let Some(image) = &self.image else {
             return Ok(());
         };
@@ -360,6 +423,13 @@ impl Scenario {
                 if !waiting && sights.cluster.status == "error" {
                     return Err(Stuck::Failed(explain(&sights)));
                 }
+                // The service took the order, prepared, and went back to where it was.
+                if !waiting && self.ordered && BEFORE.contains(&sights.cluster.status.as_str()) {
+                    return Err(Stuck::Failed(self.last_complaint().await));
+                }
+            }
+            if let Some(trouble) = sights.trouble.as_ref().filter(|_| sights.lost) {
+                return Err(Stuck::Lost(trouble.clone()));
             }
             if let Some(complaint) = self.complaints.borrow().clone()
                 && !self.traps.iter().any(Trap::is_open)
@@ -375,6 +445,23 @@ impl Scenario {
                 });
             }
         }
+    }
+
+    /// The last thing of the cluster that the service itself found worth a warning.
+    async fn last_complaint(&self) -> String {
+        let events = match self.cluster {
+            Some(id) => self.user.events("cluster_id", id).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let bad = |event: &&wire::Event| {
+            event.host_id.is_none() && event.severity.as_deref().is_some_and(|how| how != "info")
+        };
+        let last = events
+            .iter()
+            .filter(bad)
+            .max_by_key(|event| &event.event_time);
+        let words = last.and_then(|event| event.message.clone());
+        words.unwrap_or_else(|| "the cluster fell back and no event tells why".to_owned())
     }
 
     /// Marks the faults the service shows.

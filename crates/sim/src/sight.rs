@@ -42,6 +42,10 @@ pub struct Sights {
     pub hosts: BTreeMap<Uuid, Sight>,
     /// How many looks it took.
     pub looks: u64,
+    /// Why the last look brought nothing.
+    pub trouble: Option<String>,
+    /// And no later one will.
+    pub lost: bool,
 }
 
 impl Sights {
@@ -88,8 +92,16 @@ impl Lookout {
     /// Looks, and looks again.
     pub async fn run(self) {
         loop {
-            // A look that fails is only a look that fails: the next one tells.
-            let _ = self.look().await;
+            // A look that fails is only a look that fails: the next one tells. But what is gone
+            // does not come back, and who is not let in will not be let in later.
+            if let Err(error) = self.look().await {
+                let status = error.status().map_or(0, |status| status.as_u16());
+                self.sights.send_modify(|sights| {
+                    let sights = Arc::make_mut(sights);
+                    sights.trouble = Some(error.to_string());
+                    sights.lost = matches!(status, 401 | 403 | 404);
+                });
+            }
             tokio::time::sleep(self.every).await;
         }
     }
