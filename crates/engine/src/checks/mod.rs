@@ -12,6 +12,7 @@ mod cluster_vips;
 pub(crate) mod host;
 mod host_disks;
 mod host_encryption;
+mod host_group;
 mod host_hardware;
 mod host_names;
 mod host_needs;
@@ -38,9 +39,10 @@ const LONGEST_REASON: usize = 2040;
 const MOST_EXAMPLES: usize = 5;
 
 /// The first few of a list that may be as long as the cluster is large.
-fn examples(all: &[String]) -> String {
+fn examples<T: AsRef<str>>(all: &[T]) -> String {
     let shown = all.len().min(MOST_EXAMPLES);
-    let mut text = all[..shown].join(", ");
+    let named: Vec<&str> = all[..shown].iter().map(AsRef::as_ref).collect();
+    let mut text = named.join(", ");
     if all.len() > shown {
         text.push_str(&format!(" and {} more", all.len() - shown));
     }
