@@ -6,9 +6,6 @@ use muster_sim::{Change, End, Ending, Fault, Pace, Planned, Report, Topology, Un
 
 use crate::stage::{Stage, in_order, plan};
 
-/// Judged by validations this service does not have yet.
-const NOT_JUDGED: &[Fault] = &[Fault::PacketLoss, Fault::HighLatency, Fault::WildcardDns];
-
 /// The last host of the cluster of five.
 const HOST: &str = "worker-4";
 
@@ -44,7 +41,7 @@ fn assert_words(report: &Report, fault: Fault) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_of_discovery_are_noticed_with_the_right_validation() {
-    for fault in Fault::all().filter(|fault| !NOT_JUDGED.contains(fault)) {
+    for fault in Fault::all() {
         let sign = fault.sign();
         if sign.ending != Ending::Waits || sign.failing.is_none() {
             continue;
@@ -65,7 +62,7 @@ async fn faults_of_discovery_are_noticed_with_the_right_validation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_of_discovery_are_forgotten_once_repaired() {
-    for fault in Fault::all().filter(|fault| !NOT_JUDGED.contains(fault)) {
+    for fault in Fault::all() {
         let sign = fault.sign();
         let Some(failing) = sign.failing.filter(|_| sign.ending == Ending::Waits) else {
             continue;
