@@ -24,7 +24,7 @@ use crate::{
     machine::Machine,
     network::Network,
     pace::Pace,
-    replies::{self, Answer, Asked},
+    replies::{self, Answer, Asked, Now},
     seed::{mix, text},
 };
 
@@ -59,6 +59,16 @@ impl std::fmt::Debug for BootImage {
     }
 }
 
+/// How a host behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// How fast.
+    pub pace: Pace,
+    /// Sends what a real agent sends, new inventories and connectivity reports with every poll;
+    /// otherwise only what has changed.
+    pub faithful: bool,
+}
+
 /// A machine that is switched on.
 #[derive(Debug)]
 pub struct Host {
@@ -68,6 +78,9 @@ pub struct Host {
     image: BootImage,
     line: Line,
     pace: Pace,
+    faithful: bool,
+    /// How often it asked for work.
+    polls: u64,
     /// What was last answered to each kind of step, by question and state of the network.
     answered: HashMap<String, u64>,
     installing: Option<JoinHandle<Outcome>>,
@@ -92,7 +105,7 @@ impl Host {
         birth: Arc<Birth>,
         image: BootImage,
         line: &Line,
-        pace: Pace,
+        manner: Manner,
     ) -> Self {
         let line = line.on_behalf_of(agent(&image, image.agent_version.clone()));
         Self {
@@ -101,7 +114,9 @@ impl Host {
             birth,
             image,
             line,
-            pace,
+            pace: manner.pace,
+            faithful: manner.faithful,
+            polls: 0,
             answered: HashMap::new(),
             installing: None,
         }
@@ -176,7 +191,8 @@ impl Host {
     async fn poll(&mut self) -> Stopped {
         let mut patience = Duration::from_millis(500);
         loop {
-            let clock = now() + self.machine.clock_offset();
+            self.polls += 1;
+            let clock = self.clock();
             let line = self.line.clone();
             let steps = line
                 .poll(self.image.infra_env, self.machine.id, clock)
@@ -250,6 +266,11 @@ impl Host {
             && self.birth.life_of(self.machine.id) == Some(Life::Rebooting)
     }
 
+    /// What the clock of the machine says.
+    fn clock(&self) -> i64 {
+        now() + self.machine.clock_offset()
+    }
+
     async fn become_a_node(&self) {
         let id = self.machine.id;
         self.birth.advance(id, Life::AsksForIgnition);
@@ -290,12 +311,17 @@ impl Host {
             .fold(mix(self.network.revision(), text(kind)), |sum, arg| {
                 mix(sum, text(arg))
             });
-        if self.answered.get(kind) == Some(&question) {
+        let repeats = !(self.faithful && replies::never_repeats(kind));
+        if repeats && self.answered.get(kind) == Some(&question) {
             return false;
         }
         let asked = Asked {
             machine: &self.machine,
             network: &self.network,
+            now: self.faithful.then(|| Now {
+                clock: self.clock(),
+                poll: self.polls,
+            }),
         };
         let answer = replies::answer(kind, args, &asked);
         let success = answer.exit_code == 0;
@@ -314,6 +340,7 @@ impl Host {
             Ok(command) => {
                 let installer = Installer {
                     machine: Arc::clone(&self.machine),
+                    network: Arc::clone(&self.network),
                     infra_env: self.image.infra_env,
                     line: self.line.clone(),
                     birth: Arc::clone(&self.birth),

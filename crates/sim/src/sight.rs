@@ -63,6 +63,8 @@ pub struct Places {
     pub cluster: Option<Uuid>,
     /// Infra-envs with hosts.
     pub infra_envs: Vec<Uuid>,
+    /// Nobody looks for the time being.
+    pub resting: bool,
 }
 
 /// Looks until told to stop.
@@ -86,8 +88,9 @@ pub struct Lookout {
 
 impl Lookout {
     /// Looks, and looks again.
-    pub async fn run(self) {
-        loop {
+    pub async fn run(mut self) {
+        // Ends with whoever tells the places.
+        while self.places.wait_for(|places| !places.resting).await.is_ok() {
             // A look that fails is only a look that fails: the next one tells.
             let _ = self.look().await;
             tokio::time::sleep(self.every).await;

@@ -1,11 +1,14 @@
 //! The person in front of the service: what a scenario's acts mean in calls of the REST API.
 
+use std::net::Ipv4Addr;
+
 use http::Method;
 use muster_api::{client::ClientError, wire};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
+    feature::{Feature, Release},
     host::BootImage,
     line::{Line, insist},
     machine::Machine,
@@ -31,6 +34,18 @@ pub struct Wish {
     pub version: Option<String>,
     /// Its shape.
     pub topology: Topology,
+    /// What it has beyond that.
+    pub features: Vec<Feature>,
+    /// Operators to install with it.
+    pub operators: Vec<String>,
+}
+
+impl Wish {
+    /// The last release that has everything that is wished for.
+    fn last_release(&self) -> Option<Release> {
+        let last = |feature: &Feature| feature.last_release();
+        self.features.iter().filter_map(last).min()
+    }
 }
 
 /// Something in an answer was not as it should be.
@@ -74,24 +89,29 @@ impl User {
         &self.line
     }
 
-    /// The version the service would install if nobody asked for another.
+    /// The version the service would install if nobody asked for another; the newest up to
+    /// `last` if that is given.
     ///
     /// # Errors
     /// No answer, or no version in it.
-    pub async fn default_version(&self) -> Result<String, Trouble> {
+    pub async fn version(&self, last: Option<Release>) -> Result<String, Trouble> {
         let versions: Value = insist(|| {
             self.line
                 .ask(Method::GET, "openshift-versions", None::<&()>)
         })
         .await
         .map_err(call("the versions of the service could not be read"))?;
-        let mut entries = versions.as_object().into_iter().flatten();
-        let default = entries.find(|(_, version)| version["default"] == json!(true));
-        let newest = || versions.as_object()?.iter().next_back();
+        let all = || versions.as_object().into_iter().flatten();
+        let fits = |name: &str| last.is_none_or(|last| release(name).is_some_and(|r| r <= last));
+        let default = all().find(|(name, version)| version["default"] == true && fits(name));
+        let newest = || {
+            let candidates = all().filter(|(name, _)| fits(name) && release(name).is_some());
+            candidates.max_by_key(|(name, _)| release(name))
+        };
         default
             .or_else(newest)
             .map(|(version, _)| version.clone())
-            .ok_or_else(|| Trouble::Answer("the service has no versions to install".to_owned()))
+            .ok_or_else(|| Trouble::Answer("the service has no version to install".to_owned()))
     }
 
     /// Creates a cluster.
@@ -101,7 +121,7 @@ impl User {
     pub async fn create_cluster(&self, wish: &Wish) -> Result<Uuid, Trouble> {
         let version = match &wish.version {
             Some(version) => version.clone(),
-            None => self.default_version().await?,
+            None => self.version(wish.last_release()).await?,
         };
         let mut body = json!({
             "name": wish.name,
@@ -112,6 +132,13 @@ impl User {
         });
         if wish.topology == Topology::SingleNode {
             body["high_availability_mode"] = json!("None");
+        }
+        for feature in &wish.features {
+            feature.ask_for(&mut body);
+        }
+        if !wish.operators.is_empty() {
+            let chosen = wish.operators.iter().map(|name| json!({ "name": name }));
+            body["olm_operators"] = chosen.collect();
         }
         let made: wire::Cluster = insist(|| self.line.ask(Method::POST, "clusters", Some(&body)))
             .await
@@ -172,16 +199,10 @@ impl User {
         &self,
         cluster: Uuid,
         topology: Topology,
+        features: &[Feature],
         network: &Network,
     ) -> Result<(), Trouble> {
-        let body = if topology == Topology::SingleNode {
-            json!({ "machine_networks": [{ "cidr": network.range().to_string() }] })
-        } else {
-            json!({
-                "api_vips": [{ "ip": network.api_vip().to_string() }],
-                "ingress_vips": [{ "ip": network.ingress_vip().to_string() }],
-            })
-        };
+        let body = network_of(topology, features, network);
         let path = format!("clusters/{cluster}");
         insist(|| self.line.tell(Method::PATCH, &path, Some(&body)))
             .await
@@ -206,6 +227,39 @@ impl User {
             )))
     }
 
+    /// Says how a host can be switched off.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn set_fencing(
+        &self,
+        infra_env: Uuid,
+        machine: &Machine,
+        bmc: Ipv4Addr,
+    ) -> Result<(), Trouble> {
+        let path = format!("infra-envs/{infra_env}/hosts/{}", machine.id);
+        let body = json!({ "fencing_credentials": {
+            "address": format!("redfish+https://{bmc}/redfish/v1/Systems/1"),
+            "username": "simulated",
+            "password": "simulated",
+            "certificate_verification": "Disabled",
+        }});
+        insist(|| self.line.tell(Method::PATCH, &path, Some(&body)))
+            .await
+            .map_err(call(format!("{} could not be fenced", machine.name())))
+    }
+
+    /// Takes a host out of its cluster.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn unbind(&self, infra_env: Uuid, host: Uuid) -> Result<(), Trouble> {
+        let path = format!("infra-envs/{infra_env}/hosts/{host}/actions/unbind");
+        insist(|| self.line.tell(Method::POST, &path, None::<&()>))
+            .await
+            .map_err(call(format!("host {host} could not be unbound")))
+    }
+
     /// Binds a host to a cluster.
     ///
     /// # Errors
@@ -224,6 +278,24 @@ impl User {
     /// The service refused.
     pub async fn install(&self, cluster: Uuid) -> Result<(), Trouble> {
         self.act(cluster, "install", "the installation could not be started")
+            .await
+    }
+
+    /// Stops a running installation.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn cancel(&self, cluster: Uuid) -> Result<(), Trouble> {
+        self.act(cluster, "cancel", "the installation could not be cancelled")
+            .await
+    }
+
+    /// Makes a cluster forget an installation that was stopped.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn reset(&self, cluster: Uuid) -> Result<(), Trouble> {
+        self.act(cluster, "reset", "the installation could not be reset")
             .await
     }
 
@@ -266,18 +338,18 @@ impl User {
     }
 
     /// Removes what a scenario made, as far as the service lets it; tells what stays.
-    pub async fn clean_up(&self, cluster: Option<Uuid>, infra_envs: &[Uuid]) -> Vec<String> {
+    pub async fn clean_up(&self, clusters: &[Uuid], infra_envs: &[Uuid]) -> Vec<String> {
         let mut left = Vec::new();
         let gone = |result: &Result<(), ClientError>| match result {
             Ok(()) => true,
             Err(error) => error.status().is_some_and(|status| status.as_u16() == 404),
         };
-        if let Some(id) = cluster {
+        for id in clusters {
             let path = format!("clusters/{id}");
             let mut result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
             if !gone(&result) {
                 // Only a running installation cannot be deleted; it can be cancelled first.
-                let _ = self.act(id, "cancel", "").await;
+                let _ = self.act(*id, "cancel", "").await;
                 result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
             }
             if let Some(error) = result.as_ref().err().filter(|_| !gone(&result)) {
@@ -304,6 +376,44 @@ impl User {
         }
         left
     }
+}
+
+/// What a user says about the network of a cluster once its hosts are known.
+fn network_of(topology: Topology, features: &[Feature], network: &Network) -> Value {
+    let has = |feature| features.contains(&feature);
+    let range = json!({ "cidr": network.range().to_string() });
+    let mut body = json!({});
+    if has(Feature::DualStack) {
+        let second = json!({ "cidr": network.range6().to_string() });
+        body["machine_networks"] = json!([range, second]);
+    } else if topology == Topology::SingleNode || has(Feature::DhcpVips) {
+        body["machine_networks"] = json!([range]);
+    }
+    let none = [Feature::DhcpVips, Feature::UserManaged];
+    if topology == Topology::SingleNode || none.into_iter().any(has) {
+        return body;
+    }
+    let [api6, ingress6] = network.vips6().map(|address| json!({ "ip": address }));
+    for (key, address, second) in [
+        ("api_vips", network.api_vip(), api6),
+        ("ingress_vips", network.ingress_vip(), ingress6),
+    ] {
+        let first = json!({ "ip": address });
+        body[key] = if has(Feature::DualStack) {
+            json!([first, second])
+        } else {
+            json!([first])
+        };
+    }
+    body
+}
+
+/// The release of a version such as `4.14` or `4.14.3`; builds for several architectures and
+/// previews are not meant.
+fn release(version: &str) -> Option<Release> {
+    let mut parts = version.split('.').map(|part| part.parse().ok());
+    let release = (parts.next()??, parts.next()??);
+    parts.all(|part| part.is_some()).then_some(release)
 }
 
 fn pull_secret() -> String {
@@ -354,6 +464,15 @@ mod tests {
         assert_eq!(variable(unit, "HTTP_PROXY"), None);
         assert_eq!(flag(unit, "--agent-version").as_deref(), Some("img:1"));
         assert_eq!(flag(unit, "--cacert"), None);
+    }
+
+    #[test]
+    fn only_plain_versions_have_a_release() {
+        assert_eq!(release("4.14"), Some((4, 14)));
+        assert_eq!(release("4.9.17"), Some((4, 9)));
+        for other in ["4.14-multi", "4.19.0-ec.1", "4", ""] {
+            assert_eq!(release(other), None, "{other}");
+        }
     }
 
     #[test]
