@@ -7,10 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use muster_api::{
-    client::{ClientError, ClientOptions},
-    wire,
-};
+use muster_api::{client::ClientError, wire};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -18,6 +15,7 @@ use uuid::Uuid;
 use crate::{
     birth::{Birth, Life},
     fault::Fault,
+    image::BootImage,
     installer::{Command, Installer, Outcome},
     line::Line,
     logs,
@@ -37,27 +35,6 @@ const BOOT: Duration = Duration::from_secs(150);
 /// From there to a node, and from a node to one that does work.
 const CONFIGURE: Duration = Duration::from_secs(150);
 const SETTLE: Duration = Duration::from_secs(90);
-
-/// What a discovery image tells an agent.
-#[derive(Clone)]
-pub struct BootImage {
-    /// Where it belongs.
-    pub infra_env: Uuid,
-    /// What it shows to be let in.
-    pub token: Option<String>,
-    /// Which agent it carries.
-    pub agent_version: String,
-}
-
-/// Leaves out the token.
-impl std::fmt::Debug for BootImage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BootImage")
-            .field("infra_env", &self.infra_env)
-            .field("agent_version", &self.agent_version)
-            .finish_non_exhaustive()
-    }
-}
 
 /// How a host behaves.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +84,7 @@ impl Host {
         line: &Line,
         manner: Manner,
     ) -> Self {
-        let line = line.on_behalf_of(agent(&image, image.agent_version.clone()));
+        let line = line.on_behalf_of(image.agent(image.agent_version.clone()));
         Self {
             machine,
             network,
@@ -167,7 +144,7 @@ impl Host {
             {
                 Ok(answer) => {
                     if let Some(version) = runner_version(&answer) {
-                        self.line = self.line.on_behalf_of(agent(&self.image, version));
+                        self.line = self.line.on_behalf_of(self.image.agent(version));
                     }
                     self.answered.clear();
                     return true;
@@ -393,14 +370,6 @@ impl Drop for Host {
         if let Some(installer) = &self.installing {
             installer.abort();
         }
-    }
-}
-
-fn agent(image: &BootImage, version: String) -> ClientOptions {
-    ClientOptions {
-        token: image.token.clone(),
-        agent_version: Some(version),
-        ..ClientOptions::default()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     birth::Birth,
     fault::Fault,
     feature::Feature,
-    host::BootImage,
+    image::BootImage,
     line::Line,
     network::{Network, Site},
     plan::{End, Plan, Stuck},

@@ -9,43 +9,18 @@ use uuid::Uuid;
 
 use crate::{
     feature::{Feature, Release},
-    host::BootImage,
+    image::BootImage,
     line::{Line, insist},
     machine::Machine,
     network::Network,
     topology::Topology,
+    wish::{Wish, network_of, pull_secret, release},
 };
-
-/// Opens nothing: it only has the form of a pull secret.
-const AUTH: &str = "c2ltdWxhdGVkOnNpbXVsYXRlZA==";
 
 /// A user of the service.
 #[derive(Clone, Debug)]
 pub struct User {
     line: Line,
-}
-
-/// What a user asks for when creating a cluster.
-#[derive(Clone, Debug)]
-pub struct Wish {
-    /// Its name.
-    pub name: String,
-    /// Its version; the service's default if not given.
-    pub version: Option<String>,
-    /// Its shape.
-    pub topology: Topology,
-    /// What it has beyond that.
-    pub features: Vec<Feature>,
-    /// Operators to install with it.
-    pub operators: Vec<String>,
-}
-
-impl Wish {
-    /// The last release that has everything that is wished for.
-    fn last_release(&self) -> Option<Release> {
-        let last = |feature: &Feature| feature.last_release();
-        self.features.iter().filter_map(last).min()
-    }
 }
 
 /// Something in an answer was not as it should be.
@@ -123,23 +98,7 @@ impl User {
             Some(version) => version.clone(),
             None => self.version(wish.last_release()).await?,
         };
-        let mut body = json!({
-            "name": wish.name,
-            "openshift_version": version,
-            "base_dns_domain": "sim.example.com",
-            "pull_secret": pull_secret(),
-            "control_plane_count": wish.topology.control_plane(),
-        });
-        if wish.topology == Topology::SingleNode {
-            body["high_availability_mode"] = json!("None");
-        }
-        for feature in &wish.features {
-            feature.ask_for(&mut body);
-        }
-        if !wish.operators.is_empty() {
-            let chosen = wish.operators.iter().map(|name| json!({ "name": name }));
-            body["olm_operators"] = chosen.collect();
-        }
+        let body = wish.body(&version);
         let made: wire::Cluster = insist(|| self.line.ask(Method::POST, "clusters", Some(&body)))
             .await
             .map_err(call(format!("cluster {} could not be created", wish.name)))?;
@@ -176,19 +135,8 @@ impl User {
         let text = insist(|| self.line.text(&path))
             .await
             .map_err(call("the discovery config could not be downloaded"))?;
-        let config: Value = serde_json::from_str(&text).unwrap_or_default();
-        let units = config["systemd"]["units"].as_array();
-        let unit = units
-            .into_iter()
-            .flatten()
-            .find(|unit| unit["name"] == "agent.service")
-            .and_then(|unit| unit["contents"].as_str())
-            .ok_or_else(|| Trouble::Answer("the discovery config starts no agent".to_owned()))?;
-        Ok(BootImage {
-            infra_env,
-            token: variable(unit, "PULL_SECRET_TOKEN"),
-            agent_version: flag(unit, "--agent-version").unwrap_or_else(|| "simulated".to_owned()),
-        })
+        BootImage::read(infra_env, &text)
+            .ok_or_else(|| Trouble::Answer("the discovery config starts no agent".to_owned()))
     }
 
     /// Sets the virtual addresses, or the machine network where there are none.
@@ -375,113 +323,5 @@ impl User {
             }
         }
         left
-    }
-}
-
-/// What a user says about the network of a cluster once its hosts are known.
-fn network_of(topology: Topology, features: &[Feature], network: &Network) -> Value {
-    let has = |feature| features.contains(&feature);
-    let range = json!({ "cidr": network.range().to_string() });
-    let mut body = json!({});
-    if has(Feature::DualStack) {
-        let second = json!({ "cidr": network.range6().to_string() });
-        body["machine_networks"] = json!([range, second]);
-    } else if topology == Topology::SingleNode || has(Feature::DhcpVips) {
-        body["machine_networks"] = json!([range]);
-    }
-    let none = [Feature::DhcpVips, Feature::UserManaged];
-    if topology == Topology::SingleNode || none.into_iter().any(has) {
-        return body;
-    }
-    let [api6, ingress6] = network.vips6().map(|address| json!({ "ip": address }));
-    for (key, address, second) in [
-        ("api_vips", network.api_vip(), api6),
-        ("ingress_vips", network.ingress_vip(), ingress6),
-    ] {
-        let first = json!({ "ip": address });
-        body[key] = if has(Feature::DualStack) {
-            json!([first, second])
-        } else {
-            json!([first])
-        };
-    }
-    body
-}
-
-/// The release of a version such as `4.14` or `4.14.3`; builds for several architectures and
-/// previews are not meant.
-fn release(version: &str) -> Option<Release> {
-    let mut parts = version.split('.').map(|part| part.parse().ok());
-    let release = (parts.next()??, parts.next()??);
-    parts.all(|part| part.is_some()).then_some(release)
-}
-
-fn pull_secret() -> String {
-    let registries = [
-        "cloud.openshift.com",
-        "quay.io",
-        "registry.connect.redhat.com",
-        "registry.redhat.io",
-    ];
-    let auths: serde_json::Map<String, Value> = registries
-        .iter()
-        .map(|name| {
-            let entry = json!({ "auth": AUTH, "email": "simulated@example.com" });
-            ((*name).to_owned(), entry)
-        })
-        .collect();
-    json!({ "auths": auths }).to_string()
-}
-
-/// The value of a variable in a unit.
-fn variable(unit: &str, name: &str) -> Option<String> {
-    unit.lines()
-        .filter_map(|line| line.trim().strip_prefix("Environment="))
-        .map(|text| text.trim_matches('"'))
-        .filter_map(|text| text.strip_prefix(name)?.strip_prefix('='))
-        .map(|value| value.replace("%%", "%"))
-        .find(|value| !value.is_empty())
-}
-
-/// The value of a flag of the agent.
-fn flag(unit: &str, name: &str) -> Option<String> {
-    let command = unit.lines().find(|line| line.starts_with("ExecStart="))?;
-    let mut words = command.split_whitespace();
-    words.find(|word| *word == name)?;
-    words.next().map(str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn token_and_version_are_read_from_the_unit_of_the_agent() {
-        let unit = "[Service]\nEnvironment=HTTP_PROXY=\nEnvironment=PULL_SECRET_TOKEN=ab%%c\n\
-                    ExecStartPre=/bin/true --agent-version wrong\n\
-                    ExecStart=/usr/local/bin/agent --url https://x --agent-version img:1 --insecure=false\n";
-        assert_eq!(variable(unit, "PULL_SECRET_TOKEN").as_deref(), Some("ab%c"));
-        assert_eq!(variable(unit, "HTTP_PROXY"), None);
-        assert_eq!(flag(unit, "--agent-version").as_deref(), Some("img:1"));
-        assert_eq!(flag(unit, "--cacert"), None);
-    }
-
-    #[test]
-    fn only_plain_versions_have_a_release() {
-        assert_eq!(release("4.14"), Some((4, 14)));
-        assert_eq!(release("4.9.17"), Some((4, 9)));
-        for other in ["4.14-multi", "4.19.0-ec.1", "4", ""] {
-            assert_eq!(release(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn a_boot_image_does_not_show_its_token() {
-        let image = BootImage {
-            infra_env: Uuid::nil(),
-            token: Some("hunter2".to_owned()),
-            agent_version: "img:1".to_owned(),
-        };
-        assert!(!format!("{image:?}").contains("hunter2"));
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     plan::Stuck,
     sight::Sights,
     topology::{Act, Topology},
-    user::Wish,
+    wish::Wish,
 };
 
 impl Scenario {
