@@ -11,15 +11,18 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Args;
 use muster_api::client::{Client, ClientOptions};
-use muster_sim::{Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
+use muster_sim::{Feature, Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
 use serde_json::{Value, json};
 
 use crate::output;
 
+mod load;
 mod local;
 mod stage;
 mod stop;
+mod usage;
 
+use load::{Figures, Meter};
 use stage::Stage;
 use stop::Stop;
 
@@ -61,6 +64,21 @@ pub struct Simulate {
     /// How far: discovered, ready or installed
     #[arg(long, default_value = "installed")]
     until: Until,
+    /// Something special about the cluster (repeatable); --list shows them
+    #[arg(long = "with", value_name = "FEATURE")]
+    features: Vec<Feature>,
+    /// Operators to install with it, by name, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    operators: Vec<String>,
+    /// Agents send what real ones send: a new inventory and connectivity report with every poll
+    #[arg(long)]
+    faithful: bool,
+    /// Keep polling for so many seconds once all clusters are there, and measure only that
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    duration: Option<u64>,
+    /// Process of the service, to measure what it uses
+    #[arg(long, value_name = "PID", requires = "url")]
+    service_pid: Option<u32>,
     /// Name of the cluster [default: sim-<topology>]
     #[arg(long)]
     name: Option<String>,
@@ -96,7 +114,7 @@ pub struct Simulate {
     /// A line of JSON for everything that happens
     #[arg(long)]
     json: bool,
-    /// Show topologies and faults, then exit
+    /// Show topologies, features and faults, then exit
     #[arg(long)]
     list: bool,
 }
@@ -135,6 +153,8 @@ impl Simulate {
             way = self.way() => way?,
             () = stop.asked() => bail!("interrupted before anything was made"),
         };
+        let meter = Meter::begin(&line, self.service_pid, own.is_some())
+            .context("--service-pid: reading what the process uses")?;
         let report = Arc::new(Report::default());
         let mut stage = Stage::build(plans, &line, &report)?;
         let mut view = View::new(self.style(), Arc::clone(&report), stage.sights());
@@ -156,6 +176,18 @@ impl Simulate {
         if shown.is_ok() {
             shown = show(&mut view, &mut out);
         }
+        let figures = match self.duration {
+            Some(seconds) if !stopped && stage.all_reached() => {
+                let window = Duration::from_secs(seconds);
+                let measured = self.steady(&mut stage, &line, own.is_some(), window);
+                tokio::select! {
+                    figures = measured => Some(figures?),
+                    () = stop.asked() => None,
+                }
+            }
+            Some(_) => None,
+            None => (self.clusters > 1 || self.hosts.is_some()).then(|| meter.read()),
+        };
         let verdict = stage.verdict(stopped);
         if own.is_none() && !self.keep {
             note("removing what was made (--keep leaves it)");
@@ -163,16 +195,12 @@ impl Simulate {
                 note(&format!("not removed: {left}"));
             }
         }
-        if self.clusters > 1 || self.hosts.is_some() {
-            let traffic = line.traffic();
-            note(&format!(
-                "{} calls, {} refused, {} without an answer; {:.1} ms on average, {} ms at most",
-                traffic.calls,
-                traffic.refused,
-                traffic.unanswered,
-                traffic.mean_us as f64 / 1000.0,
-                traffic.slowest_ms
-            ));
+        if let Some(figures) = figures {
+            let text = match self.json {
+                true => figures.json().to_string(),
+                false => figures.text(),
+            };
+            writeln!(out, "{text}").context("writing the figures")?;
         }
         if let Some(own) = own {
             own.stop().await;
@@ -200,6 +228,23 @@ impl Simulate {
         Ok((own, line))
     }
 
+    /// Lets the machines poll for some time with nobody looking, and measures that alone.
+    async fn steady(
+        &self,
+        stage: &mut Stage,
+        line: &Line,
+        own: bool,
+        window: Duration,
+    ) -> anyhow::Result<Figures> {
+        stage.look_away();
+        note(&format!("all there; measuring for {} s", window.as_secs()));
+        let meter = Meter::begin(line, self.service_pid, own)
+            .context("--service-pid: reading what the process uses")?;
+        tokio::time::sleep(window).await;
+        let figures = meter.read();
+        Ok(figures.with_hosts(stage.look_again().await))
+    }
+
     fn style(&self) -> Style {
         match (self.json, io::stdout().is_terminal()) {
             (true, _) => Style::Json,
@@ -224,6 +269,11 @@ impl Simulate {
         if hosts > MOST_HOSTS {
             bail!("{hosts} hosts are too many for one run; {MOST_HOSTS} are the most");
         }
+        if self.duration.is_some() && self.until == Until::Installed {
+            bail!(
+                "--duration measures hosts that poll, and installed ones do not; add --until ready"
+            );
+        }
         let pace = Pace::new(self.speed);
         let base = Plan::of(self.topology, Seed(self.seed), pace);
         let base_name = self.name.clone().unwrap_or(base.name.clone());
@@ -246,6 +296,9 @@ impl Simulate {
                 heal: self.heal,
                 until: self.until,
                 version: self.openshift_version.clone(),
+                features: self.features.clone(),
+                operators: self.operators.clone(),
+                faithful: self.faithful,
                 // Looks are for us; a crowd must not be watched more than it talks.
                 look_every: base
                     .look_every

@@ -7,10 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use muster_api::{
-    client::{ClientError, ClientOptions},
-    wire,
-};
+use muster_api::{client::ClientError, wire};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -18,13 +15,14 @@ use uuid::Uuid;
 use crate::{
     birth::{Birth, Life},
     fault::Fault,
+    image::BootImage,
     installer::{Command, Installer, Outcome},
     line::Line,
     logs,
     machine::Machine,
     network::Network,
     pace::Pace,
-    replies::{self, Answer, Asked},
+    replies::{self, Answer, Asked, Now},
     seed::{mix, text},
 };
 
@@ -42,25 +40,14 @@ const BOOT: Duration = Duration::from_secs(150);
 const CONFIGURE: Duration = Duration::from_secs(150);
 const SETTLE: Duration = Duration::from_secs(90);
 
-/// What a discovery image tells an agent.
-#[derive(Clone)]
-pub struct BootImage {
-    /// Where it belongs.
-    pub infra_env: Uuid,
-    /// What it shows to be let in.
-    pub token: Option<String>,
-    /// Which agent it carries.
-    pub agent_version: String,
-}
-
-/// Leaves out the token.
-impl std::fmt::Debug for BootImage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BootImage")
-            .field("infra_env", &self.infra_env)
-            .field("agent_version", &self.agent_version)
-            .finish_non_exhaustive()
-    }
+/// How a host behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// How fast.
+    pub pace: Pace,
+    /// Sends what a real agent sends, new inventories and connectivity reports with every poll;
+    /// otherwise only what has changed.
+    pub faithful: bool,
 }
 
 /// A machine that is switched on.
@@ -72,6 +59,9 @@ pub struct Host {
     image: BootImage,
     line: Line,
     pace: Pace,
+    faithful: bool,
+    /// How often it asked for work.
+    polls: u64,
     /// What was last answered to each kind of step, by question and state of the network.
     answered: HashMap<String, u64>,
     installing: Option<JoinHandle<Outcome>>,
@@ -96,16 +86,18 @@ impl Host {
         birth: Arc<Birth>,
         image: BootImage,
         line: &Line,
-        pace: Pace,
+        manner: Manner,
     ) -> Self {
-        let line = line.on_behalf_of(agent(&image, image.agent_version.clone()));
+        let line = line.on_behalf_of(image.agent(image.agent_version.clone()));
         Self {
             machine,
             network,
             birth,
             image,
             line,
-            pace,
+            pace: manner.pace,
+            faithful: manner.faithful,
+            polls: 0,
             answered: HashMap::new(),
             installing: None,
         }
@@ -158,7 +150,7 @@ impl Host {
             {
                 Ok(answer) => {
                     if let Some(version) = runner_version(&answer) {
-                        self.line = self.line.on_behalf_of(agent(&self.image, version));
+                        self.line = self.line.on_behalf_of(self.image.agent(version));
                     }
                     self.answered.clear();
                     return true;
@@ -182,7 +174,8 @@ impl Host {
     async fn poll(&mut self) -> Stopped {
         let mut patience = Duration::from_millis(500);
         loop {
-            let clock = now() + self.machine.clock_offset();
+            self.polls += 1;
+            let clock = self.clock();
             let line = self.line.clone();
             let steps = line
                 .poll(self.image.infra_env, self.machine.id, clock)
@@ -256,6 +249,11 @@ impl Host {
             && self.birth.life_of(self.machine.id) == Some(Life::Rebooting)
     }
 
+    /// What the clock of the machine says.
+    fn clock(&self) -> i64 {
+        now() + self.machine.clock_offset()
+    }
+
     async fn become_a_node(&self) {
         let id = self.machine.id;
         self.birth.advance(id, Life::AsksForIgnition);
@@ -296,12 +294,17 @@ impl Host {
             .fold(mix(self.network.revision(), text(kind)), |sum, arg| {
                 mix(sum, text(arg))
             });
-        if self.answered.get(kind) == Some(&question) {
+        let repeats = !(self.faithful && replies::never_repeats(kind));
+        if repeats && self.answered.get(kind) == Some(&question) {
             return false;
         }
         let asked = Asked {
             machine: &self.machine,
             network: &self.network,
+            now: self.faithful.then(|| Now {
+                clock: self.clock(),
+                poll: self.polls,
+            }),
         };
         let answer = replies::answer(kind, args, &asked);
         let success = answer.exit_code == 0;
@@ -320,6 +323,7 @@ impl Host {
             Ok(command) => {
                 let installer = Installer {
                     machine: Arc::clone(&self.machine),
+                    network: Arc::clone(&self.network),
                     infra_env: self.image.infra_env,
                     line: self.line.clone(),
                     birth: Arc::clone(&self.birth),
@@ -372,14 +376,6 @@ impl Drop for Host {
         if let Some(installer) = &self.installing {
             installer.abort();
         }
-    }
-}
-
-fn agent(image: &BootImage, version: String) -> ClientOptions {
-    ClientOptions {
-        token: image.token.clone(),
-        agent_version: Some(version),
-        ..ClientOptions::default()
     }
 }
 

@@ -67,6 +67,8 @@ pub struct Places {
     pub cluster: Option<Uuid>,
     /// Infra-envs with hosts.
     pub infra_envs: Vec<Uuid>,
+    /// Nobody looks for the time being.
+    pub resting: bool,
 }
 
 /// Looks until told to stop.
@@ -90,8 +92,9 @@ pub struct Lookout {
 
 impl Lookout {
     /// Looks, and looks again.
-    pub async fn run(self) {
-        loop {
+    pub async fn run(mut self) {
+        // Ends with whoever tells the places.
+        while self.places.wait_for(|places| !places.resting).await.is_ok() {
             // A look that fails is only a look that fails: the next one tells. But what is gone
             // does not come back, and who is not let in will not be let in later.
             if let Err(error) = self.look().await {
