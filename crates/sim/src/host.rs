@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use muster_api::{client::ClientError, wire};
@@ -164,7 +164,7 @@ impl Host {
                         self.become_a_node().await;
                         return false;
                     }
-                    self.wait(DEFAULT_INTERVAL).await;
+                    self.wait(DEFAULT_INTERVAL, Instant::now()).await;
                 }
             }
         }
@@ -180,6 +180,7 @@ impl Host {
             let steps = line
                 .poll(self.image.infra_env, self.machine.id, clock)
                 .await;
+            let heard = Instant::now();
             let interval = match steps {
                 Ok(steps) => {
                     patience = Duration::from_millis(500);
@@ -210,7 +211,7 @@ impl Host {
                 self.become_a_node().await;
                 return Stopped::Gone;
             }
-            if let Some(outcome) = self.wait(interval).await {
+            if let Some(outcome) = self.wait(interval, heard).await {
                 match outcome {
                     Outcome::Reboots => return Stopped::Reboot,
                     Outcome::Lost => return Stopped::Gone,
@@ -221,13 +222,15 @@ impl Host {
         }
     }
 
-    /// Lets an interval pass, or comes back early because the installer has ended.
-    async fn wait(&mut self, interval: Duration) -> Option<Outcome> {
+    /// Lets an interval pass, or comes back early because the installer has ended. It began when
+    /// the work was heard of: a real agent does not wait for its own answers.
+    async fn wait(&mut self, interval: Duration, since: Instant) -> Option<Outcome> {
         // A few percent sooner or later, always the same for the same machine.
         let pause = self
             .pace
             .real(interval)
-            .mul_f64(0.97 + 0.06 * self.machine.phase);
+            .mul_f64(0.97 + 0.06 * self.machine.phase)
+            .saturating_sub(since.elapsed());
         let Some(installer) = &mut self.installing else {
             tokio::time::sleep(pause).await;
             return None;
