@@ -209,7 +209,9 @@ def test_a_table_on_a_tiny_terminal_stays_within_it():
     tables = shown.split(b"\x1b[?7l")[1:]
     assert len(tables) > 3
     for table in tables:
-        ups = [int(part.split(b"F")[0]) for part in table.split(b"\x1b[")[1:] if part[:1].isdigit() and b"F" in part[:3]]
+        ups = [
+            int(part.split(b"F")[0]) for part in table.split(b"\x1b[")[1:] if part[:1].isdigit() and b"F" in part[:3]
+        ]
         assert all(up <= 4 for up in ups), table
     os.close(leader)
 

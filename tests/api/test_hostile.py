@@ -71,7 +71,9 @@ def places(document, at=()):
     """Every place in a JSON document."""
     if at:
         yield at
-    items = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
     for key, value in items:
         yield from places(value, (*at, key))
 
