@@ -71,7 +71,7 @@ async fn start(
 ) -> Running {
     let mut flags = Overrides::default()
         .set("test", "data_dir", data.path().to_str().unwrap())
-        .set("test", "server.listen", &address.to_string())
+        .set("test", "server.listen", address.to_string())
         .set("test", "server.plain_http", "true")
         .set("test", "auth.mode", "none")
         .set("test", "features.dummy_ignition", "true")
