@@ -65,7 +65,10 @@ fn a_steady_window_is_measured_by_kind_of_call() {
     let calls = |kind: &str| last["calls"][kind]["count"].as_u64().unwrap();
     // Twelve hosts want to poll ten times a second each; a busy machine may let them less often.
     assert!(calls("poll") >= 24, "{last}");
-    assert!(calls("reply") * 2 > calls("poll") * 3, "two replies a poll: {last}");
+    assert!(
+        calls("reply") * 2 > calls("poll") * 3,
+        "two replies a poll: {last}"
+    );
     assert_eq!(calls("register"), 0, "{last}");
     assert_eq!(last["hosts"]["in_touch"], 12);
     assert!(last["calls"]["poll"]["p99_ms"].as_f64() > Some(0.0));
