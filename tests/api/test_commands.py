@@ -65,6 +65,8 @@ def start(*arguments, **options):
         env=quiet_environment(),
         stdin=subprocess.DEVNULL,
         text=True,
+        # A shell that starts the tests in the background has Ctrl-C ignored by all below it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
     )
 
