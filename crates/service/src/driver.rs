@@ -365,7 +365,7 @@ mod tests {
         let driver = Driver::default();
         let scope = Scope::Cluster(ClusterId(Uuid::from_u128(1)));
         assert!(!driver.spares(scope));
-        let mut set = |long, until, number: Option<u64>| {
+        let set = |long, until, number: Option<u64>| {
             let mut state = driver.lock();
             state.rested.insert(scope, Rest { until, long });
             state.settling = number.map(|number| (scope, number)).into_iter().collect();
