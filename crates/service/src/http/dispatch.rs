@@ -28,6 +28,7 @@ use super::{
 use crate::{
     app::{Shared, store_failure},
     driver::Scope,
+    images::serve as images,
     watch,
 };
 
@@ -47,7 +48,7 @@ pub async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let request_id = request_id(request.headers());
-    let span = info_span!("request", id = %request_id, method = %request.method(), path = %request.uri().path());
+    let span = info_span!("request", id = %request_id, method = %request.method(), path = %images::without_key(request.uri().path()));
     Ok(respond(app, door, request, request_id, span).await)
 }
 
@@ -120,6 +121,16 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
     {
         return pages::answer(app, page, request).await;
     }
+    if let Some(wanted) = images::find(&path) {
+        if door == Door::Firmware && !wanted.is_for_firmware() {
+            return no_firmware();
+        }
+        let method = request.method().clone();
+        let measured = app.metrics.began(wanted.label(), method.as_str());
+        let reply = images::answer(app, &wanted, request).await;
+        measured.answered(reply.status().as_str(), reply.size_hint());
+        return reply;
+    }
     let Some(relative) = relative_path(&path) else {
         return Reply::failure(&Failure::infra(
             StatusCode::NOT_FOUND,
@@ -137,10 +148,7 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
         Err(miss) => return route_miss(&miss),
     };
     if door == Door::Firmware && !may_pass_firmware_door(operation, request.uri().query()) {
-        return Reply::failure(&Failure::infra(
-            StatusCode::NOT_FOUND,
-            "this plain HTTP port serves boot scripts only; use the HTTPS port for the API",
-        ));
+        return no_firmware();
     }
     let (handler, method) = (operation.path(), operation.method().as_str());
     let measured = app.metrics.began(handler, method);
@@ -271,6 +279,13 @@ fn route_miss(miss: &RouteMiss) -> Reply {
         Some(allow) => reply.header(header::ALLOW, allow),
         None => reply,
     }
+}
+
+fn no_firmware() -> Reply {
+    Reply::failure(&Failure::infra(
+        StatusCode::NOT_FOUND,
+        "this plain HTTP port serves what a network boot needs; use the HTTPS port for the rest",
+    ))
 }
 
 /// Boot firmware may fetch its script over plain HTTP; nothing else.

@@ -113,6 +113,12 @@ impl Reply {
         Self::new(StatusCode::OK, Content::Chunks(chunks, size)).named(name)
     }
 
+    /// Content of a known length and type that streams.
+    #[must_use]
+    pub fn download(status: StatusCode, kind: &str, chunks: Chunks, size: u64) -> Self {
+        Self::new(status, Content::Chunks(chunks, Some(size))).header(header::CONTENT_TYPE, kind)
+    }
+
     /// Whatever streams, without a file name, type or end that is known.
     #[must_use]
     pub fn chunks(chunks: Chunks) -> Self {
