@@ -49,6 +49,7 @@ enum Command {
         json: bool,
     },
     /// Copy a live ISO in as the OS image of a version.
+    #[command(disable_version_flag = true)]
     Add {
         /// The ISO.
         file: PathBuf,
@@ -59,6 +60,7 @@ enum Command {
         sha256: Option<String>,
     },
     /// Fetch an OS image from its URL; goes on where an earlier fetch stopped.
+    #[command(disable_version_flag = true)]
     Fetch {
         #[command(flatten)]
         image: Choice,
@@ -70,6 +72,7 @@ enum Command {
         sha256: Option<String>,
     },
     /// Read the OS images that are here and compare them with their digests.
+    #[command(disable_version_flag = true)]
     Verify {
         /// Only those of this version.
         #[arg(long)]
