@@ -14,10 +14,13 @@ import requests
 
 import live_iso
 from backends import free_port
-from muster import BINARY, api_error, eventually, infra_error, pull_secret, quiet_environment
+from muster import BINARY, api_error, eventually, infra_error, quiet_environment
+from test_auth import Keys
 
 VERSION = "4.20"
 BUILD = "420.1.202601-0"
+# The suite switches fetching off, see quiet_environment.
+WHEN_ASKED = {"MUSTER_IMAGES_FETCH": "when-asked"}
 
 
 def catalogue(url="https://images.invalid/live.iso", **extra):
@@ -54,7 +57,7 @@ def s390x(folder):
 
 @pytest.fixture(scope="module")
 def imager(servers, iso, s390x):
-    server = servers("imager", env={"OS_IMAGES": catalogue(), "MUSTER_IMAGES_FETCH": "never"}).start()
+    server = servers("imager", env={"OS_IMAGES": catalogue()}).start()
     server.port = int(urlsplit(server.url).port)
     stock(server, iso)
     stock(server, s390x, "s390x")
@@ -271,7 +274,7 @@ def test_s390x_machines_are_told_where_their_initrd_ends(imager):
 
 def test_the_firmware_port_gives_what_a_network_boot_needs(servers, iso):
     port = free_port()
-    env = {"HTTP_LISTEN_PORT": str(port), "OS_IMAGES": catalogue(), "MUSTER_IMAGES_FETCH": "never"}
+    env = {"HTTP_LISTEN_PORT": str(port), "OS_IMAGES": catalogue()}
     server = servers("pxe", plain=False, env=env).start()
     stock(server, iso)
     made = server.api().new_infra_env("pxe", openshift_version=VERSION)
@@ -291,7 +294,7 @@ def test_the_firmware_port_gives_what_a_network_boot_needs(servers, iso):
 
 
 def guarded(servers, iso, name, auth, **env):
-    env = {"OS_IMAGES": catalogue(), "MUSTER_IMAGES_FETCH": "never", **env}
+    env = {"OS_IMAGES": catalogue(), **env}
     server = servers(name, auth=auth, env=env).start()
     stock(server, iso)
     return server
@@ -341,29 +344,32 @@ def test_images_by_id_need_credentials_where_users_log_in(token_server):
     assert server.api().call("GET", "//boot-artifacts").status_code == 401
 
 
-def test_an_api_key_opens_the_image_of_its_infra_env(servers, iso, folder):
-    key, public = folder / "ec.pem", folder / "ec.pub"
-    subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key], check=True)
-    subprocess.run(["openssl", "ec", "-in", key, "-pubout", "-out", public], check=True, capture_output=True)
-    pair = {"EC_PRIVATE_KEY_PEM": key.read_text(), "EC_PUBLIC_KEY_PEM": public.read_text()}
-    server = guarded(servers, iso, "api-keys", "local", **pair)
-    made = server.api().call(
-        "POST",
-        "/v2/infra-envs",
-        json={"name": "keyed", "openshift_version": VERSION, "pull_secret": pull_secret()},
-    )
-    assert made.status_code == 201, made.text
-    url = made.json()["download_url"]
-    assert "/byapikey/" in url
-    assert fetch(url).status_code == 200
-    assert fetch(url[: url.index("/byapikey/")] + f"/byapikey/a.b.c/{VERSION}/x86_64/full.iso").status_code == 401
+def test_an_api_key_opens_the_image_of_its_infra_env(servers, iso):
+    # Mode local has no way to create by REST, so the infra-envs are made before.
+    server = guarded(servers, iso, "api-keys", "none")
+    made, other = (server.api().new_infra_env(name, openshift_version=VERSION) for name in ("keyed", "other"))
+    server.stop()
+    keys = Keys()
+    server.auth = "local"
+    server.env |= {"EC_PRIVATE_KEY_PEM": keys.private_pem, "EC_PUBLIC_KEY_PEM": keys.public_pem}
+    server.start()
+    plain = f"{server.url}/byid/{made['id']}/{VERSION}/x86_64/full.iso"
+    assert fetch(plain).status_code == 401, "the id alone is no permission in this mode"
+    url = plain.replace(f"byid/{made['id']}", f"byapikey/{keys.token(infra_env_id=made['id'])}")
+    answer = fetch(url)
+    assert answer.status_code == 200 and made["id"] in answer.headers["Content-Disposition"]
+    stranger = Keys().token(infra_env_id=made["id"])
+    assert fetch(f"{server.url}/byapikey/{stranger}/{VERSION}/x86_64/full.iso").status_code == 401
+    query = {"version": VERSION, "arch": "x86_64", "api_key": keys.token(infra_env_id=made["id"])}
+    assert fetch(f"{server.url}/images/{made['id']}/pxe-initrd", params=query).status_code == 200
+    assert fetch(f"{server.url}/images/{other['id']}/pxe-initrd", params=query).status_code in (401, 403, 404)
 
 
 # --- OS images ------------------------------------------------------------------------------
 
 
 def test_a_missing_image_is_told_with_the_way_to_add_it(servers, iso):
-    server = servers("empty", env={"OS_IMAGES": catalogue(), "MUSTER_IMAGES_FETCH": "never"}).start()
+    server = servers("empty", env={"OS_IMAGES": catalogue()}).start()
     api = server.api()
     made = api.new_infra_env("bare", openshift_version=VERSION)
     reason = api_error(fetch(made["download_url"]), 404)
@@ -427,7 +433,7 @@ def test_a_fetched_image_with_another_digest_is_refused(servers, mirror):
 
 
 def test_the_service_fetches_what_is_asked_for_and_says_so_meanwhile(servers, mirror):
-    server = servers("on-demand", env={"OS_IMAGES": catalogue(mirror.url)}).start()
+    server = servers("on-demand", env={"OS_IMAGES": catalogue(mirror.url), **WHEN_ASKED}).start()
     made = server.api().new_infra_env("wanted", openshift_version=VERSION)
     assert mirror.asked == [], "nobody has asked for the image yet"
     first = fetch(made["download_url"])
@@ -446,7 +452,7 @@ def test_the_service_can_fetch_before_anybody_asks(servers, mirror):
 
 
 def test_a_source_that_refuses_is_named_as_the_reason(servers):
-    server = servers("refused", env={"OS_IMAGES": catalogue("http://127.0.0.1:1/none.iso")}).start()
+    server = servers("refused", env={"OS_IMAGES": catalogue("http://127.0.0.1:1/none.iso"), **WHEN_ASKED}).start()
     made = server.api().new_infra_env("unlucky", openshift_version=VERSION)
 
     def told():
