@@ -322,7 +322,12 @@ async fn of_infra_env(
 
 async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download, Refusal> {
     let (what, s390x) = (what.to_owned(), image.cpu_architecture == Arch::S390x);
-    if !matches!(what.as_str(), "kernel" | "rootfs") && !(what == "ins-file" && s390x) {
+    let known = match what.as_str() {
+        "kernel" | "rootfs" => true,
+        "ins-file" => s390x,
+        _ => false,
+    };
+    if !known {
         return Err(Failure::not_found(format!(
             "there is no boot artifact {what:?}; ask for kernel or rootfs, on s390x also for ins-file"
         ))
