@@ -302,7 +302,23 @@ fn reason(text: &str) -> String {
     let words = ["reason", "message"]
         .iter()
         .find_map(|key| value.get(key)?.as_str());
-    words.unwrap_or(text).chars().take(1000).collect()
+    printable(words.unwrap_or(text))
+        .chars()
+        .take(1000)
+        .collect()
+}
+
+/// Text of others on one line of a terminal: what could move the cursor, change colours or turn
+/// the direction of writing is replaced. Names and messages come from machines nobody vouches for.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let safe = |letter: char| match letter {
+        '\t' | '\n' | '\r' => ' ',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
+        _ if letter.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => letter,
+    };
+    text.chars().map(safe).collect()
 }
 
 #[cfg(test)]
@@ -320,6 +336,17 @@ mod tests {
             "who are you"
         );
         assert_eq!(reason("<html>"), "<html>");
+    }
+
+    #[test]
+    fn words_of_others_cannot_drive_a_terminal() {
+        assert_eq!(printable("plain wörds → ok"), "plain wörds → ok");
+        assert_eq!(printable("a\nb\tc"), "a b c");
+        let hostile = "\x1b]0;title\x07\x1b[2J\u{9b}31m\u{202e}txt";
+        let shown = printable(hostile);
+        assert!(!shown.chars().any(char::is_control), "{shown:?}");
+        assert!(!shown.contains('\u{202e}'), "{shown:?}");
+        assert!(!reason(hostile).contains('\x1b'));
     }
 
     #[test]

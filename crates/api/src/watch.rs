@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, Response};
+use reqwest::{Method, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::client::{Client, ClientError};
@@ -46,8 +46,14 @@ impl Client {
         if let Some(last) = last {
             request = request.header("Last-Event-ID", last);
         }
+        let response = self.send(request).await?;
+        let kind = response.headers().get(reqwest::header::CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
+        if !kind.starts_with("text/event-stream") {
+            return Err(no_stream(response.status()));
+        }
         Ok(Watching {
-            response: self.send(request).await?,
+            response,
             cutter: Cutter::default(),
         })
     }
@@ -68,7 +74,10 @@ impl Watching {
                 .map_err(|_| ClientError::Silent(SILENCE))?
                 .map_err(ClientError::Unreachable)?;
             match chunk {
-                Some(bytes) => self.cutter.take(&bytes).map_err(ClientError::Settings)?,
+                Some(bytes) => self
+                    .cutter
+                    .take(&bytes)
+                    .map_err(|LineTooLong| no_stream(self.response.status()))?,
                 None => return Ok(None),
             }
         }
@@ -81,6 +90,18 @@ impl Watching {
     }
 }
 
+/// Something answers there, but not our service.
+const fn no_stream(status: StatusCode) -> ClientError {
+    ClientError::Garbage {
+        status,
+        wanted: "a stream of messages",
+    }
+}
+
+/// A line of more than [`LONGEST_LINE`].
+#[derive(Debug)]
+struct LineTooLong;
+
 /// Cuts bytes into lines and lines into messages.
 #[derive(Debug, Default)]
 struct Cutter {
@@ -92,7 +113,7 @@ struct Cutter {
 }
 
 impl Cutter {
-    fn take(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), LineTooLong> {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.rest.extend_from_slice(&bytes[..end]);
             bytes = &bytes[end + 1..];
@@ -100,9 +121,7 @@ impl Cutter {
             self.line(&line);
         }
         if self.rest.len() + bytes.len() > LONGEST_LINE {
-            return Err(format!(
-                "a line of more than {LONGEST_LINE} bytes came; is this our service?"
-            ));
+            return Err(LineTooLong);
         }
         self.rest.extend_from_slice(bytes);
         Ok(())

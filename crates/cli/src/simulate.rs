@@ -11,19 +11,25 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Args;
 use muster_api::client::{Client, ClientOptions};
-use muster_sim::{Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
+use muster_sim::{Feature, Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
 use serde_json::{Value, json};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::output;
 
+mod load;
 mod local;
 mod stage;
+mod stop;
+mod usage;
 
+use load::{Figures, Meter};
 use stage::Stage;
+use stop::Stop;
 
 /// Screens a second.
 const REDRAW: Duration = Duration::from_millis(200);
+/// Machines of all clusters together; each is some kilobytes and a task.
+const MOST_HOSTS: usize = 100_000;
 
 /// Simulate a fleet of hosts: discovery, installation and faults, without a single machine.
 ///
@@ -58,6 +64,21 @@ pub struct Simulate {
     /// How far: discovered, ready or installed
     #[arg(long, default_value = "installed")]
     until: Until,
+    /// Something special about the cluster (repeatable); --list shows them
+    #[arg(long = "with", value_name = "FEATURE")]
+    features: Vec<Feature>,
+    /// Operators to install with it, by name, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    operators: Vec<String>,
+    /// Agents send what real ones send: a new inventory and connectivity report with every poll
+    #[arg(long)]
+    faithful: bool,
+    /// Keep polling for so many seconds once all clusters are there, and measure only that
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    duration: Option<u64>,
+    /// Process of the service, to measure what it uses
+    #[arg(long, value_name = "PID", requires = "url")]
+    service_pid: Option<u32>,
     /// Name of the cluster [default: sim-<topology>]
     #[arg(long)]
     name: Option<String>,
@@ -93,7 +114,7 @@ pub struct Simulate {
     /// A line of JSON for everything that happens
     #[arg(long)]
     json: bool,
-    /// Show topologies and faults, then exit
+    /// Show topologies, features and faults, then exit
     #[arg(long)]
     list: bool,
 }
@@ -127,8 +148,75 @@ pub fn run(simulate: Simulate) -> ExitCode {
 impl Simulate {
     async fn play(self) -> anyhow::Result<()> {
         let plans = self.plans()?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
+        let mut stop = Stop::listen()?;
+        let (own, line) = tokio::select! {
+            way = self.way() => way?,
+            () = stop.asked() => bail!("interrupted before anything was made"),
+        };
+        let meter = Meter::begin(&line, self.service_pid, own.is_some())
+            .context("--service-pid: reading what the process uses")?;
+        let report = Arc::new(Report::default());
+        let mut stage = Stage::build(plans, &line, &report)?;
+        let mut view = View::new(self.style(), Arc::clone(&report), stage.sights());
+        let mut redraw = tokio::time::interval(REDRAW);
+        let mut out = io::stdout();
+        // Whatever ends the run, what it made is removed.
+        let (stopped, mut shown) = loop {
+            tokio::select! {
+                ended = stage.join_next() => if !ended { break (false, Ok(())) },
+                _ = redraw.tick() => if let Err(error) = show(&mut view, &mut out) {
+                    break (true, Err(error));
+                },
+                () = stop.asked() => break (true, Ok(())),
+            }
+        };
+        if stopped {
+            stage.interrupt().await;
+        }
+        if shown.is_ok() {
+            shown = show(&mut view, &mut out);
+        }
+        let figures = match self.duration {
+            Some(seconds) if !stopped && stage.all_reached() => {
+                let window = Duration::from_secs(seconds);
+                let measured = self.steady(&mut stage, &line, own.is_some(), window);
+                tokio::select! {
+                    figures = measured => Some(figures?),
+                    () = stop.asked() => None,
+                }
+            }
+            Some(_) => None,
+            None => (self.clusters > 1 || self.hosts.is_some()).then(|| meter.read()),
+        };
+        let verdict = stage.verdict(stopped);
+        if own.is_none() && !self.keep {
+            note("removing what was made (--keep leaves it)");
+            for left in stage.clean_up().await {
+                note(&format!("not removed: {left}"));
+            }
+        }
+        if let Some(figures) = figures {
+            let text = match self.json {
+                true => figures.json().to_string(),
+                false => figures.text(),
+            };
+            writeln!(out, "{text}").context("writing the figures")?;
+        }
+        if let Some(own) = own {
+            own.stop().await;
+        }
+        shown.context("writing what happens")?;
+        match verdict {
+            Ok(words) => {
+                note(&words);
+                Ok(())
+            }
+            Err(reason) => bail!("{reason}"),
+        }
+    }
+
+    /// The service of this run, if it has one of its own, and the way to it.
+    async fn way(&self) -> anyhow::Result<(Option<local::Local>, Line)> {
         let own = match &self.url {
             Some(_) => None,
             None => Some(local::Local::start(Pace::new(self.speed)).await?),
@@ -137,55 +225,24 @@ impl Simulate {
         if let Some(own) = &own {
             note(&own.announcement());
         }
-        let report = Arc::new(Report::default());
-        let mut stage = Stage::build(plans, &line, &report)?;
-        let mut view = View::new(self.style(), Arc::clone(&report), stage.sights());
-        let mut redraw = tokio::time::interval(REDRAW);
-        let mut out = io::stdout();
-        let stopped = loop {
-            tokio::select! {
-                ended = stage.join_next() => if !ended { break false },
-                _ = redraw.tick() => view.show(&mut out).context("writing to the terminal")?,
-                _ = interrupt.recv() => break true,
-                _ = terminate.recv() => break true,
-            }
-        };
-        if stopped {
-            note("stopping; a second Ctrl-C ends at once");
-            tokio::select! {
-                () = stage.interrupt() => {}
-                _ = interrupt.recv() => bail!("interrupted; what was made is still there"),
-            }
-        }
-        view.show(&mut out).context("writing to the terminal")?;
-        let verdict = stage.verdict(stopped);
-        if own.is_none() && !self.keep {
-            note("removing what was made (--keep leaves it)");
-            for left in stage.clean_up().await {
-                note(&format!("not removed: {left}"));
-            }
-        }
-        if self.clusters > 1 || self.hosts.is_some() {
-            let traffic = line.traffic();
-            note(&format!(
-                "{} calls, {} refused, {} without an answer; {:.1} ms on average, {} ms at most",
-                traffic.calls,
-                traffic.refused,
-                traffic.unanswered,
-                traffic.mean_us as f64 / 1000.0,
-                traffic.slowest_ms
-            ));
-        }
-        if let Some(own) = own {
-            own.stop().await;
-        }
-        match verdict {
-            Ok(words) => {
-                note(&words);
-                Ok(())
-            }
-            Err(reason) => bail!("{reason}"),
-        }
+        Ok((own, line))
+    }
+
+    /// Lets the machines poll for some time with nobody looking, and measures that alone.
+    async fn steady(
+        &self,
+        stage: &mut Stage,
+        line: &Line,
+        own: bool,
+        window: Duration,
+    ) -> anyhow::Result<Figures> {
+        stage.look_away();
+        note(&format!("all there; measuring for {} s", window.as_secs()));
+        let meter = Meter::begin(line, self.service_pid, own)
+            .context("--service-pid: reading what the process uses")?;
+        tokio::time::sleep(window).await;
+        let figures = meter.read();
+        Ok(figures.with_hosts(stage.look_again().await))
     }
 
     fn style(&self) -> Style {
@@ -204,6 +261,18 @@ impl Simulate {
         }
         if !Pace::RANGE.contains(&self.speed) {
             bail!("--speed {}: must be 1 to 1000", self.speed);
+        }
+        let hosts = self
+            .hosts
+            .unwrap_or_else(|| self.workers.unwrap_or(0).saturating_mul(self.clusters))
+            .max(self.clusters);
+        if hosts > MOST_HOSTS {
+            bail!("{hosts} hosts are too many for one run; {MOST_HOSTS} are the most");
+        }
+        if self.duration.is_some() && self.until == Until::Installed {
+            bail!(
+                "--duration measures hosts that poll, and installed ones do not; add --until ready"
+            );
         }
         let pace = Pace::new(self.speed);
         let base = Plan::of(self.topology, Seed(self.seed), pace);
@@ -227,6 +296,9 @@ impl Simulate {
                 heal: self.heal,
                 until: self.until,
                 version: self.openshift_version.clone(),
+                features: self.features.clone(),
+                operators: self.operators.clone(),
+                faithful: self.faithful,
                 // Looks are for us; a crowd must not be watched more than it talks.
                 look_every: base
                     .look_every
@@ -245,7 +317,9 @@ impl Simulate {
         let share = hosts / self.clusters + usize::from(cluster < hosts % self.clusters);
         let (shape, clusters) = (self.topology, self.clusters);
         let size = |workers| shape.machines(Some(workers)).len() + shape.later(Some(workers)).len();
-        let workers = (0..=share).find(|workers| size(*workers) == share);
+        // Each worker is one host more, but for those that a shape has anyway.
+        let first = share.saturating_sub(size(0));
+        let workers = (first..=first + 1).find(|workers| size(*workers) == share);
         workers.map(Some).with_context(|| {
             format!(
                 "--hosts {hosts} --clusters {clusters}: a cluster of topology {shape} cannot have \
@@ -309,6 +383,15 @@ async fn log_in(client: &Client, user: &str, password: &str) -> anyhow::Result<S
     token
         .map(str::to_owned)
         .context("logging in: the service gave no token")
+}
+
+/// Shows what is new, on a terminal no more than fits.
+fn show(view: &mut View, out: &mut io::Stdout) -> io::Result<()> {
+    let height = rustix::termios::tcgetwinsize(&*out)
+        .ok()
+        .map(|size| usize::from(size.ws_row))
+        .filter(|rows| *rows > 0);
+    view.show(out, height)
 }
 
 fn note(text: &str) {

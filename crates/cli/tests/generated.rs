@@ -1,7 +1,9 @@
 //! Documents made from code are committed, and must say what the code says.
 //! `make bless` rewrites them; review the diff.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use muster_engine::events::{EVENTS, Owner};
 
 const HEAD: &str = "# Settings\n\nMade by `make bless` from `crates/config/src/sections`; do not edit.\n\n\
 Stronger wins: default, `muster.toml`, environment, flag. Every key also has a variable of its own\n\
@@ -29,6 +31,43 @@ fn nothing_the_reference_knows_is_missing() {
         .collect();
     assert!(missing.is_empty(), "{missing:#?}");
     assert!(page.lines().filter(|line| line.starts_with("| `")).count() > 200);
+}
+
+#[test]
+fn the_catalogue_of_events_says_who_tells_them() {
+    let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let service = sources(&crates.join("service/src"));
+    let engine = sources(&crates.join("engine/src"));
+    for kind in EVENTS {
+        let literal = format!("\"{}\"", kind.name);
+        let constant = kind.name.to_uppercase();
+        let told_in = |text: &str| text.contains(&literal) || text.contains(&constant);
+        match kind.owner {
+            Owner::Service => assert!(told_in(&service), "nobody tells {}", kind.name),
+            Owner::Engine => assert!(told_in(&engine), "nobody tells {}", kind.name),
+            Owner::Nobody => assert!(
+                !told_in(&service) && !told_in(&engine),
+                "{} is told after all",
+                kind.name
+            ),
+            // Clients choose their names themselves.
+            Owner::Client => {}
+        }
+    }
+}
+
+/// The code below a folder, without the catalogue itself.
+fn sources(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it can be listed").path();
+        if path.is_dir() {
+            text += &sources(&path);
+        } else if !path.ends_with("engine/src/events.rs") {
+            text += &std::fs::read_to_string(&path).expect("code is text");
+        }
+    }
+    text
 }
 
 fn explained(topic: &str) -> String {

@@ -23,16 +23,7 @@ pub fn bind(
     cluster: Option<&Cluster>,
     now: Timestamp,
 ) -> Result<Decision, Refused> {
-    let refuse = |code: RefusalCode, reason: String| {
-        let mut meant = host.clone();
-        meant.cluster = Some(asked);
-        let message = format!(
-            "Host {}: binding to cluster {asked} refused: {reason}",
-            inventory::hostname(host)
-        );
-        let event = history::about_host(events::HOST_BIND_FAILED, &meant, now, message);
-        Err(Refused::new(code, reason).with(event))
-    };
+    let refuse = |code: RefusalCode, reason: String| Err(not_bound(host, asked, code, reason, now));
     if let Some(present) = host.cluster {
         return refuse(
             RefusalCode::Conflict,
@@ -95,6 +86,28 @@ pub fn bind(
         message,
     );
     Ok(decision)
+}
+
+/// The refusal of a host that the cluster has no place for, for the reason its settings give.
+pub fn misfit(host: &Host, asked: ClusterId, reason: String, now: Timestamp) -> Refused {
+    not_bound(host, asked, RefusalCode::BadRequest, reason, now)
+}
+
+fn not_bound(
+    host: &Host,
+    asked: ClusterId,
+    code: RefusalCode,
+    reason: String,
+    now: Timestamp,
+) -> Refused {
+    let mut meant = host.clone();
+    meant.cluster = Some(asked);
+    let message = format!(
+        "Host {}: binding to cluster {asked} refused: {reason}",
+        inventory::hostname(host)
+    );
+    let event = history::about_host(events::HOST_BIND_FAILED, &meant, now, message);
+    Refused::new(code, reason).with(event)
 }
 
 fn same_architecture(a: &str, b: &str) -> bool {

@@ -89,7 +89,8 @@ impl Site<'_> {
                 self.inventory.architecture()
             ));
         }
-        if disk.is_installation_media {
+        // Agents say so themselves; this is for one that only sets the mark.
+        if disk.is_installation_media && self.agent_allows(disk) {
             reasons.push("it is the medium the host booted from".to_owned());
         }
         match disk.drive_type.as_str() {
@@ -101,6 +102,11 @@ impl Site<'_> {
             reasons.extend(self.iscsi_fault(disk));
         }
         reasons
+    }
+
+    fn agent_allows(&self, disk: &Disk) -> bool {
+        let reasons = disk.installation_eligibility.not_eligible_reasons.items();
+        reasons.iter().all(|reason| reason.starts_with(OUR_MARK))
     }
 
     fn supports(&self, disk: &Disk) -> bool {

@@ -122,6 +122,24 @@ fn a_small_an_odd_and_the_boot_disk_are_refused_with_reasons() {
 }
 
 #[test]
+fn a_boot_medium_the_agent_refused_already_has_no_second_reason() {
+    let mut medium = Disk {
+        is_installation_media: true,
+        ..disk("sda", 200)
+    };
+    medium.installation_eligibility.not_eligible_reasons = vec!["it is the ISO".to_owned()].into();
+    let once = judged(vec![medium]);
+    assert_eq!(reasons(&once, "sda"), "it is the ISO");
+    let mut marked = judged(vec![Disk {
+        is_installation_media: true,
+        ..disk("sda", 200)
+    }]);
+    let first = reasons(&marked, "sda");
+    judge(&mut marked, &RequirementTable::default().worker, "4.16.0");
+    assert_eq!(reasons(&marked, "sda"), first, "judging again adds nothing");
+}
+
+#[test]
 fn drive_types_depend_on_release_and_architecture() {
     for (kind, version, architecture, expected) in [
         ("HDD", "", "", true),

@@ -84,9 +84,9 @@ catalogue! {
     HOST_DEREGISTERED = "host_deregistered", Info, Service, [], "a host is deleted";
     HOST_INSTALLER_ARGS_APPLIED = "host_installer_args_applied", Info, Service, [], "the user sets installer arguments";
     HOST_DISCOVERY_IGNITION_CONFIG_APPLIED = "host_discovery_ignition_config_applied", Info, Service, [], "the user overrides the Ignition of a host";
-    HOST_APPROVED_UPDATED = "host_approved_updated", Info, Service, ["approved"], "a hub approves a host";
+    HOST_APPROVED_UPDATED = "host_approved_updated", Info, Nobody, ["approved"], "a hub approves a host; there is no hub here yet";
     HOST_LOGS_UPLOADED = "host_logs_uploaded", Info, Service, [], "logs of a host arrive";
-    HOST_BOOT_LOGS_UPLOADED = "host_boot_logs_uploaded", Info, Service, [], "boot logs of a host arrive";
+    HOST_BOOT_LOGS_UPLOADED = "host_boot_logs_uploaded", Info, Nobody, [], "boot logs of a host arrive; the API takes no such upload";
     REBOOTS_FOR_NODE = "reboots_for_node", Info, Client, ["node", "reboots"], "the controller counts reboots";
     HOST_REGISTRATION_SETTING_PROPERTIES_FAILED = "host_registration_setting_properties_failed", Error, Nobody, [], "defined by the reference, told by nobody";
 
@@ -127,12 +127,12 @@ catalogue! {
     INFRA_ENV_DEREGISTERED = "infra_env_deregistered", Info, Service, [], "an infra-env is deleted";
     INFRA_ENV_DEREGISTER_FAILED = "infra_env_deregister_failed", Error, Service, ["error"], "an infra-env cannot be deleted now";
     IMAGE_INFO_UPDATED = "image_info_updated", Info, Service, ["details"], "what goes into the image changes";
-    IGNITION_CONFIG_IMAGE_GENERATED = "ignition_config_image_generated", Info, Service, [], "an image is made";
-    EXISTING_IMAGE_REUSED = "existing_image_reused", Info, Service, [], "an image can be used again";
-    GENERATE_IMAGE_FETCH_FAILED = "generate_image_fetch_failed", Error, Service, [], "what an image is made of cannot be read";
-    GENERATE_IMAGE_FORMAT_FAILED = "generate_image_format_failed", Error, Service, [], "the Ignition of an image cannot be made";
-    GENERATE_MINIMAL_ISO_FAILED = "generate_minimal_iso_failed", Error, Service, [], "a minimal image cannot be made";
-    UPLOAD_IMAGE_FAILED = "upload_image_failed", Error, Service, [], "an image cannot be stored";
+    IGNITION_CONFIG_IMAGE_GENERATED = "ignition_config_image_generated", Info, Nobody, [], "an image is made; here images are views made while they are read";
+    EXISTING_IMAGE_REUSED = "existing_image_reused", Info, Nobody, [], "an image can be used again; here images are views made while they are read";
+    GENERATE_IMAGE_FETCH_FAILED = "generate_image_fetch_failed", Error, Nobody, [], "what an image is made of cannot be read; here images are views made while they are read";
+    GENERATE_IMAGE_FORMAT_FAILED = "generate_image_format_failed", Error, Nobody, [], "the Ignition of an image cannot be made; here images are views made while they are read";
+    GENERATE_MINIMAL_ISO_FAILED = "generate_minimal_iso_failed", Error, Nobody, [], "a minimal image cannot be made; here images are views made while they are read";
+    UPLOAD_IMAGE_FAILED = "upload_image_failed", Error, Nobody, [], "an image cannot be stored; here images are views made while they are read";
     EXPIRED_IMAGE_DELETED = "expired_image_deleted", Info, Nobody, [], "defined by the reference, told by nobody";
 }
 

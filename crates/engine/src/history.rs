@@ -6,10 +6,7 @@ use muster_model::{
 };
 
 use crate::{
-    events::{
-        CLUSTER_STATUS_UPDATED, EventKind, HOST_STATUS_UPDATED, QUICK_DISK_FORMAT_PERFORMED,
-        QUICK_DISK_FORMAT_SKIPPED,
-    },
+    events::{CLUSTER_STATUS_UPDATED, EventKind, HOST_STATUS_UPDATED},
     inventory,
 };
 
@@ -23,7 +20,16 @@ pub(crate) fn about_host(
     at: Timestamp,
     message: impl Into<String>,
 ) -> Event {
-    of_host(kind.name, kind.severity, host, at, message)
+    Event::new(kind.name, kind.severity, scope_of(host), at, message)
+}
+
+/// Whom an event about a host concerns.
+pub(crate) const fn scope_of(host: &Host) -> EventScope {
+    EventScope {
+        cluster: host.cluster,
+        host: Some(host.id),
+        infra_env: Some(host.infra_env),
+    }
 }
 
 /// An event of this kind about a cluster.
@@ -33,39 +39,12 @@ pub(crate) fn about_cluster(
     at: Timestamp,
     message: impl Into<String>,
 ) -> Event {
-    of_cluster(kind.name, kind.severity, cluster, at, message)
-}
-
-/// An event about a host.
-pub(crate) fn of_host(
-    name: &str,
-    severity: Severity,
-    host: &Host,
-    at: Timestamp,
-    message: impl Into<String>,
-) -> Event {
-    let scope = EventScope {
-        cluster: host.cluster,
-        host: Some(host.id),
-        infra_env: Some(host.infra_env),
-    };
-    Event::new(name, severity, scope, at, message)
-}
-
-/// An event about a cluster.
-pub(crate) fn of_cluster(
-    name: &str,
-    severity: Severity,
-    cluster: &Cluster,
-    at: Timestamp,
-    message: impl Into<String>,
-) -> Event {
     let scope = EventScope {
         cluster: Some(cluster.id),
         host: None,
         infra_env: None,
     };
-    Event::new(name, severity, scope, at, message)
+    Event::new(kind.name, kind.severity, scope, at, message)
 }
 
 /// Gives a host a status and a reason; a new status is dated and told.
@@ -88,28 +67,11 @@ pub(crate) fn move_host(
         inventory::hostname(host),
         host.status_info
     );
-    events.push(of_host(
-        HOST_STATUS_UPDATED.name,
-        severity_of(to),
-        host,
-        now,
-        message,
-    ));
-}
-
-/// What an installation does to the bootable disks of a host.
-pub(crate) fn disk_formats(host: &Host, now: Timestamp) -> Vec<Event> {
-    let name = inventory::hostname(host);
-    let told = |disk: &String| {
-        if host.skip_formatting_disks.contains(disk) {
-            let message = format!("Host {name}: bootable disk {disk} is left as it is, as asked");
-            about_host(QUICK_DISK_FORMAT_SKIPPED, host, now, message)
-        } else {
-            let message = format!("Host {name}: bootable disk {disk} is formatted");
-            about_host(QUICK_DISK_FORMAT_PERFORMED, host, now, message)
-        }
+    let kind = EventKind {
+        severity: severity_of(to),
+        ..HOST_STATUS_UPDATED
     };
-    host.disks_to_be_formatted.iter().map(told).collect()
+    events.push(about_host(kind, host, now, message));
 }
 
 pub(crate) const fn severity_of(status: HostStatus) -> Severity {

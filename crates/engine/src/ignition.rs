@@ -1,12 +1,17 @@
 //! What the Ignition of a running cluster tells about it.
 //!
-//! A day-2 host fetches the Ignition it would boot with; whether the cluster brings its own DNS
-//! and how its disks are encrypted is read from there, as nobody else knows.
+//! A day-2 host fetches the Ignition it would boot with; whether the cluster brings its own DNS,
+//! how its disks are encrypted and which system it runs is read from there, as nobody else knows.
 
 use std::net::IpAddr;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde::Deserialize;
+use muster_model::Host;
+
+use crate::{
+    reports,
+    wire::{self, List, Stored, reported},
+};
 
 /// Static pods that answer for the names and addresses of a cluster.
 const OWN_NETWORK_PODS: [&str; 2] = [
@@ -14,94 +19,123 @@ const OWN_NETWORK_PODS: [&str; 2] = [
     "/etc/kubernetes/manifests/keepalived.yaml",
 ];
 const KUBECONFIG: &str = "/etc/kubernetes/kubeconfig";
+/// The machine config from which the Ignition was made, kept inside it by the config server.
+const MACHINE_CONFIG: &str = "/etc/ignition-machine-config-encapsulated.json";
 
-/// The parts of an Ignition config (version 3) that are asked for.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Ignition {
-    #[serde(default)]
-    storage: Storage,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-struct Storage {
-    #[serde(default)]
-    files: Vec<File>,
-    #[serde(default)]
-    luks: Vec<Luks>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct File {
-    path: String,
-    #[serde(default)]
-    contents: Contents,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-struct Contents {
-    #[serde(default)]
-    source: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-struct Luks {
-    #[serde(default)]
-    clevis: Option<Clevis>,
-}
-
-/// How an encrypted disk is opened at boot.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub(crate) struct Clevis {
-    #[serde(default)]
-    tpm2: Option<bool>,
-    #[serde(default)]
-    tang: Vec<serde_json::Value>,
-}
-
-impl Clevis {
-    pub(crate) fn uses_tpm(&self) -> bool {
-        self.tpm2 == Some(true)
+reported! {
+    /// The parts of an Ignition config (version 3) that are asked for.
+    Ignition {
+        ignition: Option<Head>,
+        storage: Option<Storage>,
     }
 
-    pub(crate) const fn uses_tang(&self) -> bool {
-        !self.tang.is_empty()
+    /// What kind of config it is.
+    Head {
+        version: String,
+    }
+
+    /// What goes to disk.
+    Storage {
+        files: List<File>,
+        luks: List<Luks>,
+    }
+
+    /// A file.
+    File {
+        contents: Option<Contents>,
+        path: String,
+    }
+
+    /// What is in a file.
+    Contents {
+        compression: String,
+        source: String,
+    }
+
+    /// An encrypted volume.
+    Luks {
+        clevis: Option<Clevis>,
+    }
+
+    /// How it is opened at boot.
+    Clevis {
+        tang: List<TangServer>,
+        tpm2: bool,
+    }
+
+    /// A server that helps to open it.
+    TangServer {
+        thumbprint: String,
+        url: String,
+    }
+
+    /// The machine config.
+    MachineConfig {
+        spec: Option<MachineConfigSpec>,
+    }
+
+    /// Its wishes.
+    MachineConfigSpec {
+        #[serde(rename = "osImageURL")]
+        os_image_url: String,
     }
 }
 
 impl Ignition {
     /// Reads a config; `None` unless it is one of version 3.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Head {
-            ignition: Version,
+        let config: Self = wire::stored(Some(text)).ok()?;
+        let version = &config.ignition.as_ref()?.version;
+        version.starts_with("3.").then_some(config)
+    }
+
+    /// What a day-2 host fetched from the running cluster, if it did and it is readable.
+    pub(crate) fn fetched_by(host: &Host) -> Option<Self> {
+        match reports::api_vip_of(host) {
+            Stored::Here(reply) => Self::parse(&reply.ignition),
+            Stored::Missing | Stored::Broken => None,
         }
-        #[derive(Deserialize)]
-        struct Version {
-            version: String,
-        }
-        let head: Head = serde_json::from_str(text).ok()?;
-        if !head.ignition.version.starts_with("3.") {
-            return None;
-        }
-        serde_json::from_str(text).ok()
     }
 
     /// How the first encrypted disk is opened, if there is one.
     pub(crate) fn clevis(&self) -> Option<&Clevis> {
-        self.storage.luks.first()?.clevis.as_ref()
+        let storage = self.storage.as_ref()?;
+        storage.luks.items().first()?.clevis.as_ref()
+    }
+
+    fn files(&self) -> &[File] {
+        let storage = self.storage.as_ref();
+        storage.map_or(&[], |storage| storage.files.items())
     }
 
     /// The cluster brings DNS and load balancing itself, or is reached by address alone.
     pub(crate) fn manages_its_network(&self) -> bool {
-        let files = &self.storage.files;
+        let files = self.files();
         files
             .iter()
             .any(|file| OWN_NETWORK_PODS.contains(&file.path.as_str()))
             || files
                 .iter()
                 .filter(|file| file.path == KUBECONFIG)
-                .filter_map(|file| unpack(file.contents.source.as_deref()?))
+                .filter_map(File::text)
                 .any(|kubeconfig| its_only_server_is_an_address(&kubeconfig))
+    }
+
+    /// The operating system image the cluster runs.
+    pub(crate) fn os_image(&self) -> Option<String> {
+        let mut files = self.files().iter();
+        let file = files.find(|file| file.path == MACHINE_CONFIG)?;
+        let config: MachineConfig = wire::stored(Some(&file.text()?)).ok()?;
+        Some(config.spec?.os_image_url).filter(|image| !image.is_empty())
+    }
+}
+
+impl File {
+    /// Its content, if it is inside the config as plain text.
+    fn text(&self) -> Option<String> {
+        let contents = self.contents.as_ref()?;
+        let plain = contents.compression.is_empty();
+        plain.then(|| unpack(&contents.source)).flatten()
     }
 }
 
@@ -225,8 +259,39 @@ mod tests {
         assert_eq!(of(json!([])), None);
         assert_eq!(of(json!([{ "name": "root" }])), None);
         let tpm = of(json!([{ "clevis": { "tpm2": true } }])).unwrap();
-        assert!(tpm.uses_tpm() && !tpm.uses_tang());
+        assert!(tpm.tpm2 && tpm.tang.items().is_empty());
         let tang = of(json!([{ "clevis": { "tang": [{ "url": "http://tang" }] } }])).unwrap();
-        assert!(tang.uses_tang() && !tang.uses_tpm());
+        assert!(!tang.tpm2 && tang.tang.items()[0].url == "http://tang");
+    }
+
+    #[test]
+    fn null_means_nothing_as_in_everything_an_agent_sends() {
+        let config = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":null,"luks":[{"clevis":{"tang":null,"tpm2":null}}]}}"#;
+        let ignition = Ignition::parse(config).unwrap();
+        assert_eq!(ignition.clevis(), Some(&Clevis::default()));
+        assert!(!ignition.manages_its_network());
+        assert_eq!(ignition.os_image(), None);
+    }
+
+    #[test]
+    fn the_os_image_is_found_in_both_spellings_of_the_file_and_nowhere_else() {
+        let config = r#"{"spec":{"osImageURL":"quay.io/os@sha256:1"}}"#;
+        let percent = config.replace('"', "%22").replace('{', "%7B");
+        let image = |source: &str| with_file(MACHINE_CONFIG, source).os_image();
+        let plain = image(&format!("data:,{percent}"));
+        assert_eq!(plain.as_deref(), Some("quay.io/os@sha256:1"));
+        let encoded = STANDARD.encode(config);
+        let encoded = image(&format!("data:text/plain;charset=utf-8;base64,{encoded}"));
+        assert_eq!(encoded, plain);
+        for bad in [
+            "",
+            "data:",
+            "data:,%7",
+            "data:,%zz",
+            "data:;base64,!",
+            "http://x/",
+        ] {
+            assert_eq!(image(bad), None, "{bad}");
+        }
     }
 }

@@ -255,9 +255,8 @@ pub fn start_host(
         .map_err(|not| {
             not.or(|| Refused::conflict(format!("host {id} is {status}, not known: {info}")))
         })?;
-    let host = &draft.hosts[index];
-    draft.events.extend(history::disk_formats(host, now));
     if settings.mode == Mode::Hub {
+        let host = &draft.hosts[index];
         let message = format!("Host {}: installation started", inventory::hostname(host));
         let kind = events::HOST_INSTALLATION_STARTED;
         draft

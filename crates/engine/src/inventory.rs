@@ -198,12 +198,6 @@ impl Inventory {
             .is_some_and(|boot| boot.device_type == "persistent")
     }
 
-    /// Cut so far that it says nothing any more.
-    #[must_use]
-    pub fn is_useless(&self) -> bool {
-        self.truncation.as_ref().is_some_and(|t| t.kind == "full")
-    }
-
     /// Networks its interfaces have addresses in, host bits kept; unreadable ones left out.
     pub fn addresses(&self) -> impl Iterator<Item = (&Interface, IpNet)> {
         self.interfaces.items().iter().flat_map(|nic| {

@@ -10,11 +10,11 @@ mod mac;
 use std::{fmt, net::IpAddr};
 
 use ipnet::IpNet;
-use muster_model::{Cluster, ClusterStatus, Event, Leases, Severity, Timestamp, Vip};
+use muster_model::{Cluster, ClusterStatus, Event, Leases, Timestamp, Vip};
 use serde_json::{Value, json};
 
 use crate::{
-    deadlines, history, inventory::Inventory, networks, reports::LeaseReply,
+    deadlines, events, history, inventory::Inventory, networks, reports::LeaseReply,
     rules::cluster::EDITABLE, settings::Settings,
 };
 
@@ -106,9 +106,8 @@ pub(crate) fn accept(
     if !same {
         changed.api_vips = Some(vec![fresh(api)]);
         changed.ingress_vips = Some(vec![fresh(ingress)]);
-        events.push(history::of_cluster(
-            "api_ingress_vip_updated",
-            Severity::Info,
+        events.push(history::about_cluster(
+            events::API_INGRESS_VIP_UPDATED,
             cluster,
             now,
             format!(
@@ -220,9 +219,8 @@ pub(crate) fn watch(cluster: &mut Cluster, settings: &Settings, now: Timestamp) 
         return None;
     }
     cluster.leases.overdue_told = true;
-    Some(history::of_cluster(
-        "api_ingress_vip_timed_out",
-        Severity::Warning,
+    Some(history::about_cluster(
+        events::API_INGRESS_VIP_TIMED_OUT,
         cluster,
         now,
         format!(

@@ -21,7 +21,6 @@ mod leases;
 mod majority;
 pub mod media;
 mod networks;
-pub mod node_ips;
 pub mod operators;
 pub mod progress;
 mod refresh;

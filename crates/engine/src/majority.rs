@@ -21,7 +21,11 @@ use ipnet::IpNet;
 use muster_model::{Cluster, Host, HostId};
 use serde::{Deserialize, Serialize};
 
-use crate::{inventory::Inventory, reports, roles};
+use crate::{
+    inventory::Inventory,
+    reports::{self, Reach},
+    roles,
+};
 use bits::Matrix;
 use collisions::Collisions;
 use links::Links;
@@ -40,19 +44,37 @@ pub(crate) fn least_group(cluster: &Cluster, hosts: &[Host]) -> usize {
 
 /// A digest of everything the groups and collisions of a cluster follow from. Figures such as
 /// round-trip times are no part of it: they differ in every report and change nothing here.
-pub(crate) fn basis(hosts: &[Host], inventories: &[Option<Arc<Inventory>>], least: usize) -> u64 {
+pub(crate) fn basis(witnesses: &[Witness], least: usize) -> u64 {
     let mut digest = DefaultHasher::new();
     least.hash(&mut digest);
-    for (host, inventory) in hosts.iter().zip(inventories) {
-        host.id.hash(&mut digest);
-        for nic in inventory.iter().flat_map(|i| i.interfaces.items()) {
+    for witness in witnesses {
+        witness.id.hash(&mut digest);
+        for nic in witness.inventory.iter().flat_map(|i| i.interfaces.items()) {
             nic.ipv4_addresses.items().hash(&mut digest);
             nic.ipv6_addresses.items().hash(&mut digest);
         }
-        let report = reports::connectivity_of(host).ok();
-        report.map(|report| report.links).hash(&mut digest);
+        let reach = witness.reach.as_ref();
+        reach.map(|reach| reach.links).hash(&mut digest);
     }
     digest.finish()
+}
+
+/// What one host says of itself and of the others; an unreadable report counts as silence.
+#[derive(Clone, Debug)]
+pub(crate) struct Witness {
+    id: HostId,
+    inventory: Option<Arc<Inventory>>,
+    reach: Option<Arc<Reach>>,
+}
+
+impl Witness {
+    pub(crate) fn new(host: &Host, inventory: Option<&Arc<Inventory>>) -> Self {
+        Self {
+            id: host.id,
+            inventory: inventory.cloned(),
+            reach: reports::connectivity_of(host).ok(),
+        }
+    }
 }
 
 /// The stored form.
@@ -63,8 +85,11 @@ pub(crate) struct Groups {
 }
 
 /// What each host says about the others.
+#[derive(Debug)]
 pub(crate) struct Web {
     ids: Vec<HostId>,
+    /// Places of those who sent a report.
+    told: Vec<usize>,
     /// Per network seen on any host, with who reaches whom inside; `None` where too few hosts
     /// live for a group.
     networks: BTreeMap<IpNet, Option<Matrix>>,
@@ -77,26 +102,27 @@ pub(crate) struct Web {
 }
 
 impl Web {
-    /// Reads all reports; unreadable ones count as silence.
-    pub(crate) fn of(hosts: &[Host], inventories: &[Option<Arc<Inventory>>], least: usize) -> Self {
-        let mut order: Vec<usize> = (0..hosts.len()).collect();
-        order.sort_by_key(|&i| hosts[i].id);
+    /// Draws it from what all hosts say.
+    pub(crate) fn of(witnesses: &[Witness], least: usize) -> Self {
+        let mut order: Vec<&Witness> = witnesses.iter().collect();
+        order.sort_by_key(|witness| witness.id);
         let addresses: Vec<Vec<IpNet>> = order
             .iter()
-            .map(|&i| {
-                let all = inventories[i]
-                    .iter()
-                    .flat_map(|inventory| inventory.addresses());
+            .map(|witness| {
+                let own = witness.inventory.iter();
+                let all = own.flat_map(|inventory| inventory.addresses());
                 all.map(|(_, address)| address).collect()
             })
             .collect();
-        let ids: Vec<HostId> = order.iter().map(|&i| hosts[i].id).collect();
+        let ids: Vec<HostId> = order.iter().map(|witness| witness.id).collect();
         let mut links = Links::among(&ids, &addresses, least);
         let mut collisions = Collisions::default();
-        for (place, &i) in order.iter().enumerate() {
-            if let Some(report) = reports::connectivity_of(&hosts[i]).ok() {
-                collisions.note(&report);
-                links.note(place, &report);
+        let mut told = Vec::new();
+        for (place, witness) in order.iter().enumerate() {
+            if let Some(report) = &witness.reach {
+                told.push(place);
+                collisions.note(report);
+                links.note(place, report);
             }
         }
         let Links {
@@ -107,6 +133,7 @@ impl Web {
         } = links;
         Self {
             ids,
+            told,
             networks,
             families,
             witnesses,
@@ -129,6 +156,26 @@ impl Web {
             majority_groups,
             l3_connected_addresses: self.addresses_all_others_reach(),
         }
+    }
+
+    /// Hosts that told that they got no answer from this one in a network, in the order of ids.
+    pub(crate) fn deaf_in(&self, network: &IpNet, host: HostId) -> Vec<HostId> {
+        let links = self.networks.get(network).and_then(Option::as_ref);
+        self.deaf(links, host)
+    }
+
+    /// Hosts that told that they did not reach every address of this one in a family (true means IPv6).
+    pub(crate) fn deaf_by(&self, v6: bool, host: HostId) -> Vec<HostId> {
+        self.deaf(Some(&self.families[usize::from(v6)]), host)
+    }
+
+    fn deaf(&self, links: Option<&Matrix>, host: HostId) -> Vec<HostId> {
+        let (Some(links), Ok(to)) = (links, self.ids.binary_search(&host)) else {
+            return Vec::new();
+        };
+        let told = self.told.iter();
+        let deaf = told.filter(|from| **from != to && !links.row(**from).has(to));
+        deaf.map(|from| self.ids[*from]).collect()
     }
 
     /// Addresses that answered with different MACs on one link.

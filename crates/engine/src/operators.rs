@@ -8,11 +8,11 @@
 use std::time::Duration;
 
 use muster_catalog::Operator;
-use muster_model::{Cluster, MonitoredOperator, Severity, Timestamp};
+use muster_model::{Cluster, MonitoredOperator, Timestamp};
 
 use crate::{
     draft::Draft,
-    history, progress,
+    events, history, progress,
     view::{ClusterView, Decision, Refused},
 };
 
@@ -81,13 +81,8 @@ pub fn report(
         report.name,
         details.unwrap_or("no details")
     );
-    let event = history::of_cluster(
-        "cluster_operator_status",
-        Severity::Info,
-        &draft.cluster,
-        now,
-        message,
-    );
+    let kind = events::CLUSTER_OPERATOR_STATUS;
+    let event = history::about_cluster(kind, &draft.cluster, now, message);
     draft.events.push(event);
     if !draft.cluster.is_day2() {
         progress::count_operators(&mut draft.cluster);

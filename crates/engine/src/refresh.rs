@@ -127,8 +127,8 @@ struct Round<'a> {
     /// About virtual addresses; read when first needed.
     evidence: Option<Evidence>,
     settings: &'a Settings,
-    /// Hosts were compared with each other.
-    compared: bool,
+    /// Hosts were compared with each other, looking for groups of at least so many.
+    compared: Option<usize>,
     /// Something changed in this pass, so another one is needed.
     moved: bool,
 }
@@ -151,36 +151,37 @@ impl<'a> Round<'a> {
             around,
             evidence: None,
             settings,
-            compared: false,
+            compared: None,
             moved: false,
         }
     }
 
     /// Who reaches whom: what was stored stands once an installation has begun. Costly, so it
-    /// is done once, in the first pass that finds the cluster editable.
+    /// is done once, in the first pass that finds the cluster editable; again only if roles
+    /// suggested since make another size of group count.
     fn compare_hosts(&mut self) {
         let cluster = &mut self.draft.cluster;
-        if self.compared {
-            return;
-        }
         if EDITABLE.contains(&cluster.status) {
-            self.compared = true;
             let least = majority::least_group(cluster, &self.draft.hosts);
-            let basis = majority::basis(&self.draft.hosts, &self.inventories, least);
+            if self.compared == Some(least) {
+                return;
+            }
+            self.compared = Some(least);
+            let basis = majority::basis(&self.around.witnesses, least);
             if cluster.connectivity_basis == basis && cluster.connectivity_majority_groups.is_some()
             {
                 self.around.recall(cluster);
             } else {
-                let web = Web::of(&self.draft.hosts, &self.inventories, least);
+                let web = Web::of(&self.around.witnesses, least);
                 let (groups, collisions) = (web.groups(), web.collisions());
                 cluster.connectivity_majority_groups = Some(wire::text(&groups));
                 cluster.ip_collisions = Some(wire::text(&collisions));
                 cluster.connectivity_basis = basis;
-                self.around.compared(groups, &collisions);
+                self.around.compared(web, groups, &collisions);
             }
             vips::weigh(cluster, &self.draft.hosts);
             self.evidence = None;
-        } else {
+        } else if self.compared.is_none() {
             self.around.recall(cluster);
         }
     }

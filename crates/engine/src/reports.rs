@@ -1,7 +1,5 @@
 //! The other things agents report, typed. One struct per stored text.
 
-mod ignition;
-
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
@@ -12,8 +10,6 @@ use std::{
 use muster_model::{Host, Report};
 use serde::Deserialize;
 use serde_json::{Number, Value};
-
-pub(crate) use ignition::Ignition;
 
 use crate::wire::{self, List, Stored, reported};
 
@@ -187,12 +183,6 @@ pub(crate) fn keep(slot: &mut Option<Report>, text: String) {
     if slot.as_deref() != Some(text.as_str()) {
         *slot = Some(text.into());
     }
-}
-
-/// What a day-2 host could fetch from the running cluster, if it could and it is readable.
-pub(crate) fn ignition_of(host: &Host) -> Option<Ignition> {
-    let reply: ApiVipReply = wire::stored(host.reports.api_vip_connectivity.as_deref()).ok()?;
-    wire::stored(Some(&reply.ignition)).ok()
 }
 
 /// Whom it reaches.

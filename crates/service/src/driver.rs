@@ -8,6 +8,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -15,10 +16,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures::FutureExt;
 use http::StatusCode;
 use muster_model::{ClusterId, HostKey, Timestamp};
 use tokio::sync::{Notify, OwnedMutexGuard};
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
 use crate::{
     aggregate::{Aggregate, Cause},
@@ -35,6 +37,10 @@ const REST_FACTOR: u32 = 9;
 
 /// After an evaluation that failed.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// After an evaluation that panicked: that is a defect of ours, and trying again soon would only
+/// fill the log.
+const SET_ASIDE: Duration = Duration::from_secs(60);
 
 /// What is evaluated as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -190,7 +196,7 @@ impl Driver {
             let (due, next) = self.due(Timestamp::now());
             for scope in due {
                 let began = Instant::now();
-                self.settle(&app, scope).await;
+                self.survive(scope, self.settle(&app, scope)).await;
                 let rest = REST.max(began.elapsed() * REST_FACTOR);
                 self.lock().rested.insert(scope, Instant::now() + rest);
             }
@@ -201,6 +207,20 @@ impl Driver {
                 () = self.woken.notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }
+        }
+    }
+
+    /// One record that breaks a rule must not keep all others from being evaluated: it is set
+    /// aside for a while, and the rounds go on.
+    async fn survive(&self, scope: Scope, evaluation: impl Future<Output = ()>) {
+        // Whatever a broken evaluation had in its hands is thrown away with it.
+        if AssertUnwindSafe(evaluation).catch_unwind().await.is_err() {
+            error!(
+                ?scope,
+                "an evaluation panicked; it is tried again in a minute"
+            );
+            self.lock().touched.remove(&scope);
+            self.wake_at(scope, Some(Timestamp::now().plus(SET_ASIDE)));
         }
     }
 
@@ -270,5 +290,26 @@ impl Drop for SettlingEnds<'_> {
             self.driver.touch(self.scope);
         }
         self.driver.settled.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_record_that_breaks_the_rules_is_set_aside_and_the_others_go_on() {
+        let driver = Driver::default();
+        let [bad, good] = [1, 2].map(|number| Scope::Cluster(ClusterId(Uuid::from_u128(number))));
+        driver.touch(bad);
+        driver.touch(good);
+        driver.survive(bad, async { panic!("a defect") }).await;
+        let now = Timestamp::now();
+        assert_eq!(driver.due(now).0, [good]);
+        driver.survive(good, async {}).await;
+        let later = now.plus(SET_ASIDE + RETRY);
+        assert!(driver.due(later).0.contains(&bad));
     }
 }

@@ -66,33 +66,46 @@ async fn run(app: &Arc<App>, job: Job) -> Result<(), Failure> {
     }
 }
 
+/// Files that were made for an installation that was cancelled are not those of the next one:
+/// settings may have changed in between. Then they are made again.
 async fn make_cluster_files(app: &Arc<App>, id: ClusterId) -> Result<(), Failure> {
-    info!(cluster = %id, "making install files");
-    let made = ops::files::generate(app, id).await;
-    let cause = Cause::internal();
-    app.change_cluster(id, &cause, |all| {
-        let decision = {
-            let view = all.view(&app.heartbeats)?;
-            match &made {
-                Ok(files) => muster_engine::install::files_ready(
-                    &view,
-                    Some(files.openshift_cluster_id),
-                    cause.now,
-                ),
-                Err(failure) => {
-                    muster_engine::install::files_failed(&view, &failure.reason, cause.now)
+    loop {
+        info!(cluster = %id, "making install files");
+        let attempt = app.cluster(id).await?.install_started_at;
+        let made = ops::files::generate(app, id).await;
+        let cause = Cause::internal();
+        let (outdated, _) = app
+            .change_cluster(id, &cause, |all| {
+                let cluster = all.cluster()?;
+                if cluster.install_started_at != attempt {
+                    return Ok(cluster.status == ClusterStatus::PreparingForInstallation);
                 }
-            }
-        };
-        all.take(decision);
-        all.refresh(app, cause.now);
-        Ok(())
-    })
-    .await?;
-    if let Err(failure) = made {
-        warn!(cluster = %id, reason = %failure.reason, "install files could not be made");
+                let decision = {
+                    let view = all.view(&app.heartbeats)?;
+                    match &made {
+                        Ok(files) => muster_engine::install::files_ready(
+                            &view,
+                            Some(files.openshift_cluster_id),
+                            cause.now,
+                        ),
+                        Err(failure) => {
+                            muster_engine::install::files_failed(&view, &failure.reason, cause.now)
+                        }
+                    }
+                };
+                all.take(decision);
+                all.refresh(app, cause.now);
+                Ok(false)
+            })
+            .await?;
+        if outdated {
+            continue;
+        }
+        if let Err(failure) = made {
+            warn!(cluster = %id, reason = %failure.reason, "install files could not be made");
+        }
+        return Ok(());
     }
-    Ok(())
 }
 
 /// Deletes every file below a path.

@@ -73,13 +73,38 @@ impl Role {
 }
 
 /// All nodes of one cluster.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Birth {
     nodes: Mutex<BTreeMap<Uuid, Node>>,
     changes: watch::Sender<u64>,
+    quorum: usize,
+}
+
+/// The usual control plane of three.
+impl Default for Birth {
+    fn default() -> Self {
+        Self::of(3)
+    }
 }
 
 impl Birth {
+    /// A cluster whose control plane has so many votes.
+    #[must_use]
+    pub fn of(votes: usize) -> Self {
+        Self {
+            nodes: Mutex::default(),
+            changes: watch::Sender::default(),
+            quorum: votes.saturating_sub(1).clamp(1, 2),
+        }
+    }
+
+    /// So many nodes make a control plane that can do without the bootstrap host: two of three,
+    /// one of two.
+    #[must_use]
+    pub const fn quorum(&self) -> usize {
+        self.quorum
+    }
+
     /// A host begins to install.
     pub fn begin(&self, host: Uuid, infra_env: Uuid, role: Role) {
         let node = Node {

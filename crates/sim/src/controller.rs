@@ -103,7 +103,7 @@ impl Controller {
     }
 
     fn controller_runs(&self) -> bool {
-        self.birth.control_plane_at(Life::Ready) >= if self.single_node { 1 } else { 2 }
+        self.birth.control_plane_at(Life::Ready) >= self.birth.quorum()
     }
 
     async fn report(&self, host: Uuid, node: &Node, stage: HostStage) -> Result<(), ClientError> {

@@ -234,6 +234,15 @@ impl Fault {
         self.row().sign
     }
 
+    /// Whether it shows only while the host installs.
+    #[must_use]
+    pub const fn strikes_the_installer(self) -> bool {
+        matches!(
+            self,
+            Self::WrongBootOrder | Self::HostLost | Self::StageFailure
+        )
+    }
+
     fn row(self) -> &'static Row {
         &FAULTS[self as usize]
     }
@@ -280,7 +289,8 @@ impl Sign {
 pub struct Planned {
     /// What is wrong.
     pub fault: Fault,
-    /// With whom; the last host of the cluster unless told otherwise.
+    /// With whom. Unless told otherwise the last host of the cluster; if it breaks the
+    /// installation and that host leads it, the one before.
     pub host: Option<usize>,
 }
 

@@ -4,13 +4,10 @@
 use std::{
     collections::HashMap,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use muster_api::{
-    client::{ClientError, ClientOptions},
-    wire,
-};
+use muster_api::{client::ClientError, wire};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -18,13 +15,14 @@ use uuid::Uuid;
 use crate::{
     birth::{Birth, Life},
     fault::Fault,
+    image::BootImage,
     installer::{Command, Installer, Outcome},
     line::Line,
     logs,
     machine::Machine,
     network::Network,
     pace::Pace,
-    replies::{self, Answer, Asked},
+    replies::{self, Answer, Asked, Now},
     seed::{mix, text},
 };
 
@@ -32,31 +30,24 @@ use crate::{
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(60);
 /// A flood is this many hellos.
 const FLOOD: usize = 25;
+/// From the end of an agent to its next start.
+const RESTART: Duration = Duration::from_secs(5);
+/// Longest a service may send an agent to sleep.
+const LONGEST_INTERVAL: u64 = 3600;
 /// From the firmware to the first question for configuration.
 const BOOT: Duration = Duration::from_secs(150);
 /// From there to a node, and from a node to one that does work.
 const CONFIGURE: Duration = Duration::from_secs(150);
 const SETTLE: Duration = Duration::from_secs(90);
 
-/// What a discovery image tells an agent.
-#[derive(Clone)]
-pub struct BootImage {
-    /// Where it belongs.
-    pub infra_env: Uuid,
-    /// What it shows to be let in.
-    pub token: Option<String>,
-    /// Which agent it carries.
-    pub agent_version: String,
-}
-
-/// Leaves out the token.
-impl std::fmt::Debug for BootImage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BootImage")
-            .field("infra_env", &self.infra_env)
-            .field("agent_version", &self.agent_version)
-            .finish_non_exhaustive()
-    }
+/// How a host behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// How fast.
+    pub pace: Pace,
+    /// Sends what a real agent sends, new inventories and connectivity reports with every poll;
+    /// otherwise only what has changed.
+    pub faithful: bool,
 }
 
 /// A machine that is switched on.
@@ -68,6 +59,9 @@ pub struct Host {
     image: BootImage,
     line: Line,
     pace: Pace,
+    faithful: bool,
+    /// How often it asked for work.
+    polls: u64,
     /// What was last answered to each kind of step, by question and state of the network.
     answered: HashMap<String, u64>,
     installing: Option<JoinHandle<Outcome>>,
@@ -92,16 +86,18 @@ impl Host {
         birth: Arc<Birth>,
         image: BootImage,
         line: &Line,
-        pace: Pace,
+        manner: Manner,
     ) -> Self {
-        let line = line.on_behalf_of(agent(&image, image.agent_version.clone()));
+        let line = line.on_behalf_of(image.agent(image.agent_version.clone()));
         Self {
             machine,
             network,
             birth,
             image,
             line,
-            pace,
+            pace: manner.pace,
+            faithful: manner.faithful,
+            polls: 0,
             answered: HashMap::new(),
             installing: None,
         }
@@ -118,7 +114,9 @@ impl Host {
                 return;
             }
             match self.poll().await {
-                Stopped::Restart => {}
+                // As long as a system takes to start a service again: a service that sends its
+                // agents away again and again is not flooded by them.
+                Stopped::Restart => self.pace.sleep(RESTART).await,
                 Stopped::Gone => return,
                 Stopped::Reboot => {
                     self.pace.sleep(BOOT).await;
@@ -152,7 +150,7 @@ impl Host {
             {
                 Ok(answer) => {
                     if let Some(version) = runner_version(&answer) {
-                        self.line = self.line.on_behalf_of(agent(&self.image, version));
+                        self.line = self.line.on_behalf_of(self.image.agent(version));
                     }
                     self.answered.clear();
                     return true;
@@ -166,7 +164,7 @@ impl Host {
                         self.become_a_node().await;
                         return false;
                     }
-                    self.wait(DEFAULT_INTERVAL).await;
+                    self.wait(DEFAULT_INTERVAL, Instant::now()).await;
                 }
             }
         }
@@ -176,11 +174,13 @@ impl Host {
     async fn poll(&mut self) -> Stopped {
         let mut patience = Duration::from_millis(500);
         loop {
-            let clock = now() + self.machine.clock_offset();
+            self.polls += 1;
+            let clock = self.clock();
             let line = self.line.clone();
             let steps = line
                 .poll(self.image.infra_env, self.machine.id, clock)
                 .await;
+            let heard = Instant::now();
             let interval = match steps {
                 Ok(steps) => {
                     patience = Duration::from_millis(500);
@@ -195,7 +195,7 @@ impl Host {
                     let seconds = steps.next_instruction_seconds.unwrap_or(0);
                     match u64::try_from(seconds) {
                         Ok(0) | Err(_) => DEFAULT_INTERVAL,
-                        Ok(seconds) => Duration::from_secs(seconds),
+                        Ok(seconds) => Duration::from_secs(seconds.min(LONGEST_INTERVAL)),
                     }
                 }
                 Err(error) if error.status().is_some_and(|status| status.as_u16() == 404) => {
@@ -211,7 +211,7 @@ impl Host {
                 self.become_a_node().await;
                 return Stopped::Gone;
             }
-            if let Some(outcome) = self.wait(interval).await {
+            if let Some(outcome) = self.wait(interval, heard).await {
                 match outcome {
                     Outcome::Reboots => return Stopped::Reboot,
                     Outcome::Lost => return Stopped::Gone,
@@ -222,13 +222,15 @@ impl Host {
         }
     }
 
-    /// Lets an interval pass, or comes back early because the installer has ended.
-    async fn wait(&mut self, interval: Duration) -> Option<Outcome> {
+    /// Lets an interval pass, or comes back early because the installer has ended. It began when
+    /// the work was heard of: a real agent does not wait for its own answers.
+    async fn wait(&mut self, interval: Duration, since: Instant) -> Option<Outcome> {
         // A few percent sooner or later, always the same for the same machine.
         let pause = self
             .pace
             .real(interval)
-            .mul_f64(0.97 + 0.06 * self.machine.phase);
+            .mul_f64(0.97 + 0.06 * self.machine.phase)
+            .saturating_sub(since.elapsed());
         let Some(installer) = &mut self.installing else {
             tokio::time::sleep(pause).await;
             return None;
@@ -248,6 +250,11 @@ impl Host {
         self.installing.is_none()
             && !self.machine.faults.has(Fault::WrongBootOrder)
             && self.birth.life_of(self.machine.id) == Some(Life::Rebooting)
+    }
+
+    /// What the clock of the machine says.
+    fn clock(&self) -> i64 {
+        now() + self.machine.clock_offset()
     }
 
     async fn become_a_node(&self) {
@@ -290,12 +297,17 @@ impl Host {
             .fold(mix(self.network.revision(), text(kind)), |sum, arg| {
                 mix(sum, text(arg))
             });
-        if self.answered.get(kind) == Some(&question) {
+        let repeats = !(self.faithful && replies::never_repeats(kind));
+        if repeats && self.answered.get(kind) == Some(&question) {
             return false;
         }
         let asked = Asked {
             machine: &self.machine,
             network: &self.network,
+            now: self.faithful.then(|| Now {
+                clock: self.clock(),
+                poll: self.polls,
+            }),
         };
         let answer = replies::answer(kind, args, &asked);
         let success = answer.exit_code == 0;
@@ -314,6 +326,7 @@ impl Host {
             Ok(command) => {
                 let installer = Installer {
                     machine: Arc::clone(&self.machine),
+                    network: Arc::clone(&self.network),
                     infra_env: self.image.infra_env,
                     line: self.line.clone(),
                     birth: Arc::clone(&self.birth),
@@ -366,14 +379,6 @@ impl Drop for Host {
         if let Some(installer) = &self.installing {
             installer.abort();
         }
-    }
-}
-
-fn agent(image: &BootImage, version: String) -> ClientOptions {
-    ClientOptions {
-        token: image.token.clone(),
-        agent_version: Some(version),
-        ..ClientOptions::default()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
     line::{Line, insist},
     logs,
     machine::Machine,
+    network::Network,
     pace::Pace,
 };
 
@@ -49,22 +50,19 @@ const fn after(stage: HostStage, info: &'static str, takes: u64, waits: fn(&Birt
 
 use HostStage as S;
 
-/// Two nodes make a control plane that can do without the bootstrap host.
-const QUORUM: usize = 2;
-
 static BOOTSTRAP: &[Leg] = &[
     leg(S::StartingInstallation, "bootstrap", 15),
     leg(S::Installing, "bootstrap", 45),
     leg(S::WritingImageToDisk, "", 150),
     after(
         S::WaitingForControlPlane,
-        "waiting for two control plane nodes",
+        "waiting for control plane nodes",
         20,
-        |birth| birth.control_plane_at(Life::Joined) >= QUORUM,
+        |birth| birth.control_plane_at(Life::Joined) >= birth.quorum(),
     ),
     leg(S::WaitingForBootkube, "waiting for etcd", 60),
     after(S::WaitingForController, "", 30, |birth| {
-        birth.control_plane_at(Life::Ready) >= QUORUM
+        birth.control_plane_at(Life::Ready) >= birth.quorum()
     }),
 ];
 static MASTER: &[Leg] = &[
@@ -78,9 +76,9 @@ static WORKER: &[Leg] = &[
     leg(S::WritingImageToDisk, "", 150),
     after(
         S::WaitingForControlPlane,
-        "waiting for two control plane nodes",
+        "waiting for control plane nodes",
         10,
-        |birth| birth.control_plane_done() >= QUORUM,
+        |birth| birth.control_plane_done() >= birth.quorum(),
     ),
 ];
 static SINGLE_NODE: &[Leg] = &[
@@ -143,6 +141,8 @@ pub enum Outcome {
 pub struct Installer {
     /// Who it runs on.
     pub machine: Arc<Machine>,
+    /// Where that stands.
+    pub network: Arc<Network>,
     /// Where the host came from.
     pub infra_env: Uuid,
     /// The way to the service.
@@ -156,8 +156,11 @@ pub struct Installer {
 impl Installer {
     /// Installs.
     pub async fn run(self, command: Command) -> Outcome {
-        self.birth
-            .begin(self.machine.id, self.infra_env, Role::named(&command.role));
+        let role = Role::named(&command.role);
+        if role == Role::Bootstrap {
+            self.network.spare(&self.machine);
+        }
+        self.birth.begin(self.machine.id, self.infra_env, role);
         match self.legs(&command).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Refused(error),

@@ -9,16 +9,17 @@ const GB: i64 = 1_000_000_000;
 /// What firmware keeps of the memory for itself.
 const FIRMWARE: i64 = 700 << 20;
 
-/// The inventory of a machine in its network, as the text of a step reply.
+/// The inventory of a machine in its network, as the text of a step reply; real agents say when
+/// they made it, so that no two are the same.
 #[must_use]
-pub fn text(machine: &Machine, network: &Network) -> String {
+pub fn text(machine: &Machine, network: &Network, made_at: Option<i64>) -> String {
     let memory = if machine.faults.has(Fault::LowMemory) {
         4 * GIB
     } else {
         machine.memory_gib * GIB
     };
     let product = machine.product;
-    json!({
+    let mut inventory = json!({
         "bmc_address": network.bmc(machine.index).to_string(),
         "bmc_v6address": "::/0",
         "boot": {
@@ -43,20 +44,39 @@ pub fn text(machine: &Machine, network: &Network) -> String {
             "physical_bytes_method": "dmidecode",
             "usable_bytes": memory - FIRMWARE,
         },
-        "routes": [
-            {"destination": "0.0.0.0", "family": 2, "gateway": network.gateway().to_string(),
-             "interface": product.ports[0], "metric": 100},
-            {"destination": network.range().network().to_string(), "family": 2,
-             "interface": product.ports[0], "metric": 100},
-        ],
+        "routes": routes(machine, network),
         "system_vendor": {
             "manufacturer": product.manufacturer,
             "product_name": product.name,
             "serial_number": machine.serial,
         },
         "tpm_version": "2.0",
-    })
-    .to_string()
+    });
+    if let Some(made_at) = made_at {
+        inventory["timestamp"] = json!(made_at);
+    }
+    inventory.to_string()
+}
+
+fn routes(machine: &Machine, network: &Network) -> Value {
+    let port = machine.product.ports[0];
+    let mut routes = vec![
+        json!({"destination": "0.0.0.0", "family": 2, "gateway": network.gateway().to_string(),
+               "interface": port, "metric": 100}),
+        json!({"destination": network.range().network().to_string(), "family": 2,
+               "interface": port, "metric": 100}),
+    ];
+    if machine.address6.is_some() {
+        routes.push(
+            json!({"destination": "::", "family": 10, "gateway": "fe80::1",
+                           "interface": port, "metric": 100}),
+        );
+        routes.push(
+            json!({"destination": network.range6().network().to_string(), "family": 10,
+                           "interface": port, "metric": 100}),
+        );
+    }
+    Value::Array(routes)
 }
 
 /// The disk the installation goes to.
@@ -108,7 +128,7 @@ fn disks(machine: &Machine) -> Value {
 
 fn interfaces(machine: &Machine, network: &Network) -> Value {
     let product = machine.product;
-    let port = |number: usize, carrier: bool, addresses: Vec<String>| {
+    let port = |number: usize, carrier: bool, addresses: Vec<String>, other: Vec<String>| {
         let flags: &[&str] = if carrier {
             &["up", "broadcast", "multicast", "running"]
         } else {
@@ -117,7 +137,7 @@ fn interfaces(machine: &Machine, network: &Network) -> Value {
         let mut port = json!({
             "flags": flags,
             "ipv4_addresses": addresses,
-            "ipv6_addresses": [],
+            "ipv6_addresses": other,
             "mac_address": machine.macs[number],
             "mtu": 1500,
             "name": product.ports[number],
@@ -132,6 +152,11 @@ fn interfaces(machine: &Machine, network: &Network) -> Value {
         port
     };
     let prefix = network.range().prefix_len();
+    let prefix6 = network.range6().prefix_len();
+    let other = machine.address6.iter();
+    let other = other
+        .map(|address| format!("{address}/{prefix6}"))
+        .collect();
     json!([
         {
             "flags": ["up", "loopback", "running"],
@@ -142,7 +167,7 @@ fn interfaces(machine: &Machine, network: &Network) -> Value {
             "name": "lo",
             "type": "device",
         },
-        port(0, true, vec![format!("{}/{prefix}", machine.address)]),
-        port(1, false, Vec::new()),
+        port(0, true, vec![format!("{}/{prefix}", machine.address)], other),
+        port(1, false, Vec::new(), Vec::new()),
     ])
 }

@@ -2,10 +2,7 @@
 //! and a count of what went over it.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -19,67 +16,10 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+use crate::tally::{Kind, Tally, Traffic};
+
 /// Calls under way at the same time; more would only mean more open connections.
 const MOST_CALLS: usize = 128;
-
-/// How much was said.
-#[derive(Debug, Default)]
-pub struct Tally {
-    calls: AtomicU64,
-    refused: AtomicU64,
-    unanswered: AtomicU64,
-    slowest_us: AtomicU64,
-    total_us: AtomicU64,
-}
-
-/// A reading of the [`Tally`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Traffic {
-    /// Calls made.
-    pub calls: u64,
-    /// Calls answered with an error.
-    pub refused: u64,
-    /// Calls without an answer.
-    pub unanswered: u64,
-    /// Longest wait for an answer.
-    pub slowest_ms: u64,
-    /// Mean wait for an answer.
-    pub mean_us: u64,
-}
-
-impl Tally {
-    /// How it stands.
-    #[must_use]
-    pub fn read(&self) -> Traffic {
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let calls = of(&self.calls);
-        Traffic {
-            calls,
-            refused: of(&self.refused),
-            unanswered: of(&self.unanswered),
-            slowest_ms: of(&self.slowest_us) / 1000,
-            mean_us: of(&self.total_us) / calls.max(1),
-        }
-    }
-
-    fn note<T>(&self, began: Instant, result: &Result<T, ClientError>) {
-        let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.total_us.fetch_add(took, Ordering::Relaxed);
-        self.slowest_us.fetch_max(took, Ordering::Relaxed);
-        match result {
-            Ok(_) => {}
-            Err(ClientError::Refused { .. } | ClientError::Garbage { .. }) => {
-                self.refused.fetch_add(1, Ordering::Relaxed);
-            }
-            Err(
-                ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Settings(_),
-            ) => {
-                self.unanswered.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-}
 
 /// A caller of the service.
 #[derive(Clone, Debug)]
@@ -116,16 +56,25 @@ impl Line {
         self.tally.read()
     }
 
+    /// Begins a window to measure: what [`Line::traffic`] reads later, [`Traffic::since`] this.
+    #[must_use]
+    pub fn begin_window(&self) -> Traffic {
+        self.tally.begin_window()
+    }
+
     /// Waits for a turn, calls, counts.
     async fn call<T>(
         &self,
+        kind: Kind,
         call: impl Future<Output = Result<T, ClientError>>,
     ) -> Result<T, ClientError> {
+        let came = Instant::now();
         // The semaphore is never closed; should it be, the call is made without a bound.
         let _turn = self.turns.acquire().await.ok();
         let began = Instant::now();
+        self.tally.turn(began - came);
         let result = call.await;
-        self.tally.note(began, &result);
+        self.tally.call(kind, began.elapsed(), &result);
         result
     }
 
@@ -138,7 +87,8 @@ impl Line {
         infra_env: Uuid,
         host: Uuid,
     ) -> Result<wire::HostRegistrationResponse, ClientError> {
-        self.call(self.client.register_host(infra_env, host)).await
+        self.call(Kind::Register, self.client.register_host(infra_env, host))
+            .await
     }
 
     /// Asks for work.
@@ -151,7 +101,7 @@ impl Line {
         host: Uuid,
         clock: i64,
     ) -> Result<wire::Steps, ClientError> {
-        self.call(self.client.next_steps(infra_env, host, clock))
+        self.call(Kind::Poll, self.client.next_steps(infra_env, host, clock))
             .await
     }
 
@@ -165,7 +115,8 @@ impl Line {
         host: Uuid,
         reply: &wire::StepReply,
     ) -> Result<(), ClientError> {
-        self.call(self.client.reply(infra_env, host, reply)).await
+        self.call(Kind::Reply, self.client.reply(infra_env, host, reply))
+            .await
     }
 
     /// Any call with a JSON answer.
@@ -178,7 +129,8 @@ impl Line {
         path: &str,
         body: Option<&(impl Serialize + Sync)>,
     ) -> Result<T, ClientError> {
-        self.call(self.client.call(method, path, body)).await
+        self.call(Kind::Other, self.client.call(method, path, body))
+            .await
     }
 
     /// Any call whose answer has nothing to read.
@@ -191,7 +143,8 @@ impl Line {
         path: &str,
         body: Option<&(impl Serialize + Sync)>,
     ) -> Result<(), ClientError> {
-        self.call(self.client.tell(method, path, body)).await
+        self.call(Kind::Other, self.client.tell(method, path, body))
+            .await
     }
 
     /// Downloads a file.
@@ -199,7 +152,7 @@ impl Line {
     /// # Errors
     /// As [`Client::text`].
     pub async fn text(&self, path: &str) -> Result<String, ClientError> {
-        self.call(self.client.text(path)).await
+        self.call(Kind::Other, self.client.text(path)).await
     }
 
     /// Uploads logs.
@@ -207,8 +160,11 @@ impl Line {
     /// # Errors
     /// As [`Client::upload`].
     pub async fn upload_logs(&self, path: &str, archive: &[u8]) -> Result<(), ClientError> {
-        self.call(self.client.upload(path, "logs.tar.gz", archive))
-            .await
+        self.call(
+            Kind::Other,
+            self.client.upload(path, "logs.tar.gz", archive),
+        )
+        .await
     }
 
     /// Reports an installation stage of a host.

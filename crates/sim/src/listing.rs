@@ -1,12 +1,16 @@
-//! The list of topologies and faults, as Markdown that is easy to read as it is.
+//! The list of topologies, features and faults, as Markdown that is easy to read as it is.
 
-use crate::{fault::Fault, topology::Topology};
+use crate::{fault::Fault, feature::Feature, topology::Topology};
 
 /// What `muster simulate --list` prints and the manual shows.
 #[must_use]
 pub fn list() -> String {
     let mut text = String::from("| topology | what |\n|---|---|\n");
     for (name, _, about) in Topology::all() {
+        text += &format!("| `{name}` | {about} |\n");
+    }
+    text += "\n| feature | what |\n|---|---|\n";
+    for (name, _, about) in Feature::all() {
         text += &format!("| `{name}` | {about} |\n");
     }
     text += "\n| fault | the host … | how a service shows it |\n|---|---|---|\n";

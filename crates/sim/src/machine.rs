@@ -2,7 +2,7 @@
 //!
 //! The description an agent would give of it is in [`crate::inventory`].
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use rand::{Rng, rngs::StdRng};
 use uuid::Uuid;
@@ -145,6 +145,8 @@ pub struct Machine {
     pub disk_serial: String,
     /// Address of its first port.
     pub address: Ipv4Addr,
+    /// The other address of its first port, in networks of both families.
+    pub address6: Option<Ipv6Addr>,
     /// How long after the others it is switched on and polls, as a share of an interval.
     pub phase: f64,
     /// What is wrong with it.
@@ -181,6 +183,7 @@ impl Machine {
             wwn: format!("5{}", hex(&mut rng, 15)),
             disk_serial: format!("S{}", letters(&mut rng, 13)),
             address,
+            address6: None,
             phase: rng.random_range(0.0..1.0),
             faults: Faults::default(),
         }
@@ -200,6 +203,13 @@ impl Machine {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The largest model there is, for those who carry more than the cluster itself.
+    pub(crate) fn enlarge(&mut self) {
+        if let Some((cpus, memory)) = self.build.sizes().last() {
+            (self.cpus, self.memory_gib) = (*cpus, *memory);
+        }
     }
 
     /// Another name to borrow: that of the machine it shall be mistaken for.

@@ -3,17 +3,17 @@
 
 use std::{
     collections::HashMap,
-    net::Ipv4Addr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use ipnet::Ipv4Net;
+use ipnet::{Ipv4Net, Ipv6Net};
 
 use crate::{
-    fault::Fault,
+    fault::{Fault, Faults},
     machine::{Build, Machine},
     seed::{Seed, mix},
 };
@@ -27,6 +27,19 @@ const RANGES: [(&str, usize); 3] = [
     ("10.96.0.0/12", 1_000_000),
 ];
 
+/// The range of the second family: large enough for everybody.
+const RANGE_6: Ipv6Net =
+    Ipv6Net::new_assert(Ipv6Addr::new(0xfd2e, 0x6f44, 0x5dd8, 0, 0, 0, 0, 0), 64);
+
+/// What a fleet needs beyond its machines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Addresses of both families.
+    pub dual_stack: bool,
+    /// Machines that carry more than the cluster itself.
+    pub roomy: bool,
+}
+
 /// One layer-2 network with everything in it.
 #[derive(Debug)]
 pub struct Network {
@@ -34,7 +47,9 @@ pub struct Network {
     /// Host part of the virtual addresses' first one.
     first_vip: u32,
     machines: Vec<Arc<Machine>>,
-    by_address: HashMap<Ipv4Addr, usize>,
+    by_address: HashMap<IpAddr, usize>,
+    /// Faults that belong to no host in particular.
+    anywhere: Faults,
     /// Counts changes, so that replies are made anew only after one.
     revision: AtomicU64,
 }
@@ -56,7 +71,7 @@ pub enum Link {
 impl Network {
     /// Builds machines for `builds` and connects them.
     #[must_use]
-    pub fn with(seed: Seed, builds: &[Build]) -> Self {
+    pub fn with(seed: Seed, builds: &[Build], site: Site) -> Self {
         let (text, _) = RANGES
             .iter()
             .find(|(_, most)| builds.len() <= *most)
@@ -70,7 +85,14 @@ impl Network {
             .enumerate()
             .map(|(index, build)| {
                 let address = address(range, FIRST_MACHINE + index as u32);
-                Machine::draw(seed, index, *build, address)
+                let mut machine = Machine::draw(seed, index, *build, address);
+                machine.address6 = site
+                    .dual_stack
+                    .then(|| address6(FIRST_MACHINE + index as u32));
+                if site.roomy {
+                    machine.enlarge();
+                }
+                machine
             })
             .collect();
         // Whoever has a duplicate name has that of the machine before it.
@@ -86,13 +108,22 @@ impl Network {
         let machines: Vec<Arc<Machine>> = machines.into_iter().map(Arc::new).collect();
         let by_address = machines
             .iter()
-            .map(|machine| (machine.address, machine.index))
+            .flat_map(|machine| {
+                let both = [
+                    Some(machine.address.into()),
+                    machine.address6.map(IpAddr::from),
+                ];
+                both.into_iter()
+                    .flatten()
+                    .map(|address| (address, machine.index))
+            })
             .collect();
         Self {
             range,
             first_vip: 5,
             machines,
             by_address,
+            anywhere: Faults::default(),
             revision: AtomicU64::new(1),
         }
     }
@@ -107,6 +138,18 @@ impl Network {
     #[must_use]
     pub const fn range(&self) -> Ipv4Net {
         self.range
+    }
+
+    /// The range of the second family.
+    #[must_use]
+    pub const fn range6(&self) -> Ipv6Net {
+        RANGE_6
+    }
+
+    /// Addresses of the second family kept free for API and ingress.
+    #[must_use]
+    pub fn vips6(&self) -> [Ipv6Addr; 2] {
+        [self.first_vip, self.first_vip + 1].map(address6)
     }
 
     /// The way out.
@@ -154,6 +197,25 @@ impl Network {
         self.revision.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Breaks something about a machine, or about another one if that leads an installation.
+    pub fn set_somewhere(&self, machine: &Machine, fault: Fault) {
+        self.anywhere.set(fault);
+        self.set(machine, fault);
+    }
+
+    /// A machine leads the installation: faults that break installations go to the machine
+    /// before it, unless the user wanted them here.
+    pub(crate) fn spare(&self, lead: &Machine) {
+        let Some(heir) = lead.index.checked_sub(1).and_then(|i| self.machines.get(i)) else {
+            return;
+        };
+        for fault in Fault::all().filter(|fault| fault.strikes_the_installer()) {
+            if self.anywhere.has(fault) && lead.faults.lift(fault) {
+                self.set(heir, fault);
+            }
+        }
+    }
+
     /// Repairs something about a machine.
     pub fn lift(&self, machine: &Machine, fault: Fault) {
         if machine.faults.lift(fault) {
@@ -163,7 +225,7 @@ impl Network {
 
     /// Who has an address.
     #[must_use]
-    pub fn at(&self, address: Ipv4Addr) -> Option<&Machine> {
+    pub fn at(&self, address: IpAddr) -> Option<&Machine> {
         self.by_address
             .get(&address)
             .map(|index| &*self.machines[*index])
@@ -194,7 +256,7 @@ impl Network {
     /// Whether something in the range answers on an address.
     #[must_use]
     pub fn is_taken(&self, address: Ipv4Addr) -> bool {
-        self.by_address.contains_key(&address)
+        self.by_address.contains_key(&IpAddr::V4(address))
             || address == self.gateway()
             || address == self.clock()
     }
@@ -234,12 +296,16 @@ fn address(range: Ipv4Net, number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(range.network()).wrapping_add(number))
 }
 
+fn address6(number: u32) -> Ipv6Addr {
+    Ipv6Addr::from(u128::from(RANGE_6.network()) + u128::from(number))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn network(count: usize) -> Network {
-        Network::with(Seed(1), &vec![Build::Worker; count])
+        Network::with(Seed(1), &vec![Build::Worker; count], Site::default())
     }
 
     #[test]
@@ -267,6 +333,34 @@ mod tests {
         assert_eq!(network.link(b, a), Link::Cut);
         network.lift(a, Fault::SplitNetwork);
         assert!(matches!(network.link(b, a), Link::Up { .. }));
+    }
+
+    #[test]
+    fn a_leader_is_spared_what_breaks_installations_unless_it_was_named() {
+        let network = network(3);
+        let [_, heir, lead] = network.machines() else {
+            panic!("no machines")
+        };
+        network.set_somewhere(lead, Fault::HostLost);
+        network.set_somewhere(lead, Fault::SlowDisk);
+        network.set(lead, Fault::StageFailure);
+        network.spare(lead);
+        assert!(heir.faults.has(Fault::HostLost) && !lead.faults.has(Fault::HostLost));
+        assert!(lead.faults.has(Fault::SlowDisk) && lead.faults.has(Fault::StageFailure));
+    }
+
+    #[test]
+    fn machines_of_both_families_are_found_by_either_address() {
+        let site = Site {
+            dual_stack: true,
+            roomy: true,
+        };
+        let network = Network::with(Seed(1), &[Build::ControlPlane; 2], site);
+        let second = &network.machines()[1];
+        let address = second.address6.unwrap();
+        assert!(network.range6().contains(&address));
+        assert_eq!(network.at(address.into()).map(|m| m.id), Some(second.id));
+        assert_eq!((second.cpus, second.memory_gib), (32, 128));
     }
 
     #[test]

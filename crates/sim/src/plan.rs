@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     fault::{Fault, Planned},
+    feature::Feature,
     pace::Pace,
     seed::Seed,
     sight::Sights,
@@ -32,6 +33,12 @@ pub struct Plan {
     pub until: Until,
     /// Version to install; the service's default if not given.
     pub version: Option<String>,
+    /// What it has beyond its shape.
+    pub features: Vec<Feature>,
+    /// Operators to install with it, by name.
+    pub operators: Vec<String>,
+    /// Agents repeat themselves as real ones do.
+    pub faithful: bool,
     /// Longest real time one wait may take.
     pub patience: Duration,
     /// Pause between two looks at the service.
@@ -53,6 +60,9 @@ impl Plan {
             heal: false,
             until: Until::default(),
             version: None,
+            features: Vec::new(),
+            operators: Vec::new(),
+            faithful: false,
             // Three simulated hours, and a minute for a service that is busy.
             patience: Duration::from_secs(60) + pace.real(Duration::from_secs(3 * 3600)),
             look_every: look.clamp(Duration::from_millis(100), Duration::from_secs(5)),
@@ -88,6 +98,9 @@ pub enum Stuck {
     /// The installation failed, and no fault explains it.
     #[error("the installation failed: {0}")]
     Failed(String),
+    /// What was made is not there any more, or not for us.
+    #[error("the cluster or its infra-env cannot be seen any more: {0}")]
+    Lost(String),
     /// The service did not see a fault.
     #[error("the service never noticed {0}: expected {1}")]
     Unnoticed(Fault, String),
@@ -112,6 +125,9 @@ pub(crate) fn explain(sights: &Sights) -> String {
         "the cluster is {} ({})",
         sights.cluster.status, sights.cluster.info
     )];
+    if let Some(trouble) = &sights.trouble {
+        parts.push(format!("the last look brought nothing: {trouble}"));
+    }
     for (id, message) in &sights.cluster.failing {
         parts.push(format!("{id}: {message}"));
     }

@@ -42,6 +42,10 @@ pub struct Sights {
     pub hosts: BTreeMap<Uuid, Sight>,
     /// How many looks it took.
     pub looks: u64,
+    /// Why the last look brought nothing.
+    pub trouble: Option<String>,
+    /// And no later one will.
+    pub lost: bool,
 }
 
 impl Sights {
@@ -63,6 +67,8 @@ pub struct Places {
     pub cluster: Option<Uuid>,
     /// Infra-envs with hosts.
     pub infra_envs: Vec<Uuid>,
+    /// Nobody looks for the time being.
+    pub resting: bool,
 }
 
 /// Looks until told to stop.
@@ -86,10 +92,19 @@ pub struct Lookout {
 
 impl Lookout {
     /// Looks, and looks again.
-    pub async fn run(self) {
-        loop {
-            // A look that fails is only a look that fails: the next one tells.
-            let _ = self.look().await;
+    pub async fn run(mut self) {
+        // Ends with whoever tells the places.
+        while self.places.wait_for(|places| !places.resting).await.is_ok() {
+            // A look that fails is only a look that fails: the next one tells. But what is gone
+            // does not come back, and who is not let in will not be let in later.
+            if let Err(error) = self.look().await {
+                let status = error.status().map_or(0, |status| status.as_u16());
+                self.sights.send_modify(|sights| {
+                    let sights = Arc::make_mut(sights);
+                    sights.trouble = Some(error.to_string());
+                    sights.lost = matches!(status, 401 | 403 | 404);
+                });
+            }
             tokio::time::sleep(self.every).await;
         }
     }

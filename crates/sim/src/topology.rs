@@ -15,10 +15,16 @@ pub enum Topology {
     HighlyAvailable,
     /// Two control plane nodes and an arbiter.
     Arbiter,
+    /// Two control plane nodes that can switch each other off.
+    Fencing,
     /// A compact cluster that gets more workers after it is installed.
     Day2,
     /// Machines that are discovered first and bound to a cluster later.
     LateBinding,
+    /// Machines that are bound to one cluster, taken out of it and bound to another.
+    Rebinding,
+    /// A compact cluster whose installation is cancelled midway, reset and begun again.
+    Restarted,
 }
 
 /// One thing the user does or waits for.
@@ -40,10 +46,22 @@ pub enum Act {
     SetNetwork,
     /// Gives every host its role.
     SetRoles,
+    /// Says how each host can be switched off.
+    SetFencing,
+    /// Takes the hosts out of their cluster.
+    Unbind,
     /// Waits until the cluster is ready.
     AwaitReady,
     /// Starts the installation.
     Install,
+    /// Waits until the first disk is being written.
+    AwaitWriting,
+    /// Cancels the installation.
+    Cancel,
+    /// Waits until all hosts have stopped.
+    AwaitCancelled,
+    /// Resets the cluster after that.
+    Reset,
     /// Waits for its end.
     AwaitInstalled,
     /// Opens the installed cluster for more hosts.
@@ -82,6 +100,30 @@ const POOL: &[Act] = &[
     Bind,
     AwaitDiscovery,
 ];
+const ANOTHER: &[Act] = &[Unbind, AwaitDiscovery, CreateCluster, Bind, AwaitDiscovery];
+const BROKEN_OFF: &[Act] = &[
+    SetNetwork,
+    SetRoles,
+    AwaitReady,
+    Install,
+    AwaitWriting,
+    Cancel,
+    AwaitCancelled,
+    Reset,
+    SwitchOn,
+    AwaitDiscovery,
+    AwaitReady,
+    Install,
+    AwaitInstalled,
+];
+const FENCED: &[Act] = &[
+    SetNetwork,
+    SetRoles,
+    SetFencing,
+    AwaitReady,
+    Install,
+    AwaitInstalled,
+];
 const MORE: &[Act] = &[
     AllowMoreHosts,
     CreateInfraEnv,
@@ -109,6 +151,11 @@ static NAMES: &[(&str, Topology, &str)] = &[
         "two control plane nodes and an arbiter",
     ),
     (
+        "fencing",
+        Topology::Fencing,
+        "two control plane nodes that can switch each other off (TNF_CLUSTERS_SUPPORT)",
+    ),
+    (
         "day2",
         Topology::Day2,
         "a compact cluster, then workers (--workers, 2) added to it",
@@ -117,6 +164,16 @@ static NAMES: &[(&str, Topology, &str)] = &[
         "late-binding",
         Topology::LateBinding,
         "machines discovered in a pool, bound to a compact cluster later",
+    ),
+    (
+        "rebinding",
+        Topology::Rebinding,
+        "machines bound to one cluster, then taken out and bound to another",
+    ),
+    (
+        "restarted",
+        Topology::Restarted,
+        "a compact cluster, cancelled while disks are written, reset and installed again",
     ),
 ];
 
@@ -131,18 +188,27 @@ impl Topology {
     pub fn acts(self, until: Until) -> Vec<Act> {
         let mut acts = match self {
             Self::LateBinding => [POOL, END].concat(),
+            Self::Rebinding => [POOL, ANOTHER, END].concat(),
+            Self::Restarted => [BEGINNING, BROKEN_OFF].concat(),
+            Self::Fencing => [BEGINNING, FENCED].concat(),
             Self::Day2 => [BEGINNING, END, MORE].concat(),
             Self::SingleNode | Self::Compact | Self::HighlyAvailable | Self::Arbiter => {
                 [BEGINNING, END].concat()
             }
         };
-        let last = match until {
-            Until::Discovered => AwaitDiscovery,
-            Until::Ready => AwaitReady,
-            Until::Installed => return acts,
-        };
-        let end = acts.iter().rposition(|act| *act == last);
-        acts.truncate(end.map_or(acts.len(), |end| end + 1));
+        if until == Until::Installed {
+            return acts;
+        }
+        let upto = |end: Option<usize>, all: usize| end.map_or(all, |end| end + 1);
+        // The first time ready is ready; known are the hosts the last time before that.
+        acts.truncate(upto(
+            acts.iter().position(|act| *act == AwaitReady),
+            acts.len(),
+        ));
+        if until == Until::Discovered {
+            let known = acts.iter().rposition(|act| *act == AwaitDiscovery);
+            acts.truncate(upto(known, acts.len()));
+        }
         acts
     }
 
@@ -151,15 +217,19 @@ impl Topology {
     pub fn machines(self, workers: Option<usize>) -> Vec<Build> {
         let mut builds = match self {
             Self::SingleNode => vec![Build::Single],
-            Self::Compact | Self::HighlyAvailable | Self::Day2 | Self::LateBinding => {
-                vec![Build::ControlPlane; 3]
-            }
+            Self::Compact
+            | Self::HighlyAvailable
+            | Self::Day2
+            | Self::LateBinding
+            | Self::Rebinding
+            | Self::Restarted => vec![Build::ControlPlane; 3],
+            Self::Fencing => vec![Build::ControlPlane; 2],
             Self::Arbiter => vec![Build::ControlPlane, Build::ControlPlane, Build::Arbiter],
         };
         let more = match self {
             Self::HighlyAvailable => workers.unwrap_or(2),
-            Self::LateBinding | Self::Arbiter => workers.unwrap_or(0),
-            Self::SingleNode | Self::Compact | Self::Day2 => 0,
+            Self::LateBinding | Self::Rebinding | Self::Arbiter => workers.unwrap_or(0),
+            Self::SingleNode | Self::Compact | Self::Day2 | Self::Restarted | Self::Fencing => 0,
         };
         builds.extend(vec![Build::Worker; more]);
         builds
@@ -179,8 +249,24 @@ impl Topology {
     pub const fn control_plane(self) -> u8 {
         match self {
             Self::SingleNode => 1,
-            Self::Arbiter => 2,
-            Self::Compact | Self::HighlyAvailable | Self::Day2 | Self::LateBinding => 3,
+            Self::Arbiter | Self::Fencing => 2,
+            Self::Compact
+            | Self::HighlyAvailable
+            | Self::Day2
+            | Self::LateBinding
+            | Self::Rebinding
+            | Self::Restarted => 3,
+        }
+    }
+}
+
+impl Topology {
+    /// Members of the control plane that vote, the arbiter included.
+    #[must_use]
+    pub const fn votes(self) -> usize {
+        match self {
+            Self::Arbiter => 3,
+            _ => self.control_plane() as usize,
         }
     }
 }
@@ -200,6 +286,15 @@ pub struct UnknownName {
     known: String,
 }
 
+impl UnknownName {
+    pub(crate) fn new(given: &str, known: impl Iterator<Item = &'static str>) -> Self {
+        Self {
+            given: given.to_owned(),
+            known: known.collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
 impl FromStr for Topology {
     type Err = UnknownName;
 
@@ -207,14 +302,7 @@ impl FromStr for Topology {
         let found = NAMES.iter().find(|(name, ..)| *name == text);
         found
             .map(|(_, topology, _)| *topology)
-            .ok_or_else(|| UnknownName {
-                given: text.to_owned(),
-                known: NAMES
-                    .iter()
-                    .map(|(name, ..)| *name)
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })
+            .ok_or_else(|| UnknownName::new(text, NAMES.iter().map(|(name, ..)| *name)))
     }
 }
 
@@ -226,10 +314,10 @@ impl FromStr for Until {
             "discovered" => Ok(Self::Discovered),
             "ready" => Ok(Self::Ready),
             "installed" => Ok(Self::Installed),
-            _ => Err(UnknownName {
-                given: text.to_owned(),
-                known: "discovered, ready, installed".to_owned(),
-            }),
+            _ => {
+                let known = ["discovered", "ready", "installed"];
+                Err(UnknownName::new(text, known.into_iter()))
+            }
         }
     }
 }

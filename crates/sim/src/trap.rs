@@ -6,8 +6,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
-    fault::{Ending, Fault, Sign},
+    fault::{Ending, Fault, Planned, Sign},
     machine::Machine,
+    network::Network,
     pace::Pace,
     sight::Sights,
 };
@@ -17,6 +18,8 @@ use crate::{
 pub(crate) struct Trap {
     pub(crate) fault: Fault,
     pub(crate) machine: Arc<Machine>,
+    /// The user named the host.
+    named: bool,
     /// Since when the service shows the sign of it.
     shown_since: Option<Instant>,
     pub(crate) noticed: bool,
@@ -28,12 +31,25 @@ const LASTING: Duration = Duration::from_secs(180);
 
 impl Trap {
     /// Sets a fault on watch.
-    pub(crate) const fn new(fault: Fault, machine: Arc<Machine>) -> Self {
+    pub(crate) const fn new(planned: Planned, machine: Arc<Machine>) -> Self {
         Self {
-            fault,
+            fault: planned.fault,
             machine,
+            named: planned.host.is_some(),
             shown_since: None,
             noticed: false,
+        }
+    }
+
+    /// A fault of no host in particular may have moved to another one.
+    pub(crate) fn follow(&mut self, network: &Network) {
+        if self.named || self.machine.faults.has(self.fault) {
+            return;
+        }
+        let mut machines = network.machines().iter();
+        if let Some(other) = machines.find(|machine| machine.faults.has(self.fault)) {
+            self.machine = Arc::clone(other);
+            self.shown_since = None;
         }
     }
 

@@ -1,36 +1,26 @@
 //! The person in front of the service: what a scenario's acts mean in calls of the REST API.
 
+use std::net::Ipv4Addr;
+
 use http::Method;
 use muster_api::{client::ClientError, wire};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    host::BootImage,
+    feature::{Feature, Release},
+    image::BootImage,
     line::{Line, insist},
     machine::Machine,
     network::Network,
     topology::Topology,
+    wish::{Wish, network_of, pull_secret, release},
 };
-
-/// Opens nothing: it only has the form of a pull secret.
-const AUTH: &str = "c2ltdWxhdGVkOnNpbXVsYXRlZA==";
 
 /// A user of the service.
 #[derive(Clone, Debug)]
 pub struct User {
     line: Line,
-}
-
-/// What a user asks for when creating a cluster.
-#[derive(Clone, Debug)]
-pub struct Wish {
-    /// Its name.
-    pub name: String,
-    /// Its version; the service's default if not given.
-    pub version: Option<String>,
-    /// Its shape.
-    pub topology: Topology,
 }
 
 /// Something in an answer was not as it should be.
@@ -74,24 +64,29 @@ impl User {
         &self.line
     }
 
-    /// The version the service would install if nobody asked for another.
+    /// The version the service would install if nobody asked for another; the newest up to
+    /// `last` if that is given.
     ///
     /// # Errors
     /// No answer, or no version in it.
-    pub async fn default_version(&self) -> Result<String, Trouble> {
+    pub async fn version(&self, last: Option<Release>) -> Result<String, Trouble> {
         let versions: Value = insist(|| {
             self.line
                 .ask(Method::GET, "openshift-versions", None::<&()>)
         })
         .await
         .map_err(call("the versions of the service could not be read"))?;
-        let mut entries = versions.as_object().into_iter().flatten();
-        let default = entries.find(|(_, version)| version["default"] == json!(true));
-        let newest = || versions.as_object()?.iter().next_back();
+        let all = || versions.as_object().into_iter().flatten();
+        let fits = |name: &str| last.is_none_or(|last| release(name).is_some_and(|r| r <= last));
+        let default = all().find(|(name, version)| version["default"] == true && fits(name));
+        let newest = || {
+            let candidates = all().filter(|(name, _)| fits(name) && release(name).is_some());
+            candidates.max_by_key(|(name, _)| release(name))
+        };
         default
             .or_else(newest)
             .map(|(version, _)| version.clone())
-            .ok_or_else(|| Trouble::Answer("the service has no versions to install".to_owned()))
+            .ok_or_else(|| Trouble::Answer("the service has no version to install".to_owned()))
     }
 
     /// Creates a cluster.
@@ -101,18 +96,9 @@ impl User {
     pub async fn create_cluster(&self, wish: &Wish) -> Result<Uuid, Trouble> {
         let version = match &wish.version {
             Some(version) => version.clone(),
-            None => self.default_version().await?,
+            None => self.version(wish.last_release()).await?,
         };
-        let mut body = json!({
-            "name": wish.name,
-            "openshift_version": version,
-            "base_dns_domain": "sim.example.com",
-            "pull_secret": pull_secret(),
-            "control_plane_count": wish.topology.control_plane(),
-        });
-        if wish.topology == Topology::SingleNode {
-            body["high_availability_mode"] = json!("None");
-        }
+        let body = wish.body(&version);
         let made: wire::Cluster = insist(|| self.line.ask(Method::POST, "clusters", Some(&body)))
             .await
             .map_err(call(format!("cluster {} could not be created", wish.name)))?;
@@ -149,19 +135,8 @@ impl User {
         let text = insist(|| self.line.text(&path))
             .await
             .map_err(call("the discovery config could not be downloaded"))?;
-        let config: Value = serde_json::from_str(&text).unwrap_or_default();
-        let units = config["systemd"]["units"].as_array();
-        let unit = units
-            .into_iter()
-            .flatten()
-            .find(|unit| unit["name"] == "agent.service")
-            .and_then(|unit| unit["contents"].as_str())
-            .ok_or_else(|| Trouble::Answer("the discovery config starts no agent".to_owned()))?;
-        Ok(BootImage {
-            infra_env,
-            token: variable(unit, "PULL_SECRET_TOKEN"),
-            agent_version: flag(unit, "--agent-version").unwrap_or_else(|| "simulated".to_owned()),
-        })
+        BootImage::read(infra_env, &text)
+            .ok_or_else(|| Trouble::Answer("the discovery config starts no agent".to_owned()))
     }
 
     /// Sets the virtual addresses, or the machine network where there are none.
@@ -172,16 +147,10 @@ impl User {
         &self,
         cluster: Uuid,
         topology: Topology,
+        features: &[Feature],
         network: &Network,
     ) -> Result<(), Trouble> {
-        let body = if topology == Topology::SingleNode {
-            json!({ "machine_networks": [{ "cidr": network.range().to_string() }] })
-        } else {
-            json!({
-                "api_vips": [{ "ip": network.api_vip().to_string() }],
-                "ingress_vips": [{ "ip": network.ingress_vip().to_string() }],
-            })
-        };
+        let body = network_of(topology, features, network);
         let path = format!("clusters/{cluster}");
         insist(|| self.line.tell(Method::PATCH, &path, Some(&body)))
             .await
@@ -206,6 +175,39 @@ impl User {
             )))
     }
 
+    /// Says how a host can be switched off.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn set_fencing(
+        &self,
+        infra_env: Uuid,
+        machine: &Machine,
+        bmc: Ipv4Addr,
+    ) -> Result<(), Trouble> {
+        let path = format!("infra-envs/{infra_env}/hosts/{}", machine.id);
+        let body = json!({ "fencing_credentials": {
+            "address": format!("redfish+https://{bmc}/redfish/v1/Systems/1"),
+            "username": "simulated",
+            "password": "simulated",
+            "certificate_verification": "Disabled",
+        }});
+        insist(|| self.line.tell(Method::PATCH, &path, Some(&body)))
+            .await
+            .map_err(call(format!("{} could not be fenced", machine.name())))
+    }
+
+    /// Takes a host out of its cluster.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn unbind(&self, infra_env: Uuid, host: Uuid) -> Result<(), Trouble> {
+        let path = format!("infra-envs/{infra_env}/hosts/{host}/actions/unbind");
+        insist(|| self.line.tell(Method::POST, &path, None::<&()>))
+            .await
+            .map_err(call(format!("host {host} could not be unbound")))
+    }
+
     /// Binds a host to a cluster.
     ///
     /// # Errors
@@ -224,6 +226,24 @@ impl User {
     /// The service refused.
     pub async fn install(&self, cluster: Uuid) -> Result<(), Trouble> {
         self.act(cluster, "install", "the installation could not be started")
+            .await
+    }
+
+    /// Stops a running installation.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn cancel(&self, cluster: Uuid) -> Result<(), Trouble> {
+        self.act(cluster, "cancel", "the installation could not be cancelled")
+            .await
+    }
+
+    /// Makes a cluster forget an installation that was stopped.
+    ///
+    /// # Errors
+    /// The service refused.
+    pub async fn reset(&self, cluster: Uuid) -> Result<(), Trouble> {
+        self.act(cluster, "reset", "the installation could not be reset")
             .await
     }
 
@@ -266,18 +286,18 @@ impl User {
     }
 
     /// Removes what a scenario made, as far as the service lets it; tells what stays.
-    pub async fn clean_up(&self, cluster: Option<Uuid>, infra_envs: &[Uuid]) -> Vec<String> {
+    pub async fn clean_up(&self, clusters: &[Uuid], infra_envs: &[Uuid]) -> Vec<String> {
         let mut left = Vec::new();
         let gone = |result: &Result<(), ClientError>| match result {
             Ok(()) => true,
             Err(error) => error.status().is_some_and(|status| status.as_u16() == 404),
         };
-        if let Some(id) = cluster {
+        for id in clusters {
             let path = format!("clusters/{id}");
             let mut result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
             if !gone(&result) {
                 // Only a running installation cannot be deleted; it can be cancelled first.
-                let _ = self.act(id, "cancel", "").await;
+                let _ = self.act(*id, "cancel", "").await;
                 result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
             }
             if let Some(error) = result.as_ref().err().filter(|_| !gone(&result)) {
@@ -303,66 +323,5 @@ impl User {
             }
         }
         left
-    }
-}
-
-fn pull_secret() -> String {
-    let registries = [
-        "cloud.openshift.com",
-        "quay.io",
-        "registry.connect.redhat.com",
-        "registry.redhat.io",
-    ];
-    let auths: serde_json::Map<String, Value> = registries
-        .iter()
-        .map(|name| {
-            let entry = json!({ "auth": AUTH, "email": "simulated@example.com" });
-            ((*name).to_owned(), entry)
-        })
-        .collect();
-    json!({ "auths": auths }).to_string()
-}
-
-/// The value of a variable in a unit.
-fn variable(unit: &str, name: &str) -> Option<String> {
-    unit.lines()
-        .filter_map(|line| line.trim().strip_prefix("Environment="))
-        .map(|text| text.trim_matches('"'))
-        .filter_map(|text| text.strip_prefix(name)?.strip_prefix('='))
-        .map(|value| value.replace("%%", "%"))
-        .find(|value| !value.is_empty())
-}
-
-/// The value of a flag of the agent.
-fn flag(unit: &str, name: &str) -> Option<String> {
-    let command = unit.lines().find(|line| line.starts_with("ExecStart="))?;
-    let mut words = command.split_whitespace();
-    words.find(|word| *word == name)?;
-    words.next().map(str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn token_and_version_are_read_from_the_unit_of_the_agent() {
-        let unit = "[Service]\nEnvironment=HTTP_PROXY=\nEnvironment=PULL_SECRET_TOKEN=ab%%c\n\
-                    ExecStartPre=/bin/true --agent-version wrong\n\
-                    ExecStart=/usr/local/bin/agent --url https://x --agent-version img:1 --insecure=false\n";
-        assert_eq!(variable(unit, "PULL_SECRET_TOKEN").as_deref(), Some("ab%c"));
-        assert_eq!(variable(unit, "HTTP_PROXY"), None);
-        assert_eq!(flag(unit, "--agent-version").as_deref(), Some("img:1"));
-        assert_eq!(flag(unit, "--cacert"), None);
-    }
-
-    #[test]
-    fn a_boot_image_does_not_show_its_token() {
-        let image = BootImage {
-            infra_env: Uuid::nil(),
-            token: Some("hunter2".to_owned()),
-            agent_version: "img:1".to_owned(),
-        };
-        assert!(!format!("{image:?}").contains("hunter2"));
     }
 }

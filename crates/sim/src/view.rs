@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, fmt::Write, io, sync::Arc, time::Instant};
 
+use muster_api::client::printable;
 use tokio::sync::watch;
 
 use crate::{
@@ -60,11 +61,12 @@ impl View {
         }
     }
 
-    /// Shows what is new.
+    /// Shows what is new. A table takes at most `height` lines of the terminal: what has left it
+    /// at the top cannot be drawn over.
     ///
     /// # Errors
     /// Writing failed.
-    pub fn show(&mut self, out: &mut impl io::Write) -> io::Result<()> {
+    pub fn show(&mut self, out: &mut impl io::Write, height: Option<usize>) -> io::Result<()> {
         let moments = self.report.since(self.shown);
         self.shown += moments.len();
         let text = match self.style {
@@ -75,7 +77,7 @@ impl View {
                 .map(|line| line + "\n")
                 .collect(),
             Style::Lines => self.lines(&moments),
-            Style::Table => self.table(&moments),
+            Style::Table => self.table(&moments, height),
         };
         out.write_all(text.as_bytes())?;
         out.flush()
@@ -93,13 +95,14 @@ impl View {
             .filter_map(|moment| Some((moment, words(&moment.what)?)))
             .map(|(moment, words)| {
                 let at = moment.at_ms as f64 / 1000.0;
-                format!("{at:>7.1}s  {:<16} {words}\n", about(moment))
+                let line = format!("{at:>7.1}s  {:<16} {words}", about(moment));
+                printable(&line) + "\n"
             })
             .collect()
     }
 
     /// The last deeds scroll by above, the table stays below.
-    fn table(&mut self, moments: &[Moment]) -> String {
+    fn table(&mut self, moments: &[Moment], height: Option<usize>) -> String {
         // Long lines are cut by the terminal: a wrapped one would be counted as one and stay.
         let mut text = String::from(NO_WRAP);
         if self.drawn > 0 {
@@ -113,12 +116,19 @@ impl View {
                     .host
                     .as_deref()
                     .map_or(String::new(), |h| format!("{h}: "));
-                let _ = writeln!(text, "{at:>7.1}s  {host}{what}");
+                let line = printable(&format!("{at:>7.1}s  {host}{what}"));
+                let _ = writeln!(text, "{line}");
             }
         }
         let table = self.rows();
-        self.drawn = table.lines().count();
-        text + &table + WRAP
+        // The cursor stands below the last line and needs a line too.
+        let most = height.map_or(usize::MAX, |height| height.saturating_sub(1));
+        self.drawn = 0;
+        for line in table.lines().take(most) {
+            let _ = writeln!(text, "{}", printable(line));
+            self.drawn += 1;
+        }
+        text + WRAP
     }
 
     fn rows(&self) -> String {
@@ -240,7 +250,7 @@ mod tests {
         let sights = watch::Sender::new(Arc::new(Sights::default()));
         let mut view = View::new(Style::Table, report, vec![sights.subscribe()]);
         let mut screen = Vec::new();
-        view.show(&mut screen).unwrap();
+        view.show(&mut screen, None).unwrap();
         assert!(
             !String::from_utf8(screen.clone())
                 .unwrap()
@@ -248,8 +258,35 @@ mod tests {
         );
         let lines = screen.iter().filter(|byte| **byte == b'\n').count();
         screen.clear();
-        view.show(&mut screen).unwrap();
+        view.show(&mut screen, None).unwrap();
         let again = String::from_utf8(screen).unwrap();
         assert!(again.contains(&format!("\x1b[{lines}F\x1b[J")), "{again:?}");
+    }
+    #[test]
+    fn a_small_terminal_gets_what_fits_and_words_of_the_service_cannot_drive_it() {
+        let report = Arc::new(Report::default());
+        let hostile = Sight {
+            status: "ready\x1b[2J\n\n\n".to_owned(),
+            ..Sight::default()
+        };
+        let hosts = (0..9).map(|number| (uuid::Uuid::from_u128(number), hostile.clone()));
+        let sights = Sights {
+            hosts: hosts.collect(),
+            ..Sights::default()
+        };
+        let sights = watch::Sender::new(Arc::new(sights));
+        let mut view = View::new(Style::Table, report, vec![sights.subscribe()]);
+        for height in [5, 1, 0, 40] {
+            let mut screen = Vec::new();
+            view.show(&mut screen, Some(height)).unwrap();
+            let text = String::from_utf8(screen).unwrap();
+            assert!(
+                text.matches('\n').count() < height.max(1),
+                "{height}: {text:?}"
+            );
+            let drawn = text.replace(NO_WRAP, "").replace(WRAP, "");
+            assert!(!drawn.contains("\x1b[2J"), "{text:?}");
+        }
+        assert!(view.drawn > 10);
     }
 }

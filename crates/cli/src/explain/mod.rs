@@ -66,8 +66,11 @@ pub fn run(explain: &Explain) -> ExitCode {
 
 /// Names near the one that was not found, for the error message.
 fn similar<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let wanted = wanted.trim().to_lowercase();
+    // Nothing is a part of everything.
+    let is_part = |name: &str| !wanted.is_empty() && name.contains(&wanted);
     let mut near: Vec<&str> = known
-        .filter(|name| name.contains(wanted) || shares_a_word(name, wanted))
+        .filter(|name| is_part(name) || shares_a_word(name, &wanted))
         .collect();
     near.sort_unstable();
     near.dedup();
@@ -102,4 +105,23 @@ fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String 
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_near_a_mistyped_one_are_offered_whatever_its_case() {
+        let of = |wanted: &str| {
+            similar(
+                wanted,
+                ["install", "ntp-synced", "free-addresses"].into_iter(),
+            )
+        };
+        assert_eq!(of("INSTALL"), "; did you mean install?");
+        assert_eq!(of("ntp_sync"), "; did you mean ntp-synced?");
+        assert_eq!(of(""), "");
+        assert_eq!(of("zzz"), "");
+    }
 }

@@ -39,6 +39,7 @@ impl Local {
             ("auth.mode", "users"),
             ("features.dummy_ignition", "true"),
             ("features.tna_clusters", "true"),
+            ("features.tnf_clusters", "true"),
             ("timeouts.host_disconnection", silence.as_str()),
         ];
         let flags = set

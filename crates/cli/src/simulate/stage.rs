@@ -62,6 +62,28 @@ impl Stage {
         }
     }
 
+    /// Leaves the machines to themselves: nobody looks.
+    pub fn look_away(&self) {
+        for (scenario, _) in &self.ended {
+            scenario.look_away();
+        }
+    }
+
+    /// Looks again; counts the hosts that are still in touch, and all.
+    pub async fn look_again(&mut self) -> (usize, usize) {
+        let looks = self.ended.iter_mut();
+        let counts = futures::future::join_all(looks.map(|(play, _)| play.look_again())).await;
+        counts
+            .into_iter()
+            .fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
+    }
+
+    /// Whether all plays got to their end.
+    pub fn all_reached(&self) -> bool {
+        let reached = |(_, end): &Played| matches!(end, Some(Ok(End::Reached)));
+        self.ended.len() == self.sights.len() && self.ended.iter().all(reached)
+    }
+
     /// Ends all plays where they are. They come back with what they made.
     pub async fn interrupt(&mut self) {
         self.stop.send_replace(true);

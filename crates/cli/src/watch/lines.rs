@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use muster_api::client::printable;
 use serde_json::Value;
 
 /// Remembers what was told, so that only differences are.
@@ -22,6 +23,11 @@ struct Told {
 impl Lines {
     /// The lines a message is worth; none if it changes nothing that a line shows.
     pub fn of(&mut self, kind: &str, body: &Value) -> Vec<String> {
+        let lines = self.told(kind, body);
+        lines.iter().map(|line| printable(line)).collect()
+    }
+
+    fn told(&mut self, kind: &str, body: &Value) -> Vec<String> {
         match kind {
             "cluster" => self.object("cluster", body),
             "host" => self.object("host", body),
@@ -134,6 +140,15 @@ mod tests {
         );
         let gone = lines.of("deleted", &json!({"kind": "host", "id": "9"}));
         assert_eq!(gone, ["--:--:--  host     node-9  gone"]);
+    }
+
+    #[test]
+    fn a_host_with_a_hostile_name_takes_one_harmless_line() {
+        let body = json!({"id": "1", "requested_hostname": "\u{1b}[2Jnode\nevent  forged",
+                          "status": "known"});
+        let told = Lines::default().of("host", &body);
+        assert_eq!(told.len(), 1);
+        assert!(!told[0].contains(char::is_control), "{told:?}");
     }
 
     #[test]

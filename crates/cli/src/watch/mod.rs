@@ -114,7 +114,9 @@ async fn follow(watch: Watch) -> anyhow::Result<()> {
             {
                 return Err(error.into());
             }
-            Err(Problem::Client(error @ ClientError::Settings(_))) => return Err(error.into()),
+            Err(Problem::Client(
+                error @ (ClientError::Settings(_) | ClientError::Garbage { .. }),
+            )) => return Err(error.into()),
             Err(Problem::Client(error)) => note(&format!("{:#}", anyhow::Error::from(error))),
         }
         let pause = PAUSES[session.failures.min(PAUSES.len() - 1)];
@@ -158,7 +160,6 @@ struct Session {
 impl Session {
     async fn listen(&mut self, client: &Client, query: &str) -> Result<(), Problem> {
         let mut stream = client.watch(query, self.last.as_deref()).await?;
-        self.failures = 0;
         loop {
             let next = stream.next().await;
             if let Some(id) = stream.last_id() {
@@ -167,7 +168,12 @@ impl Session {
             let Some(message) = next? else {
                 return Ok(());
             };
-            let body: serde_json::Value = serde_json::from_str(&message.data).unwrap_or_default();
+            // Who only accepts connections and says nothing is not asked faster and faster.
+            self.failures = 0;
+            let Ok(body) = serde_json::from_str::<serde_json::Value>(&message.data) else {
+                note("a message that is not JSON was passed over");
+                continue;
+            };
             let target = query.split_once('=').map(|(_, id)| id);
             self.gone |=
                 message.kind == "deleted" && target.is_some() && body["id"].as_str() == target;

@@ -62,11 +62,7 @@ fn as_planned(on: &HostContext<'_>, plan: &DiskEncryption) -> Verdict {
 }
 
 fn as_the_cluster_does(on: &HostContext<'_>, planned: bool) -> Verdict {
-    let ignition = match reports::api_vip_of(on.host) {
-        Stored::Here(reply) => Ignition::parse(&reply.ignition),
-        Stored::Missing | Stored::Broken => None,
-    };
-    let Some(ignition) = ignition else {
+    let Some(ignition) = Ignition::fetched_by(on.host) else {
         return if planned {
             Verdict::wait(
                 "How the running cluster encrypts disks is not known until the host has fetched its Ignition",
@@ -77,8 +73,8 @@ fn as_the_cluster_does(on: &HostContext<'_>, planned: bool) -> Verdict {
     };
     match ignition.clevis() {
         None => Verdict::silent(),
-        Some(clevis) if clevis.uses_tpm() => tpm(on),
-        Some(clevis) if clevis.uses_tang() => tang(on),
+        Some(clevis) if clevis.tpm2 => tpm(on),
+        Some(clevis) if !clevis.tang.items().is_empty() => tang(on),
         Some(_) => Verdict::fail(
             "The cluster encrypts disks with neither a TPM nor Tang, which hosts cannot be prepared for; correct its machine configuration",
         ),

@@ -7,7 +7,10 @@ use super::{
     host::HostContext,
     host_needs::{MEMORY_TOLERANCE_MIB, MIB, bytes_of, least},
 };
-use crate::inventory::{self, Inventory};
+use crate::{
+    inventory::{self, Inventory},
+    steps,
+};
 
 /// How VMware machines name their maker.
 pub(super) const VMWARE: &str = "VMware, Inc.";
@@ -221,17 +224,19 @@ pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> Verdict {
     }
 }
 
+/// Fails exactly as long as the agent is asked to exchange itself, so that no host waits for an
+/// upgrade that never comes.
 pub(super) fn compatible_agent(on: &HostContext<'_>) -> Verdict {
     let running = on
         .host
         .discovery_agent_version
         .as_deref()
         .unwrap_or_default();
-    match on.settings.upgrade_agent_to.as_deref() {
-        None => Verdict::pass("Any version of the agent will do"),
-        Some(wanted) if wanted == running => {
+    match steps::newer_agent(on.host, on.settings) {
+        None if on.settings.upgrade_agent_to.as_deref() == Some(running) => {
             Verdict::pass("The agent has the version of the service")
         }
+        None => Verdict::pass("The agent need not be exchanged"),
         Some(wanted) => Verdict::fail(format!(
             "The agent is {running:?}, the service needs {wanted:?}; it is told to upgrade itself"
         )),

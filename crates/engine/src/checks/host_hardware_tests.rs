@@ -193,6 +193,28 @@ fn some_platforms_want_machines_of_their_own() {
 }
 
 #[test]
+fn an_agent_that_will_not_be_exchanged_holds_nothing_up() {
+    let id = "compatible-agent";
+    for version in [None, Some("muster-agent 0.1.0")] {
+        let bed = Bed::known()
+            .with_host(|host| host.discovery_agent_version = version.map(str::to_owned))
+            .with(|bed| bed.settings.upgrade_agent_to = Some("agent:2".into()));
+        bed.expect(id, "success");
+    }
+    let upgraded = |result: &str| {
+        Bed::known()
+            .with_host(|host| {
+                host.discovery_agent_version = Some("agent:1".into());
+                host.agent_upgrade.image = Some("agent:2".into());
+                host.agent_upgrade.result = Some(result.into());
+            })
+            .with(|bed| bed.settings.upgrade_agent_to = Some("agent:2".into()))
+    };
+    upgraded("success").expect(id, "success");
+    upgraded("failure").expect(id, "failure");
+}
+
+#[test]
 fn an_agent_of_another_version_is_told_until_the_installation_begins() {
     let id = "compatible-agent";
     let running = |wanted: Option<&str>| {

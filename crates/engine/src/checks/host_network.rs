@@ -17,7 +17,7 @@ pub(super) fn connected(on: &HostContext<'_>) -> Verdict {
     match deadlines::silence(on.host, on.last_seen, on.settings) {
         Some(deadline) if on.now > deadline => Verdict::fail(format!(
             "The agent has not asked for work for more than {} seconds; check that the host runs and reaches the service",
-            on.settings.timeouts.disconnection.as_secs()
+            deadline.since(on.last_seen).as_secs()
         )),
         _ => Verdict::pass("The host talks to the service"),
     }

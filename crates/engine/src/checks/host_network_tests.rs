@@ -24,7 +24,7 @@ fn silence_disconnects_later_for_the_bootstrap_host_and_never_after_the_reboot()
     assert!(!silent.is_open(Gate::Connection));
     let leading = |time| after(time).with_host(|host| host.bootstrap = true);
     leading(minutes(5)).expect("connected", "success");
-    leading(minutes(6)).expect("connected", "failure");
+    leading(minutes(6)).expect_told("connected", "failure", &["300 seconds"]);
     let staged = |stage| after(minutes(60)).with_host(|host| host.progress.stage = Some(stage));
     staged(HostStage::WritingImageToDisk).expect("connected", "failure");
     staged(HostStage::Failed).expect("connected", "success");

@@ -1,5 +1,5 @@
-//! Host validations about reaching the other hosts: at all, with full packets, fast, and without
-//! loss.
+//! Host validations about how well other hosts are reached: with full packets, fast, and without
+//! loss. Whether they are reached at all is asked in `host_group`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,152 +18,13 @@ use super::{
 };
 use crate::{
     inventory::Inventory,
-    majority::Groups,
     networks,
     reports::{self, L3, RemoteHost},
     wire::Stored,
 };
 
-pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> Verdict {
-    let Some(cluster) = on.cluster else {
-        return Verdict::silent();
-    };
-    if on.host.is_day2() || cluster.is_single_node() {
-        return Verdict::pass("A single host needs no group");
-    }
-    let groups = match &on.around.groups {
-        Stored::Here(groups) => groups,
-        Stored::Missing => {
-            return Verdict::wait("The hosts have not been compared with each other yet");
-        }
-        Stored::Broken => {
-            return Verdict::broken("What is stored about who reaches whom cannot be read");
-        }
-    };
-    if networks::user_managed(cluster) || networks::user_load_balancer(cluster) {
-        by_ping(on, groups)
-    } else {
-        by_link(on, groups)
-    }
-}
-
-/// Too few hosts prove nothing, so that is no failure yet.
-fn lonely(on: &HostContext<'_>, what: String) -> Verdict {
-    let (have, need) = (on.around.host_count(), on.around.least_group);
-    if have < need {
-        Verdict::wait(format!(
-            "{have} hosts are here, at least {need} are needed to judge who reaches whom"
-        ))
-    } else {
-        Verdict::fail(format!(
-            "{what}; check switches, VLANs and firewalls between the hosts"
-        ))
-    }
-}
-
-/// Where the user brings the network, hosts need not share a link but must answer each other.
-fn by_ping(on: &HostContext<'_>, groups: &Groups) -> Verdict {
-    let (machine, families) = match (&on.around.machine, &on.around.families) {
-        (Ok(machine), Ok(families)) => (machine, families),
-        (Err(fault), _) | (_, Err(fault)) => {
-            return Verdict::broken(format!("A network of the cluster is wrong: {fault}"));
-        }
-    };
-    let mut families = families.clone();
-    families.extend(networks::families(machine));
-    let reached: BTreeSet<bool> = groups
-        .l3_connected_addresses
-        .get(&on.host.id)
-        .into_iter()
-        .flatten()
-        .filter_map(|text| text.parse::<IpAddr>().ok())
-        .map(|address| address.is_ipv6())
-        .collect();
-    if families.is_empty() {
-        return lonely(
-            on,
-            "The cluster has no networks, so it is not known which addresses count".to_owned(),
-        );
-    }
-    if families.is_subset(&reached) {
-        return Verdict::pass("All other hosts reach this one");
-    }
-    let missing: Vec<&str> = families
-        .difference(&reached)
-        .map(|v6| if *v6 { "IPv6" } else { "IPv4" })
-        .collect();
-    lonely(
-        on,
-        format!(
-            "No {} address of this host is reached by all other hosts{}",
-            missing.join(" nor "),
-            unanswered(on, |_| true)
-        ),
-    )
-}
-
-/// Everywhere else the hosts share the links of the machine networks.
-fn by_link(on: &HostContext<'_>, groups: &Groups) -> Verdict {
-    let machine = match &on.around.machine {
-        Ok(machine) => machine,
-        Err(fault) => return Verdict::broken(format!("The machine network is wrong: {fault}")),
-    };
-    if machine.is_empty() {
-        return Verdict::wait("The machine network is not known yet");
-    }
-    let outside: Vec<&IpNet> = machine
-        .iter()
-        .filter(|net| {
-            let members = groups.majority_groups.get(&net.to_string());
-            !members.is_some_and(|members| members.contains(&on.host.id))
-        })
-        .collect();
-    if outside.is_empty() {
-        return Verdict::pass("The host reaches the majority of the cluster");
-    }
-    let names: Vec<String> = outside.iter().map(ToString::to_string).collect();
-    lonely(
-        on,
-        format!(
-            "This host and the majority of the cluster do not reach each other in {}{}",
-            examples(&names),
-            unanswered(on, |address| outside
-                .iter()
-                .any(|net| net.contains(&address)))
-        ),
-    )
-}
-
-/// Whom this host itself got no answer from, to show where to look.
-fn unanswered(on: &HostContext<'_>, matters: impl Fn(IpAddr) -> bool) -> String {
-    let Stored::Here(report) = reports::connectivity_of(on.host) else {
-        return ", and it has not told yet whom it reaches".to_owned();
-    };
-    let mut silent = Vec::new();
-    for remote in report.remote_hosts.items() {
-        let Some(peer) = peer_of(on, remote) else {
-            continue;
-        };
-        let l2 = remote.l2_connectivity.items().iter();
-        let l2 = l2.map(|l2| (&l2.remote_ip_address, &l2.outgoing_nic, l2.successful));
-        let l3 = remote.l3_connectivity.items().iter();
-        let l3 = l3.map(|l3| (&l3.remote_ip_address, &l3.outgoing_nic, l3.successful));
-        let failed = l2.chain(l3).find(|(address, _, successful)| {
-            !successful && address.parse::<IpAddr>().is_ok_and(&matters)
-        });
-        if let Some((address, nic, _)) = failed {
-            silent.push(format!("{} ({address} from {nic})", peer.name));
-        }
-    }
-    if silent.is_empty() {
-        String::new()
-    } else {
-        format!(": no answer from {}", examples(&silent))
-    }
-}
-
 /// The host a part of a report is about, if it is in the cluster.
-fn peer_of<'a>(on: &HostContext<'a>, remote: &RemoteHost) -> Option<&'a Peer> {
+pub(super) fn peer_of<'a>(on: &HostContext<'a>, remote: &RemoteHost) -> Option<&'a Peer> {
     let id = Uuid::parse_str(&remote.host_id).ok()?;
     on.around.peers.get(&HostId(id))
 }

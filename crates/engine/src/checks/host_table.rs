@@ -3,8 +3,8 @@
 use super::{
     Verdict,
     host::{Gate, Hidden, HostCheck, HostContext},
-    host_disks as disks, host_encryption as encryption, host_hardware as hw, host_names as names,
-    host_network as net, host_reach as reach,
+    host_disks as disks, host_encryption as encryption, host_group as group, host_hardware as hw,
+    host_names as names, host_network as net, host_reach as reach,
 };
 
 type Run = fn(&HostContext<'_>) -> Verdict;
@@ -143,7 +143,7 @@ pub(crate) static HOST_CHECKS: &[HostCheck] = &[
         "belongs-to-majority-group",
         Gate::Install,
         "Do this host and most others reach each other, in both directions?",
-        reach::belongs_to_majority_group,
+        group::belongs_to_majority_group,
     ),
     network(
         "mtu-valid",

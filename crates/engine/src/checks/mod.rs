@@ -12,6 +12,7 @@ mod cluster_vips;
 pub(crate) mod host;
 mod host_disks;
 mod host_encryption;
+mod host_group;
 mod host_hardware;
 mod host_names;
 mod host_needs;
@@ -27,10 +28,10 @@ mod testbed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_model::{Cluster, Event, Host, Severity, Timestamp};
+use muster_model::{Cluster, Event, Host, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{history, inventory, wire};
+use crate::{events, history, inventory, wire};
 
 /// So many characters of reasons fit into a status.
 const LONGEST_REASON: usize = 2040;
@@ -38,9 +39,10 @@ const LONGEST_REASON: usize = 2040;
 const MOST_EXAMPLES: usize = 5;
 
 /// The first few of a list that may be as long as the cluster is large.
-fn examples(all: &[String]) -> String {
+fn examples<T: AsRef<str>>(all: &[T]) -> String {
     let shown = all.len().min(MOST_EXAMPLES);
-    let mut text = all[..shown].join(", ");
+    let named: Vec<&str> = all[..shown].iter().map(AsRef::as_ref).collect();
+    let mut text = named.join(", ");
     if all.len() > shown {
         text.push_str(&format!(" and {} more", all.len() - shown));
     }
@@ -210,9 +212,8 @@ fn differences(before: Option<&str>, after: Option<&str>) -> Vec<(Entry, String)
 pub(crate) fn host_changes(before: &Host, after: &Host, now: Timestamp) -> Vec<Event> {
     let name = inventory::hostname(after);
     let told = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
-        ("failure", _) => Some(history::of_host(
-            "host_validation_failed",
-            Severity::Warning,
+        ("failure", _) => Some(history::about_host(
+            events::HOST_VALIDATION_FAILED,
             after,
             now,
             format!(
@@ -220,9 +221,8 @@ pub(crate) fn host_changes(before: &Host, after: &Host, now: Timestamp) -> Vec<E
                 entry.id, entry.message
             ),
         )),
-        ("success", "failure") => Some(history::of_host(
-            "host_validation_fixed",
-            Severity::Info,
+        ("success", "failure") => Some(history::about_host(
+            events::HOST_VALIDATION_FIXED,
             after,
             now,
             format!("Host {name}: validation '{}' passes now", entry.id),
@@ -239,16 +239,14 @@ pub(crate) fn host_changes(before: &Host, after: &Host, now: Timestamp) -> Vec<E
 /// The same for a cluster.
 pub(crate) fn cluster_changes(before: &Cluster, after: &Cluster, now: Timestamp) -> Vec<Event> {
     let told = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
-        ("failure", _) => Some(history::of_cluster(
-            "cluster_validation_failed",
-            Severity::Warning,
+        ("failure", _) => Some(history::about_cluster(
+            events::CLUSTER_VALIDATION_FAILED,
             after,
             now,
             format!("Cluster validation '{}' fails: {}", entry.id, entry.message),
         )),
-        ("success", "failure") => Some(history::of_cluster(
-            "cluster_validation_fixed",
-            Severity::Info,
+        ("success", "failure") => Some(history::about_cluster(
+            events::CLUSTER_VALIDATION_FIXED,
             after,
             now,
             format!("Cluster validation '{}' passes now", entry.id),

@@ -4,9 +4,10 @@
 //! about the rest.
 
 use std::{
-    borrow::Borrow,
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
+    sync::Arc,
 };
 
 use ipnet::IpNet;
@@ -16,7 +17,7 @@ use super::operators::Scene;
 use crate::{
     ignition::Ignition,
     inventory::{self, Inventory},
-    majority::{self, Groups, MIN_GROUP},
+    majority::{self, Groups, MIN_GROUP, Web, Witness},
     networks::{self, BadRange},
     reports,
     wire::{self, Stored},
@@ -31,6 +32,9 @@ pub(crate) struct Neighbourhood {
     pub(crate) families: Result<BTreeSet<bool>, BadRange>,
     /// Who reaches whom.
     pub(crate) groups: Stored<Groups>,
+    /// What the hosts say of each other; see [`Self::web`].
+    pub(crate) witnesses: Vec<Witness>,
+    web: OnceCell<Web>,
     /// Addresses used twice, with the cards that use them.
     pub(crate) collisions: Stored<BTreeMap<IpAddr, Vec<String>>>,
     /// How many hosts with an inventory go by a name.
@@ -68,6 +72,8 @@ impl Default for Neighbourhood {
             machine: Ok(Vec::new()),
             families: Ok(BTreeSet::new()),
             groups: Stored::Missing,
+            witnesses: Vec::new(),
+            web: OnceCell::new(),
             collisions: Stored::Missing,
             names: BTreeMap::new(),
             peers: BTreeMap::new(),
@@ -81,16 +87,18 @@ impl Default for Neighbourhood {
 impl Neighbourhood {
     /// What no pass of a refresh changes; [`Self::renew`] adds the rest. `inventories` go with
     /// `hosts`, and `broken` says which of the missing ones could not be read.
-    pub(crate) fn of<I: Borrow<Inventory>>(
+    pub(crate) fn of(
         cluster: &Cluster,
         hosts: &[Host],
-        inventories: &[Option<I>],
+        inventories: &[Option<Arc<Inventory>>],
         broken: &[bool],
     ) -> Self {
         let mut around = Self::default();
         for ((host, inventory), broken) in hosts.iter().zip(inventories).zip(broken) {
-            let inventory = inventory.as_ref().map(Borrow::borrow);
-            let name = inventory::hostname_with(host, inventory);
+            around
+                .witnesses
+                .push(Witness::new(host, inventory.as_ref()));
+            let name = inventory::hostname_with(host, inventory.as_deref());
             if inventory.is_some() {
                 *around.names.entry(name.clone()).or_insert(0) += 1;
             }
@@ -125,13 +133,26 @@ impl Neighbourhood {
         self.operators = Scene::of(cluster, hosts.iter());
     }
 
+    /// Who reaches whom link by link. Costly, so it is drawn only for those who ask: to find
+    /// groups after a change, and to name the links that a lonely host lacks.
+    pub(crate) fn web(&self) -> &Web {
+        self.web
+            .get_or_init(|| Web::of(&self.witnesses, self.least_group))
+    }
+
     /// The hosts were compared with each other just now.
-    pub(crate) fn compared(&mut self, groups: Groups, collisions: &BTreeMap<String, Vec<String>>) {
+    pub(crate) fn compared(
+        &mut self,
+        web: Web,
+        groups: Groups,
+        collisions: &BTreeMap<String, Vec<String>>,
+    ) {
+        self.web = OnceCell::from(web);
         self.groups = Stored::Here(groups);
         self.collisions = Stored::Here(by_address(collisions));
     }
 
-    /// What was found out before the installation began stands.
+    /// What was found out before stands: no link has changed, or the installation has begun.
     pub(crate) fn recall(&mut self, cluster: &Cluster) {
         self.groups = wire::stored(cluster.connectivity_majority_groups.as_deref());
         self.collisions = match wire::stored(cluster.ip_collisions.as_deref()) {

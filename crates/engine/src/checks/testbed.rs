@@ -1,6 +1,6 @@
 //! A host to be judged: good in every way until a test breaks something.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use muster_model::{
     Cluster, ClusterKind, DiskEncryption, Host, HostKind, HostRole, HostStatus, ImageType,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     inventory::Inventory,
-    majority::Groups,
+    majority::{Groups, Web},
     settings::Settings,
     testing::{START, good_cluster, key},
     wire::Stored,
@@ -283,16 +283,17 @@ impl Bed {
             .chain(others().map(|other| &other.host))
             .cloned()
             .collect();
-        let inventories: Vec<Option<Inventory>> = std::iter::once(&self.inventory)
+        let inventories: Vec<Option<Arc<Inventory>>> = std::iter::once(&self.inventory)
             .chain(others().map(|other| &other.inventory))
-            .cloned()
+            .map(|inventory| inventory.clone().map(Arc::new))
             .collect();
         let broken: Vec<bool> = std::iter::once(self.broken)
             .chain(others().map(|other| other.broken))
             .collect();
         let mut around = Neighbourhood::of(cluster, &hosts, &inventories, &broken);
         if let (Stored::Here(groups), Stored::Here(collisions)) = (&self.groups, &self.collisions) {
-            around.compared(groups.clone(), collisions);
+            let web = Web::of(&around.witnesses, around.least_group);
+            around.compared(web, groups.clone(), collisions);
         } else {
             around.groups = self.groups.clone();
             if matches!(self.collisions, Stored::Broken) {

@@ -28,9 +28,9 @@ fn host(number: u128, addresses: &[&str], reached: &[(u128, &str, bool, bool)]) 
 }
 
 fn web(hosts: &[Host], least: usize) -> Web {
-    let inventories: Vec<Option<Arc<Inventory>>> =
-        hosts.iter().map(|host| Inventory::of(host).ok()).collect();
-    Web::of(hosts, &inventories, least)
+    let witness = |host| Witness::new(host, Inventory::known(host).as_ref());
+    let witnesses: Vec<Witness> = hosts.iter().map(witness).collect();
+    Web::of(&witnesses, least)
 }
 
 fn ids(numbers: &[u128]) -> Vec<HostId> {

@@ -40,7 +40,7 @@ fn good(step: StepType) -> Value {
             "api_vip_lease": "lease { x y; }", "ingress_vip_lease": "" })
         }
         ApiVipConnectivityCheck => json!({ "is_success": true, "url": "http://x/",
-            "ignition": "{\"storage\":{\"luks\":[{\"clevis\":{\"tang\":[{\"url\":\"http://t\"}]}}]}}" }),
+            "ignition": "{\"ignition\":{\"version\":\"3.2.0\"},\"storage\":{\"luks\":[{\"clevis\":{\"tang\":[{\"url\":\"http://t\"}]}}]}}" }),
         TangConnectivityCheck => {
             json!({ "is_success": true, "tang_server_response": [{ "payload": "x" }] })
         }

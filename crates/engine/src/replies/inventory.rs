@@ -1,6 +1,6 @@
 //! An inventory arrives: disks are judged, the installation disk is chosen.
 
-use muster_model::{Category, HostRole, HostStatus, Severity, Timestamp};
+use muster_model::{Category, Event, HostRole, HostStatus, Severity, Timestamp};
 use serde_json::json;
 
 use super::{BadReply, Outcome, tell};
@@ -10,7 +10,7 @@ use crate::{
         host::needs_of_host,
         operators::{self, OnHost, Scene},
     },
-    disks, history,
+    disks, events, history,
     inventory::{self, Inventory},
     reports::keep,
     settings::Settings,
@@ -55,7 +55,7 @@ pub(super) fn store(
             "Host {}: leads the installation, as configured",
             outcome.host.id
         );
-        tell(outcome, "host_bootstrap_set", Severity::Info, now, message);
+        tell(outcome, events::HOST_BOOTSTRAP_SET, now, message);
     }
     let version = match (around.cluster, around.infra_env) {
         (Some(cluster), _) if !cluster.is_day2() => cluster.openshift_version.as_str(),
@@ -106,7 +106,8 @@ fn count_cards(outcome: &mut Outcome, inventory: &Inventory, now: Timestamp) {
         ("nic.physical_interfaces", json!({ "count": lasting.len() })),
     ];
     for (name, props) in figures {
-        let mut event = history::of_host("", Severity::Info, host, now, name);
+        // Figures have no name of their own and are in no catalogue.
+        let mut event = Event::new("", Severity::Info, history::scope_of(host), now, name);
         event.category = Category::Metrics;
         event.scope.infra_env = None;
         event.props = Some(props.to_string());

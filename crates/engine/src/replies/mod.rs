@@ -15,10 +15,12 @@ mod vips;
 
 use std::fmt;
 
-use muster_model::{Cluster, Event, Host, Severity, Timestamp};
+use muster_model::{Cluster, Event, Host, Timestamp};
 
 use crate::{
-    StepType, draft, history, media,
+    StepType, draft,
+    events::EventKind,
+    history, media,
     reports::keep,
     rules::triggers::{self, Occasion, Trigger},
     settings::Settings,
@@ -263,14 +265,8 @@ fn happened(outcome: &mut Outcome, trigger: Trigger, said: &str, now: Timestamp)
 }
 
 /// An event about the host of a reply.
-pub(crate) fn tell(
-    outcome: &mut Outcome,
-    name: &str,
-    severity: Severity,
-    now: Timestamp,
-    message: String,
-) {
-    let event = history::of_host(name, severity, &outcome.host, now, message);
+pub(crate) fn tell(outcome: &mut Outcome, kind: EventKind, now: Timestamp, message: String) {
+    let event = history::about_host(kind, &outcome.host, now, message);
     outcome.events.push(event);
 }
 

@@ -1,12 +1,13 @@
 //! Results of the last checks before an installation. They are taken in any status: a late one
 //! spares the next attempt the wait.
 
-use muster_model::{Host, Severity, Timestamp};
+use muster_model::{Host, Timestamp};
 
 use super::{BadReply, Outcome, StepReply, tell};
 use crate::{
     StepType,
     checks::host::needs_of_host,
+    events,
     inventory::{Inventory, hostname},
     reports::{
         DiskInfo, DiskSpeed, DiskSpeedReply, ImagesReply, boot_device, disks_of, images_of, keep,
@@ -65,8 +66,8 @@ pub(super) fn disk_speed(
             hostname(&outcome.host),
             result.path
         );
-        let name = "disk_speed_slower_than_supported";
-        tell(outcome, name, Severity::Warning, now, message);
+        let kind = events::DISK_SPEED_SLOWER_THAN_SUPPORTED;
+        tell(outcome, kind, now, message);
     }
     keep(&mut outcome.host.reports.disks_info, text(&disks));
     Ok(())
@@ -133,13 +134,7 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
         ));
     }
     for message in news {
-        tell(
-            outcome,
-            "image_status_updated",
-            Severity::Info,
-            now,
-            message,
-        );
+        tell(outcome, events::IMAGE_STATUS_UPDATED, now, message);
     }
     keep(&mut outcome.host.reports.images_status, text(&known));
     Ok(())

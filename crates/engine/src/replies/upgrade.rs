@@ -1,10 +1,10 @@
 //! An agent says whether it could upgrade itself. Each outcome is told once per image; the
 //! version itself comes with the header of later polls.
 
-use muster_model::{AgentUpgrade, Severity, Timestamp};
+use muster_model::{AgentUpgrade, Timestamp};
 
 use super::{BadReply, Outcome, tell};
-use crate::{StepType, inventory::hostname, reports::UpgradeReply, wire::parse};
+use crate::{StepType, events, inventory::hostname, reports::UpgradeReply, wire::parse};
 
 /// Longest reference to an image that is believed.
 const MOST_IMAGE_BYTES: usize = 512;
@@ -17,13 +17,9 @@ pub(super) fn result(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
         let cause = format!("agent_image has {} bytes", image.len());
         return Err(BadReply::unreadable(step, cause));
     }
-    let (event, severity, what) = match reply.result.as_str() {
-        "success" => ("upgrade_agent_finished", Severity::Info, "was upgraded"),
-        "failure" => (
-            "upgrade_agent_failed",
-            Severity::Error,
-            "could not be upgraded",
-        ),
+    let (kind, what) = match reply.result.as_str() {
+        "success" => (events::UPGRADE_AGENT_FINISHED, "was upgraded"),
+        "failure" => (events::UPGRADE_AGENT_FAILED, "could not be upgraded"),
         // A pull is still going on there; its own reply will come.
         _ => return Ok(()),
     };
@@ -37,6 +33,6 @@ pub(super) fn result(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
     outcome.host.agent_upgrade = fresh;
     let name = hostname(&outcome.host);
     let message = format!("Host {name}: the agent {what} to {image}");
-    tell(outcome, event, severity, now, message);
+    tell(outcome, kind, now, message);
     Ok(())
 }

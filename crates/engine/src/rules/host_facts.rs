@@ -41,6 +41,11 @@ impl HostFacts<'_> {
         self.findings.passes("connected")
     }
 
+    /// Its hardware is known, as far as validations have a say in that.
+    pub(super) fn described(&self) -> bool {
+        open(self.findings, Gate::Inventory)
+    }
+
     /// vSphere shows the disks by their ids. Where that is not judged it does not matter.
     pub(super) fn disk_uuids_enabled(&self) -> bool {
         const ID: &str = "vsphere-disk-uuid-enabled";

@@ -6,10 +6,7 @@ use super::{
     host::{HostFacts, HostRule, Next, go},
     triggers::{Occasion, host::forget_cluster},
 };
-use crate::{
-    checks::host::{Gate, open},
-    inventory::Inventory,
-};
+use crate::checks::host::{Gate, open};
 
 use HostStatus::*;
 
@@ -85,7 +82,7 @@ pub(crate) static POOL_RULES: &[&[HostRule]] = &[&[
         name: "no inventory yet",
         from: POOL,
         to: &[DiscoveringUnbound],
-        when: |on| on.inventory.is_none_or(Inventory::is_useless),
+        when: |on| !on.described(),
         then: |_| {
             go(
                 DiscoveringUnbound,

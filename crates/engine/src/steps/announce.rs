@@ -2,11 +2,11 @@
 //!
 //! The reference tells of disks to be formatted and of agents to be upgraded at every poll.
 
-use muster_model::{Host, HostStatus, Severity, Timestamp};
+use muster_model::{Event, Host, HostStatus, Timestamp};
 
 use super::{StepType, Steps, install};
 use crate::{
-    draft, history,
+    draft, events, history,
     inventory::{self, Inventory},
     settings::Settings,
     view::Decision,
@@ -16,25 +16,20 @@ use crate::{
 /// say about the same steps.
 pub fn handed_out(host: &Host, steps: &Steps, settings: &Settings, now: Timestamp) -> Decision {
     let mut after = host.clone();
-    let mut events = Vec::new();
+    let mut told = Vec::new();
     for step in &steps.steps {
         match step.step_type {
-            StepType::Install => install(&mut after, settings, now, &mut events),
-            StepType::UpgradeAgent => upgrade(&mut after, settings, now, &mut events),
+            StepType::Install => install(&mut after, settings, now, &mut told),
+            StepType::UpgradeAgent => upgrade(&mut after, settings, now, &mut told),
             _ => {}
         }
     }
-    draft::about_host(host, after, events, now)
+    draft::about_host(host, after, told, now)
 }
 
-fn install(
-    host: &mut Host,
-    settings: &Settings,
-    now: Timestamp,
-    events: &mut Vec<muster_model::Event>,
-) {
-    let told = host.install_told_at >= Some(host.status_updated_at);
-    if told || host.status != HostStatus::Installing {
+fn install(host: &mut Host, settings: &Settings, now: Timestamp, told: &mut Vec<Event>) {
+    let is_old = host.install_told_at >= Some(host.status_updated_at);
+    if is_old || host.status != HostStatus::Installing {
         return;
     }
     // Never earlier than the status, even if the clock was set back in between.
@@ -46,22 +41,20 @@ fn install(
         let disks = inventory.disks.items();
         let disk = disks.iter().find(|disk| disk.id == *id);
         let disk = disk.map_or("", |disk| disk.name.as_str());
-        let (event, what) = if install::is_formatted(host, id) {
-            ("quick_disk_format_performed", "loses its boot records")
+        let (kind, what) = if install::is_formatted(host, id) {
+            (
+                events::QUICK_DISK_FORMAT_PERFORMED,
+                "loses its boot records",
+            )
         } else {
-            ("quick_disk_format_skipped", "keeps its content")
+            (events::QUICK_DISK_FORMAT_SKIPPED, "keeps its content")
         };
         let message = format!("Host {name}: disk {disk} ({id}) {what} before the installation");
-        events.push(history::of_host(event, Severity::Info, host, now, message));
+        told.push(history::about_host(kind, host, now, message));
     }
 }
 
-fn upgrade(
-    host: &mut Host,
-    settings: &Settings,
-    now: Timestamp,
-    events: &mut Vec<muster_model::Event>,
-) {
+fn upgrade(host: &mut Host, settings: &Settings, now: Timestamp, told: &mut Vec<Event>) {
     let Some(image) = settings.upgrade_agent_to.as_deref() else {
         return;
     };
@@ -72,6 +65,6 @@ fn upgrade(
     host.agent_upgrade.result = None;
     let name = inventory::hostname(host);
     let message = format!("Host {name}: the agent is asked to upgrade to {image}");
-    let event = "upgrade_agent_started";
-    events.push(history::of_host(event, Severity::Info, host, now, message));
+    let kind = events::UPGRADE_AGENT_STARTED;
+    told.push(history::about_host(kind, host, now, message));
 }

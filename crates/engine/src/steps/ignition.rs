@@ -6,7 +6,7 @@ use muster_model::{Cluster, Host, HostRole};
 use serde::Serialize;
 
 use super::json;
-use crate::{networks, reports};
+use crate::{ignition::Ignition, networks};
 
 #[derive(Serialize)]
 struct Source<'a> {
@@ -108,8 +108,8 @@ struct Tang<'a> {
 /// running cluster says.
 pub(super) fn tang(host: &Host, cluster: &Cluster) -> Option<String> {
     if host.is_day2() {
-        let ignition = reports::ignition_of(host)?;
-        let servers = ignition.tang_servers();
+        let ignition = Ignition::fetched_by(host)?;
+        let servers = ignition.clevis()?.tang.items();
         return (!servers.is_empty()).then(|| {
             json(&Tang {
                 tang_servers: &json(&servers),

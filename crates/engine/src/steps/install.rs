@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{installer_args, json};
 use crate::{
     disks,
+    ignition::Ignition,
     inventory::Inventory,
     reports,
     settings::{Images, Mode, Settings},
@@ -116,7 +117,7 @@ pub(super) fn is_formatted(host: &Host, id: &str) -> bool {
 
 /// The image of the operating system: of the release, or what the running cluster uses.
 fn coreos_image(host: &Host, images: &Images) -> Option<String> {
-    let of_cluster = || reports::ignition_of(host)?.os_image();
+    let of_cluster = || Ignition::fetched_by(host)?.os_image();
     if host.is_day2() {
         of_cluster().or_else(|| images.coreos.clone())
     } else {

@@ -167,7 +167,7 @@ fn a_host_that_runs_from_its_disk_needs_the_image_of_the_operating_system() {
     assert_eq!(image(&fleet, &host), "os");
     host.kind = HostKind::AddToExistingClusterHost;
     let config = r#"data:,{"spec":{"osImageURL":"running"}}"#;
-    let ignition = json!({ "storage": { "files": [{
+    let ignition = json!({ "ignition": { "version": "3.2.0" }, "storage": { "files": [{
         "path": "/etc/ignition-machine-config-encapsulated.json", "contents": { "source": config },
     }] } });
     let report = json!({ "is_success": true, "ignition": ignition.to_string() });

@@ -91,13 +91,18 @@ struct Upgrade<'a> {
 /// An agent that names no image cannot be exchanged for one. One that said it was upgraded is
 /// not asked again: behind a proxy that drops the version header we would never see it, and
 /// the reference asks for ever.
-fn wanted_agent<'s>(host: &Host, settings: &'s Settings) -> Option<&'s str> {
+pub(crate) fn newer_agent<'s>(host: &Host, settings: &'s Settings) -> Option<&'s str> {
     let image = settings.upgrade_agent_to.as_deref()?;
     let present = host.discovery_agent_version.as_deref()?;
     let outdated = present != image && is_image(present) && !host.agent_upgrade.succeeded(image);
+    outdated.then_some(image)
+}
+
+/// The same, where the host may be told so now.
+fn wanted_agent<'s>(host: &Host, settings: &'s Settings) -> Option<&'s str> {
     let allowed = table::UPGRADABLE.contains(&host.status)
         && !settings.disabled_steps.contains(&StepType::UpgradeAgent);
-    (outdated && allowed).then_some(image)
+    newer_agent(host, settings).filter(|_| allowed)
 }
 
 /// A container image as agents name theirs, not a program's name and version.

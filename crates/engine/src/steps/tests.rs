@@ -271,7 +271,7 @@ fn a_day2_host_learns_tang_servers_from_the_running_cluster() {
     let mut host = fleet.host(1).clone();
     host.kind = HostKind::AddToExistingClusterHost;
     assert!(!types(&ask(&fleet, &host)).contains(&"tang-connectivity-check"));
-    let ignition = json!({ "storage": { "luks": [
+    let ignition = json!({ "ignition": { "version": "3.2.0" }, "storage": { "luks": [
         { "name": "root", "clevis": { "tang": [{ "url": "http://t:7500", "thumbprint": "p" }] } },
         { "name": "data", "clevis": { "tpm2": true, "tang": null } },
     ] } });

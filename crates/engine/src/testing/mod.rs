@@ -254,6 +254,8 @@ impl Fleet {
             infra_env: None,
         };
         let next = steps::next(&self.hosts[index], &around, &self.settings);
+        let told = steps::handed_out(&self.hosts[index], &next, &self.settings, self.now);
+        self.store(told);
         if next.exit {
             self.boot_again(index);
             return;

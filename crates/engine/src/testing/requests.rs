@@ -2,11 +2,11 @@
 
 use muster_model::{ClusterKind, ClusterStatus, HostStage, HostStatus};
 
-use super::{Fleet, check_event, heard_no, key, minutes};
+use super::{Fleet, heard_no, key, minutes};
 use crate::{
     Job, RefusalCode, StepType,
     binding::{self, Release},
-    cancel, history, install, reset,
+    cancel, install, reset,
     settings::Mode,
 };
 
@@ -25,7 +25,7 @@ pub(super) const SCENARIOS: &[fn()] = &[
     pool_hosts_are_judged_by_what_any_cluster_needs,
     hosts_that_cannot_be_used_say_so,
     ignored_validations_are_told_at_the_start,
-    what_becomes_of_bootable_disks_is_told,
+    what_becomes_of_bootable_disks_is_told_once_however_often_agents_ask,
 ];
 
 /// The statuses a host with a cluster can have.
@@ -370,18 +370,23 @@ pub(super) fn hosts_that_cannot_be_used_say_so() {
 }
 
 #[test]
-pub(super) fn what_becomes_of_bootable_disks_is_told() {
-    let mut fleet = Fleet::ready(3, 3);
+pub(super) fn what_becomes_of_bootable_disks_is_told_once_however_often_agents_ask() {
+    let mut fleet = Fleet::ready(3, 3).edit(1, |machine| {
+        machine.oddity = Some(|inventory| {
+            let mut second = inventory["disks"][0].clone();
+            second["name"] = "sdb".into();
+            second["id"] = "/dev/disk/by-id/second".into();
+            inventory["disks"].as_array_mut().unwrap().push(second);
+        });
+    });
+    fleet.settle();
     let index = fleet.index(1);
-    fleet.hosts[index].disks_to_be_formatted = vec!["a".into(), "b".into()];
-    fleet.hosts[index].skip_formatting_disks = vec!["b".into()];
-    let told = history::disk_formats(fleet.host(1), fleet.now);
-    let names: Vec<&str> = told.iter().map(|event| event.name.as_str()).collect();
-    assert_eq!(
-        names,
-        ["quick_disk_format_performed", "quick_disk_format_skipped"]
-    );
-    told.iter().for_each(check_event);
+    fleet.hosts[index].skip_formatting_disks = vec!["/dev/disk/by-id/second".into()];
+    fleet.start();
+    fleet.poll_all();
+    assert_eq!(fleet.status(1), Installing);
+    assert_eq!(fleet.told("quick_disk_format_performed"), 3);
+    assert_eq!(fleet.told("quick_disk_format_skipped"), 1);
 }
 
 #[test]

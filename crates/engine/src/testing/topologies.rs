@@ -158,3 +158,19 @@ fn control_planes_take_workloads_where_workers_are_few() {
     assert!(!roles::masters_must_work(&fleet.cluster, &many));
     assert!(roles::masters_must_work(&Fleet::new(1, 0).cluster, &many));
 }
+
+#[test]
+fn two_fenced_hosts_are_a_group_as_soon_as_their_roles_are_suggested() {
+    let mut fleet = Fleet::ready(2, 2);
+    fence(&mut fleet.hosts);
+    for host in &mut fleet.hosts {
+        host.role = HostRole::AutoAssign;
+        host.suggested_role = HostRole::AutoAssign;
+    }
+    // One look must do: nothing else may happen for a long time.
+    fleet.refresh();
+    for number in [1, 2] {
+        let (status, message) = fleet.check(number, "belongs-to-majority-group").unwrap();
+        assert_eq!(status, "success", "{message}");
+    }
+}

@@ -135,6 +135,55 @@ fn garbage_in_the_networks_is_an_error_not_a_panic() {
 }
 
 #[test]
+fn a_link_broken_in_one_direction_is_named_at_its_silent_end() {
+    // The first three hear nothing of the fourth, which hears them all.
+    let mut fleet = Fleet::new(3, 4);
+    for number in 1..=3 {
+        fleet = fleet.edit(number, |machine| machine.cut_off_from = vec![4]);
+    }
+    fleet.boot_all();
+    fleet.settle();
+    let (status, message) = fleet.check(4, "belongs-to-majority-group").unwrap();
+    assert_eq!(status, "failure");
+    for number in 1..=3 {
+        let name = fleet.host(number).requested_hostname.clone();
+        let name = name.unwrap_or_else(|| crate::inventory::hostname(fleet.host(number)));
+        assert!(message.contains(&name), "{message}");
+    }
+    assert!(message.contains("no answer from here reached"), "{message}");
+    let (status, _) = fleet.check(1, "belongs-to-majority-group").unwrap();
+    assert_eq!(status, "success");
+}
+
+#[test]
+fn without_a_majority_user_managed_hosts_name_who_does_not_reach_them() {
+    let mut fleet = Fleet::ready(3, 3).edit(2, |machine| machine.cut_off_from = vec![1]);
+    fleet.cluster.user_managed_networking = Some(true);
+    fleet.settle();
+    let (status, message) = fleet.check(1, "belongs-to-majority-group").unwrap();
+    assert_eq!(status, "failure");
+    let name = crate::inventory::hostname(fleet.host(2));
+    assert!(message.contains(&format!("reached {name}")), "{message}");
+}
+
+#[test]
+fn a_switched_off_check_of_the_inventory_holds_nobody_in_discovery() {
+    let off = |ids: &[&str]| {
+        let mut fleet = Fleet::ready(3, 3);
+        fleet.settings.disabled_host_checks = ids.iter().map(|id| (*id).to_owned()).collect();
+        let index = fleet.index(1);
+        fleet.hosts[index].status = HostStatus::Discovering;
+        fleet.hosts[index].reports.inventory = None;
+        fleet.refresh();
+        fleet.status(1)
+    };
+    assert_eq!(off(&[]), HostStatus::Discovering);
+    assert_eq!(off(&["has-inventory"]), HostStatus::Discovering);
+    let both = ["has-inventory", "inventory-not-fully-truncated"];
+    assert_eq!(off(&both), HostStatus::Insufficient);
+}
+
+#[test]
 fn a_host_cut_off_from_its_peers_is_outside_the_majority() {
     let mut fleet = Fleet::new(3, 4).edit(4, |m| m.cut_off_from = vec![1, 2, 3]);
     fleet.boot_all();

@@ -76,7 +76,7 @@ async fn delete(app: &Shared, infra_env: &Row<InfraEnv>, now: Timestamp) -> Resu
     }
 }
 
-fn removal(infra_env: &InfraEnv, hosts: &[Row<Host>], now: Timestamp) -> Changes {
+fn removal(infra_env: &Row<InfraEnv>, hosts: &[Row<Host>], now: Timestamp) -> Changes {
     let cause = Cause {
         now,
         request_id: None,
@@ -101,6 +101,10 @@ fn removal(infra_env: &InfraEnv, hosts: &[Row<Host>], now: Timestamp) -> Changes
         now,
         text,
     );
-    changes.delete_infra_env(infra_env.id).event(told);
+    // Written once more before it goes: then somebody who changes it at this moment wins.
+    changes
+        .update_infra_env(infra_env, infra_env.value.as_ref().clone())
+        .delete_infra_env(infra_env.id)
+        .event(told);
     changes
 }

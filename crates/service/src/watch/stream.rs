@@ -81,7 +81,7 @@ pub fn start(app: &Shared, wish: Wish, ticket: Ticket) -> Reply {
 struct Watcher {
     app: Shared,
     wish: Wish,
-    /// Version and round in which each object was last seen.
+    /// Version of each object that was last sent, and the round in which it was last seen.
     sent: HashMap<Subject, (i64, u64)>,
     round: u64,
     /// History up to here has been looked at.
@@ -162,13 +162,19 @@ impl Watcher {
         }
     }
 
+    /// Waits for the bell, which is silent while the database is away; a client that leaves
+    /// meanwhile takes its place with it.
     async fn first_head(&self, head: &mut watch::Receiver<Option<i64>>) -> Result<i64, End> {
         loop {
             if let Some(number) = *head.borrow_and_update() {
                 return Ok(number);
             }
-            if head.changed().await.is_err() {
-                return Err(End::Unheard);
+            tokio::select! {
+                rang = head.changed() => if rang.is_err() {
+                    return Err(End::Unheard);
+                },
+                () = self.out.closed() => return Err(End::Unheard),
+                () = tokio::time::sleep(SIGN_OF_LIFE) => self.send(sign_of_life(None)).await?,
             }
         }
     }
@@ -271,8 +277,25 @@ impl Watcher {
 
     /// Whether this version has not been sent yet; either way the object is still there.
     fn is_news(&mut self, subject: Subject, version: i64) -> bool {
-        let before = self.sent.insert(subject, (version, self.round));
-        before.is_none_or(|(sent, _)| sent != version)
+        match self.sent.get_mut(&subject) {
+            Some((sent, round)) => {
+                *round = self.round;
+                *sent != version
+            }
+            None => true,
+        }
+    }
+
+    /// Only what has been sent counts: the way there may fail, and then the next round tries.
+    async fn tell_object(
+        &mut self,
+        subject: Subject,
+        version: i64,
+        told: Bytes,
+    ) -> Result<(), End> {
+        self.send(told).await?;
+        self.sent.insert(subject, (version, self.round));
+        Ok(())
     }
 
     async fn tell_cluster(&mut self, row: &Row<Cluster>) -> Result<(), End> {
@@ -285,7 +308,7 @@ impl Watcher {
             let view = views::cluster(row, &none, HostsShown::Excluded, &self.app.heartbeats);
             message(subject.kind(), None, &view)
         })?;
-        self.send(told).await
+        self.tell_object(subject, row.version, told).await
     }
 
     async fn tell_host(&mut self, row: &Row<Host>, cluster: Option<&Cluster>) -> Result<(), End> {
@@ -294,7 +317,7 @@ impl Watcher {
             let view = views::host(row, cluster, HostDetail::Full, &self.app.heartbeats);
             message(subject.kind(), None, &view)
         })?;
-        self.send(told).await
+        self.tell_object(subject, row.version, told).await
     }
 
     /// What was not seen in this round is no longer part of what is watched.

@@ -1,6 +1,6 @@
 //! A service of one's own and a fleet against it.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use muster_api::client::{Client, ClientOptions};
 use muster_config::{Config, Overrides, Sources};
@@ -10,9 +10,11 @@ use tempfile::TempDir;
 
 /// A running service; its data go with it.
 pub struct Stage {
-    _service: Running,
+    service: Option<Running>,
+    settings: Vec<(&'static str, String)>,
+    address: SocketAddr,
     pub line: Line,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl Stage {
@@ -23,30 +25,31 @@ impl Stage {
 
     pub async fn with(settings: &[(&'static str, &str)]) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let mut flags = Overrides::default()
-            .set("test", "data_dir", data.path().to_str().unwrap())
-            .set("test", "server.listen", "127.0.0.1:0")
-            .set("test", "server.plain_http", "true")
-            .set("test", "auth.mode", "none")
-            .set("test", "features.dummy_ignition", "true")
-            .set("test", "features.tna_clusters", "true")
-            .set("test", "timeouts.host_disconnection", "4s");
-        for (key, value) in settings {
-            flags = flags.set("test", key, *value);
-        }
-        let sources = Sources {
-            flags,
-            ..Sources::default()
-        };
-        let config = Config::load(&sources).unwrap().config;
-        let service = muster_service::start(config).await.unwrap();
+        let settings: Vec<_> = settings
+            .iter()
+            .map(|(key, value)| (*key, (*value).to_owned()))
+            .collect();
+        let address = "127.0.0.1:0".parse().unwrap();
+        let service = start(&data, address, &settings).await;
         let url = format!("{}://{}", service.scheme, service.address);
         let client = Client::new(&url, ClientOptions::default()).unwrap();
         Self {
-            _service: service,
+            address: service.address,
+            service: Some(service),
+            settings,
             line: Line::new(client),
-            _data: data,
+            data,
         }
+    }
+
+    /// Stops the service; its data stay.
+    pub async fn stop(&mut self) {
+        self.service.take().unwrap().stop().await;
+    }
+
+    /// Starts it again where it was.
+    pub async fn start_again(&mut self) {
+        self.service = Some(start(&self.data, self.address, &self.settings).await);
     }
 
     /// Plays a plan to its end.
@@ -59,6 +62,31 @@ impl Stage {
         assert!(left.is_empty(), "not removed: {left:?}");
         (end, report)
     }
+}
+
+async fn start(
+    data: &TempDir,
+    address: SocketAddr,
+    settings: &[(&'static str, String)],
+) -> Running {
+    let mut flags = Overrides::default()
+        .set("test", "data_dir", data.path().to_str().unwrap())
+        .set("test", "server.listen", address.to_string())
+        .set("test", "server.plain_http", "true")
+        .set("test", "auth.mode", "none")
+        .set("test", "features.dummy_ignition", "true")
+        .set("test", "features.tna_clusters", "true")
+        .set("test", "features.tnf_clusters", "true")
+        .set("test", "timeouts.host_disconnection", "4s");
+    for (key, value) in settings {
+        flags = flags.set("test", key, value);
+    }
+    let sources = Sources {
+        flags,
+        ..Sources::default()
+    };
+    let config = Config::load(&sources).unwrap().config;
+    muster_service::start(config).await.unwrap()
 }
 
 /// A plan that is through in seconds: ten simulated minutes per second.

@@ -20,6 +20,7 @@ const HOST: &[&str] = &[
     "installing-in-progress",
     "installed",
 ];
+const CONTROL: [&str; 3] = ["control-0", "control-1", "control-2"];
 const BOOTSTRAP: &[&str] = &[
     "Starting installation",
     "Installing",
@@ -60,6 +61,14 @@ const SINGLE_NODE: &[&str] = &[
     "Rebooting",
     "Joined",
     "Done",
+];
+
+/// With its reboot a day-2 host is added, and nobody follows it further.
+const DAY2: &[&str] = &[
+    "Starting installation",
+    "Installing",
+    "Writing image to disk",
+    "Rebooting",
 ];
 
 /// Statuses out of the event log, which misses none.
@@ -122,15 +131,19 @@ fn stages(report: &Report, host: &str) -> Vec<String> {
     stages
 }
 
+fn assert_stages(report: &Report, host: &str, ways: &[&[&str]]) {
+    let stages = stages(report, host);
+    let went = ways.iter().any(|way| stages == *way);
+    assert!(went, "stages of {host}: {stages:#?}");
+}
+
 fn assert_host(report: &Report, host: &str, ways: &[&[&str]]) {
     in_order(
         &format!("statuses of {host}"),
         &told(report, Some(host)),
         HOST,
     );
-    let stages = stages(report, host);
-    let went = ways.iter().any(|way| stages == *way);
-    assert!(went, "stages of {host}: {stages:#?}");
+    assert_stages(report, host, ways);
     in_order(
         &format!("events of {host}"),
         &report.events(Some(host)),
@@ -166,11 +179,10 @@ async fn a_compact_cluster_is_installed() {
     let (end, report) = stage.play(plan(Topology::Compact)).await;
     assert_eq!(end.unwrap(), End::Reached);
     assert_cluster(&report);
-    let hosts = ["control-0", "control-1", "control-2"];
-    for host in hosts {
+    for host in CONTROL {
         assert_host(&report, host, &[MASTER, BOOTSTRAP]);
     }
-    assert_one_bootstrap(&report, &hosts);
+    assert_one_bootstrap(&report, &CONTROL);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -188,7 +200,7 @@ async fn workers_join_after_the_control_plane() {
     let (end, report) = stage.play(plan(Topology::HighlyAvailable)).await;
     assert_eq!(end.unwrap(), End::Reached);
     assert_cluster(&report);
-    for host in ["control-0", "control-1", "control-2"] {
+    for host in CONTROL {
         assert_host(&report, host, &[MASTER, BOOTSTRAP]);
     }
     for host in ["worker-3", "worker-4"] {
@@ -224,7 +236,12 @@ async fn workers_are_added_to_an_installed_cluster() {
                 "added-to-existing-cluster",
             ],
         );
+        assert_stages(&report, host, &[DAY2]);
     }
+    for host in CONTROL {
+        assert_host(&report, host, &[MASTER, BOOTSTRAP]);
+    }
+    assert_one_bootstrap(&report, &CONTROL);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -233,7 +250,7 @@ async fn machines_of_a_pool_are_bound_and_installed() {
     let (end, report) = stage.play(plan(Topology::LateBinding)).await;
     assert_eq!(end.unwrap(), End::Reached);
     assert_cluster(&report);
-    for host in ["control-0", "control-1", "control-2"] {
+    for host in CONTROL {
         in_order(
             host,
             &told(&report, Some(host)),
@@ -245,7 +262,83 @@ async fn machines_of_a_pool_are_bound_and_installed() {
                 "installed",
             ],
         );
+        assert_host(&report, host, &[MASTER, BOOTSTRAP]);
     }
+    assert_one_bootstrap(&report, &CONTROL);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn machines_go_from_one_cluster_to_another_and_are_installed_there() {
+    let stage = Stage::new().await;
+    let (end, report) = stage.play(plan(Topology::Rebinding)).await;
+    assert_eq!(end.unwrap(), End::Reached);
+    for host in CONTROL {
+        in_order(
+            host,
+            &told(&report, Some(host)),
+            &[
+                "binding",
+                "discovering",
+                "unbinding",
+                "known-unbound",
+                "binding",
+                "known",
+                "installed",
+            ],
+        );
+        assert_stages(&report, host, &[MASTER, BOOTSTRAP]);
+    }
+    assert_one_bootstrap(&report, &CONTROL);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_installation_that_was_cancelled_and_reset_can_be_begun_again() {
+    let stage = Stage::new().await;
+    let (end, report) = stage.play(plan(Topology::Restarted)).await;
+    assert_eq!(end.unwrap(), End::Reached);
+    in_order(
+        "statuses of the cluster",
+        &told(&report, None),
+        &[
+            "installing",
+            "cancelled",
+            "ready",
+            "installing",
+            "installed",
+        ],
+    );
+    for host in CONTROL {
+        in_order(
+            host,
+            &told(&report, Some(host)),
+            &[
+                "cancelled",
+                "resetting-pending-user-action",
+                "discovering",
+                "known",
+                "installing-in-progress",
+                "installed",
+            ],
+        );
+        let stages = stages(&report, host);
+        let begun = stages.iter().rposition(|stage| stage == MASTER[0]).unwrap();
+        let again = &stages[begun..];
+        assert!(begun > 0, "{host} never began before: {stages:?}");
+        assert!(again == MASTER || again == BOOTSTRAP, "{host}: {again:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_that_can_switch_each_other_off_are_installed() {
+    let stage = Stage::new().await;
+    let (end, report) = stage.play(plan(Topology::Fencing)).await;
+    assert_eq!(end.unwrap(), End::Reached);
+    assert_cluster(&report);
+    let hosts = ["control-0", "control-1"];
+    for host in hosts {
+        assert_host(&report, host, &[MASTER, BOOTSTRAP]);
+    }
+    assert_one_bootstrap(&report, &hosts);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,6 +22,7 @@ on_both![
     the_second_of_two_updates_of_one_version_conflicts,
     a_taken_key_conflicts,
     a_row_that_is_gone_is_missing,
+    what_is_written_before_it_is_removed_must_be_unchanged,
     a_refused_unit_leaves_nothing,
     an_update_cannot_change_the_key,
     a_closed_store_says_so,
@@ -131,6 +132,37 @@ async fn a_row_that_is_gone_is_missing(place: Place) {
         .await,
         i
     ));
+}
+
+/// Housekeeping deletes infra-envs this way, so that it never takes one somebody just changed.
+async fn what_is_written_before_it_is_removed_must_be_unchanged(place: Place) {
+    let store = place.open().await;
+    let i = infra_env_id();
+    commit(&store, |x| {
+        x.insert_infra_env(infra_env(i, None, 1));
+    })
+    .await
+    .unwrap();
+    let stale = store.infra_env(i).await.unwrap().unwrap();
+    commit(&store, |x| {
+        x.update_infra_env(&stale, infra_env(i, None, 2));
+    })
+    .await
+    .unwrap();
+    let late = commit(&store, |x| {
+        x.update_infra_env(&stale, stale.value.as_ref().clone())
+            .delete_infra_env(i);
+    })
+    .await;
+    assert!(is_conflict(late, i));
+    let seen = store.infra_env(i).await.unwrap().unwrap();
+    commit(&store, |x| {
+        x.update_infra_env(&seen, seen.value.as_ref().clone())
+            .delete_infra_env(i);
+    })
+    .await
+    .unwrap();
+    assert!(store.infra_env(i).await.unwrap().is_none());
 }
 
 async fn a_refused_unit_leaves_nothing(place: Place) {

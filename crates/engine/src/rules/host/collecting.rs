@@ -3,10 +3,7 @@
 use muster_model::HostStatus;
 
 use super::{HostRule, failing, go, ready};
-use crate::{
-    checks::host::{Gate, open},
-    inventory::Inventory,
-};
+use crate::checks::host::{Gate, open};
 
 use HostStatus::*;
 
@@ -42,14 +39,14 @@ pub(super) static ROWS: &[HostRule] = &[
         name: "no inventory yet",
         from: &[Disconnected, Discovering],
         to: &[Discovering],
-        when: |on| on.reachable() && on.inventory.is_none_or(Inventory::is_useless),
+        when: |on| on.reachable() && !on.described(),
         then: |_| go(Discovering, "Waiting for the host to describe its hardware"),
     },
     HostRule {
         name: "inventory useless",
         from: &[Insufficient, Known, PendingForInput],
         to: &[Insufficient],
-        when: |on| on.reachable() && on.inventory.is_none_or(Inventory::is_useless),
+        when: |on| on.reachable() && !on.described(),
         then: failing,
     },
     HostRule {

@@ -3,7 +3,7 @@
 use muster_model::{ClusterStatus, Host, HostStatus, Timestamp};
 
 use super::{HostRule, Next, failing, go, ready};
-use crate::{history, reports, rules::triggers::register::forget_logs, wire::Stored};
+use crate::{reports, rules::triggers::register::forget_logs, wire::Stored};
 
 use HostStatus::*;
 
@@ -46,14 +46,7 @@ pub(super) static ROWS: &[HostRule] = &[
         from: &[PreparingSuccessful],
         to: &[Installing],
         when: |on| on.reachable() && on.cluster == ClusterStatus::Installing,
-        then: |on| {
-            Some(Next {
-                status: Installing,
-                info: "The installation has begun".into(),
-                also: None,
-                told: history::disk_formats(on.host, on.now),
-            })
-        },
+        then: |_| go(Installing, "The installation has begun"),
     },
     HostRule {
         name: "the cluster stopped preparing",

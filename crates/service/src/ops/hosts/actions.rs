@@ -12,7 +12,7 @@ use crate::{
     app::{App, Shared, store_failure},
     driver::Scope,
     http::{Call, Reply},
-    ops::files,
+    ops::{files, hosts::update::role},
     views::{self, HostDetail},
 };
 
@@ -27,7 +27,13 @@ pub async fn bind(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let cause = Cause::from(&call);
     let (_, all) = app
         .change_host_joining(key, asked, &cause, |all| {
-            let result = binding::bind(all.host(key)?, asked, all.cluster.as_ref(), cause.now);
+            let (host, cluster) = (all.host(key)?, all.cluster.as_ref());
+            let free = cluster.filter(|_| host.cluster.is_none());
+            let misfit = free.and_then(|cluster| role::misfit(host, cluster, &app.config.features));
+            let result = match misfit {
+                Some(reason) => Err(binding::misfit(host, asked, reason, cause.now)),
+                None => binding::bind(host, asked, cluster, cause.now),
+            };
             all.settle_with(result)
         })
         .await?;

@@ -102,6 +102,9 @@ async fn instructions_for(
     if let Some(steps) = app.steps.get(host.key(), key) {
         return Ok(steps);
     }
+    // The revision may tell of a change that came after the host was read; steps for the host as
+    // it was must not be kept under it.
+    let host = &app.host(host.key()).await?;
     let (cluster, peers) = match host.cluster {
         Some(id) => (
             app.store.cluster(id).await.map_err(store_failure)?,
@@ -135,6 +138,10 @@ async fn instructions_for(
     announce(app, host, &steps, settings, call).await?;
     let written = Instructions::new(&steps)
         .map_err(|cause| Failure::internal(format!("the steps could not be written: {cause}")))?;
+    if host.status == HostStatus::Reclaiming {
+        // The links in it are good for a while only.
+        return Ok(Arc::new(written));
+    }
     Ok(app.steps.put(host.key(), key, written))
 }
 

@@ -7,7 +7,7 @@
 mod disks;
 mod labels;
 mod name;
-mod role;
+pub mod role;
 
 use std::collections::BTreeMap;
 

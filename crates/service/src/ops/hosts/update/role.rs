@@ -32,6 +32,17 @@ pub fn set(
     Ok(())
 }
 
+/// Why a cluster has no place for an unbound host with what was set on it, if so.
+pub fn misfit(host: &Host, cluster: &Cluster, features: &Features) -> Option<String> {
+    let fenced = host.fencing_credentials.as_ref();
+    let fenced = fenced.is_some_and(|secret| !secret.is_empty());
+    let checks = [
+        (host.role == HostRole::Arbiter).then(|| check_arbiter(Some(cluster), features)),
+        fenced.then(|| check_fencing(Some(cluster), features)),
+    ];
+    checks.into_iter().flatten().find_map(Result::err)
+}
+
 /// Arbiters are for clusters of two nodes; an unbound host is judged when it is bound.
 fn check_arbiter(cluster: Option<&Cluster>, features: &Features) -> Result<(), String> {
     let Some(cluster) = cluster else {
@@ -41,6 +52,14 @@ fn check_arbiter(cluster: Option<&Cluster>, features: &Features) -> Result<(), S
         return Err("host_role: clusters with an arbiter are switched off here \
                     (features.tna_clusters)"
             .to_owned());
+    }
+    let planned = cluster.control_plane_count.filter(|_| !cluster.is_day2());
+    if let Some(count) = planned.filter(|count| *count != 2) {
+        return Err(format!(
+            "host_role: an arbiter goes with 2 control plane hosts, cluster {} is to have {count}; \
+             choose another role",
+            cluster.name
+        ));
     }
     require(
         cluster,

@@ -162,6 +162,40 @@ fn arbiters_and_fencing_need_a_cluster_that_knows_them() {
 }
 
 #[test]
+fn an_arbiter_goes_with_two_control_plane_hosts_only() {
+    let features = Config::default().features;
+    let arbiter = given(serde_json::json!({"host_role": "arbiter"}));
+    for (count, allowed) in [
+        (None, true),
+        (Some(1), false),
+        (Some(2), true),
+        (Some(3), false),
+    ] {
+        let mut on = cluster("4.20.0", PlatformType::Baremetal);
+        on.control_plane_count = count;
+        let set = apply(&mut host(), Some(&on), &arbiter, &features);
+        assert_eq!(set.is_ok(), allowed, "{count:?}");
+        let mut unbound = host();
+        unbound.role = HostRole::Arbiter;
+        let fits = role::misfit(&unbound, &on, &features).is_none();
+        assert_eq!(fits, allowed, "{count:?}, judged when it is bound");
+    }
+}
+
+#[test]
+fn a_host_with_fencing_is_judged_when_it_is_bound() {
+    let mut features = Config::default().features;
+    features.tnf_clusters = true;
+    let mut unbound = host();
+    let old = cluster("4.18.0", PlatformType::Baremetal);
+    assert_eq!(role::misfit(&unbound, &old, &features), None);
+    unbound.fencing_credentials = Some(Secret::new("{}"));
+    assert!(role::misfit(&unbound, &old, &features).is_some());
+    let young = cluster("4.20.0", PlatformType::Baremetal);
+    assert_eq!(role::misfit(&unbound, &young, &features), None);
+}
+
+#[test]
 fn empty_lists_and_texts_clear() {
     let set = patched(
         &host(),
