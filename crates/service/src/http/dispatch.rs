@@ -23,7 +23,9 @@ use super::{
     Body, Call, Reply,
     admission::{authenticate, authorize},
     body::{BodyState, content_type, read_body},
-    cors, pages, routes,
+    cors,
+    lane::Lane,
+    pages, routes,
 };
 use crate::{
     app::{Shared, store_failure},
@@ -61,13 +63,14 @@ async fn respond(
 ) -> Response<Body> {
     let accepts_gzip = accepts_gzip(request.headers());
     let is_head = request.method() == Method::HEAD;
+    let lane = request.extensions().get::<Lane>().cloned();
     let origin =
         cors::allowed_origin(&app.config.server.allowed_domains, request.headers()).cloned();
     if let Some(preflight) = origin
         .as_ref()
         .and_then(|origin| cors::preflight(request.method(), request.headers(), origin))
     {
-        return preflight.into_response();
+        return preflight.into_response(None);
     }
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let work = {
@@ -105,7 +108,7 @@ async fn respond(
         Some(origin) => cors::expose(reply, origin),
         None => reply,
     };
-    let mut response = reply.into_response();
+    let mut response = reply.into_response(lane);
     if is_head {
         *response.body_mut() = super::reply::empty();
     }
