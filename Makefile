@@ -41,8 +41,8 @@ boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minut
 	@scripts/prepare build test boot
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
 
-bench: ## Load figures against the reference's, with ratios
-	@scripts/prepare build
+bench: ## Load figures against the reference's and nginx's, with ratios
+	@scripts/prepare build bench
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh

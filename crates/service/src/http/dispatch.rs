@@ -30,7 +30,7 @@ use super::{
 use crate::{
     app::{Shared, store_failure},
     driver::Scope,
-    images::serve as images,
+    images::{route as images, serve},
     watch,
 };
 
@@ -130,7 +130,7 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
         }
         let method = request.method().clone();
         let measured = app.metrics.began(wanted.label(), method.as_str());
-        let reply = images::answer(app, &wanted, request).await;
+        let reply = serve::answer(app, &wanted, request).await;
         measured.answered(reply.status().as_str(), reply.size_hint());
         return reply;
     }

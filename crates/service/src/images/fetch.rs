@@ -3,22 +3,17 @@
 //! What has arrived stays in an unfinished file with a note of what it belongs to; a later try,
 //! also by another process, goes on with it if the source still has the same content.
 
-use std::{
-    fs::{self, File, TryLockError},
-    io::{self, Read, Seek, SeekFrom, Write},
-    path::Path,
-    time::Duration,
-};
+use std::{fs, io, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use muster_catalog::OsImage;
 use muster_config::sections::Images;
 use reqwest::{Certificate, Client, Response, Url};
-use sha2::{Digest, Sha256};
 
 use super::{
-    base::{BaseImages, Origin, PartNote, Record, check_digest, hex},
-    inspect::inspect,
+    base::{BaseImages, PartNote, Record},
+    part::Part,
+    source::Source,
 };
 
 /// Tries in a row that bring nothing before we give up.
@@ -112,16 +107,13 @@ impl Downloads {
         known: &[&OsImage],
         mut progress: impl FnMut(u64, Option<u64>),
     ) -> Result<Record, FetchError> {
-        let mut url = Url::parse(&image.url)
-            .map_err(|cause| FetchError::Settings(format!("the image's url: {cause}")))?;
-        if url.scheme() == "file" {
-            let path = url
-                .to_file_path()
-                .map_err(|()| FetchError::Settings("the image's url names no file".to_owned()))?;
-            return Ok(tokio::task::block_in_place(|| {
-                store.add(image, &path, None, progress)
-            })?);
-        }
+        let mut url = match Source::of(image)? {
+            Source::File(path) => {
+                let adding = || store.add(image, &path, None, progress);
+                return Ok(tokio::task::block_in_place(adding)?);
+            }
+            Source::Web(url) => url,
+        };
         if !self.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&self.query);
         }
@@ -186,6 +178,9 @@ impl Downloads {
         if let (Some(limit), Some(total)) = (self.limit, part.note.total) {
             store.make_room(known, image, total, limit)?;
         }
+        if let Some(total) = part.note.total {
+            part.check_room(total)?;
+        }
         while let Some(chunk) = response.chunk().await.map_err(source)? {
             part.push(&chunk)?;
             progress(part.size, part.note.total);
@@ -198,111 +193,6 @@ impl Downloads {
             ))),
             Some(_) | None => Ok(()),
         }
-    }
-}
-
-/// The unfinished file, locked for as long as this lives.
-struct Part {
-    file: File,
-    size: u64,
-    hash: Sha256,
-    note: PartNote,
-    /// A source that names no length has said all it had to say.
-    ended: bool,
-}
-
-impl Part {
-    fn open(store: &BaseImages, image: &OsImage) -> Result<Self, FetchError> {
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(store.part(image))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(FetchError::UnderWay),
-            Err(TryLockError::Error(cause)) => return Err(cause.into()),
-        }
-        let note = store
-            .read_part_note(image)
-            .filter(|note| note.url == image.url);
-        let mut part = Self {
-            file,
-            size: 0,
-            hash: Sha256::new(),
-            note: note.unwrap_or_default(),
-            ended: false,
-        };
-        if part.note.validator.is_empty() {
-            part.restart()?;
-        } else {
-            tokio::task::block_in_place(|| part.read_again())?;
-        }
-        Ok(part)
-    }
-
-    /// Takes up what an earlier fetch left.
-    fn read_again(&mut self) -> io::Result<()> {
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            let count = self.file.read(&mut buffer)?;
-            if count == 0 {
-                return Ok(());
-            }
-            self.hash.update(&buffer[..count]);
-            self.size += count as u64;
-        }
-    }
-
-    fn restart(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.size = 0;
-        self.ended = false;
-        self.hash = Sha256::new();
-        Ok(())
-    }
-
-    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        self.hash.update(bytes);
-        self.size += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn is_complete(&self) -> bool {
-        match self.note.total {
-            Some(total) => self.size == total && self.size > 0,
-            None => self.ended && self.size > 0,
-        }
-    }
-
-    fn finish(self, store: &BaseImages, image: &OsImage) -> Result<Record, FetchError> {
-        let path = store.part(image);
-        let record = Record {
-            sha256: hex(&self.hash.finalize()),
-            size: self.size,
-            origin: Origin::Fetched,
-        };
-        let sound = check_digest(&record.sha256, image.sha256.as_deref())
-            .and_then(|()| inspect(&path, image.cpu_architecture).map_err(io::Error::other));
-        if let Err(cause) = sound {
-            discard(&path)?;
-            discard(&store.part_note(image))?;
-            return Err(cause.into());
-        }
-        self.file.sync_all()?;
-        store.take(image, &path, &record)?;
-        discard(&store.part_note(image))?;
-        Ok(record)
-    }
-}
-
-fn discard(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
     }
 }
 
