@@ -20,9 +20,10 @@ run: ## Build Muster, serve the API and show a simulated installation (LISTEN=â€
 	@LISTEN="$(LISTEN)" DATA_DIR="$(DATA_DIR)" scripts/run
 
 test: ## Everything that is checked before a change lands
-	@scripts/prepare build test
+	@scripts/prepare build test boot
 	$(MAKE) lint
 	$(MAKE) unit
+	$(MAKE) boot
 	$(MAKE) api
 	@echo "== all tests passed"
 
@@ -30,7 +31,8 @@ lint: ## Formatting and lints
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
-unit: ## Unit, property and store tests (SQLite and a real PostgreSQL)
+unit: ## Unit, property and store tests (SQLite and a real PostgreSQL), images against coreos-installer
+	@tests/setup-coreos-installer
 	cargo test --locked --workspace
 
 api: ## Black-box tests with real clients: aicli, the Python client, schemathesis, kill -9
