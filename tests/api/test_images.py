@@ -17,6 +17,7 @@ from boot_images import BUILD, VERSION, catalogue, fetch, stock
 from muster import BINARY, api_error, eventually, infra_error
 from test_auth import Keys
 
+
 @pytest.fixture(scope="module")
 def imager(servers, iso, s390x):
     server = servers("imager", env={"OS_IMAGES": catalogue()}).start()

@@ -117,13 +117,18 @@ def test_a_source_that_refuses_is_named_as_the_reason(servers):
 def authority(tmp_path_factory):
     """A CA file, and what a server with a certificate of it needs."""
     folder = tmp_path_factory.mktemp("authority")
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=mirror"
-    options = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
-    subprocess.run([*make.split(), *options], check=True, capture_output=True)
+
+    def openssl(name, subject, *options):
+        make = f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={subject}"
+        files = ["-keyout", f"{name}.key", "-out", f"{name}.crt"]
+        subprocess.run([*make.split(), *files, *options], check=True, capture_output=True, cwd=folder)
+
+    openssl("ca", "authority")
+    signed = "-CA ca.crt -CAkey ca.key -addext basicConstraints=critical,CA:false -addext subjectAltName=IP:127.0.0.1"
+    openssl("server", "mirror", *signed.split())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    return certificate, context
+    context.load_cert_chain(folder / "server.crt", folder / "server.key")
+    return folder / "ca.crt", context
 
 
 @pytest.fixture
@@ -144,7 +149,7 @@ def test_a_source_with_a_private_certificate_needs_its_ca(servers, secure_mirror
     env = {"OS_IMAGES": catalogue(secure_mirror.url)}
     server = servers("no-ca", env=env)
     refusal = os_images(server, "fetch", "--version", VERSION, expect=1)
-    assert "certificate" in refusal.lower() and secure_mirror.asked == [], refusal
+    assert "images.fetch_ca_file" in refusal and secure_mirror.asked == [], refusal
     server.env["MUSTER_IMAGES_FETCH_CA_FILE"] = str(authority[0])
     assert "fetched" in os_images(server, "fetch", "--version", VERSION)
 

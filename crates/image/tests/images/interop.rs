@@ -8,6 +8,7 @@ use muster_image::{
     Customization, Iso, View,
     embed::EmbedArea,
     initrd::{Archive, IGNITION},
+    iso9660::Entry,
     kargs::{Edits, KernelArguments},
     minimal::{Digest, minimal},
     pxe::PxeSet,
@@ -178,7 +179,7 @@ fn both_make_the_same_minimal_image_of_a_recipe() {
         let (ours, theirs) = (Iso::open(ours).unwrap(), open(&theirs));
         let files = |iso: &Iso| -> Vec<(String, Vec<u8>)> {
             let entries = iso.walk().unwrap().into_iter();
-            let content = |entry| all(&iso.content(entry).unwrap());
+            let content = |entry: &Entry| all(&iso.content(entry).unwrap());
             entries
                 .map(|(path, entry)| (path, content(&entry)))
                 .collect()

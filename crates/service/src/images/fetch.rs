@@ -32,6 +32,12 @@ pub enum FetchError {
     /// The source did not answer, or stopped doing so. Without the URL: it may hold credentials.
     #[error("the source does not answer: {0}")]
     Source(String),
+    /// Somebody answers, but cannot show to be the source.
+    #[error(
+        "the certificate of the source is not trusted: {0}; images.fetch_ca_file names a file with \
+         certificates of further authorities"
+    )]
+    Certificate(String),
     /// The source answered something else.
     #[error("the source answered {0}")]
     Refused(StatusCode),
@@ -127,11 +133,8 @@ impl Downloads {
                 .await;
             match outcome {
                 Ok(()) => {}
-                Err(error)
-                    if part.size == before && (tries + 1 >= TRIES || !is_passing(&error)) =>
-                {
-                    return Err(error);
-                }
+                Err(error) if !is_passing(&error) => return Err(error),
+                Err(error) if part.size == before && tries + 1 >= TRIES => return Err(error),
                 Err(error) => {
                     tries = if part.size > before { 1 } else { tries + 1 };
                     tracing::debug!(%error, tries, "a fetch was cut short and goes on");
@@ -203,7 +206,10 @@ fn is_passing(error: &FetchError) -> bool {
         FetchError::Refused(status) => {
             status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
         }
-        FetchError::Settings(_) | FetchError::UnderWay | FetchError::File(_) => false,
+        FetchError::Settings(_)
+        | FetchError::UnderWay
+        | FetchError::Certificate(_)
+        | FetchError::File(_) => false,
     }
 }
 
@@ -212,10 +218,22 @@ fn source(error: reqwest::Error) -> FetchError {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(&error);
     while let Some(deeper) = cause {
+        if let Some(reason) = bad_certificate(deeper) {
+            return FetchError::Certificate(reason);
+        }
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
     FetchError::Source(text)
+}
+
+/// What is wrong with a certificate, if that is the error. TLS errors travel inside I/O errors.
+fn bad_certificate(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let inner = error.downcast_ref::<io::Error>()?.get_ref()?;
+    match inner.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(reason) => Some(reason.to_string()),
+        _ => None,
+    }
 }
 
 /// What says that the source still has the same content: a strong tag, else the date.
