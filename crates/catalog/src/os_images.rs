@@ -28,6 +28,9 @@ pub struct OsImage {
     /// Where the root file system lies, when not inside the ISO.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rootfs_url: Option<String>,
+    /// SHA-256 of the ISO in hex, against which a fetched one is checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// All OS images this service can hand out.
@@ -49,12 +52,20 @@ impl OsImage {
         let url = entry.required_text("url");
         let version = entry.required_text("version");
         let rootfs_url = entry.text("rootfs_url").filter(|url| !url.is_empty());
+        let sha256 = entry.text("sha256").filter(|digest| !digest.is_empty());
+        let sha256 = sha256.map(|digest| digest.to_ascii_lowercase());
+        if let Some(digest) = &sha256
+            && (digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        {
+            entry.fault("sha256", "must be 64 hexadecimal digits");
+        }
         Some(Self {
             openshift_version: openshift_version?,
             cpu_architecture: cpu_architecture?,
             url: url?,
             version: version?,
             rootfs_url,
+            sha256,
         })
     }
 }
@@ -122,6 +133,15 @@ impl OsImages {
                 )
             })
             .ok_or(CatalogError::NoOsImageForArch { arch })
+    }
+
+    /// The image that an address names: by its build, else by exactly its OpenShift version.
+    pub fn named(&self, name: &str, arch: Arch) -> Option<&OsImage> {
+        let by_build = self.of_arch(arch).find(|image| image.version == name);
+        by_build.or_else(|| {
+            self.of_arch(arch)
+                .find(|image| image.openshift_version.as_str() == name)
+        })
     }
 
     /// The architectures that have an image for a version, in [`Arch`] order.
@@ -297,6 +317,37 @@ mod tests {
         assert!(
             error.contains("not multi") && error.contains("\"url\""),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn an_address_names_an_image_by_build_or_version() {
+        let all = OsImages::embedded();
+        let build = |name: &str| {
+            all.named(name, Arch::X86_64)
+                .map(|image| &image.version[..])
+        };
+        assert_eq!(build("4.16"), Some("416.94.202510081640-0"));
+        assert_eq!(build("416.94.202510081640-0"), build("4.16"));
+        assert_eq!(build("4.16.68"), None);
+        assert!(all.named("4.16", Arch::Multi).is_none());
+    }
+
+    #[test]
+    fn a_digest_is_sixty_four_digits_or_refused() {
+        let list = |digest: &str| {
+            OsImages::from_json(&format!(
+                r#"[{{"openshift_version": "4.16", "cpu_architecture": "x86_64", "version": "1",
+                    "url": "https://images.test/a.iso", "sha256": "{digest}"}}]"#
+            ))
+        };
+        let good = list(&"AB".repeat(32)).unwrap();
+        assert_eq!(good.iter().next().unwrap().sha256, Some("ab".repeat(32)));
+        assert!(
+            list("abc")
+                .unwrap_err()
+                .to_string()
+                .contains("64 hexadecimal")
         );
     }
 

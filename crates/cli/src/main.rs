@@ -7,6 +7,7 @@
 mod explain;
 mod iso;
 mod logging;
+mod os_images;
 mod output;
 mod password;
 mod serve;
@@ -43,6 +44,8 @@ enum Command {
     Explain(explain::Explain),
     /// Look into a CoreOS live image, or change it.
     Iso(iso::Iso),
+    /// List, add, fetch or verify the OS images from which boot images are made.
+    OsImages(os_images::OsImages),
     /// Hash a password for a user of `auth.users` (read from standard input).
     HashPassword,
     /// Print the OpenAPI document of the REST API.
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Watch(watch) => watch::run(watch),
         Command::Explain(explain) => explain::run(&explain),
         Command::Iso(iso) => iso::run(iso),
+        Command::OsImages(command) => os_images::run(command),
         Command::HashPassword => output::report(password::hash()),
         Command::Openapi => output::json(&muster_api::openapi3()),
         Command::Settings => output::text(&muster_config::markdown()),

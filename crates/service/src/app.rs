@@ -12,8 +12,8 @@ use muster_store::{BlobError, Blobs, Row, Store, StoreError};
 
 use crate::{
     bodies::ClusterBodies, catalog::Catalog, driver::Driver, event_limits::EventLimits,
-    heartbeats::Heartbeats, jobs::UnderWay, metrics::Metrics, rules::Rules, steps::StepCache,
-    watch::Bell,
+    heartbeats::Heartbeats, images::Images, jobs::UnderWay, metrics::Metrics, rules::Rules,
+    steps::StepCache, watch::Bell,
 };
 
 /// The running service. Cheap to share: handlers get an `Arc` of it.
@@ -27,6 +27,8 @@ pub struct App {
     pub blobs: Blobs,
     /// What can be installed, on what.
     pub catalog: Catalog,
+    /// Boot images and what they are made from.
+    pub images: Images,
     /// Who may call.
     pub auth: Authenticator,
     /// When each host was last heard, in memory.

@@ -14,6 +14,7 @@ mod event_limits;
 mod heartbeats;
 mod housekeeping;
 pub mod http;
+pub mod images;
 mod jobs;
 mod metrics;
 mod ops;

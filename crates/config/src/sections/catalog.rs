@@ -6,7 +6,7 @@ use crate::documents::{JsonList, JsonMap};
 section! {
     /// Which OpenShift versions there are.
     pub struct Catalog at catalog {
-        /// List of live images: openshift_version, cpu_architecture, url, version.
+        /// List of live images: openshift_version, cpu_architecture, url, version, and sha256 if known.
         os_images: Option<JsonList> = None, env ["OS_IMAGES"];
         /// List of releases: openshift_version, cpu_architectures, url, version, default, support_level.
         release_images: Option<JsonList> = None, env ["RELEASE_IMAGES"];

@@ -1,6 +1,6 @@
 //! Boot images and the containers that run on discovered hosts.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use muster_model::Secret;
 
@@ -17,6 +17,18 @@ choice! {
     }
 }
 
+choice! {
+    /// When OS images are fetched from where the catalogue says they lie.
+    pub enum FetchOsImages {
+        /// When somebody asks for something made from one.
+        WhenAsked = "when-asked",
+        /// As soon as there is an infra-env that boots one.
+        WhenNeeded = "when-needed",
+        /// Never: all of them are added by hand.
+        Never = "never",
+    }
+}
+
 section! {
     /// Boot images and container images.
     pub struct Images at images {
@@ -24,6 +36,16 @@ section! {
         enabled: bool = true, env ["ENABLE_IMAGE_SERVICE"];
         /// Type of a discovery image whose owner does not choose.
         iso_type: IsoType = IsoType::Full, env ["ISO_IMAGE_TYPE"];
+        /// When OS images that are not there are fetched; `never` suits sites without internet.
+        fetch: FetchOsImages = FetchOsImages::WhenAsked, env [];
+        /// Room for fetched OS images in GiB, 0 for no limit; those unused longest make way.
+        cache_gib: u32 = 40, env [];
+        /// PEM file of further CAs to trust when fetching OS images.
+        fetch_ca_file: Option<PathBuf> = None, env ["OS_IMAGE_DOWNLOAD_TRUSTED_CA_FILE"];
+        /// Headers to send when fetching OS images, as a JSON object.
+        fetch_headers: Secret = Secret::default(), env ["OS_IMAGES_REQUEST_HEADERS"];
+        /// Query parameters to send when fetching OS images, as a JSON object.
+        fetch_query: Secret = Secret::default(), env ["OS_IMAGES_REQUEST_QUERY_PARAMS"];
         /// Image of the discovery agent.
         agent: String = "quay.io/edge-infrastructure/assisted-installer-agent:latest".into(), env ["AGENT_DOCKER_IMAGE"];
         /// Image of the node installer.

@@ -25,7 +25,7 @@ pub use catalog::Catalog;
 pub use cluster::ClusterDefaults;
 pub use features::Features;
 pub use housekeeping::Housekeeping;
-pub use images::{Images, IsoType};
+pub use images::{FetchOsImages, Images, IsoType};
 pub use log::{Log, LogFormat, LogLevel};
 pub use operators::Operators;
 pub use server::{Server, TlsVersion};

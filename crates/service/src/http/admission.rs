@@ -158,7 +158,7 @@ pub(crate) async fn belongs(
     Ok(hosts.iter().any(|host| host.cluster == Some(cluster)))
 }
 
-fn denied(denial: Denied) -> Failure {
+pub(crate) fn denied(denial: Denied) -> Failure {
     let status = StatusCode::from_u16(denial.status).unwrap_or(StatusCode::UNAUTHORIZED);
     Failure::infra(status, denial.message)
 }

@@ -23,11 +23,14 @@ use super::{
     Body, Call, Reply,
     admission::{authenticate, authorize},
     body::{BodyState, content_type, read_body},
-    cors, pages, routes,
+    cors,
+    lane::Lane,
+    pages, routes,
 };
 use crate::{
     app::{Shared, store_failure},
     driver::Scope,
+    images::{route as images, serve},
     watch,
 };
 
@@ -47,7 +50,7 @@ pub async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let request_id = request_id(request.headers());
-    let span = info_span!("request", id = %request_id, method = %request.method(), path = %request.uri().path());
+    let span = info_span!("request", id = %request_id, method = %request.method(), path = %images::without_key(request.uri().path()));
     Ok(respond(app, door, request, request_id, span).await)
 }
 
@@ -60,13 +63,14 @@ async fn respond(
 ) -> Response<Body> {
     let accepts_gzip = accepts_gzip(request.headers());
     let is_head = request.method() == Method::HEAD;
+    let lane = request.extensions().get::<Lane>().cloned();
     let origin =
         cors::allowed_origin(&app.config.server.allowed_domains, request.headers()).cloned();
     if let Some(preflight) = origin
         .as_ref()
         .and_then(|origin| cors::preflight(request.method(), request.headers(), origin))
     {
-        return preflight.into_response();
+        return preflight.into_response(None);
     }
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let work = {
@@ -104,7 +108,7 @@ async fn respond(
         Some(origin) => cors::expose(reply, origin),
         None => reply,
     };
-    let mut response = reply.into_response();
+    let mut response = reply.into_response(lane);
     if is_head {
         *response.body_mut() = super::reply::empty();
     }
@@ -119,6 +123,16 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
         && let Some(page) = pages::find(&path)
     {
         return pages::answer(app, page, request).await;
+    }
+    if let Some(wanted) = images::find(&path) {
+        if door == Door::Firmware && !wanted.is_for_firmware() {
+            return no_firmware();
+        }
+        let method = request.method().clone();
+        let measured = app.metrics.began(wanted.label(), method.as_str());
+        let reply = serve::answer(app, &wanted, request).await;
+        measured.answered(reply.status().as_str(), reply.size_hint());
+        return reply;
     }
     let Some(relative) = relative_path(&path) else {
         return Reply::failure(&Failure::infra(
@@ -137,10 +151,7 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
         Err(miss) => return route_miss(&miss),
     };
     if door == Door::Firmware && !may_pass_firmware_door(operation, request.uri().query()) {
-        return Reply::failure(&Failure::infra(
-            StatusCode::NOT_FOUND,
-            "this plain HTTP port serves boot scripts only; use the HTTPS port for the API",
-        ));
+        return no_firmware();
     }
     let (handler, method) = (operation.path(), operation.method().as_str());
     let measured = app.metrics.began(handler, method);
@@ -271,6 +282,13 @@ fn route_miss(miss: &RouteMiss) -> Reply {
         Some(allow) => reply.header(header::ALLOW, allow),
         None => reply,
     }
+}
+
+fn no_firmware() -> Reply {
+    Reply::failure(&Failure::infra(
+        StatusCode::NOT_FOUND,
+        "this plain HTTP port serves what a network boot needs; use the HTTPS port for the rest",
+    ))
 }
 
 /// Boot firmware may fetch its script over plain HTTP; nothing else.

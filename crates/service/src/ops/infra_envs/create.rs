@@ -12,7 +12,7 @@ use super::{
     blank::{self, Identity},
     change::{event, image_info_updated, signed},
     files::check_sizes,
-    links::renew_image_link,
+    links::{self, renew_image_link},
     settings::{Rules, apply},
 };
 use crate::{
@@ -53,7 +53,10 @@ pub async fn register(app: Shared, mut call: Call) -> Result<Reply, Failure> {
         changes.require_live_cluster(cluster);
     }
     match app.commit(changes).await {
-        Ok(()) => Reply::json(StatusCode::CREATED, &views::infra_env(&infra_env)),
+        Ok(()) => {
+            links::image_is_needed(&app, &infra_env);
+            Reply::json(StatusCode::CREATED, &views::infra_env(&infra_env))
+        }
         Err(StoreError::Missing { what }) => {
             Err(Failure::not_found(format!("{what} was not found")))
         }

@@ -54,16 +54,26 @@ pub async fn download(app: Shared, call: Call) -> Result<Reply, Failure> {
 /// `GET /v2/infra-envs/{infra_env_id}/downloads/minimal-initrd`.
 pub async fn minimal_initrd(app: Shared, call: Call) -> Result<Reply, Failure> {
     let infra_env = app.infra_env(call.infra_env_id()).await?;
-    let delay = app.config.images.network_discovery_delay_seconds;
-    Ok(
-        match initrd::initrd(&infra_env, delay).map_err(Failure::internal)? {
-            Some(archive) => Reply::octets(archive),
-            None => Reply::empty(StatusCode::NO_CONTENT),
-        },
-    )
+    Ok(match ramdisk(&app, &infra_env)? {
+        Some(archive) => Reply::octets(archive),
+        None => Reply::empty(StatusCode::NO_CONTENT),
+    })
 }
 
-fn discovery_config(
+/// What goes into the initrd besides the discovery config; `None` if there is nothing.
+///
+/// # Errors
+/// When a stored network is damaged.
+pub fn ramdisk(app: &App, infra_env: &InfraEnv) -> Result<Option<Vec<u8>>, Failure> {
+    let delay = app.config.images.network_discovery_delay_seconds;
+    initrd::initrd(infra_env, delay).map_err(Failure::internal)
+}
+
+/// The discovery config for a kind of image.
+///
+/// # Errors
+/// When none can be made for it.
+pub fn discovery_config(
     app: &App,
     infra_env: &InfraEnv,
     image: ImageType,

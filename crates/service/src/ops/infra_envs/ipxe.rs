@@ -68,7 +68,11 @@ pub fn artifacts(app: &App, infra_env: &InfraEnv, now: Timestamp) -> Result<Arti
     })?;
     let base = app.config.server.image_service_url.as_str();
     let base = if app.config.server.has_plain_listener() {
-        over_http(base, None)
+        // Served by us, they are at our plain port; elsewhere, the port stays.
+        match app.config.server.image_service_url == app.config.server.base_url {
+            true => plain_for_firmware(app, base),
+            false => over_http(base, None),
+        }
     } else {
         base.to_owned()
     };

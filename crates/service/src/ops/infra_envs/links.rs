@@ -18,6 +18,7 @@ use crate::{
         Call, Reply,
         link_place::{BOOT_IMAGE, place_of_address},
     },
+    images,
 };
 
 /// `GET /v2/infra-envs/{infra_env_id}/downloads/image-url`. Writes although it is a GET: the
@@ -34,6 +35,10 @@ pub async fn image_url(app: Shared, call: Call) -> Result<Reply, Failure> {
         renew_image_link(&app, infra_env, cause.now)
     })
     .await?;
+    // Whoever wants the address wants the image next.
+    if let Some(image) = os_image(&app, &infra_env)? {
+        images::asked(&app, image);
+    }
     reply(infra_env.download_url, infra_env.expires_at)
 }
 
@@ -120,6 +125,13 @@ pub fn renew_image_link(
     ));
     infra_env.expires_at = link.expires_at.map(Timestamp::from_unix_seconds);
     Ok(())
+}
+
+/// Has the OS image of an infra-env fetched if it is to be there before anybody asks.
+pub fn image_is_needed(app: &Shared, infra_env: &InfraEnv) {
+    if let Ok(Some(image)) = os_image(app, infra_env) {
+        images::needed(app, image);
+    }
 }
 
 /// The OS image an infra-env boots; `None` if this service hands out no images.

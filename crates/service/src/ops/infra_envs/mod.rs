@@ -1,7 +1,7 @@
 //! Operations on infra-envs: boot configurations, their images and files.
 
 mod archive;
-mod blank;
+pub(crate) mod blank;
 pub mod change;
 pub mod create;
 pub mod delete;

@@ -6,7 +6,7 @@ use muster_api::{error::Failure, wire};
 use super::{
     change::{change_infra_env, image_info_updated},
     files::check_sizes,
-    links::renew_image_link,
+    links::{self, renew_image_link},
     settings::{Rules, apply},
 };
 use crate::{
@@ -41,5 +41,6 @@ pub async fn update(app: Shared, mut call: Call) -> Result<Reply, Failure> {
             Ok(())
         })
         .await?;
+    links::image_is_needed(&app, &infra_env);
     Reply::json(StatusCode::CREATED, &views::infra_env(&infra_env))
 }

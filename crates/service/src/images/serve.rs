@@ -1,0 +1,284 @@
+//! Requests for boot images: which one, may this caller have it, is its OS image there.
+//!
+//! Which addresses there are is told in [`route`](super::route).
+
+use std::sync::Arc;
+
+use http::{Method, Request, StatusCode, header, request::Parts};
+use hyper::body::Incoming;
+use muster_api::{
+    contract::{Operation, contract},
+    error::Failure,
+};
+use muster_auth::{ImageForm, check_place, check_signing_key};
+use muster_catalog::{Arch, OsImage};
+use muster_image::pxe::PxeSet;
+use muster_model::{InfraEnv, InfraEnvId, Timestamp};
+use muster_store::Row;
+
+use super::{
+    absent,
+    base::{Opened, State},
+    demand,
+    make::{self, Product, image_failure},
+    route::Route,
+    send::{self, Download},
+};
+use crate::{
+    app::{App, Shared},
+    http::{
+        Reply,
+        admission::{authenticate, authorize_ids, denied},
+    },
+};
+
+/// Whoever may have this may have the image: it is what goes into it.
+const SECRET_PART: &str = "v2DownloadInfraEnvFiles";
+const SECRET_FILE: &str = "file_name=discovery.ign";
+/// Seconds after which a client may ask again for an image that is on its way.
+const RETRY_AFTER: &str = "15";
+
+/// Answers a request for a boot image.
+pub async fn answer(app: &Shared, route: &Route<'_>, request: Request<Incoming>) -> Reply {
+    let (parts, _) = request.into_parts();
+    if !matches!(parts.method, Method::GET | Method::HEAD) {
+        let refusal = Failure::infra(StatusCode::METHOD_NOT_ALLOWED, "images can only be read");
+        return Reply::failure(&refusal).header(header::ALLOW, "GET, HEAD");
+    }
+    match respond(app, route, &parts).await {
+        Ok(reply) => reply,
+        Err(failure) if failure.status == StatusCode::SERVICE_UNAVAILABLE => {
+            Reply::failure(&failure).header(header::RETRY_AFTER, RETRY_AFTER)
+        }
+        Err(failure) => Reply::failure(&failure),
+    }
+}
+
+async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply, Failure> {
+    if !app.config.images.enabled {
+        return Err(Failure::not_found(
+            "this service hands out no boot images (images.enabled is off)",
+        ));
+    }
+    let now = Timestamp::now();
+    let query = parts.uri.query().unwrap_or_default();
+    let download = match route {
+        Route::Short(form, [key, version, arch, file]) => {
+            let infra_env = by_link(app, *form, key, now).await?;
+            let product = iso_by_file(file)?;
+            let image = os_image(app, version, arch, StatusCode::NOT_FOUND)?;
+            of_infra_env(app, infra_env, image, product).await?
+        }
+        Route::OfInfraEnv(id, product) => {
+            let infra_env = by_credentials(app, id, parts, query, now).await?;
+            let product = match product {
+                Some(product) => *product,
+                None => iso_by_type(&required(query, "type")?)?,
+            };
+            let arch = match product {
+                Product::InitrdAddrsize => Arch::S390x.to_string(),
+                _ => parameter(query, "arch").unwrap_or_else(|| Arch::X86_64.to_string()),
+            };
+            let version = required(query, "version")?;
+            let image = os_image(app, &version, &arch, StatusCode::BAD_REQUEST)?;
+            of_infra_env(app, infra_env, image, product).await?
+        }
+        Route::Artifact(what, place) => {
+            let (arch, version) = match place {
+                Some((arch, version)) => ((*arch).to_owned(), (*version).to_owned()),
+                None => (
+                    parameter(query, "arch").unwrap_or_else(|| Arch::X86_64.to_string()),
+                    required(query, "version")?,
+                ),
+            };
+            let image = os_image(app, &version, &arch, StatusCode::BAD_REQUEST)?;
+            artifact(app, image, what).await?
+        }
+        Route::States => {
+            authenticate(
+                app,
+                operation("v2ListSupportedOpenshiftVersions")?,
+                parts,
+                query,
+                now,
+            )?;
+            return absent::states(app);
+        }
+    };
+    send::answer(download, &parts.method, &parts.headers)
+}
+
+/// The infra-env of an address that carries its own permission.
+async fn by_link(
+    app: &Shared,
+    form: ImageForm,
+    key: &str,
+    now: Timestamp,
+) -> Result<Row<InfraEnv>, Failure> {
+    let (id, principal) = app
+        .auth
+        .image_path(form, key, now.unix_seconds())
+        .map_err(denied)?;
+    check_place(&principal, || {
+        crate::http::link_place::place(SECRET_PART, SECRET_FILE)
+    })
+    .map_err(denied)?;
+    let infra_env = app.infra_env(id).await?;
+    check_signing_key(&principal, &infra_env.image_token_key).map_err(denied)?;
+    Ok(infra_env)
+}
+
+/// The infra-env by its id, for those who may have its discovery config.
+async fn by_credentials(
+    app: &Shared,
+    id: &str,
+    parts: &Parts,
+    query: &str,
+    now: Timestamp,
+) -> Result<Row<InfraEnv>, Failure> {
+    let id: InfraEnvId = id
+        .parse()
+        .map_err(|_| Failure::not_found(format!("{id:?} is no id of an infra-env")))?;
+    let operation = operation(SECRET_PART)?;
+    let query = format!("{query}&{SECRET_FILE}");
+    let principal = authenticate(app, operation, parts, &query, now)?;
+    authorize_ids(app, &principal, operation, Some(id), None).await?;
+    app.infra_env(id).await
+}
+
+fn operation(id: &str) -> Result<&'static Operation, Failure> {
+    contract()
+        .operation(id)
+        .ok_or_else(|| Failure::internal(format!("the contract lacks {id}")))
+}
+
+fn iso_by_file(file: &str) -> Result<Product, Failure> {
+    match file {
+        "full.iso" => Ok(Product::FullIso),
+        "minimal.iso" => Ok(Product::MinimalIso),
+        "disconnected.iso" => Err(no_disconnected()),
+        other => Err(Failure::not_found(format!(
+            "there is no {other:?}; ask for full.iso or minimal.iso"
+        ))),
+    }
+}
+
+fn iso_by_type(kind: &str) -> Result<Product, Failure> {
+    match kind {
+        "full-iso" => Ok(Product::FullIso),
+        "minimal-iso" => Ok(Product::MinimalIso),
+        "disconnected-iso" => Err(no_disconnected()),
+        other => Err(Failure::bad_request(format!(
+            "type: there is no {other:?}; ask for full-iso or minimal-iso"
+        ))),
+    }
+}
+
+fn no_disconnected() -> Failure {
+    Failure::conflict(
+        "disconnected images cannot be made by this version of the service; \
+         choose full-iso or minimal-iso",
+    )
+}
+
+fn parameter(query: &str, name: &str) -> Option<String> {
+    url::form_urlencoded::parse(query.as_bytes())
+        .find(|(key, value)| key == name && !value.is_empty())
+        .map(|(_, value)| value.into_owned())
+}
+
+fn required(query: &str, name: &str) -> Result<String, Failure> {
+    parameter(query, name)
+        .ok_or_else(|| Failure::bad_request(format!("the query parameter {name} is missing")))
+}
+
+/// The OS image that an address names; clients know the status of a miss by the kind of address.
+fn os_image<'a>(
+    app: &'a App,
+    version: &str,
+    arch: &str,
+    miss: StatusCode,
+) -> Result<&'a OsImage, Failure> {
+    let arch: Arch = arch
+        .parse()
+        .map_err(|cause| Failure::api(miss, format!("{cause}")))?;
+    let images = &app.catalog.os_images;
+    images.named(version, arch).ok_or_else(|| {
+        let mut known: Vec<String> = images
+            .iter()
+            .filter(|image| image.cpu_architecture == arch)
+            .map(|image| image.openshift_version.to_string())
+            .collect();
+        known.dedup();
+        let known = known.join(", ");
+        Failure::api(
+            miss,
+            format!("there is no OS image {version:?} for {arch}; known are: {known}"),
+        )
+    })
+}
+
+async fn of_infra_env(
+    app: &Shared,
+    infra_env: Row<InfraEnv>,
+    image: &OsImage,
+    product: Product,
+) -> Result<Download, Failure> {
+    with_base(app, image, move |app, image, base| {
+        make::product(app, &infra_env, image, base, product)
+    })
+    .await
+}
+
+async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download, Failure> {
+    let (what, s390x) = (what.to_owned(), image.cpu_architecture == Arch::S390x);
+    let known = match what.as_str() {
+        "kernel" | "rootfs" => true,
+        "ins-file" => s390x,
+        _ => false,
+    };
+    if !known {
+        return Err(Failure::not_found(format!(
+            "there is no boot artifact {what:?}; ask for kernel or rootfs, on s390x also for ins-file"
+        )));
+    }
+    with_base(app, image, move |_, _, base| {
+        let set = || PxeSet::of(&base.iso, &muster_image::View::default());
+        let made = match what.as_str() {
+            "kernel" => set().map(|set| (set.kernel, "vmlinuz")),
+            "rootfs" => set().map(|set| (set.rootfs, "rootfs.img")),
+            _ => base
+                .iso
+                .file("generic.ins")
+                .map(|file| (file, "generic.ins")),
+        };
+        let (view, name) = made.map_err(image_failure)?;
+        Ok(make::artifact(base, view, name))
+    })
+    .await
+}
+
+/// Does something with the content of an OS image, where reading files holds up nobody.
+async fn with_base<T: Send + 'static>(
+    app: &Shared,
+    image: &OsImage,
+    work: impl FnOnce(&App, &OsImage, &Opened) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let outcome = tokio::task::spawn_blocking({
+        let (app, image) = (Arc::clone(app), image.clone());
+        move || match app.images.base.open(&image) {
+            Ok(base) => Ok(work(&app, &image, &base)),
+            Err(state) => Err(state),
+        }
+    })
+    .await
+    .map_err(|_| Failure::internal("making the image failed; the service log says why"))?;
+    match outcome {
+        Ok(made) => made,
+        Err(broken @ State::Broken { .. }) => Err(absent::refusal(image, broken)),
+        Err(_) => {
+            demand::asked(app, image);
+            Err(absent::refusal(image, demand::state(app, image)))
+        }
+    }
+}
