@@ -42,11 +42,12 @@ boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minut
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
 
 bench: ## Load figures against the reference's, with ratios
-	@scripts/prepare build
+	@scripts/prepare build bench
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
+	cargo bench --quiet --locked -p muster-agent --bench inventory
 
 fmt: ## Format the code
 	cargo fmt --all
@@ -59,6 +60,7 @@ release: ## Optimised binaries in target/release
 
 bless: ## Rewrite documents made from code; review the diff
 	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-cli
+	BLESS=1 cargo test --quiet --locked -p muster-agent --test machines
 
 deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
