@@ -5,8 +5,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
 
-use std::{collections::BTreeMap, process::Command};
+mod compare;
 
+use std::process::Command;
+
+use compare::{by, list, same_interfaces, same_routes};
 use serde_json::Value;
 
 const AGENT: &str = env!("CARGO_BIN_EXE_muster-agent");
@@ -23,17 +26,6 @@ fn json(command: &[&str]) -> Value {
 
 fn inventory() -> Value {
     json(&[AGENT, "inventory", "--output", "json"])
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn by<'a>(items: &'a [Value], key: &str) -> BTreeMap<&'a str, &'a Value> {
-    items
-        .iter()
-        .map(|item| (item[key].as_str().unwrap_or_default(), item))
-        .collect()
 }
 
 #[test]
@@ -262,118 +254,11 @@ fn interfaces_and_routes_are_those_of_ip() {
         .count();
     let ours = namespace.json(&[AGENT, "inventory"]);
     let told = namespace.json(&["ip", "-j", "-d", "addr"]);
-    let interfaces = list(&ours["interfaces"]);
-    assert_eq!(
-        interfaces.len(),
-        list(&told).len(),
-        "with {possible} extras"
-    );
-    for (ours, told) in interfaces.iter().zip(list(&told)) {
-        same_interface(ours, told);
-    }
-
-    let mut routes = Vec::new();
-    for (family, number, any) in [("-4", 2, "0.0.0.0"), ("-6", 10, "::")] {
-        let told = namespace.json(&["ip", "-j", family, "route", "show", "table", "main"]);
-        for route in list(&told) {
-            let hop = route["nexthops"].get(0).unwrap_or(route);
-            let Some(link) = hop["dev"].as_str() else {
-                continue;
-            };
-            let destination = match route["dst"].as_str().unwrap() {
-                "default" => any,
-                text => text.split('/').next().unwrap(),
-            };
-            let gateway = hop["gateway"].as_str();
-            let metric = route["metric"].as_i64();
-            routes.push((
-                destination.to_owned(),
-                number,
-                gateway.map(str::to_owned),
-                link.to_owned(),
-                metric,
-            ));
-        }
-    }
-    let found: Vec<_> = list(&ours["routes"])
-        .iter()
-        .map(|route| {
-            let text = |key: &str| route[key].as_str().map(str::to_owned);
-            (
-                text("destination").unwrap(),
-                route["family"].as_i64().unwrap(),
-                text("gateway"),
-                text("interface").unwrap(),
-                route["metric"].as_i64(),
-            )
-        })
-        .collect();
-    assert!(routes.len() >= 6, "{routes:?}");
-    assert_eq!(found, routes);
-}
-
-fn same_interface(ours: &Value, told: &Value) {
-    let name = told["ifname"].as_str().unwrap();
-    assert_eq!(ours["name"], told["ifname"]);
-    assert_eq!(ours["mtu"], told["mtu"], "{name}");
-    let nothing = "00:00:00:00:00:00";
-    let mac = told["address"].as_str().filter(|mac| *mac != nothing);
-    let own = told["linkinfo"]["info_slave_data"]["perm_hwaddr"].as_str();
-    if told["link_type"] == "ether" {
-        assert_eq!(ours["mac_address"].as_str(), own.or(mac), "{name}");
-    }
-    let kind = told["linkinfo"]["info_kind"].as_str().unwrap_or("device");
-    assert_eq!(ours["type"].as_str(), Some(kind), "{name}");
-
-    let told_flags: Vec<&str> = list(&told["flags"])
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
-    let ours_flags: Vec<&str> = list(&ours["flags"])
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
-    for (flag, theirs) in [
-        ("up", "UP"),
-        ("broadcast", "BROADCAST"),
-        ("loopback", "LOOPBACK"),
-        ("multicast", "MULTICAST"),
-    ] {
-        assert_eq!(
-            ours_flags.contains(&flag),
-            told_flags.contains(&theirs),
-            "{name} {flag}"
-        );
-    }
-    let carries = ours["has_carrier"] == true;
-    assert_eq!(
-        carries,
-        told_flags.contains(&"LOWER_UP") && ours_flags.contains(&"up"),
-        "{name}"
-    );
-
-    for (field, family, hidden) in [
-        ("ipv4_addresses", "inet", "169.254."),
-        ("ipv6_addresses", "inet6", "fe80:"),
-    ] {
-        let expected: Vec<String> = list(&told["addr_info"])
-            .iter()
-            .filter(|address| address["family"] == family)
-            .map(|address| {
-                format!(
-                    "{}/{}",
-                    address["local"].as_str().unwrap(),
-                    address["prefixlen"]
-                )
-            })
-            .filter(|address| !address.starts_with(hidden))
-            .collect();
-        let found: Vec<&str> = list(&ours[field])
-            .iter()
-            .filter_map(Value::as_str)
-            .collect();
-        assert_eq!(found, expected, "{name} {field}");
-    }
+    same_interfaces(&ours, &told);
+    let told_routes = ["-4", "-6"]
+        .map(|family| namespace.json(&["ip", "-j", family, "route", "show", "table", "main"]));
+    same_routes(&ours, &told_routes);
+    assert!(list(&ours["routes"]).len() >= 6, "with {possible} extras");
 }
 
 #[test]
