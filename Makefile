@@ -37,9 +37,10 @@ api: ## Black-box tests with real clients: aicli, the Python client, schemathesi
 	cargo build --locked --workspace --bins
 	tests/run-api
 
-boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minutes)
+boot: ## Start made images, and a machine to look at, in virtual machines (takes minutes)
 	@scripts/prepare build test boot
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
+	cargo test --locked -p muster-agent --test guest -- --ignored
 
 bench: ## Load figures against the reference's, with ratios
 	@scripts/prepare build bench

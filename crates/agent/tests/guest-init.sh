@@ -27,26 +27,27 @@ mount -t ext4 /dev/vdb1 "/mnt/part one"
 dmsetup create mpatha --noudevsync -u mpath-35000c50000000009 --table '0 2048 linear /dev/sda 0'
 dmsetup create vg-data --noudevsync -u LVM-abcdef --table '0 2048 linear /dev/nvme0n1 0'
 
-ip link set lo up
-ip link add bond0 type bond mode active-backup
-ip link set eth0 master bond0
-ip link set eth1 master bond0
-ip link set bond0 up
-ip link add link bond0 name bond0.7 type vlan id 7
-ip link set bond0.7 up
-ip addr add 192.0.2.7/24 dev bond0.7
-ip addr add 2001:db8::7/64 dev bond0.7 nodad
-ip link add bridge0 type bridge
-ip link add dummy0 type dummy
-ip link set dummy0 master bridge0
-ip link add macvlan0 link bond0 type macvlan
-ip route add default via 192.0.2.1 metric 100
+# By its path: the shell has an `ip` of its own, which knows less.
+/bin/ip link set lo up
+/bin/ip link add bond0 type bond mode active-backup
+/bin/ip link set eth0 master bond0
+/bin/ip link set eth1 master bond0
+/bin/ip link set bond0 up
+/bin/ip link add link bond0 name bond0.7 type vlan id 7
+/bin/ip link set bond0.7 up
+/bin/ip addr add 192.0.2.7/24 dev bond0.7
+/bin/ip addr add 2001:db8::7/64 dev bond0.7 nodad
+/bin/ip link add bridge0 type bridge
+/bin/ip link add dummy0 type dummy
+/bin/ip link set dummy0 master bridge0
+/bin/ip link add macvlan0 link bond0 type macvlan
+/bin/ip route add default via 192.0.2.1 metric 100
 sleep 3
 
 echo "=== inventory"; muster-agent inventory
-echo "=== addr"; ip -j -d addr; echo
-echo "=== route4"; ip -j -4 route show table main; echo
-echo "=== route6"; ip -j -6 route show table main; echo
+echo "=== addr"; /bin/ip -j -d addr; echo
+echo "=== route4"; /bin/ip -j -4 route show table main; echo
+echo "=== route6"; /bin/ip -j -6 route show table main; echo
 muster-agent capture /tmp/seen 2> /dev/null
 echo "=== replay"; muster-agent inventory --from /tmp/seen
 echo "=== end"
