@@ -39,9 +39,10 @@ api: ## Black-box tests with real clients: aicli, the Python client, schemathesi
 	cargo build --locked --workspace --bins
 	tests/run-api
 
-boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minutes)
+boot: ## Start made images, and a machine to look at, in virtual machines (takes minutes)
 	@scripts/prepare build test boot
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
+	cargo test --locked -p muster-agent --test guest -- --ignored
 
 bench: ## Load figures against the reference's and nginx's, with ratios
 	@scripts/prepare build bench
@@ -49,6 +50,7 @@ bench: ## Load figures against the reference's and nginx's, with ratios
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
+	cargo bench --quiet --locked -p muster-agent --bench inventory
 
 fmt: ## Format the code
 	cargo fmt --all
@@ -61,6 +63,7 @@ release: ## Optimised binaries in target/release
 
 bless: ## Rewrite documents made from code; review the diff
 	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-cli
+	BLESS=1 cargo test --quiet --locked -p muster-agent --test machines
 
 deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny

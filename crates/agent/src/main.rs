@@ -3,7 +3,10 @@
 //! So far a skeleton: it identifies the machine, registers it and polls for work. A step it
 //! cannot do yet is answered with an honest failure, so the service knows where it stands.
 
+mod capture;
+mod commands;
 mod identity;
+mod inventory;
 mod patience;
 mod talk;
 
@@ -17,7 +20,17 @@ use uuid::Uuid;
 /// Registers this machine with a Muster service and does what it says.
 #[derive(Debug, Parser)]
 #[command(name = "muster-agent", version, about)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 struct Cli {
+    #[command(subcommand)]
+    command: Option<commands::Command>,
+    #[command(flatten)]
+    agent: Option<Agent>,
+}
+
+/// What the agent needs; the reference's flags, without any command before them.
+#[derive(Debug, clap::Args)]
+struct Agent {
     /// URL of the service
     #[arg(long, env = "MUSTER_URL")]
     url: String,
@@ -43,9 +56,18 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_target(false)
         .init();
-    let result = tokio::runtime::Runtime::new()
-        .context("starting")
-        .and_then(|runtime| runtime.block_on(run(Cli::parse())));
+    let result = match Cli::parse() {
+        Cli {
+            command: Some(command),
+            ..
+        } => command.run(),
+        Cli {
+            agent: Some(agent), ..
+        } => tokio::runtime::Runtime::new()
+            .context("starting")
+            .and_then(|runtime| runtime.block_on(run(agent))),
+        Cli { .. } => Err(anyhow::anyhow!("nothing to do; see muster-agent --help")),
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -55,7 +77,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: Cli) -> anyhow::Result<()> {
+async fn run(cli: Agent) -> anyhow::Result<()> {
     let ca_pem = match &cli.cacert {
         Some(path) => Some(
             std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?,
