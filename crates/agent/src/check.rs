@@ -1,0 +1,1 @@
+//! `muster-agent check`: what would this machine be judged as, and why?

@@ -1,0 +1,19 @@
+//! What runs on a machine being installed.
+//!
+//! [`talk`] is the conversation with the service: hello, then polling. [`steps`] does what the
+//! service asks, [`outbox`] brings the results back. [`probe`] and [`names`] ask the network
+//! directly, without other programs. Everything else about the computer goes through
+//! [`muster_machine::Machine`].
+
+pub mod check;
+pub mod dhcp;
+pub mod identity;
+pub mod journal;
+pub mod link;
+pub mod names;
+pub mod options;
+pub mod outbox;
+pub mod patience;
+pub mod probe;
+pub mod steps;
+pub mod talk;
