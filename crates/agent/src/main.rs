@@ -57,6 +57,7 @@ async fn run(cli: Cli, part: Part) -> anyhow::Result<ExitCode> {
                 ExitCode::FAILURE
             })
         }
+        Some(Command::Look(command)) => command.run().map(|()| ExitCode::SUCCESS),
         Some(Command::HostId) => {
             print(&format!("{}\n", identity::host_id(&*machine)))?;
             Ok(ExitCode::SUCCESS)

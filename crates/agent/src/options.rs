@@ -46,6 +46,9 @@ pub enum Command {
     Check(CheckOptions),
     /// Print the id this machine registers with
     HostId,
+    /// Look at the machine.
+    #[command(flatten)]
+    Look(crate::commands::Command),
 }
 
 /// What `check` needs to know.
@@ -182,6 +185,7 @@ fn token(file: Option<PathBuf>) -> TokenSource {
 
 /// Names under which the reference's program is started, and what they mean here.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("inventory", &["inventory"]),
     ("free_addresses", &["step", "free-network-addresses"]),
     (
         "disk_speed_check",

@@ -236,6 +236,20 @@ impl Client {
         self.send(request).await.map(|_| ())
     }
 
+    /// The clock of the service as it wrote it into an answer (`Date`), if it did. Any answer
+    /// will do, a refusal too.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn date(&self) -> Result<Option<String>, ClientError> {
+        let request = self.request(Method::GET, "component-versions")?;
+        let response = request.send().await.map_err(ClientError::Unreachable)?;
+        let date = response.headers().get("date");
+        Ok(date
+            .and_then(|date| date.to_str().ok())
+            .map(ToOwned::to_owned))
+    }
+
     /// Downloads a file as text.
     ///
     /// # Errors

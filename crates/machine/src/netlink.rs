@@ -294,7 +294,12 @@ fn route(fixed: &[u8], rest: &[u8]) -> Option<Route> {
     const MULTIPATH: u16 = 9;
     const TABLE: u16 = 15;
     const VIA: u16 = 18;
+    const CLONED: u32 = 0x200;
 
+    // What the kernel merely remembers about single destinations is no route of anybody's.
+    if word(fixed.get(8..)?)? & CLONED != 0 {
+        return None;
+    }
     let unspecified = match *fixed.first()? {
         AF_INET => Ipv4Addr::UNSPECIFIED.into(),
         AF_INET6 => Ipv6Addr::UNSPECIFIED.into(),

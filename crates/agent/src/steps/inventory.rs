@@ -1,23 +1,28 @@
 //! `inventory`: describes the machine.
 
+use std::sync::Arc;
+
+use uuid::Uuid;
+
 use super::{
     Context, Outcome,
     args::{Unusable, Usable},
 };
-use uuid::Uuid;
+use crate::inventory::{Limits, collect, to_json};
 
-/// What newer services add to the question.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Limits {
-    /// Longest description.
-    pub(super) max_bytes: Option<u64>,
-    /// Disks below this size may be left out of one that is too long.
-    pub(super) min_disk_bytes: Option<u64>,
-}
-
-pub(super) async fn run(_: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
-    let _ = limits(&args)?;
-    Ok(Outcome::refused("this build has no inventory"))
+pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
+    let limits = limits(&args)?;
+    let machine = Arc::clone(&context.machine);
+    // Reading many small files and asking a BMC takes a while; others need not wait for it.
+    let written = tokio::task::spawn_blocking(move || to_json(collect(&*machine), limits)).await;
+    Ok(match written {
+        Ok(Ok(output)) => Outcome {
+            output,
+            ..Outcome::default()
+        },
+        Ok(Err(cause)) => Outcome::refused(format!("the inventory cannot be written: {cause}")),
+        Err(cause) => Outcome::refused(format!("the inventory was not finished: {cause}")),
+    })
 }
 
 /// The id of the host, then limits in any order. Unknown ones are refused.
@@ -31,19 +36,20 @@ fn limits(args: &[String]) -> Usable<Limits> {
     let mut limits = Limits::default();
     for arg in rest {
         let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
-        let bytes = value.parse::<u64>().ok().filter(|bytes| *bytes > 0);
-        let slot = match name {
-            "--output-max-size" => &mut limits.max_bytes,
-            "--disk-min-size" => &mut limits.min_disk_bytes,
+        let Some(bytes) = value.parse::<i64>().ok().filter(|bytes| *bytes > 0) else {
+            let shown: String = name.escape_debug().take(40).collect();
+            return Err(Unusable(format!(
+                "{shown} wants a number of bytes, if it is known at all"
+            )));
+        };
+        match name {
+            "--output-max-size" => limits.output_max_size = usize::try_from(bytes).ok(),
+            "--disk-min-size" => limits.disk_min_size = Some(bytes),
             _ => {
                 let shown: String = name.escape_debug().take(40).collect();
-                return Err(Unusable(format!("{shown:?} is not known here")));
+                return Err(Unusable(format!("{shown} is not known here")));
             }
-        };
-        if bytes.is_none() {
-            return Err(Unusable(format!("{name} wants a number of bytes")));
         }
-        *slot = bytes;
     }
     Ok(limits)
 }
@@ -60,9 +66,12 @@ mod tests {
 
     #[test]
     fn old_and_new_arguments_are_understood_and_nothing_else() {
-        assert_eq!(read(&[HOST]).unwrap(), Limits::default());
+        assert!(read(&[HOST]).unwrap().output_max_size.is_none());
         let both = read(&[HOST, "--disk-min-size=10", "--output-max-size=20"]).unwrap();
-        assert_eq!((both.max_bytes, both.min_disk_bytes), (Some(20), Some(10)));
+        assert_eq!(
+            (both.output_max_size, both.disk_min_size),
+            (Some(20), Some(10))
+        );
         for bad in [
             &[][..],
             &["x"],
