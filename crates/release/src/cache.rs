@@ -84,7 +84,7 @@ impl Cache {
     }
 
     /// A small blob, whole.
-    pub fn small(&self, digest: &Digest, limit: u64) -> Option<Vec<u8>> {
+    pub(crate) fn small(&self, digest: &Digest, limit: u64) -> Option<Vec<u8>> {
         let file = self.find(digest, None)?;
         let mut bytes = Vec::new();
         file.take(limit).read_to_end(&mut bytes).ok()?;
@@ -92,7 +92,7 @@ impl Cache {
     }
 
     /// Keeps a small blob. A cache that is full or broken is no reason to fail.
-    pub fn keep_small(&self, digest: &Digest, bytes: &[u8]) {
+    pub(crate) fn keep_small(&self, digest: &Digest, bytes: &[u8]) {
         let kept = self
             .try_claim(digest, bytes.len() as u64)
             .and_then(|claim| match claim {
@@ -110,7 +110,7 @@ impl Cache {
 
     /// Finds a blob or locks it for us; waits while somebody else fetches it. `waiting` is told
     /// once. Blocks.
-    pub fn claim(
+    pub(crate) fn claim(
         &self,
         digest: &Digest,
         size: u64,
@@ -165,7 +165,7 @@ impl Cache {
     }
 
     /// Throws out what was not used for longest until the rest fits.
-    pub fn make_room(&self) -> Result<(), Error> {
+    pub(crate) fn make_room(&self) -> Result<(), Error> {
         let failed = |cause| Error::file(&self.folder)(cause);
         let mut total = 0;
         let mut entries = Vec::new();

@@ -396,15 +396,15 @@ pub(crate) fn broken(error: reqwest::Error) -> Fault {
     }
 }
 
+/// I/O errors hide what they wrap from `source`, and hyper wraps TLS faults in them, even twice.
 fn is_about_certificates(error: &(dyn std::error::Error + 'static)) -> bool {
-    let tls = error.downcast_ref::<rustls::Error>().or_else(|| {
-        // hyper wraps TLS faults in I/O errors, whose `source` skips the wrapped one.
-        error
-            .downcast_ref::<std::io::Error>()?
-            .get_ref()?
-            .downcast_ref::<rustls::Error>()
-    });
-    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return matches!(tls, rustls::Error::InvalidCertificate(_));
+    }
+    error
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref)
+        .is_some_and(|wrapped| is_about_certificates(wrapped))
 }
 
 fn client(settings: &Settings, lax: bool) -> Result<reqwest::Client, Error> {
