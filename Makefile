@@ -42,11 +42,12 @@ boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minut
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
 
 bench: ## Load figures against the reference's, with ratios
-	@scripts/prepare build
+	@scripts/prepare build bench
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
+	cargo bench --quiet --locked -p muster-release --bench extract
 
 fmt: ## Format the code
 	cargo fmt --all

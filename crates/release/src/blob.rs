@@ -344,7 +344,7 @@ impl Layer<'_> {
 
     fn nowhere(&self, failures: Vec<Failure>) -> Error {
         Error::Nowhere {
-            image: self.image.clone(),
+            image: Box::new(self.image.clone()),
             what: format!("layer {}", self.blob.digest),
             failures,
         }
@@ -352,14 +352,14 @@ impl Layer<'_> {
 
     fn malformed(&self, fault: &LayerFault) -> Error {
         Error::Image {
-            image: self.image.clone(),
+            image: Box::new(self.image.clone()),
             why: format!("layer {}: {fault}", self.blob.digest),
         }
     }
 
     fn broken_thread(&self) -> Error {
         Error::Image {
-            image: self.image.clone(),
+            image: Box::new(self.image.clone()),
             why: format!("reading layer {} was broken off", self.blob.digest),
         }
     }

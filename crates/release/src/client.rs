@@ -71,7 +71,7 @@ impl Client {
         let locations = self.settings().mirrors.locations(image);
         if locations.is_empty() {
             return Err(Error::Blocked {
-                image: image.clone(),
+                image: Box::new(image.clone()),
                 hint: match image.digest {
                     Some(_) => "; add one",
                     None => "; mirrors of digests serve no tags: name the image by its digest",
@@ -79,7 +79,7 @@ impl Client {
             });
         }
         let broken = |why: String| Error::Image {
-            image: image.clone(),
+            image: Box::new(image.clone()),
             why,
         };
         let limits = &self.settings().limits;
@@ -163,7 +163,7 @@ impl Client {
             }
         }
         Err(Error::Nowhere {
-            image: image.clone(),
+            image: Box::new(image.clone()),
             what: what.name().to_owned(),
             failures,
         })

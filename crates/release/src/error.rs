@@ -37,7 +37,7 @@ pub enum Error {
     #[error("cannot read {what} of {image}{}", list(failures))]
     Nowhere {
         /// The image, as its users call it.
-        image: ImageRef,
+        image: Box<ImageRef>,
         /// Manifest, layer …
         what: String,
         /// In the order they were tried.
@@ -50,7 +50,7 @@ pub enum Error {
     )]
     Blocked {
         /// The image.
-        image: ImageRef,
+        image: Box<ImageRef>,
         /// What would help.
         hint: &'static str,
     },
@@ -58,7 +58,7 @@ pub enum Error {
     #[error("{image}: {why}")]
     Image {
         /// Which image.
-        image: ImageRef,
+        image: Box<ImageRef>,
         /// What is wrong with it.
         why: String,
     },
@@ -66,7 +66,7 @@ pub enum Error {
     #[error("{image} holds no file {path}{hint}")]
     NoSuchFile {
         /// Which image.
-        image: ImageRef,
+        image: Box<ImageRef>,
         /// The path that was looked for.
         path: String,
         /// Where it may be instead; empty or starting with `;`.
@@ -86,7 +86,7 @@ pub enum Error {
     #[error("{image} is not a sound release payload: {why}")]
     Payload {
         /// Which image.
-        image: ImageRef,
+        image: Box<ImageRef>,
         /// Which rule it breaks.
         why: String,
     },

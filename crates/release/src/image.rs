@@ -130,7 +130,7 @@ impl Image {
 
     pub(crate) fn missing(&self, path: &str, hint: &str) -> Error {
         Error::NoSuchFile {
-            image: self.reference.clone(),
+            image: Box::new(self.reference.clone()),
             path: format!("/{}", path.trim_start_matches('/')),
             hint: hint.to_owned(),
         }

@@ -232,7 +232,7 @@ fn rest<'a>(prefix: &str, repository: &'a str) -> Option<&'a str> {
 fn check(rule: &Rule) -> Result<(), String> {
     let place = |place: &str| -> Result<(), String> {
         match place.split_once('/') {
-            None => check_host(place).map(|()| ()),
+            None => check_host(place),
             Some(_) => Repository::parse(place).map(|_| ()),
         }
         .map_err(|why| format!("`{place}` is not a registry or repository: {why}"))

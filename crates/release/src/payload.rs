@@ -114,7 +114,7 @@ impl Release {
         };
         let image = client.image(reference, platform).await?;
         let bad = |why: String| Error::Payload {
-            image: reference.clone(),
+            image: Box::new(reference.clone()),
             why,
         };
         let mut manifests = match image.read_folder(FOLDER).await {
@@ -130,10 +130,10 @@ impl Release {
                 .remove(name)
                 .ok_or_else(|| bad(format!("it has no file /{FOLDER}/{name}")))
         };
-        let (references, metadata) = (take(REFERENCES)?, take(METADATA)?);
+        let (references, notes) = (take(REFERENCES)?, take(METADATA)?);
         let stream: ImageStream = serde_json::from_slice(&references)
             .map_err(|cause| bad(format!("{REFERENCES} is not as it should be: {cause}")))?;
-        let graph: Cincinnati = serde_json::from_slice(&metadata)
+        let graph: Cincinnati = serde_json::from_slice(&notes)
             .map_err(|cause| bad(format!("{METADATA} is not as it should be: {cause}")))?;
         for (file, kind, wanted) in [
             (REFERENCES, &stream.kind, "ImageStream"),
@@ -167,6 +167,7 @@ impl Release {
             .parse()
             .map_err(|cause| bad(format!("its architecture: {cause}")))?;
         manifests.insert(REFERENCES.to_owned(), references);
+        manifests.insert(METADATA.to_owned(), notes);
         Ok(Self {
             components: components(stream.spec.tags).map_err(bad)?,
             client: client.clone(),

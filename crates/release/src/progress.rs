@@ -36,9 +36,11 @@ pub enum Progress<'a> {
     },
 }
 
+type Tell = dyn Fn(Progress<'_>) + Send + Sync;
+
 /// Where progress goes.
 #[derive(Clone, Default)]
-pub(crate) struct Watcher(Option<Arc<dyn Fn(Progress<'_>) + Send + Sync>>);
+pub(crate) struct Watcher(Option<Arc<Tell>>);
 
 impl Watcher {
     pub fn new(tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {

@@ -78,7 +78,7 @@ impl Seed {
     ) -> Result<Self, Error> {
         let found = client.image(image, platform).await?;
         let bad = |why: String| Error::Image {
-            image: image.clone(),
+            image: Box::new(image.clone()),
             why,
         };
         let format = found

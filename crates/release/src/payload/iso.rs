@@ -94,7 +94,7 @@ impl Release {
         let stated = String::from_utf8_lossy(&stated).trim().to_owned();
         if !stated.is_empty() && stated.split_whitespace().next() != Some(&output.digest().hex()) {
             return Err(Error::Image {
-                image: image.reference().clone(),
+                image: Box::new(image.reference().clone()),
                 why: format!(
                     "/{path} has digest {} and /{path}.sha256 says {}; the release is \
                      inconsistent, use another one",

@@ -115,7 +115,7 @@ impl Registry {
         let digest = Digest::of(&bytes);
         let url = format!("https://{}/v2/{repository}/blobs/uploads/", self.host);
         let begun = self.send(self.client.post(url), StatusCode::ACCEPTED).await;
-        let place = begun.headers()[header::LOCATION].to_str().expect("text");
+        let place = location(&begun);
         let joint = if place.contains('?') { '&' } else { '?' };
         let put = self
             .client
@@ -124,6 +124,29 @@ impl Registry {
             .body(bytes);
         self.send(put, StatusCode::CREATED).await;
         digest
+    }
+
+    /// Pushes a large blob piece by piece.
+    pub async fn push_file(&self, repository: &str, file: &mut fs::File, digest: &Digest) {
+        let url = format!("https://{}/v2/{repository}/blobs/uploads/", self.host);
+        let begun = self.send(self.client.post(url), StatusCode::ACCEPTED).await;
+        let mut place = location(&begun);
+        loop {
+            let mut piece = Vec::new();
+            let read = file.take(64 << 20).read_to_end(&mut piece);
+            if read.expect("reads") == 0 {
+                break;
+            }
+            let patch = self
+                .client
+                .patch(place)
+                .header(header::CONTENT_TYPE, "application/octet-stream")
+                .body(piece);
+            place = location(&self.send(patch, StatusCode::ACCEPTED).await);
+        }
+        let joint = if place.contains('?') { '&' } else { '?' };
+        let put = self.client.put(format!("{place}{joint}digest={digest}"));
+        self.send(put, StatusCode::CREATED).await;
     }
 
     pub async fn push_manifest(
@@ -172,6 +195,11 @@ impl Drop for Registry {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+fn location(response: &reqwest::Response) -> String {
+    let place = &response.headers()[header::LOCATION];
+    place.to_str().expect("text").to_owned()
 }
 
 pub fn free_port() -> u16 {
