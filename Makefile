@@ -51,6 +51,7 @@ bench: ## Load figures against the reference's and nginx's, with ratios
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
 	cargo bench --quiet --locked -p muster-agent --bench inventory
+	cargo bench --quiet --locked -p muster-release --bench extract
 
 agents: ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
