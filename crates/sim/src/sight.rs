@@ -14,8 +14,8 @@ use crate::{
     report::{Change, Report},
 };
 
-/// How much of the time is spent looking, at most: one part of so many.
-const LOOKING_IS_ONE_OF: u32 = 10;
+/// With more hosts than this, at most one part in ten of the time is spent looking.
+const LARGE: usize = 100;
 
 /// One thing as seen: a cluster or a host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -110,8 +110,9 @@ impl Lookout {
                 });
             }
             // The hosts of a large cluster are a large answer; looking must not become the load.
-            let rest = begin.elapsed() * LOOKING_IS_ONE_OF;
-            tokio::time::sleep(self.every.max(rest)).await;
+            let large = self.sights.borrow().hosts.len() > LARGE;
+            let rest = if large { begin.elapsed() * 10 } else { self.every };
+            tokio::time::sleep(rest.max(self.every)).await;
         }
     }
 
