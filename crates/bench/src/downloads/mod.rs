@@ -45,10 +45,9 @@ pub async fn measure(muster: &Path) -> anyhow::Result<()> {
         if !tls {
             out.first_byte(first_bytes(&server, &client).await?);
         }
+        // The config inside says how to reach the service, so the image is another one with TLS.
         let plain = server.data().join("plain.iso");
-        if !plain.exists() {
-            client.save(server.address, &path, &plain).await?;
-        }
+        client.save(server.address, &path, &plain).await?;
         let nginx = Nginx::start(server.data()).await?;
         let peer = if tls { nginx.tls } else { nginx.plain };
         same_bytes(&client, (server.address, &path), (peer, "/plain.iso")).await?;
