@@ -43,12 +43,12 @@ boot: ## Start made images, and a machine to look at, in virtual machines (takes
 	cargo test --locked -p muster-agent --test guest -- --ignored
 
 bench: ## Load figures against the reference's, with ratios
-	@scripts/prepare build bench
+	@scripts/prepare build inventory
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
+	cargo bench --quiet --locked -p muster-agent --bench inventory
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
-	cargo bench --quiet --locked -p muster-agent --bench inventory
 
 fmt: ## Format the code
 	cargo fmt --all

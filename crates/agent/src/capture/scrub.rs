@@ -13,7 +13,7 @@ use std::{
 };
 
 use muster_machine::{Node, Record, Tree};
-use regex_lite::{Captures, Regex};
+use regex::{Captures, Regex};
 
 use super::disguise::Disguise;
 use crate::inventory::smbios::Tables;
@@ -164,7 +164,7 @@ impl Scrub {
         let ordinary = ordinary
             .into_iter()
             .filter_map(|(word, stand_in)| {
-                let alone = format!(r"\b{}\b", regex_lite::escape(&word));
+                let alone = format!(r"\b{}\b", regex::escape(&word));
                 Some((Regex::new(&alone).ok()?, stand_in))
             })
             .collect();
