@@ -13,7 +13,7 @@ use std::{
 };
 
 use muster_machine::{Node, Record, Tree};
-use regex_lite::{Captures, Regex};
+use regex::{Captures, Regex};
 
 use super::disguise::Disguise;
 use crate::inventory::smbios::Tables;
@@ -76,6 +76,8 @@ const SHORTEST: usize = 4;
 /// A word at least this long with a digit in it is no ordinary word and is replaced wherever it
 /// turns up, names of files included; any other only where it stands alone in a text.
 const PECULIAR: usize = 6;
+/// The longest ordinary word.
+const LONGEST: usize = 100;
 /// Names here are the same on all machines.
 const UNTOUCHED: &str = "/sys/firmware/efi";
 
@@ -161,11 +163,9 @@ impl Scrub {
             found.into_iter().partition(|(word, _)| is_peculiar(word));
         let ordinary = ordinary
             .into_iter()
-            .map(|(word, stand_in)| {
-                (
-                    pattern(&format!(r"\b{}\b", regex_lite::escape(&word))),
-                    stand_in,
-                )
+            .filter_map(|(word, stand_in)| {
+                let alone = format!(r"\b{}\b", regex::escape(&word));
+                Some((Regex::new(&alone).ok()?, stand_in))
             })
             .collect();
         words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
@@ -305,7 +305,8 @@ impl Scrub {
 }
 
 fn is_peculiar(word: &str) -> bool {
-    word.len() >= PECULIAR && word.bytes().any(|byte| byte.is_ascii_digit())
+    // Too long for a pattern is peculiar enough.
+    word.len() > LONGEST || word.len() >= PECULIAR && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Replaces every run of bytes by another of the same length.

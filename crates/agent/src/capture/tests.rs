@@ -1,6 +1,7 @@
 //! A capture shows the same machine; a scrubbed one the same kind of machine.
 
-use muster_machine::Record;
+use muster_machine::{Link, Record};
+use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
@@ -184,4 +185,27 @@ fn equal_things_stay_equal() {
         gateway.starts_with(network.trim_end_matches('0')),
         "{gateway} {network}"
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn anything_can_be_scrubbed(
+        mac in "\\PC{0,30}", hostname in "\\PC{0,20}", text in "\\PC{0,60}",
+        bytes in proptest::collection::vec(any::<u8>(), 0..90), salt: u128,
+    ) {
+        let mut record = Record::default();
+        record.about.kernel.hostname = hostname;
+        record.network.links.push(Link { mac: Some(mac), ..Link::default() });
+        for path in ["/run/udev/data/b8:0", "/sys/block/sda/serial", "/proc/cmdline"] {
+            record.tree.insert(path, Node::File(format!("E:ID_SERIAL={text}\n").into_bytes()));
+        }
+        for path in ["/sys/firmware/dmi/tables/DMI", "/sys/block/sda/device/vpd_pg80", "/sys/x/wwid"] {
+            record.tree.insert(path, Node::File(bytes.clone()));
+        }
+        record.tree.insert("/dev/sda", Node::Block(bytes));
+        let scrubbed = Scrub::new(&record, salt).record(&record);
+        prop_assert_eq!(scrubbed.tree.nodes().count(), record.tree.nodes().count());
+    }
 }
