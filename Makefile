@@ -47,10 +47,15 @@ bench: ## Load figures against the reference's, with ratios
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
+	@scripts/prepare agents bench
+	scripts/build-agents "$$(uname -m)"
+	cargo bench --quiet --locked -p muster-agent --bench agent
 
 agents: ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
 	scripts/build-agents x86_64 aarch64
+	cargo build --locked -p muster-cli
+	cargo test --locked -p muster-agent --test static_agents -- --ignored
 
 fmt: ## Format the code
 	cargo fmt --all
