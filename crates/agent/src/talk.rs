@@ -134,10 +134,10 @@ impl Talk {
                 (Part::Runner, End::Told) => return,
                 (Part::Runner, End::Unknown) => {
                     // Nobody registers for us; the record may come back.
-                    tokio::time::sleep(circles.next_up_to(LONGEST_REFUSED)).await;
+                    tokio::time::sleep(circles.wait_up_to(LONGEST_REFUSED)).await;
                 }
                 (Part::Agent, _) if begun.elapsed() < CIRCLE => {
-                    tokio::time::sleep(circles.next()).await;
+                    tokio::time::sleep(circles.wait()).await;
                 }
                 (Part::Agent, _) => circles.restored(),
             }
@@ -169,9 +169,9 @@ impl Talk {
                 }
                 Err(error) => {
                     let wait = if is_refusal(&error) {
-                        patience.next_up_to(LONGEST_REFUSED)
+                        patience.wait_up_to(LONGEST_REFUSED)
                     } else {
-                        patience.next()
+                        patience.wait()
                     };
                     warn!(
                         error = told(&error),
@@ -240,7 +240,7 @@ impl Talk {
                 }
                 Err(error) => {
                     outbox.forget();
-                    let wait = patience.next();
+                    let wait = patience.wait();
                     warn!(
                         error = told(&error),
                         wait = wait.as_secs(),

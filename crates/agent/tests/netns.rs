@@ -1,6 +1,8 @@
 //! Probes on a real link: two or three machines as network namespaces, joined by a cable.
 //! Needs root and `ip`; both are said if they lack.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};

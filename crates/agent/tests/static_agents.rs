@@ -2,6 +2,8 @@
 //! this machine natively, the one of aarch64 under QEMU. Run by `make agents`, because nobody
 //! else has built them.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use std::{
     fs,
     net::TcpListener,
