@@ -34,6 +34,8 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// After a refusal somebody has to act, which takes a while.
 const LONGEST_REFUSED: Duration = Duration::from_secs(300);
+/// How long finished results are still delivered before we begin anew.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Said hello again sooner than this, we were sent in circles.
 const CIRCLE: Duration = Duration::from_secs(10);
 
@@ -234,6 +236,8 @@ impl Talk {
                     if last {
                         info!("told to begin anew");
                         tokio::time::sleep(wait).await;
+                        // What is done already should still arrive; a service away ends that.
+                        let _ = tokio::time::timeout(LAST_WORDS, outbox.emptied()).await;
                         return End::Told;
                     }
                     wait
