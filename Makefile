@@ -45,17 +45,20 @@ boot: ## Start made images, and a machine to look at, in virtual machines (takes
 	cargo test --locked -p muster-agent --test guest -- --ignored
 
 bench: ## Load figures against the reference's and nginx's, with ratios
-	@scripts/prepare build bench
+	@scripts/prepare build agents bench
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
-	cargo bench --quiet --locked -p muster-agent --bench inventory
+	scripts/build-agents "$$(uname -m)"
+	cargo bench --quiet --locked -p muster-agent --bench inventory --bench agent
 	cargo bench --quiet --locked -p muster-release --bench extract
 
 agents: ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
 	scripts/build-agents x86_64 aarch64
+	cargo build --locked -p muster-cli
+	cargo test --locked -p muster-agent --test static_agents -- --ignored
 
 fmt: ## Format the code
 	cargo fmt --all

@@ -1,6 +1,8 @@
 //! The agent against services that are broken, hostile or away: it always comes back, it never
 //! floods, and it never does what it should not.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 mod support;
 
 use std::{sync::Arc, time::Duration};
@@ -227,6 +229,51 @@ async fn a_running_step_is_not_begun_twice() {
     service
         .until("its result", |heard| heard.iter().any(|one| one.is_reply()))
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn proxies_of_the_environment_are_used_except_where_it_says_no() {
+    let proxy = Service::start(hello(), steps(json!(null))).await;
+    let direct = Service::start(hello(), steps(json!(null))).await;
+    let far = "http://service.example:8090";
+    let through = [
+        ("http_proxy", proxy.url()),
+        ("NO_PROXY", "127.0.0.1".to_owned()),
+    ];
+    let through: Vec<(&str, &str)> = through.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    let _far = Agent::start_with(far, &[], &through);
+    let _near = Agent::start_with(&direct.url(), &[], &through);
+    let polled = |heard: &[support::Heard]| heard.iter().any(|one| one.is_poll());
+    proxy.until("polling through the proxy", polled).await;
+    direct.until("polling past the proxy", polled).await;
+    let all_far = |one: &support::Heard| one.line.contains("http://service.example:8090/api/");
+    assert!(proxy.heard().iter().all(all_far), "{:?}", proxy.heard());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_with_an_ipv6_address_is_reached() {
+    let service = Service::start_on("[::1]:0", hello(), steps(json!(null))).await;
+    let _agent = Agent::start(&service.url(), &[]);
+    service
+        .until("polling", |heard| heard.iter().any(|one| one.is_poll()))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewed_token_is_used_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "first-token").unwrap();
+    let service = Service::start(hello(), steps(json!(null))).await;
+    let _agent = Agent::start(&service.url(), &["--token-file", file.to_str().unwrap()]);
+    for token in ["first-token", "second-token"] {
+        std::fs::write(&file, token).unwrap();
+        service
+            .until(token, |heard| {
+                heard.iter().any(|one| one.head.contains(token))
+            })
+            .await;
+    }
 }
 
 /// A CA and a server certificate of it for 127.0.0.1.

@@ -1,6 +1,8 @@
 //! Probes on a real link: two or three machines as network namespaces, joined by a cable.
 //! Needs root and `ip`; both are said if they lack.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
@@ -220,5 +222,68 @@ fn taken_addresses_are_not_free_and_not_for_virtual_ones() {
         verdicts,
         ["failed", "succeeded", "failed", "succeeded", "failed"],
         "{found}"
+    );
+}
+
+/// A DHCP server on machine `b`, ended with the test.
+struct Dhcp(std::process::Child);
+
+impl Drop for Dhcp {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn virtual_addresses_are_leased_under_their_own_cards_and_kept() {
+    let lab = Lab::new("dhcp");
+    let folder = tempfile::tempdir().unwrap();
+    let leases = format!(
+        "--dhcp-leasefile={}",
+        folder.path().join("leases").display()
+    );
+    let server = Command::new("ip")
+        .args([
+            "netns",
+            "exec",
+            &lab.space("b"),
+            "/usr/sbin/dnsmasq",
+            "--keep-in-foreground",
+        ])
+        .args([
+            "--conf-file=/dev/null",
+            "--port=0",
+            "--interface=eth0",
+            "--bind-interfaces",
+        ])
+        .args(["--dhcp-range=192.0.2.50,192.0.2.60,1h", &leases])
+        .stderr(std::process::Stdio::null())
+        .spawn();
+    let _server = Dhcp(server.expect("this test needs dnsmasq (package dnsmasq-base)"));
+    let mut request = json!({
+        "interface": "eth0", "api_vip_mac": "00:1a:4a:00:00:01", "ingress_vip_mac": "00:1a:4a:00:00:02",
+    });
+    let first = lab.result("a", &["dhcp-lease-allocate", &request.to_string()]);
+    let (api, ingress) = (&first["api_vip_address"], &first["ingress_vip_address"]);
+    assert!(
+        api.is_string() && ingress.is_string() && api != ingress,
+        "{first}"
+    );
+    request["api_vip_lease"] = first["api_vip_lease"].clone();
+    request["ingress_vip_lease"] = first["ingress_vip_lease"].clone();
+    let second = lab.result("a", &["dhcp-lease-allocate", &request.to_string()]);
+    assert_eq!(
+        (&second["api_vip_address"], &second["ingress_vip_address"]),
+        (api, ingress)
+    );
+    let links = Command::new("ip")
+        .args(["-n", &lab.space("a"), "link"])
+        .output()
+        .unwrap();
+    let links = String::from_utf8_lossy(&links.stdout).into_owned();
+    assert!(
+        !links.contains("macvlan") && !links.contains("api"),
+        "left behind: {links}"
     );
 }

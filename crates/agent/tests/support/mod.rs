@@ -85,7 +85,7 @@ impl Heard {
 /// What the service says to each kind of request, and what it heard.
 #[derive(Clone, Debug)]
 pub struct Service {
-    pub port: u16,
+    address: std::net::SocketAddr,
     script: Arc<Mutex<(Answer, Answer, Answer)>>,
     heard: Arc<Mutex<Vec<Heard>>>,
 }
@@ -93,9 +93,14 @@ pub struct Service {
 impl Service {
     /// A service on a free port of the loopback.
     pub async fn start(hello: Answer, poll: Answer) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_on("127.0.0.1:0", hello, poll).await
+    }
+
+    /// The same on an address of choice.
+    pub async fn start_on(address: &str, hello: Answer, poll: Answer) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let service = Self {
-            port: listener.local_addr().unwrap().port(),
+            address: listener.local_addr().unwrap(),
             script: Arc::new(Mutex::new((
                 hello,
                 poll,
@@ -114,7 +119,7 @@ impl Service {
     }
 
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://{}", self.address)
     }
 
     pub fn say(&self, hello: Answer, poll: Answer) {
@@ -236,14 +241,20 @@ pub struct Agent(Child);
 
 impl Agent {
     pub fn start(url: &str, more: &[&str]) -> Self {
+        Self::start_with(url, more, &[])
+    }
+
+    pub fn start_with(url: &str, more: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_muster-agent"));
         command
             .args(["--url", url, "--infra-env-id", INFRA_ENV, "--host-id", HOST])
             .args(more)
-            .env_remove("HTTP_PROXY")
-            .env_remove("http_proxy")
             .env("PULL_SECRET_TOKEN", "token-of-the-machine")
             .stderr(Stdio::null());
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"] {
+            command.env_remove(name).env_remove(name.to_lowercase());
+        }
+        command.envs(environment.iter().copied());
         Self(command.spawn().unwrap())
     }
 
