@@ -20,9 +20,10 @@ run: ## Build Muster, serve the API and show a simulated installation (LISTEN=â€
 	@LISTEN="$(LISTEN)" DATA_DIR="$(DATA_DIR)" scripts/run
 
 test: ## Everything that is checked before a change lands
-	@scripts/prepare build test
+	@scripts/prepare build test boot
 	$(MAKE) lint
 	$(MAKE) unit
+	$(MAKE) boot
 	$(MAKE) api
 	@echo "== all tests passed"
 
@@ -30,7 +31,8 @@ lint: ## Formatting and lints
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
-unit: ## Unit, property and store tests (SQLite and a real PostgreSQL)
+unit: ## Unit, property and store tests (SQLite and a real PostgreSQL), images against coreos-installer
+	@tests/setup-coreos-installer
 	cargo test --locked --workspace
 
 api: ## Black-box tests with real clients: aicli, the Python client, schemathesis, kill -9
@@ -41,7 +43,7 @@ boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minut
 	@scripts/prepare build test boot
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
 
-bench: ## Load figures against the reference's, with ratios
+bench: ## Load figures against the reference's and nginx's, with ratios
 	@scripts/prepare build bench
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
