@@ -38,7 +38,9 @@ impl InRelease {
     pub fn parse(text: &str) -> Result<Self, String> {
         let (reference, rhel) = match text.split_once('?') {
             Some((reference, query)) => {
-                let rhel = query.strip_prefix("rhel=").and_then(|rhel| rhel.parse().ok());
+                let rhel = query
+                    .strip_prefix("rhel=")
+                    .and_then(|rhel| rhel.parse().ok());
                 let rhel = rhel.ok_or("after ? there may only be rhel=9 or rhel=10")?;
                 (reference, rhel)
             }
