@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use muster_image::{View, config_iso::ConfigIso};
 use support::{
     link::Link,
     payload::{COREOS, Payload, Plan, VERSION, iso, push_payload},
@@ -32,11 +33,16 @@ struct Site {
 
 impl Site {
     async fn new() -> Self {
+        Self::with_iso(None).await
+    }
+
+    async fn with_iso(iso: Option<&[u8]>) -> Self {
         let registry = Registry::start().await;
         let plan = Plan {
             home: SOURCE,
             path: "mirror",
             iso_size: ISO_SIZE,
+            iso,
             ..Plan::default()
         };
         let payload = push_payload(&registry, &plan).await;
@@ -238,4 +244,65 @@ async fn what_goes_wrong_is_told_with_the_way_out() {
         errors.contains("kind `Secret` holds no mirrors"),
         "{errors}"
     );
+}
+
+/// As much of a live image as is looked at before an OS image is taken.
+fn live_image() -> Vec<u8> {
+    let image = ConfigIso::new("rhcos-1")
+        .and_then(|iso| iso.file("images/ignition.img", View::bytes(vec![0; 4096])))
+        .and_then(|iso| iso.file("images/pxeboot/vmlinuz", View::bytes(vec![5; 3000])))
+        .and_then(|iso| iso.file("images/pxeboot/initrd.img", View::bytes(vec![6; 3000])))
+        .and_then(|iso| iso.file("images/pxeboot/rootfs.img", View::bytes(vec![7; 9000])))
+        .and_then(|iso| iso.build())
+        .expect("builds");
+    let mut bytes = Vec::new();
+    std::io::copy(&mut image.reader(), &mut bytes).expect("reads");
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_os_image_comes_out_of_a_release() {
+    let live = live_image();
+    let site = Site::with_iso(Some(&live)).await;
+    let fetch = |release: &str| {
+        Command::new(env!("CARGO_BIN_EXE_muster"))
+            .args(["os-images", "fetch", "--version", "4.20", "--data-dir"])
+            .arg(site.path("data"))
+            .args(["--url", &format!("release://{release}")])
+            .env(
+                "MUSTER_IMAGES_REGISTRY_PULL_SECRET_FILE",
+                site.path("secret.json"),
+            )
+            .env(
+                "MUSTER_IMAGES_REGISTRY_MIRRORS_FILE",
+                site.path("mirrors.yaml"),
+            )
+            .env("MUSTER_IMAGES_FETCH_CA_FILE", site.registry.ca_file())
+            .env_remove("HTTPS_PROXY")
+            .env_remove("https_proxy")
+            .output()
+            .expect("starts")
+    };
+    let output = fetch(&format!("{SOURCE}/release:4.20.3"));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("name the image by its digest"), "{errors}");
+    let output = fetch(&site.release());
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    let files: Vec<PathBuf> = fs::read_dir(site.path("data/os-images"))
+        .expect("reads")
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    let images: Vec<&PathBuf> = files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|ending| ending == "iso"))
+        .collect();
+    assert_eq!(images.len(), 1, "{files:?}");
+    assert!(fs::read(images[0]).expect("there") == live);
+    let unfinished = files.iter().any(|path| {
+        let name = path.display().to_string();
+        name.contains(".part") || name.ends_with("taken-out")
+    });
+    assert!(!unfinished, "{files:?}");
 }
