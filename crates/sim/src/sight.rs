@@ -111,7 +111,11 @@ impl Lookout {
             }
             // The hosts of a large cluster are a large answer; looking must not become the load.
             let large = self.sights.borrow().hosts.len() > LARGE;
-            let rest = if large { begin.elapsed() * 10 } else { self.every };
+            let rest = if large {
+                begin.elapsed() * 10
+            } else {
+                self.every
+            };
             tokio::time::sleep(rest.max(self.every)).await;
         }
     }
