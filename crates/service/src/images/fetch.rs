@@ -241,12 +241,14 @@ fn source(error: reqwest::Error) -> FetchError {
     FetchError::Source(text)
 }
 
-/// What is wrong with a certificate, if that is the error. TLS errors travel inside I/O errors.
+/// What is wrong with a certificate, if that is the error. TLS errors travel inside I/O errors,
+/// and these inside each other.
 fn bad_certificate(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let inner = error.downcast_ref::<io::Error>()?.get_ref()?;
-    match inner.downcast_ref::<rustls::Error>()? {
-        rustls::Error::InvalidCertificate(reason) => Some(reason.to_string()),
-        _ => None,
+    match inner.downcast_ref::<rustls::Error>() {
+        Some(rustls::Error::InvalidCertificate(reason)) => Some(reason.to_string()),
+        Some(_) => None,
+        None => bad_certificate(inner),
     }
 }
 
