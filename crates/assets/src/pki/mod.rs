@@ -47,8 +47,11 @@ pub struct PkiInput {
     pub signer_bits: usize,
     /// How private keys are written.
     pub key_form: KeyForm,
-    /// When the certificates begin.
-    pub now: Timestamp,
+    /// When the cluster was planned: what manifests hold begins then.
+    pub created: Timestamp,
+    /// When Ignition is made: all other certificates begin then, so that those that live for a
+    /// day have the whole day before them.
+    pub issued: Timestamp,
     /// How long they live.
     pub lifetimes: Lifetimes,
     /// Signers (and the administrator's certificate) that were made earlier, by row name.
@@ -274,11 +277,15 @@ fn issue(
 ) -> Result<(Issued, Signer), PkiError> {
     // Rows stand after their signers (a test says so), so the look-up finds them.
     let signer = row.signer.and_then(|name| signers.get(name));
-    let not_before = signer.map_or(input.now, |signer| signer.not_before);
-    let not_after = input
-        .now
+    let now = if FOR_MANIFESTS.contains(&row.name) {
+        input.created
+    } else {
+        input.issued
+    };
+    let not_before = signer.map_or(now, |signer| signer.not_before);
+    let not_after = now
         .checked_add(input.lifetimes.of(row.lifetime))
-        .map_err(|_| PkiError::Clock(input.now))?;
+        .map_err(|_| PkiError::Clock(now))?;
     let hosts = input.hosts(row.names);
     let request = Request {
         row,

@@ -74,7 +74,8 @@ fn input() -> PkiInput {
         internal_release_image: true,
         signer_bits: 2048,
         key_form: KeyForm::Pkcs8,
-        now: "2026-08-20T10:00:00Z".parse().unwrap(),
+        created: "2026-08-20T10:00:00Z".parse().unwrap(),
+        issued: "2026-08-20T10:00:00Z".parse().unwrap(),
         lifetimes: Lifetimes::USUAL,
         supplied: BTreeMap::new(),
     }
@@ -174,11 +175,11 @@ fn openssl_agrees_with_the_sheet_on_every_certificate() {
             "x509", "-in", &file, "-noout", "-dates", "-dateopt", "iso_8601",
         ]);
         let mut dates = dates.lines();
-        assert_eq!(time_of(dates.next().unwrap()), input().now, "{name}");
+        assert_eq!(time_of(dates.next().unwrap()), input().created, "{name}");
         let lifetime = SignedDuration::from_hours(*hours);
         assert_eq!(
             time_of(dates.next().unwrap()),
-            input().now + lifetime,
+            input().created + lifetime,
             "{name}"
         );
 
@@ -187,7 +188,7 @@ fn openssl_agrees_with_the_sheet_on_every_certificate() {
         } else {
             &path(signer)
         };
-        let at = (input().now.as_second() + 60).to_string();
+        let at = (input().created.as_second() + 60).to_string();
         openssl(&[
             "verify",
             "-attime",
@@ -364,7 +365,7 @@ fn ssh_keygen_reads_the_bootstrap_key() {
 fn signers_handed_in_sign_the_leaves() {
     let early = Pki::generate(&input(), &Entropy::new([9; 32]), Scope::All).unwrap();
     let mut later = input();
-    later.now = later.now + SignedDuration::from_hours(5);
+    later.issued += SignedDuration::from_hours(5);
     for name in supplied::ACCEPTED {
         let issued = early.get(name).unwrap();
         later.supplied.insert(
@@ -390,8 +391,8 @@ fn signers_handed_in_sign_the_leaves() {
             .certificate_pem,
     );
     let leaf = pki.get("kube-apiserver-lb-server").unwrap();
-    assert_eq!(leaf.not_before, input().now);
-    let at = (later.now.as_second() + 60).to_string();
+    assert_eq!(leaf.not_before, input().created);
+    let at = (later.issued.as_second() + 60).to_string();
     openssl(&[
         "verify",
         "-attime",
