@@ -3,3 +3,7 @@
 //!
 //! Nothing here touches a network, a disk or a clock: randomness and time are handed in, so the
 //! same input gives the same bytes.
+
+pub mod findings;
+pub mod install_config;
+pub mod spanned_yaml;
