@@ -72,6 +72,9 @@ mod tests {
 
     #[test]
     fn debug_output_hides_it() {
-        assert_eq!(format!("{:?}", Kubeadmin::supplied("h", Some("p"))), "Kubeadmin(***)");
+        assert_eq!(
+            format!("{:?}", Kubeadmin::supplied("h", Some("p"))),
+            "Kubeadmin(***)"
+        );
     }
 }

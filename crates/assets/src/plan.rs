@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::entropy::Entropy;
 use crate::identity::Identity;
-use crate::install_config::{
+use crate::install_config::types::{
     FeatureSet, InstallConfig, KeyAlgorithm, Networking, OsImageStream, PlatformName,
 };
 use crate::kubeadmin::Kubeadmin;
@@ -75,7 +75,9 @@ pub enum PlanError {
     )]
     SingleNode(PlatformName),
     /// A wish we cannot fulfil.
-    #[error("pki.signerCertificates.key.algorithm ECDSA is not supported by Muster's own generator yet; use RSA, or --assets=release")]
+    #[error(
+        "pki.signerCertificates.key.algorithm ECDSA is not supported by Muster's own generator yet; use RSA, or --assets=release"
+    )]
     Ecdsa,
 }
 
@@ -89,7 +91,10 @@ impl Plan {
         extras: Extras,
     ) -> Result<Self, PlanError> {
         let profile = release.profile()?;
-        let platform = config.platform.name().ok_or(PlanError::Incomplete("platform"))?;
+        let platform = config
+            .platform
+            .name()
+            .ok_or(PlanError::Incomplete("platform"))?;
         let networking = config.networking.as_ref();
         let networking = networking.ok_or(PlanError::Incomplete("networking"))?;
         if networking.service_network.is_empty() {
@@ -107,7 +112,10 @@ impl Plan {
                 return Err(PlanError::SingleNode(platform));
             }
         }
-        let key = config.pki.as_ref().and_then(|pki| pki.signer_certificates.key.as_ref());
+        let key = config
+            .pki
+            .as_ref()
+            .and_then(|pki| pki.signer_certificates.key.as_ref());
         if key.and_then(|key| key.algorithm) == Some(KeyAlgorithm::Ecdsa) {
             return Err(PlanError::Ecdsa);
         }
@@ -136,7 +144,9 @@ impl Plan {
 
     fn pki_input(&self) -> PkiInput {
         let networks = &self.networking().service_network;
-        let service = networks.first().map_or(IpAddr::from([172, 30, 0, 0]), |net| net.network());
+        let service = networks
+            .first()
+            .map_or(IpAddr::from([172, 30, 0, 0]), |net| net.network());
         let ironic = match (&self.config.platform.baremetal, self.profile.ironic_tls) {
             (Some(platform), true) => {
                 Some(platform.bootstrap_provisioning_ip.into_iter().collect())
@@ -166,9 +176,14 @@ impl Plan {
         if !self.gate("ConfigurablePKI", self.profile.configurable_pki) {
             return 2048;
         }
-        let key = self.config.pki.as_ref().and_then(|pki| pki.signer_certificates.key.as_ref());
+        let key = self
+            .config
+            .pki
+            .as_ref()
+            .and_then(|pki| pki.signer_certificates.key.as_ref());
         let bits = key.and_then(|key| key.rsa.as_ref()).map(|rsa| rsa.key_size);
-        bits.and_then(|bits| usize::try_from(bits).ok()).unwrap_or(4096)
+        bits.and_then(|bits| usize::try_from(bits).ok())
+            .unwrap_or(4096)
     }
 
     /// Whether a feature is on: named by the user, or by the feature set of the cluster.
@@ -176,7 +191,10 @@ impl Plan {
     pub fn gate(&self, name: &str, gate: Gate) -> bool {
         let asked = |value: bool| {
             let wanted = format!("{name}={value}");
-            self.config.feature_gates.iter().any(|gate| gate.eq_ignore_ascii_case(&wanted))
+            self.config
+                .feature_gates
+                .iter()
+                .any(|gate| gate.eq_ignore_ascii_case(&wanted))
         };
         match (gate, self.config.feature_set) {
             (_, Some(FeatureSet::CustomNoUpgrade)) if asked(true) => true,
@@ -193,13 +211,19 @@ impl Plan {
     /// The networks; [`Plan::new`] made sure they are there.
     #[must_use]
     pub fn networking(&self) -> &Networking {
-        self.config.networking.as_ref().expect("a plan is only made with networking")
+        self.config
+            .networking
+            .as_ref()
+            .expect("a plan is only made with networking")
     }
 
     /// The platform; [`Plan::new`] made sure there is one.
     #[must_use]
     pub fn platform(&self) -> PlatformName {
-        self.config.platform.name().expect("a plan is only made with a platform")
+        self.config
+            .platform
+            .name()
+            .expect("a plan is only made with a platform")
     }
 
     /// Virtual addresses of the API, where the platform has them.
@@ -238,11 +262,13 @@ impl Plan {
     #[must_use]
     pub fn os_stream(&self) -> OsImageStream {
         let newest = self.profile.release.0 >= 5;
-        self.config.os_image_stream.unwrap_or(match (self.release.is_okd(), newest) {
-            (true, _) => OsImageStream::Centos10,
-            (false, true) => OsImageStream::Rhel10,
-            (false, false) => OsImageStream::Rhel9,
-        })
+        self.config
+            .os_image_stream
+            .unwrap_or(match (self.release.is_okd(), newest) {
+                (true, _) => OsImageStream::Centos10,
+                (false, true) => OsImageStream::Rhel10,
+                (false, false) => OsImageStream::Rhel9,
+            })
     }
 }
 

@@ -297,9 +297,18 @@ mod tests {
     fn an_unknown_release_names_the_other_generator() {
         for version in ["4.13.1", "4.24.0", "5.1.0"] {
             let said = release(version).profile().unwrap_err().to_string();
-            assert!(said.contains("--assets=release") && said.contains(version), "{said}");
+            assert!(
+                said.contains("--assets=release") && said.contains(version),
+                "{said}"
+            );
         }
-        assert!(release("latest").profile().unwrap_err().to_string().contains("latest"));
+        assert!(
+            release("latest")
+                .profile()
+                .unwrap_err()
+                .to_string()
+                .contains("latest")
+        );
     }
 
     #[test]

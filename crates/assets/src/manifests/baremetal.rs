@@ -5,17 +5,31 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{Source, data, object, padded, user_data};
-use crate::install_config::{Architecture, BareMetal, Host, HostRole, MachinePool, OsImageStream};
+use crate::install_config::types::{
+    Architecture, BareMetal, Host, HostRole, MachinePool, OsImageStream,
+};
 use crate::yaml;
 
 const NAMESPACE: &str = "openshift-machine-api";
 const MACHINE: &str = "machine.openshift.io/v1beta1";
 
 pub(super) fn verify_ca(source: Source<'_>) -> Option<Value> {
-    let pem = &source.plan.config.platform.baremetal.as_ref()?.bmc_verify_ca;
+    let pem = &source
+        .plan
+        .config
+        .platform
+        .baremetal
+        .as_ref()?
+        .bmc_verify_ca;
     (!pem.is_empty()).then(|| {
         let data = json!({ "verify_ca.crt": pem });
-        object("v1", "ConfigMap", NAMESPACE, "bmc-verify-ca", json!({ "data": data }))
+        object(
+            "v1",
+            "ConfigMap",
+            NAMESPACE,
+            "bmc-verify-ca",
+            json!({ "data": data }),
+        )
     })
 }
 
@@ -37,13 +51,19 @@ pub(super) fn provisioning(source: Source<'_>) -> Option<Value> {
         spec["additionalNTPServers"] = json!(platform.additional_ntp_servers);
     }
     let name = "provisioning-configuration";
-    Some(object("metal3.io/v1alpha1", "Provisioning", "", name, json!({ "spec": spec })))
+    Some(object(
+        "metal3.io/v1alpha1",
+        "Provisioning",
+        "",
+        name,
+        json!({ "spec": spec }),
+    ))
 }
 
 pub(super) fn bgp_vips(source: Source<'_>) -> Option<Value> {
     let platform = source.plan.config.platform.baremetal.as_ref()?;
     let bgp = platform.bgp_vip_config.as_ref()?;
-    let peers = |peers: &[crate::install_config::BgpPeer]| -> Vec<Value> {
+    let peers = |peers: &[crate::install_config::types::BgpPeer]| -> Vec<Value> {
         peers
             .iter()
             .map(|peer| {
@@ -72,9 +92,15 @@ pub(super) fn bgp_vips(source: Source<'_>) -> Option<Value> {
         "hostOverrides": overrides,
     });
     let namespace = "openshift-network-operator";
-    Some(object("v1", "ConfigMap", namespace, "bgp-vip-config", json!({
-        "data": { "config.json": config.to_string() },
-    })))
+    Some(object(
+        "v1",
+        "ConfigMap",
+        namespace,
+        "bgp-vip-config",
+        json!({
+            "data": { "config.json": config.to_string() },
+        }),
+    ))
 }
 
 /// `1m30s` as `90s`; what is no such duration stays (the install-config's rules refuse it).
@@ -98,7 +124,11 @@ fn whole_seconds(text: &str) -> String {
         total = total.saturating_add(count.saturating_mul(factor));
         number.clear();
     }
-    if number.is_empty() { format!("{total}s") } else { text.to_owned() }
+    if number.is_empty() {
+        format!("{total}s")
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Machines, the set of workers, and hosts with their secrets.
@@ -111,7 +141,10 @@ pub(super) fn machines(source: Source<'_>) -> Vec<(String, Value)> {
         return made;
     }
     let config = &source.plan.config;
-    for (role, pool) in [("master", &config.control_plane), ("arbiter", &config.arbiter)] {
+    for (role, pool) in [
+        ("master", &config.control_plane),
+        ("arbiter", &config.arbiter),
+    ] {
         let count = replicas(pool.as_ref());
         for index in 0..count {
             let number = padded(index, count);
@@ -135,7 +168,8 @@ fn labels(source: Source<'_>, role: &str) -> Value {
         "machine.openshift.io/cluster-api-machine-type": role,
     });
     if source.plan.has_os_streams() {
-        labels["machineconfiguration.openshift.io/osstream"] = json!(source.plan.os_stream().word());
+        labels["machineconfiguration.openshift.io/osstream"] =
+            json!(source.plan.os_stream().word());
     }
     labels
 }
@@ -166,11 +200,17 @@ fn provider_spec(source: Source<'_>, role: &str) -> Value {
 
 fn machine(source: Source<'_>, role: &str, index: usize) -> Value {
     let name = format!("{}-{role}-{index}", source.plan.identity.infra_id);
-    object(MACHINE, "Machine", NAMESPACE, &name, json!({
-        "metadata": { "labels": labels(source, role) },
-        "spec": { "metadata": {}, "providerSpec": provider_spec(source, role) },
-        "status": {},
-    }))
+    object(
+        MACHINE,
+        "Machine",
+        NAMESPACE,
+        &name,
+        json!({
+            "metadata": { "labels": labels(source, role) },
+            "spec": { "metadata": {}, "providerSpec": provider_spec(source, role) },
+            "status": {},
+        }),
+    )
 }
 
 fn worker_set(source: Source<'_>) -> Value {
@@ -182,18 +222,24 @@ fn worker_set(source: Source<'_>) -> Value {
     });
     let mut template = labels(source, "worker");
     template["machine.openshift.io/cluster-api-machineset"] = json!(name);
-    object(MACHINE, "MachineSet", NAMESPACE, &name, json!({
-        "metadata": { "labels": labels(source, "worker") },
-        "spec": {
-            "replicas": source.plan.config.compute_replicas(),
-            "selector": { "matchLabels": selected },
-            "template": {
-                "metadata": { "labels": template },
-                "spec": { "metadata": {}, "providerSpec": provider_spec(source, "worker") },
+    object(
+        MACHINE,
+        "MachineSet",
+        NAMESPACE,
+        &name,
+        json!({
+            "metadata": { "labels": labels(source, "worker") },
+            "spec": {
+                "replicas": source.plan.config.compute_replicas(),
+                "selector": { "matchLabels": selected },
+                "template": {
+                    "metadata": { "labels": template },
+                    "spec": { "metadata": {}, "providerSpec": provider_spec(source, "worker") },
+                },
             },
-        },
-        "status": { "replicas": 0 },
-    }))
+            "status": { "replicas": 0 },
+        }),
+    )
 }
 
 /// Which hosts become what: those that say so, and those that say nothing in the order given.
@@ -232,8 +278,9 @@ fn hosts(source: Source<'_>, platform: &BareMetal) -> Vec<(String, Value)> {
     let masters = replicas(config.control_plane.as_ref());
     let arbiters = replicas(config.arbiter.as_ref());
     let all = roles(platform, masters, arbiters);
-    let (arbiter, others): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(_, role)| *role == HostRole::Arbiter);
+    let (arbiter, others): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|(_, role)| *role == HostRole::Arbiter);
     let mut made = Vec::new();
     for (prefix, list) in [("", others), ("arbiter_", arbiter)] {
         let count = list.len();
@@ -255,10 +302,16 @@ fn hosts(source: Source<'_>, platform: &BareMetal) -> Vec<(String, Value)> {
             if let Some(state) = &host.network_config {
                 let name = format!("{}-network-config-secret", host.name);
                 let text = yaml::text(state);
-                let secret = object("v1", "Secret", NAMESPACE, &name, json!({
-                    "type": "Opaque",
-                    "data": { "nmstate": data(text) },
-                }));
+                let secret = object(
+                    "v1",
+                    "Secret",
+                    NAMESPACE,
+                    &name,
+                    json!({
+                        "type": "Opaque",
+                        "data": { "nmstate": data(text) },
+                    }),
+                );
                 made.push((path("host-network-config-secrets"), secret));
             }
             made.push((path("hosts"), bare_metal_host(source, host, consumer)));
@@ -272,19 +325,28 @@ fn has_login(host: &Host) -> bool {
 }
 
 fn bmc_secret(host: &Host) -> Value {
-    object("v1", "Secret", NAMESPACE, &format!("{}-bmc-secret", host.name), json!({
-        "type": "Opaque",
-        "data": {
-            "password": data(host.bmc.password.reveal()),
-            "username": data(&host.bmc.username),
-        },
-    }))
+    object(
+        "v1",
+        "Secret",
+        NAMESPACE,
+        &format!("{}-bmc-secret", host.name),
+        json!({
+            "type": "Opaque",
+            "data": {
+                "password": data(host.bmc.password.reveal()),
+                "username": data(&host.bmc.username),
+            },
+        }),
+    )
 }
 
 fn bare_metal_host(source: Source<'_>, host: &Host, consumer: Option<(&str, usize)>) -> Value {
     let plan = source.plan;
-    let credentials =
-        if has_login(host) { format!("{}-bmc-secret", host.name) } else { String::new() };
+    let credentials = if has_login(host) {
+        format!("{}-bmc-secret", host.name)
+    } else {
+        String::new()
+    };
     let mut bmc = json!({ "address": host.bmc.address, "credentialsName": credentials });
     if host.bmc.disable_certificate_verification {
         bmc["disableCertificateVerification"] = json!(true);
@@ -293,8 +355,16 @@ fn bare_metal_host(source: Source<'_>, host: &Host, consumer: Option<(&str, usiz
         "default" | "" => "unknown",
         named => named,
     };
-    let compute = plan.config.compute.first().and_then(|pool| pool.architecture);
-    let architecture = if consumer.is_some() { plan.config.architecture() } else { compute };
+    let compute = plan
+        .config
+        .compute
+        .first()
+        .and_then(|pool| pool.architecture);
+    let architecture = if consumer.is_some() {
+        plan.config.architecture()
+    } else {
+        compute
+    };
     let mut spec = json!({
         "architecture": rpm_name(architecture.unwrap_or(Architecture::Amd64)),
         "bmc": bmc,
@@ -309,7 +379,8 @@ fn bare_metal_host(source: Source<'_>, host: &Host, consumer: Option<(&str, usiz
         spec["rootDeviceHints"] = yaml::value(hints);
     }
     if host.network_config.is_some() {
-        spec["preprovisioningNetworkDataName"] = json!(format!("{}-network-config-secret", host.name));
+        spec["preprovisioningNetworkDataName"] =
+            json!(format!("{}-network-config-secret", host.name));
     }
     let mut metadata = json!({});
     if plan.has_os_streams() {
@@ -330,10 +401,16 @@ fn bare_metal_host(source: Source<'_>, host: &Host, consumer: Option<(&str, usiz
         }
         None => metadata["annotations"] = json!({ "baremetalhost.metal3.io/paused": "" }),
     }
-    object("metal3.io/v1alpha1", "BareMetalHost", NAMESPACE, &host.name, json!({
-        "metadata": metadata,
-        "spec": spec,
-    }))
+    object(
+        "metal3.io/v1alpha1",
+        "BareMetalHost",
+        NAMESPACE,
+        &host.name,
+        json!({
+            "metadata": metadata,
+            "spec": spec,
+        }),
+    )
 }
 
 fn rpm_name(architecture: Architecture) -> &'static str {
@@ -376,12 +453,15 @@ mod tests {
             .into_iter()
             .map(|(host, role)| (host.name.as_str(), role))
             .collect();
-        assert_eq!(all, [
-            ("m", HostRole::Master),
-            ("w", HostRole::Worker),
-            ("a", HostRole::Master),
-            ("b", HostRole::Arbiter),
-            ("c", HostRole::Worker),
-        ]);
+        assert_eq!(
+            all,
+            [
+                ("m", HostRole::Master),
+                ("w", HostRole::Worker),
+                ("a", HostRole::Master),
+                ("b", HostRole::Arbiter),
+                ("c", HostRole::Worker),
+            ]
+        );
     }
 }

@@ -5,7 +5,7 @@ use muster_model::Secret;
 use serde_json::{Value, json};
 
 use super::{Source, data, object};
-use crate::install_config::{FeatureSet, InstallConfig};
+use crate::install_config::types::{FeatureSet, InstallConfig};
 use crate::yaml;
 
 /// Where OKD builds ask for updates.
@@ -15,34 +15,25 @@ pub(super) fn cluster_config(source: Source<'_>) -> Option<Value> {
     let config = yaml::text(&yaml::value(&without_secrets(&source.plan.config)));
     let note = "The install-config this cluster was made from, without credentials. \
                 Changing it changes nothing in the running cluster.";
-    Some(object("v1", "ConfigMap", "kube-system", "cluster-config-v1", json!({
-        "metadata": { "annotations": { "kubernetes.io/description": note } },
-        "data": { "install-config": config },
-    })))
+    Some(object(
+        "v1",
+        "ConfigMap",
+        "kube-system",
+        "cluster-config-v1",
+        json!({
+            "metadata": { "annotations": { "kubernetes.io/description": note } },
+            "data": { "install-config": config },
+        }),
+    ))
 }
 
-/// Many components read it; none of them needs a password.
+/// Many components read it; none of them needs a password, nor that of a neighbour's controller.
 fn without_secrets(config: &InstallConfig) -> InstallConfig {
-    let mut config = config.clone();
-    config.pull_secret = Secret::default();
-    if let Some(vsphere) = &mut config.platform.vsphere {
-        vsphere.deprecated_username = String::new();
-        vsphere.deprecated_password = Secret::default();
-        for vcenter in &mut vsphere.vcenters {
-            vcenter.user = String::new();
-            vcenter.password = Secret::default();
-            vcenter.port = 0;
-        }
-    }
-    if let Some(baremetal) = &mut config.platform.baremetal {
-        for host in &mut baremetal.hosts {
-            host.bmc.username = String::new();
-            host.bmc.password = Secret::default();
-        }
-    }
+    let mut config = config.redacted();
     for pool in config.control_plane.iter_mut().chain(&mut config.arbiter) {
-        for credential in pool.fencing.iter_mut().flat_map(|fencing| &mut fencing.credentials) {
-            credential.username = String::new();
+        let fencing = pool.fencing.iter_mut();
+        for credential in fencing.flat_map(|fencing| &mut fencing.credentials) {
+            credential.username.clear();
             credential.password = Secret::default();
         }
     }
@@ -64,37 +55,67 @@ pub(super) fn cluster_version(source: Source<'_>) -> Option<Value> {
         spec["capabilities"] = yaml::value(wanted);
     }
     let namespace = "openshift-cluster-version";
-    Some(object("config.openshift.io/v1", "ClusterVersion", namespace, "version", json!({
-        "spec": spec,
-    })))
+    Some(object(
+        "config.openshift.io/v1",
+        "ClusterVersion",
+        namespace,
+        "version",
+        json!({
+            "spec": spec,
+        }),
+    ))
 }
 
 pub(super) fn kube_cloud_config(_: Source<'_>) -> Option<Value> {
-    Some(object("v1", "Secret", "kube-system", "kube-cloud-cfg", json!({
-        "type": "Opaque",
-        "data": { "config": "" },
-    })))
+    Some(object(
+        "v1",
+        "Secret",
+        "kube-system",
+        "kube-cloud-cfg",
+        json!({
+            "type": "Opaque",
+            "data": { "config": "" },
+        }),
+    ))
 }
 
 pub(super) fn root_ca(source: Source<'_>) -> Option<Value> {
     let pem = &source.pki.get("root-ca")?.certificate_pem;
-    Some(object("v1", "ConfigMap", "kube-system", "root-ca", json!({ "data": { "ca.crt": pem } })))
+    Some(object(
+        "v1",
+        "ConfigMap",
+        "kube-system",
+        "root-ca",
+        json!({ "data": { "ca.crt": pem } }),
+    ))
 }
 
 pub(super) fn pull_secret(source: Source<'_>) -> Option<Value> {
-    Some(object("v1", "Secret", "openshift-config", "pull-secret", json!({
-        "type": "kubernetes.io/dockerconfigjson",
-        "data": { ".dockerconfigjson": data(source.plan.config.pull_secret.reveal()) },
-    })))
+    Some(object(
+        "v1",
+        "Secret",
+        "openshift-config",
+        "pull-secret",
+        json!({
+            "type": "kubernetes.io/dockerconfigjson",
+            "data": { ".dockerconfigjson": data(source.plan.config.pull_secret.reveal()) },
+        }),
+    ))
 }
 
 pub(super) fn user_ca_bundle(source: Source<'_>) -> Option<Value> {
     let bundle = pem_blocks(&source.plan.config.additional_trust_bundle);
     (!bundle.is_empty()).then(|| {
-        object("v1", "ConfigMap", "openshift-config", "user-ca-bundle", json!({
-            "metadata": { "annotations": { "openshift.io/owning-component": "End User" } },
-            "data": { "ca-bundle.crt": bundle },
-        }))
+        object(
+            "v1",
+            "ConfigMap",
+            "openshift-config",
+            "user-ca-bundle",
+            json!({
+                "metadata": { "annotations": { "openshift.io/owning-component": "End User" } },
+                "data": { "ca-bundle.crt": bundle },
+            }),
+        )
     })
 }
 
@@ -114,10 +135,16 @@ fn pem_blocks(text: &str) -> String {
 }
 
 pub(super) fn kubeadmin(source: Source<'_>) -> Option<Value> {
-    Some(object("v1", "Secret", "kube-system", "kubeadmin", json!({
-        "type": "Opaque",
-        "data": { "kubeadmin": STANDARD.encode(&source.plan.kubeadmin.hash) },
-    })))
+    Some(object(
+        "v1",
+        "Secret",
+        "kube-system",
+        "kubeadmin",
+        json!({
+            "type": "Opaque",
+            "data": { "kubeadmin": STANDARD.encode(&source.plan.kubeadmin.hash) },
+        }),
+    ))
 }
 
 pub(super) fn install_manifests(source: Source<'_>) -> Option<Value> {
@@ -125,9 +152,15 @@ pub(super) fn install_manifests(source: Source<'_>) -> Option<Value> {
         "" => "user",
         named => named,
     };
-    Some(object("v1", "ConfigMap", "openshift-config", "openshift-install-manifests", json!({
-        "data": { "invoker": invoker, "version": source.plan.release.version },
-    })))
+    Some(object(
+        "v1",
+        "ConfigMap",
+        "openshift-config",
+        "openshift-install-manifests",
+        json!({
+            "data": { "invoker": invoker, "version": source.plan.release.version },
+        }),
+    ))
 }
 
 pub(super) fn feature_gate(source: Source<'_>) -> Option<Value> {
@@ -139,10 +172,16 @@ pub(super) fn feature_gate(source: Source<'_>) -> Option<Value> {
     if config.feature_set == Some(FeatureSet::CustomNoUpgrade) {
         spec["customNoUpgrade"] = custom_gates(&config.feature_gates);
     }
-    Some(object("config.openshift.io/v1", "FeatureGate", "", "cluster", json!({
-        "spec": spec,
-        "status": { "featureGates": null },
-    })))
+    Some(object(
+        "config.openshift.io/v1",
+        "FeatureGate",
+        "",
+        "cluster",
+        json!({
+            "spec": spec,
+            "status": { "featureGates": null },
+        }),
+    ))
 }
 
 /// Gates of the form `Name=true`, sorted out by what was said.
@@ -164,9 +203,15 @@ pub(crate) fn custom_gates(gates: &[String]) -> Value {
 pub(super) fn os_image_stream(source: Source<'_>) -> Option<Value> {
     let plan = source.plan;
     plan.has_os_streams().then(|| {
-        object("machineconfiguration.openshift.io/v1", "OSImageStream", "", "cluster", json!({
-            "spec": { "defaultStream": plan.os_stream().word() },
-        }))
+        object(
+            "machineconfiguration.openshift.io/v1",
+            "OSImageStream",
+            "",
+            "cluster",
+            json!({
+                "spec": { "defaultStream": plan.os_stream().word() },
+            }),
+        )
     })
 }
 
@@ -186,6 +231,9 @@ mod tests {
     #[test]
     fn custom_gates_are_sorted_out() {
         let gates = ["A=true", "B=false", "C=True"].map(str::to_owned);
-        assert_eq!(custom_gates(&gates), json!({"enabled": ["A", "C"], "disabled": ["B"]}));
+        assert_eq!(
+            custom_gates(&gates),
+            json!({"enabled": ["A", "C"], "disabled": ["B"]})
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{Source, object};
-use crate::install_config::{PlatformName, TrustBundlePolicy};
+use crate::install_config::types::{PlatformName, TrustBundlePolicy};
 use crate::plan::Plan;
 use crate::profiles::Gate;
 use crate::yaml;
@@ -16,23 +16,35 @@ pub(super) fn ingress(source: Source<'_>) -> Option<Value> {
     let plan = source.plan;
     let alone = plan.platform() == PlatformName::None && plan.config.control_plane_replicas() == 1;
     let placement = if alone { "ControlPlane" } else { "Workers" };
-    Some(object(CONFIG, "Ingress", "", "cluster", json!({
-        "spec": {
-            "domain": format!("apps.{}", plan.config.cluster_domain()),
-            "loadBalancer": { "platform": { "type": "" } },
-        },
-        "status": { "defaultPlacement": placement },
-    })))
+    Some(object(
+        CONFIG,
+        "Ingress",
+        "",
+        "cluster",
+        json!({
+            "spec": {
+                "domain": format!("apps.{}", plan.config.cluster_domain()),
+                "loadBalancer": { "platform": { "type": "" } },
+            },
+            "status": { "defaultPlacement": placement },
+        }),
+    ))
 }
 
 pub(super) fn dns(source: Source<'_>) -> Option<Value> {
-    Some(object(CONFIG, "DNS", "", "cluster", json!({
-        "spec": {
-            "baseDomain": source.plan.config.cluster_domain(),
-            "platform": { "aws": null, "type": "" },
-        },
-        "status": {},
-    })))
+    Some(object(
+        CONFIG,
+        "DNS",
+        "",
+        "cluster",
+        json!({
+            "spec": {
+                "baseDomain": source.plan.config.cluster_domain(),
+                "platform": { "aws": null, "type": "" },
+            },
+            "status": {},
+        }),
+    ))
 }
 
 /// Networks of pods as the cluster writes them.
@@ -44,7 +56,11 @@ fn cluster_networks(plan: &Plan) -> Vec<Value> {
 }
 
 fn service_networks(plan: &Plan) -> Vec<String> {
-    plan.networking().service_network.iter().map(ToString::to_string).collect()
+    plan.networking()
+        .service_network
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 pub(super) fn network(source: Source<'_>) -> Option<Value> {
@@ -59,7 +75,13 @@ pub(super) fn network(source: Source<'_>) -> Option<Value> {
     if let Some(observability) = &networking.network_observability {
         spec["networkObservability"] = yaml::value(observability);
     }
-    Some(object(CONFIG, "Network", "", "cluster", json!({ "spec": spec, "status": {} })))
+    Some(object(
+        CONFIG,
+        "Network",
+        "",
+        "cluster",
+        json!({ "spec": spec, "status": {} }),
+    ))
 }
 
 pub(super) fn network_operator(source: Source<'_>) -> Option<Value> {
@@ -67,7 +89,8 @@ pub(super) fn network_operator(source: Source<'_>) -> Option<Value> {
     let networking = plan.networking();
     let join = networking.internal_join_subnet();
     let baremetal = plan.config.platform.baremetal.as_ref();
-    let bgp = baremetal.is_some_and(|b| b.bgp_vip_config.is_some()) && networking.is_ovn_kubernetes();
+    let bgp =
+        baremetal.is_some_and(|b| b.bgp_vip_config.is_some()) && networking.is_ovn_kubernetes();
     if join.is_none() && !bgp {
         return None;
     }
@@ -84,7 +107,13 @@ pub(super) fn network_operator(source: Source<'_>) -> Option<Value> {
     if bgp {
         spec["additionalRoutingCapabilities"] = json!({ "providers": ["FRR"] });
     }
-    Some(object("operator.openshift.io/v1", "Network", "", "cluster", json!({ "spec": spec })))
+    Some(object(
+        "operator.openshift.io/v1",
+        "Network",
+        "",
+        "cluster",
+        json!({ "spec": spec }),
+    ))
 }
 
 /// What components use as a proxy, once the cluster's own names and networks are exempt.
@@ -120,9 +149,22 @@ fn exempt(plan: &Plan, wanted: &str) -> String {
         .into();
     all.insert(format!("api-int.{}", plan.config.cluster_domain()));
     all.extend(service_networks(plan));
-    all.extend(networking.machine_network.iter().map(|n| n.cidr.to_string()));
-    all.extend(networking.cluster_network.iter().map(|n| n.cidr.to_string()));
-    let wanted = wanted.split(',').map(str::trim).filter(|part| !part.is_empty());
+    all.extend(
+        networking
+            .machine_network
+            .iter()
+            .map(|n| n.cidr.to_string()),
+    );
+    all.extend(
+        networking
+            .cluster_network
+            .iter()
+            .map(|n| n.cidr.to_string()),
+    );
+    let wanted = wanted
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
     all.extend(wanted.map(str::to_owned));
     all.into_iter().collect::<Vec<_>>().join(",")
 }
@@ -156,27 +198,45 @@ pub(super) fn proxy(source: Source<'_>) -> Option<Value> {
             }
         }
     }
-    Some(object(CONFIG, "Proxy", "", "cluster", json!({ "spec": spec, "status": status })))
+    Some(object(
+        CONFIG,
+        "Proxy",
+        "",
+        "cluster",
+        json!({ "spec": spec, "status": status }),
+    ))
 }
 
 pub(super) fn scheduler(source: Source<'_>) -> Option<Value> {
-    Some(object(CONFIG, "Scheduler", "", "cluster", json!({
-        "spec": {
-            "mastersSchedulable": source.plan.config.compute_replicas() == 0,
-            "policy": { "name": "" },
-            "profileCustomizations": { "dynamicResourceAllocation": "" },
-        },
-        "status": {},
-    })))
+    Some(object(
+        CONFIG,
+        "Scheduler",
+        "",
+        "cluster",
+        json!({
+            "spec": {
+                "mastersSchedulable": source.plan.config.compute_replicas() == 0,
+                "policy": { "name": "" },
+                "profileCustomizations": { "dynamicResourceAllocation": "" },
+            },
+            "status": {},
+        }),
+    ))
 }
 
 pub(super) fn content_source_policy(source: Source<'_>) -> Option<Value> {
     let sources = &source.plan.config.image_content_sources;
     (!sources.is_empty()).then(|| {
         let api = "operator.openshift.io/v1alpha1";
-        object(api, "ImageContentSourcePolicy", "", "image-policy", json!({
-            "spec": { "repositoryDigestMirrors": yaml::value(sources) },
-        }))
+        object(
+            api,
+            "ImageContentSourcePolicy",
+            "",
+            "image-policy",
+            json!({
+                "spec": { "repositoryDigestMirrors": yaml::value(sources) },
+            }),
+        )
     })
 }
 
@@ -193,10 +253,16 @@ pub(super) fn digest_mirror_set(source: Source<'_>) -> Option<Value> {
         })
         .collect();
     (!sources.is_empty()).then(|| {
-        object(CONFIG, "ImageDigestMirrorSet", "", "image-digest-mirror", json!({
-            "spec": { "imageDigestMirrors": mirrors },
-            "status": {},
-        }))
+        object(
+            CONFIG,
+            "ImageDigestMirrorSet",
+            "",
+            "image-digest-mirror",
+            json!({
+                "spec": { "imageDigestMirrors": mirrors },
+                "status": {},
+            }),
+        )
     })
 }
 
@@ -207,7 +273,11 @@ pub(super) fn pki(source: Source<'_>) -> Option<Value> {
     {
         return None;
     }
-    let key = plan.config.pki.as_ref().and_then(|pki| pki.signer_certificates.key.as_ref());
+    let key = plan
+        .config
+        .pki
+        .as_ref()
+        .and_then(|pki| pki.signer_certificates.key.as_ref());
     let management = match key {
         None => json!({ "mode": "Default" }),
         Some(key) => json!({
@@ -220,7 +290,13 @@ pub(super) fn pki(source: Source<'_>) -> Option<Value> {
             },
         }),
     };
-    Some(object("config.openshift.io/v1alpha1", "PKI", "", "cluster", json!({
-        "spec": { "certificateManagement": management },
-    })))
+    Some(object(
+        "config.openshift.io/v1alpha1",
+        "PKI",
+        "",
+        "cluster",
+        json!({
+            "spec": { "certificateManagement": management },
+        }),
+    ))
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Source, vsphere};
-use crate::install_config::{BareMetal, CpuPartitioning, PlatformName};
+use crate::install_config::types::{BareMetal, CpuPartitioning, PlatformName};
 use crate::plan::Plan;
 use crate::yaml;
 
@@ -21,7 +21,10 @@ pub(super) fn object_of(plan: &Plan) -> Value {
         _ => json!({ "name": "" }),
     };
     let (control_plane, infrastructure) = topologies(plan);
-    let partitioning = plan.config.cpu_partitioning_mode.unwrap_or(CpuPartitioning::None);
+    let partitioning = plan
+        .config
+        .cpu_partitioning_mode
+        .unwrap_or(CpuPartitioning::None);
     let mut spec = json!({ "type": kind });
     let mut status = json!({ "type": kind });
     let config = &plan.config.platform;
@@ -31,7 +34,9 @@ pub(super) fn object_of(plan: &Plan) -> Value {
         } else {
             spec["external"] = json!({});
         }
-        let state = external.cloud_controller_manager.map_or("None", |manager| manager.word());
+        let state = external
+            .cloud_controller_manager
+            .map_or("None", |manager| manager.word());
         status["external"] = json!({ "cloudControllerManager": { "state": state } });
     }
     if let Some(baremetal) = &config.baremetal {
@@ -42,20 +47,26 @@ pub(super) fn object_of(plan: &Plan) -> Value {
         spec["vsphere"] = vsphere::platform_spec(plan, vsphere);
         status["vsphere"] = vsphere::platform_status(plan, vsphere);
     }
-    super::object("config.openshift.io/v1", "Infrastructure", "", "cluster", json!({
-        "spec": { "cloudConfig": cloud, "platformSpec": spec },
-        "status": {
-            "apiServerInternalURI": format!("https://api-int.{domain}:6443"),
-            "apiServerURL": format!("https://api.{domain}:6443"),
-            "controlPlaneTopology": control_plane,
-            "cpuPartitioning": partitioning.word(),
-            "etcdDiscoveryDomain": "",
-            "infrastructureName": plan.identity.infra_id,
-            "infrastructureTopology": infrastructure,
-            "platform": kind,
-            "platformStatus": status,
-        },
-    }))
+    super::object(
+        "config.openshift.io/v1",
+        "Infrastructure",
+        "",
+        "cluster",
+        json!({
+            "spec": { "cloudConfig": cloud, "platformSpec": spec },
+            "status": {
+                "apiServerInternalURI": format!("https://api-int.{domain}:6443"),
+                "apiServerURL": format!("https://api.{domain}:6443"),
+                "controlPlaneTopology": control_plane,
+                "cpuPartitioning": partitioning.word(),
+                "etcdDiscoveryDomain": "",
+                "infrastructureName": plan.identity.infra_id,
+                "infrastructureTopology": infrastructure,
+                "platform": kind,
+                "platformStatus": status,
+            },
+        }),
+    )
 }
 
 pub(super) fn object(source: Source<'_>) -> Option<Value> {
@@ -63,7 +74,7 @@ pub(super) fn object(source: Source<'_>) -> Option<Value> {
 }
 
 /// How control plane and infrastructure survive the loss of a node.
-pub(crate) fn topologies(plan: &Plan) -> (&'static str, &'static str) {
+pub(super) fn topologies(plan: &Plan) -> (&'static str, &'static str) {
     let config = &plan.config;
     let control_plane = match config.control_plane_replicas() {
         2.. if config.has_arbiter() => "HighlyAvailableArbiter",

@@ -16,10 +16,16 @@ pub(super) fn auth_secret(source: Source<'_>) -> Option<Value> {
     let salt = plan.entropy.bytes("internal-registry-salt");
     let line = format!("{USER}:{}\n", hash(&password, salt));
     let namespace = "openshift-machine-config-operator";
-    Some(object("v1", "Secret", namespace, "internal-release-image-registry-auth", json!({
-        "type": "Opaque",
-        "data": { "htpasswd": data(line), "password": data(password) },
-    })))
+    Some(object(
+        "v1",
+        "Secret",
+        namespace,
+        "internal-release-image-registry-auth",
+        json!({
+            "type": "Opaque",
+            "data": { "htpasswd": data(line), "password": data(password) },
+        }),
+    ))
 }
 
 /// Nothing where the cluster has no such registry.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Source, object};
-use crate::install_config::{Disk, DiskPurpose, Hyperthreading, MachinePool};
+use crate::install_config::types::{Disk, DiskPurpose, Hyperthreading, MachinePool};
 
 pub(super) fn objects(source: Source<'_>) -> Vec<(String, Value)> {
     let config = &source.plan.config;
@@ -15,27 +15,42 @@ pub(super) fn objects(source: Source<'_>) -> Vec<(String, Value)> {
         made.extend(of_pool(source, role, pool));
     }
     made.into_iter()
-        .map(|(name, object)| (format!("openshift/99_openshift-machineconfig_{name}.yaml"), object))
+        .map(|(name, object)| {
+            (
+                format!("openshift/99_openshift-machineconfig_{name}.yaml"),
+                object,
+            )
+        })
         .collect()
 }
 
 fn of_pool(source: Source<'_>, role: &str, pool: &MachinePool) -> Vec<(String, Value)> {
     let config = &source.plan.config;
     let mut made = Vec::new();
-    let mut add = |name: String, spec: Value| made.push((name.clone(), machine_config(&name, role, &spec)));
+    let mut add =
+        |name: String, spec: Value| made.push((name.clone(), machine_config(&name, role, &spec)));
     if !config.ssh_key.is_empty() {
         let users = json!([{ "name": "core", "sshAuthorizedKeys": [config.ssh_key] }]);
-        add(format!("99-{role}-ssh"), json!({ "config": { "passwd": { "users": users } } }));
+        add(
+            format!("99-{role}-ssh"),
+            json!({ "config": { "passwd": { "users": users } } }),
+        );
     }
     if pool.hyperthreading == Some(Hyperthreading::Disabled) {
         let arguments = json!(["nosmt", "smt-enabled=off"]);
-        add(format!("99-{role}-disable-hyperthreading"), json!({ "kernelArguments": arguments }));
+        add(
+            format!("99-{role}-disable-hyperthreading"),
+            json!({ "kernelArguments": arguments }),
+        );
     }
     if config.fips {
         add(format!("99-{role}-fips"), json!({ "fips": true }));
     }
     if source.plan.networking().service_network.len() == 2 {
-        add(format!("99-dual-stack-{role}"), json!({ "kernelArguments": ["ip=dhcp,dhcp6"] }));
+        add(
+            format!("99-dual-stack-{role}"),
+            json!({ "kernelArguments": ["ip=dhcp,dhcp6"] }),
+        );
     }
     for (name, storage) in disks(role, pool) {
         add(name, json!({ "config": storage }));
@@ -63,15 +78,25 @@ pub(crate) fn machine_config(name: &str, role: &str, spec: &Value) -> Value {
             whole[key] = value.clone();
         }
     }
-    object("machineconfiguration.openshift.io/v1", "MachineConfig", "", name, json!({
-        "metadata": { "labels": { "machineconfiguration.openshift.io/role": role } },
-        "spec": whole,
-    }))
+    object(
+        "machineconfiguration.openshift.io/v1",
+        "MachineConfig",
+        "",
+        name,
+        json!({
+            "metadata": { "labels": { "machineconfiguration.openshift.io/role": role } },
+            "spec": whole,
+        }),
+    )
 }
 
 /// Extra disks of virtual machines: found by their place on the controller.
 fn disks(role: &str, pool: &MachinePool) -> Vec<(String, Value)> {
-    let known = pool.platform.vsphere.as_ref().map_or(&[][..], |pool| &pool.data_disks);
+    let known = pool
+        .platform
+        .vsphere
+        .as_ref()
+        .map_or(&[][..], |pool| &pool.data_disks);
     let mut made = Vec::new();
     for disk in &pool.disk_setup {
         let Some((purpose, id, mount)) = purpose(disk) else {
@@ -86,7 +111,10 @@ fn disks(role: &str, pool: &MachinePool) -> Vec<(String, Value)> {
         };
         let label: String = label.chars().filter(char::is_ascii_alphanumeric).collect();
         let name = format!("01-disk-setup-{}-{role}", label.to_lowercase());
-        let device = format!("/dev/disk/by-path/pci-0000:03:00.0-scsi-0:0:{}:0", index + 1);
+        let device = format!(
+            "/dev/disk/by-path/pci-0000:03:00.0-scsi-0:0:{}:0",
+            index + 1
+        );
         made.push((name, disk_config(purpose, &device, &label, mount)));
     }
     made
@@ -94,9 +122,11 @@ fn disks(role: &str, pool: &MachinePool) -> Vec<(String, Value)> {
 
 fn purpose(disk: &Disk) -> Option<(DiskPurpose, &str, &str)> {
     Some(match disk.r#type? {
-        kind @ DiskPurpose::Etcd => {
-            (kind, disk.etcd.as_ref()?.platform_disk_id.as_str(), "/var/lib/etcd")
-        }
+        kind @ DiskPurpose::Etcd => (
+            kind,
+            disk.etcd.as_ref()?.platform_disk_id.as_str(),
+            "/var/lib/etcd",
+        ),
         kind @ DiskPurpose::Swap => (kind, disk.swap.as_ref()?.platform_disk_id.as_str(), ""),
         kind @ DiskPurpose::UserDefined => {
             let own = disk.user_defined.as_ref()?;
@@ -118,7 +148,11 @@ fn disk_config(purpose: DiskPurpose, device: &str, label: &str, mount: &str) -> 
              [Install]\nRequiredBy=swap.target\n"
         );
         let filesystem = json!({ "device": by_label, "format": "swap", "wipeFilesystem": true });
-        (filesystem, r"dev-disk-by\x2dpartlabel-swap.swap".to_owned(), text)
+        (
+            filesystem,
+            r"dev-disk-by\x2dpartlabel-swap.swap".to_owned(),
+            text,
+        )
     } else {
         let text = format!(
             "[Unit]\nDescription=Disk for {mount}\nRequires=systemd-fsck@{escaped}.service\n\

@@ -18,6 +18,11 @@ pub mod user_files;
 mod vsphere;
 mod vsphere_machines;
 
+pub(crate) use self::basics::custom_gates;
+pub(crate) use self::cluster_objects::EffectiveProxy;
+pub(crate) use self::internal_registry::bootstrap_pull_secret;
+pub(crate) use self::machine_configs::machine_config;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
@@ -44,39 +49,108 @@ type Make = fn(Source<'_>) -> Option<Value>;
 const ROWS: &[(&str, Make)] = &[
     ("manifests/cluster-config.yaml", basics::cluster_config),
     ("manifests/cvo-overrides.yaml", basics::cluster_version),
-    ("manifests/kube-cloud-config.yaml", basics::kube_cloud_config),
-    ("manifests/kube-system-configmap-root-ca.yaml", basics::root_ca),
-    ("manifests/openshift-config-secret-pull-secret.yaml", basics::pull_secret),
-    ("manifests/user-ca-bundle-config.yaml", basics::user_ca_bundle),
-    ("manifests/machine-config-server-ca-configmap.yaml", tls_secrets::server_ca_bundle),
-    ("manifests/machine-config-server-ca-secret.yaml", tls_secrets::server_ca),
-    ("manifests/machine-config-server-tls-secret.yaml", tls_secrets::server),
-    ("manifests/internal-release-image-tls-secret.yaml", tls_secrets::internal_release_image),
+    (
+        "manifests/kube-cloud-config.yaml",
+        basics::kube_cloud_config,
+    ),
+    (
+        "manifests/kube-system-configmap-root-ca.yaml",
+        basics::root_ca,
+    ),
+    (
+        "manifests/openshift-config-secret-pull-secret.yaml",
+        basics::pull_secret,
+    ),
+    (
+        "manifests/user-ca-bundle-config.yaml",
+        basics::user_ca_bundle,
+    ),
+    (
+        "manifests/machine-config-server-ca-configmap.yaml",
+        tls_secrets::server_ca_bundle,
+    ),
+    (
+        "manifests/machine-config-server-ca-secret.yaml",
+        tls_secrets::server_ca,
+    ),
+    (
+        "manifests/machine-config-server-tls-secret.yaml",
+        tls_secrets::server,
+    ),
+    (
+        "manifests/internal-release-image-tls-secret.yaml",
+        tls_secrets::internal_release_image,
+    ),
     (
         "manifests/internal-release-image-registry-auth-secret.yaml",
         internal_registry::auth_secret,
     ),
-    ("manifests/90_cluster-mco-02-config.yaml", vsphere::boot_images),
-    ("manifests/cluster-ingress-02-config.yml", cluster_objects::ingress),
+    (
+        "manifests/90_cluster-mco-02-config.yaml",
+        vsphere::boot_images,
+    ),
+    (
+        "manifests/cluster-ingress-02-config.yml",
+        cluster_objects::ingress,
+    ),
     ("manifests/cluster-dns-02-config.yml", cluster_objects::dns),
-    ("manifests/cluster-network-02-config.yml", cluster_objects::network),
-    ("manifests/cluster-network-03-config.yml", cluster_objects::network_operator),
-    ("manifests/cluster-infrastructure-02-config.yml", infrastructure::object),
-    ("manifests/cloud-provider-config.yaml", vsphere::cloud_provider_config),
-    ("manifests/cluster-proxy-01-config.yaml", cluster_objects::proxy),
-    ("manifests/cluster-scheduler-02-config.yml", cluster_objects::scheduler),
-    ("manifests/image-content-source-policy.yaml", cluster_objects::content_source_policy),
-    ("manifests/image-digest-mirror-set.yaml", cluster_objects::digest_mirror_set),
-    ("manifests/bmc-verify-ca-configmap.yaml", baremetal::verify_ca),
+    (
+        "manifests/cluster-network-02-config.yml",
+        cluster_objects::network,
+    ),
+    (
+        "manifests/cluster-network-03-config.yml",
+        cluster_objects::network_operator,
+    ),
+    (
+        "manifests/cluster-infrastructure-02-config.yml",
+        infrastructure::object,
+    ),
+    (
+        "manifests/cloud-provider-config.yaml",
+        vsphere::cloud_provider_config,
+    ),
+    (
+        "manifests/cluster-proxy-01-config.yaml",
+        cluster_objects::proxy,
+    ),
+    (
+        "manifests/cluster-scheduler-02-config.yml",
+        cluster_objects::scheduler,
+    ),
+    (
+        "manifests/image-content-source-policy.yaml",
+        cluster_objects::content_source_policy,
+    ),
+    (
+        "manifests/image-digest-mirror-set.yaml",
+        cluster_objects::digest_mirror_set,
+    ),
+    (
+        "manifests/bmc-verify-ca-configmap.yaml",
+        baremetal::verify_ca,
+    ),
     ("manifests/cluster-pki-02-config.yaml", cluster_objects::pki),
     ("manifests/bgp-vip-config.yaml", baremetal::bgp_vips),
-    ("openshift/99_kubeadmin-password-secret.yaml", basics::kubeadmin),
-    ("openshift/openshift-install-manifests.yaml", basics::install_manifests),
+    (
+        "openshift/99_kubeadmin-password-secret.yaml",
+        basics::kubeadmin,
+    ),
+    (
+        "openshift/openshift-install-manifests.yaml",
+        basics::install_manifests,
+    ),
     ("openshift/99_feature-gate.yaml", basics::feature_gate),
     ("openshift/99_osimagestream.yaml", basics::os_image_stream),
     ("openshift/99_cloud-creds-secret.yaml", vsphere::credentials),
-    ("openshift/99_role-cloud-creds-secret-reader.yaml", vsphere::credentials_reader),
-    ("openshift/99_baremetal-provisioning-config.yaml", baremetal::provisioning),
+    (
+        "openshift/99_role-cloud-creds-secret-reader.yaml",
+        vsphere::credentials_reader,
+    ),
+    (
+        "openshift/99_baremetal-provisioning-config.yaml",
+        baremetal::provisioning,
+    ),
     (
         "openshift/99_openshift-machine-api_master-control-plane-machine-set.yaml",
         vsphere_machines::control_plane_set,
@@ -98,7 +172,11 @@ pub fn generate(source: Source<'_>) -> Vec<File> {
     let mut files: Vec<File> = objects
         .into_iter()
         .map(|(path, object)| {
-            let mode = if path.contains("fencing-credentials") { 0o600 } else { 0o644 };
+            let mode = if path.contains("fencing-credentials") {
+                0o600
+            } else {
+                0o644
+            };
             File::with_mode(path, yaml::text(&object), mode)
         })
         .collect();
@@ -153,7 +231,13 @@ mod tests {
 
     #[test]
     fn the_rest_of_an_object_adds_to_its_metadata() {
-        let made = object("v1", "X", "n", "a", json!({"metadata": {"labels": {"l": ""}}, "spec": {}}));
+        let made = object(
+            "v1",
+            "X",
+            "n",
+            "a",
+            json!({"metadata": {"labels": {"l": ""}}, "spec": {}}),
+        );
         assert_eq!(
             yaml::text(&made),
             "apiVersion: v1\nkind: X\nmetadata:\n  labels:\n    l: ''\n  name: a\n  namespace: n\nspec: {}\n"

@@ -39,7 +39,10 @@ struct Identifier {
 }
 
 /// Reads all manifests, refuses what cannot be applied, and rewrites the ClusterVersion.
-pub fn apply(mut files: Vec<File>, unmanaged_image_policy: bool) -> Result<Overridden, ManifestError> {
+pub fn apply(
+    mut files: Vec<File>,
+    unmanaged_image_policy: bool,
+) -> Result<Overridden, ManifestError> {
     let mut faults = Vec::new();
     let mut seen: BTreeMap<Identifier, String> = BTreeMap::new();
     let mut overrides = Vec::new();
@@ -86,8 +89,13 @@ pub fn apply(mut files: Vec<File>, unmanaged_image_policy: bool) -> Result<Overr
         return Err(ManifestError(faults));
     }
     let missing = || ManifestError(vec![format!("  {CLUSTER_VERSION}: the file is missing")]);
-    let place = files.iter_mut().find(|file| file.path == CLUSTER_VERSION).ok_or_else(missing)?;
-    let mut version = objects(place).map_err(|fault| ManifestError(vec![fault]))?.remove(0);
+    let place = files
+        .iter_mut()
+        .find(|file| file.path == CLUSTER_VERSION)
+        .ok_or_else(missing)?;
+    let mut version = objects(place)
+        .map_err(|fault| ManifestError(vec![fault]))?
+        .remove(0);
     let mut original = version["spec"]["overrides"].clone();
     if unmanaged_image_policy {
         let entry = json!({
@@ -123,13 +131,22 @@ fn objects(file: &File) -> Result<Vec<Value>, String> {
         match value {
             Value::Null => {}
             Value::Object(map) if map.get("kind").is_some_and(|kind| kind == "List") => {
-                found.extend(map.get("items").and_then(Value::as_array).into_iter().flatten().cloned());
+                found.extend(
+                    map.get("items")
+                        .and_then(Value::as_array)
+                        .into_iter()
+                        .flatten()
+                        .cloned(),
+                );
             }
             other => found.push(other),
         }
     }
     if found.is_empty() {
-        return Err(format!("  {}: there is no object in it; delete the file", file.path));
+        return Err(format!(
+            "  {}: there is no object in it; delete the file",
+            file.path
+        ));
     }
     Ok(found)
 }
@@ -137,17 +154,26 @@ fn objects(file: &File) -> Result<Vec<Value>, String> {
 fn identifier(object: &Value) -> Result<Identifier, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let Value::Object(_) = object else {
-        return Err("it is not a Kubernetes object (a mapping with apiVersion, kind and metadata)".into());
+        return Err(
+            "it is not a Kubernetes object (a mapping with apiVersion, kind and metadata)".into(),
+        );
     };
     let api = text(&object["apiVersion"]);
     let kind = text(&object["kind"]);
     let name = text(&object["metadata"]["name"]);
-    for (field, value) in [("apiVersion", &api), ("kind", &kind), ("metadata.name", &name)] {
+    for (field, value) in [
+        ("apiVersion", &api),
+        ("kind", &kind),
+        ("metadata.name", &name),
+    ] {
         if value.is_empty() {
             return Err(format!("{field} is missing or not a text"));
         }
     }
-    let group = api.split_once('/').map_or("", |(group, _)| group).to_owned();
+    let group = api
+        .split_once('/')
+        .map_or("", |(group, _)| group)
+        .to_owned();
     Ok(Identifier {
         group,
         kind,
@@ -168,16 +194,27 @@ mod tests {
     }
 
     fn map(path: &str, name: &str) -> File {
-        let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: n}}\n");
+        let text =
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: n}}\n");
         File::open(path, text)
     }
 
     #[test]
     fn every_object_but_the_version_and_machines_is_unmanaged_until_the_patch() {
-        let machine = map("openshift/99_openshift-cluster-api_master-machines-0.yaml", "m");
-        let made = apply(vec![version(), map("manifests/a.yaml", "a"), machine], false).unwrap();
+        let machine = map(
+            "openshift/99_openshift-cluster-api_master-machines-0.yaml",
+            "m",
+        );
+        let made = apply(
+            vec![version(), map("manifests/a.yaml", "a"), machine],
+            false,
+        )
+        .unwrap();
         let text = made.files[0].text();
-        assert!(text.contains("name: a\n") && text.matches("unmanaged: true").count() == 1, "{text}");
+        assert!(
+            text.contains("name: a\n") && text.matches("unmanaged: true").count() == 1,
+            "{text}"
+        );
         assert_eq!(made.patch.text(), r#"{"spec":{"overrides":null}}"#);
         let made = apply(vec![version()], true).unwrap();
         assert!(made.patch.text().contains("ClusterImagePolicy"));

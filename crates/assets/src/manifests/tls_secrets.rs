@@ -13,16 +13,22 @@ pub(super) fn server_ca_bundle(source: Source<'_>) -> Option<Value> {
         return None;
     }
     let pem = &source.pki.get("root-ca")?.certificate_pem;
-    Some(object("v1", "ConfigMap", NAMESPACE, "machine-config-server-ca", json!({
-        "metadata": {
-            "annotations": {
-                "openshift.io/description": "Signer of the machine config server's certificate",
-                "openshift.io/owning-component": OWNER,
+    Some(object(
+        "v1",
+        "ConfigMap",
+        NAMESPACE,
+        "machine-config-server-ca",
+        json!({
+            "metadata": {
+                "annotations": {
+                    "openshift.io/description": "Signer of the machine config server's certificate",
+                    "openshift.io/owning-component": OWNER,
+                },
+                "labels": { "auth.openshift.io/managed-certificate-type": "ca-bundle" },
             },
-            "labels": { "auth.openshift.io/managed-certificate-type": "ca-bundle" },
-        },
-        "data": { "ca-bundle.crt": pem },
-    })))
+            "data": { "ca-bundle.crt": pem },
+        }),
+    ))
 }
 
 pub(super) fn server_ca(source: Source<'_>) -> Option<Value> {
@@ -33,7 +39,8 @@ pub(super) fn server_ca(source: Source<'_>) -> Option<Value> {
     let about = "Signer of the machine config server's certificate, with its key";
     let mut secret = tls("machine-config-server-ca", root);
     secret["metadata"]["annotations"] = notes(root, about);
-    secret["metadata"]["labels"] = json!({ "auth.openshift.io/managed-certificate-type": "signer" });
+    secret["metadata"]["labels"] =
+        json!({ "auth.openshift.io/managed-certificate-type": "signer" });
     Some(secret)
 }
 
@@ -65,10 +72,16 @@ pub(super) fn internal_release_image(source: Source<'_>) -> Option<Value> {
 }
 
 fn tls(name: &str, issued: &Issued) -> Value {
-    object("v1", "Secret", NAMESPACE, name, json!({
-        "type": "kubernetes.io/tls",
-        "data": { "tls.crt": data(&issued.file_pem), "tls.key": data(&issued.key_pem) },
-    }))
+    object(
+        "v1",
+        "Secret",
+        NAMESPACE,
+        name,
+        json!({
+            "type": "kubernetes.io/tls",
+            "data": { "tls.crt": data(&issued.file_pem), "tls.key": data(&issued.key_pem) },
+        }),
+    )
 }
 
 fn notes(issued: &Issued, about: &str) -> Value {
@@ -84,7 +97,13 @@ fn notes(issued: &Issued, about: &str) -> Value {
 /// Names and addresses, each once, sorted.
 fn host_names(issued: &Issued) -> String {
     let addresses = issued.hosts.addresses.iter().map(ToString::to_string);
-    let mut all: Vec<String> = issued.hosts.names.iter().cloned().chain(addresses).collect();
+    let mut all: Vec<String> = issued
+        .hosts
+        .names
+        .iter()
+        .cloned()
+        .chain(addresses)
+        .collect();
     all.sort();
     all.dedup();
     all.join(",")

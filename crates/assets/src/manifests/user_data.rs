@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Source, data, object};
-use crate::install_config::PlatformName;
+use crate::install_config::types::PlatformName;
 
 const NAMESPACE: &str = "openshift-machine-api";
 
@@ -11,10 +11,16 @@ pub(super) fn objects(source: Source<'_>) -> Vec<(String, Value)> {
     let mut objects = Vec::new();
     for (role, config) in source.pointers.roles() {
         let path = format!("openshift/99_openshift-cluster-api_{role}-user-data-secret.yaml");
-        let secret = object("v1", "Secret", NAMESPACE, &name(source, role), json!({
-            "type": "Opaque",
-            "data": { "disableTemplating": data("true\n"), "userData": data(config) },
-        }));
+        let secret = object(
+            "v1",
+            "Secret",
+            NAMESPACE,
+            &name(source, role),
+            json!({
+                "type": "Opaque",
+                "data": { "disableTemplating": data("true\n"), "userData": data(config) },
+            }),
+        );
         objects.push((path, secret));
     }
     objects

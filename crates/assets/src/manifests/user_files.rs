@@ -14,7 +14,9 @@ pub fn is_manifest(path: &str) -> bool {
     let Some((directory, name)) = path.split_once('/') else {
         return false;
     };
-    let read = [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending));
+    let read = [".yaml", ".yml", ".json"]
+        .iter()
+        .any(|ending| name.ends_with(ending));
     matches!(directory, "manifests" | "openshift") && !name.contains('/') && read
 }
 
@@ -59,8 +61,10 @@ fn role_of(path: &str) -> Option<&'static str> {
 /// role's user data means that all files of the role are made again.
 #[must_use]
 pub fn merged(generated: Vec<File>, on_disk: &BTreeMap<String, Vec<u8>>) -> Vec<File> {
-    let on_disk: BTreeMap<&String, &Vec<u8>> =
-        on_disk.iter().filter(|(path, _)| is_manifest(path)).collect();
+    let on_disk: BTreeMap<&String, &Vec<u8>> = on_disk
+        .iter()
+        .filter(|(path, _)| is_manifest(path))
+        .collect();
     let has = |path: &str| on_disk.keys().any(|known| known.as_str() == path);
     let loose = |path: &String| path.starts_with("openshift/") && !is_machine_manifest(path);
     let mut from_disk = BTreeSet::new();
@@ -81,8 +85,10 @@ pub fn merged(generated: Vec<File>, on_disk: &BTreeMap<String, Vec<u8>>) -> Vec<
         None if path.starts_with("manifests/") => "manifests",
         None => "openshift",
     };
-    let modes: BTreeMap<String, u32> =
-        generated.iter().map(|file| (file.path.clone(), file.mode)).collect();
+    let modes: BTreeMap<String, u32> = generated
+        .iter()
+        .map(|file| (file.path.clone(), file.mode))
+        .collect();
     let mut all: BTreeMap<String, File> = generated
         .into_iter()
         .filter(|file| !from_disk.contains(group(&file.path)))
@@ -102,7 +108,10 @@ mod tests {
     use super::*;
 
     fn disk(paths: &[&str]) -> BTreeMap<String, Vec<u8>> {
-        paths.iter().map(|path| ((*path).to_owned(), b"disk".to_vec())).collect()
+        paths
+            .iter()
+            .map(|path| ((*path).to_owned(), b"disk".to_vec()))
+            .collect()
     }
 
     fn generated() -> Vec<File> {
@@ -129,8 +138,14 @@ mod tests {
 
     #[test]
     fn a_directory_on_disk_replaces_the_generated_one_and_deletions_stay() {
-        let files = merged(generated(), &disk(&["manifests/cluster-config.yaml", "manifests/new.yml"]));
-        assert_eq!(paths(&files, "disk"), ["manifests/cluster-config.yaml", "manifests/new.yml"]);
+        let files = merged(
+            generated(),
+            &disk(&["manifests/cluster-config.yaml", "manifests/new.yml"]),
+        );
+        assert_eq!(
+            paths(&files, "disk"),
+            ["manifests/cluster-config.yaml", "manifests/new.yml"]
+        );
         assert_eq!(paths(&files, "generated").len(), 3);
     }
 
@@ -145,7 +160,12 @@ mod tests {
 
     #[test]
     fn other_files_and_deeper_directories_are_none_of_ours() {
-        for path in ["manifests/readme.md", "manifests/a/b.yaml", "x/a.yaml", "a.yaml"] {
+        for path in [
+            "manifests/readme.md",
+            "manifests/a/b.yaml",
+            "x/a.yaml",
+            "a.yaml",
+        ] {
             assert!(!is_manifest(path), "{path}");
         }
     }

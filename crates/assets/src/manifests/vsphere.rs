@@ -5,29 +5,38 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::{Source, data, object};
-use crate::install_config::{FailureDomain, FailureDomainType, NodeNetworkingSpec, Vsphere};
+use crate::install_config::types::{FailureDomain, FailureDomainType, NodeNetworkingSpec, Vsphere};
 use crate::plan::Plan;
 use crate::yaml;
 
 pub(super) fn boot_images(source: Source<'_>) -> Option<Value> {
     let platform = source.plan.config.platform.vsphere.as_ref()?;
-    let own_template = platform.failure_domains.iter().any(|fd| !fd.topology.template.is_empty());
+    let own_template = platform
+        .failure_domains
+        .iter()
+        .any(|fd| !fd.topology.template.is_empty());
     if !source.plan.profile.mcs_signer || (platform.cluster_os_image.is_empty() && !own_template) {
         return None;
     }
-    Some(object("operator.openshift.io/v1", "MachineConfiguration", "", "cluster", json!({
-        "spec": {
-            "logLevel": "Normal",
-            "operatorLogLevel": "Normal",
-            "managedBootImages": {
-                "machineManagers": [{
-                    "apiGroup": "machine.openshift.io",
-                    "resource": "machinesets",
-                    "selection": { "mode": "None" },
-                }],
+    Some(object(
+        "operator.openshift.io/v1",
+        "MachineConfiguration",
+        "",
+        "cluster",
+        json!({
+            "spec": {
+                "logLevel": "Normal",
+                "operatorLogLevel": "Normal",
+                "managedBootImages": {
+                    "machineManagers": [{
+                        "apiGroup": "machine.openshift.io",
+                        "resource": "machinesets",
+                        "selection": { "mode": "None" },
+                    }],
+                },
             },
-        },
-    })))
+        }),
+    ))
 }
 
 pub(super) fn cloud_provider_config(source: Source<'_>) -> Option<Value> {
@@ -58,15 +67,31 @@ pub(super) fn cloud_provider_config(source: Source<'_>) -> Option<Value> {
     }
     let text = yaml::text(&config);
     let name = "cloud-provider-config";
-    Some(object("v1", "ConfigMap", "openshift-config", name, json!({ "data": { "config": text } })))
+    Some(object(
+        "v1",
+        "ConfigMap",
+        "openshift-config",
+        name,
+        json!({ "data": { "config": text } }),
+    ))
 }
 
 fn node_network(nodes: &mut Value, side: &str, spec: &NodeNetworkingSpec) {
-    let title = if side == "internal" { "Internal" } else { "External" };
+    let title = if side == "internal" {
+        "Internal"
+    } else {
+        "External"
+    };
     for (key, value) in [
-        (format!("{side}NetworkSubnetCidr"), spec.network_subnet_cidr.join(",")),
+        (
+            format!("{side}NetworkSubnetCidr"),
+            spec.network_subnet_cidr.join(","),
+        ),
         (format!("{side}VmNetworkName"), spec.network.clone()),
-        (format!("exclude{title}NetworkSubnetCidr"), spec.exclude_network_subnet_cidr.join(",")),
+        (
+            format!("exclude{title}NetworkSubnetCidr"),
+            spec.exclude_network_subnet_cidr.join(","),
+        ),
     ] {
         if !value.is_empty() {
             nodes[key] = json!(value);
@@ -81,20 +106,32 @@ pub(super) fn credentials(source: Source<'_>) -> Option<Value> {
         entries[format!("{}.username", vcenter.server)] = data(&vcenter.user);
         entries[format!("{}.password", vcenter.server)] = data(vcenter.password.reveal());
     }
-    Some(object("v1", "Secret", "kube-system", "vsphere-creds", json!({ "data": entries })))
+    Some(object(
+        "v1",
+        "Secret",
+        "kube-system",
+        "vsphere-creds",
+        json!({ "data": entries }),
+    ))
 }
 
 pub(super) fn credentials_reader(source: Source<'_>) -> Option<Value> {
     source.plan.config.platform.vsphere.as_ref()?;
     let name = "vsphere-creds-secret-reader";
-    Some(object("rbac.authorization.k8s.io/v1", "Role", "kube-system", name, json!({
-        "rules": [{
-            "apiGroups": [""],
-            "resourceNames": ["vsphere-creds"],
-            "resources": ["secrets"],
-            "verbs": ["get"],
-        }],
-    })))
+    Some(object(
+        "rbac.authorization.k8s.io/v1",
+        "Role",
+        "kube-system",
+        name,
+        json!({
+            "rules": [{
+                "apiGroups": [""],
+                "resourceNames": ["vsphere-creds"],
+                "resources": ["secrets"],
+                "verbs": ["get"],
+            }],
+        }),
+    ))
 }
 
 /// Template that virtual machines of a failure domain are cloned from.
@@ -121,14 +158,23 @@ pub(super) fn platform_spec(plan: &Plan, platform: &Vsphere) -> Value {
         .failure_domains
         .iter()
         .filter(|fd| !fd.topology.compute_cluster.is_empty())
-        .filter(|fd| fd.topology.networks.first().is_some_and(|network| !network.is_empty()))
+        .filter(|fd| {
+            fd.topology
+                .networks
+                .first()
+                .is_some_and(|network| !network.is_empty())
+        })
         .map(|fd| failure_domain(&plan.identity.infra_id, fd))
         .collect();
     let node_networking = match &platform.node_networking {
         Some(nodes) => yaml::value(nodes),
         None => {
-            let networks: Vec<String> =
-                plan.networking().machine_network.iter().map(|n| n.cidr.to_string()).collect();
+            let networks: Vec<String> = plan
+                .networking()
+                .machine_network
+                .iter()
+                .map(|n| n.cidr.to_string())
+                .collect();
             let side = json!({ "networkSubnetCidr": networks });
             json!({ "external": side, "internal": side })
         }
@@ -161,7 +207,10 @@ fn failure_domain(infra_id: &str, fd: &FailureDomain) -> Value {
         "networks": topology.networks,
         "template": path,
     });
-    for (key, value) in [("resourcePool", &topology.resource_pool), ("folder", &topology.folder)] {
+    for (key, value) in [
+        ("resourcePool", &topology.resource_pool),
+        ("folder", &topology.folder),
+    ] {
         if !value.is_empty() {
             inner[key] = json!(value);
         }
@@ -191,8 +240,12 @@ fn failure_domain(infra_id: &str, fd: &FailureDomain) -> Value {
 
 /// Networks of machines, and each virtual address that lies in none of them by itself.
 fn machine_networks(plan: &Plan, platform: &Vsphere) -> Vec<String> {
-    let mut all: Vec<String> =
-        plan.networking().machine_network.iter().map(|n| n.cidr.to_string()).collect();
+    let mut all: Vec<String> = plan
+        .networking()
+        .machine_network
+        .iter()
+        .map(|n| n.cidr.to_string())
+        .collect();
     for vip in platform.api_vips.iter().chain(&platform.ingress_vips) {
         let alone = match vip {
             IpAddr::V4(_) => format!("{vip}/32"),
@@ -213,7 +266,8 @@ pub(super) fn platform_status(plan: &Plan, platform: &Vsphere) -> Value {
         if let Some(balancer) = &platform.load_balancer {
             status["loadBalancer"] = yaml::value(balancer);
         }
-        if let (Some(records), true) = (platform.dns_records_type, plan.profile.release >= (4, 21)) {
+        if let (Some(records), true) = (platform.dns_records_type, plan.profile.release >= (4, 21))
+        {
             status["dnsRecordsType"] = json!(records.word());
         }
     }

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::vsphere::template;
 use super::{Source, object, padded, user_data};
-use crate::install_config::{
-    FailureDomain, FailureDomainType, MachinePool, Vsphere, VsphereHost, VsphereHostRole, VspherePool,
+use crate::install_config::types::{
+    FailureDomain, FailureDomainType, MachinePool, Vsphere, VsphereHost, VsphereHostRole,
+    VspherePool,
 };
 
 const NAMESPACE: &str = "openshift-machine-api";
@@ -18,13 +19,25 @@ pub(super) fn objects(source: Source<'_>) -> Vec<(String, Value)> {
     };
     let mut made = Vec::new();
     if let Some(pool) = &config.control_plane {
-        made.extend(machines(source, platform, pool, "master", VsphereHostRole::ControlPlane));
+        made.extend(machines(
+            source,
+            platform,
+            pool,
+            "master",
+            VsphereHostRole::ControlPlane,
+        ));
     }
     for pool in &config.compute {
         let statics = hosts(platform, VsphereHostRole::Compute).next().is_some();
         made.extend(sets(source, platform, pool, statics));
         if statics {
-            made.extend(machines(source, platform, pool, "worker", VsphereHostRole::Compute));
+            made.extend(machines(
+                source,
+                platform,
+                pool,
+                "worker",
+                VsphereHostRole::Compute,
+            ));
         }
     }
     made
@@ -32,13 +45,22 @@ pub(super) fn objects(source: Source<'_>) -> Vec<(String, Value)> {
 
 /// Failure domains a pool may use: those it names, or all.
 fn zones<'a>(platform: &'a Vsphere, pool: &MachinePool) -> Vec<&'a FailureDomain> {
-    let named = pool.platform.vsphere.as_ref().map_or(&[][..], |pool| &pool.zones);
+    let named = pool
+        .platform
+        .vsphere
+        .as_ref()
+        .map_or(&[][..], |pool| &pool.zones);
     let domains = platform.failure_domains.iter();
-    domains.filter(|fd| named.is_empty() || named.contains(&fd.name)).collect()
+    domains
+        .filter(|fd| named.is_empty() || named.contains(&fd.name))
+        .collect()
 }
 
 fn hosts(platform: &Vsphere, role: VsphereHostRole) -> impl Iterator<Item = &VsphereHost> {
-    platform.hosts.iter().filter(move |host| host.role == Some(role))
+    platform
+        .hosts
+        .iter()
+        .filter(move |host| host.role == Some(role))
 }
 
 fn labels(source: Source<'_>, role: &str) -> Value {
@@ -48,7 +70,8 @@ fn labels(source: Source<'_>, role: &str) -> Value {
         "machine.openshift.io/cluster-api-machine-type": role,
     });
     if source.plan.has_os_streams() {
-        labels["machineconfiguration.openshift.io/osstream"] = json!(source.plan.os_stream().word());
+        labels["machineconfiguration.openshift.io/osstream"] =
+            json!(source.plan.os_stream().word());
     }
     labels
 }
@@ -67,9 +90,7 @@ fn machines(
     for index in 0..count {
         let name = format!("{}-{role}-{index}", source.plan.identity.infra_id);
         let host = statics.get(index);
-        let own = host.and_then(|host| {
-            zones.iter().find(|fd| fd.name == host.failure_domain)
-        });
+        let own = host.and_then(|host| zones.iter().find(|fd| fd.name == host.failure_domain));
         let Some(domain) = own.or_else(|| zones.get(index % zones.len().max(1))) else {
             continue;
         };
@@ -85,11 +106,17 @@ fn machines(
             }
             made.extend(addresses(&name, index, &device.ip_addrs, &device.gateway));
         }
-        let machine = object(MACHINE, "Machine", NAMESPACE, &name, json!({
-            "metadata": { "labels": labels(source, role) },
-            "spec": { "metadata": {}, "providerSpec": { "value": spec } },
-            "status": {},
-        }));
+        let machine = object(
+            MACHINE,
+            "Machine",
+            NAMESPACE,
+            &name,
+            json!({
+                "metadata": { "labels": labels(source, role) },
+                "spec": { "metadata": {}, "providerSpec": { "value": spec } },
+                "status": {},
+            }),
+        );
         let number = padded(index, count);
         let path = format!("openshift/99_openshift-cluster-api_{role}-machines-{number}.yaml");
         made.push((path, machine));
@@ -100,17 +127,22 @@ fn machines(
 /// A claim and the address that answers it, per static address.
 fn addresses(machine: &str, pool: usize, list: &[String], gateway: &str) -> Vec<(String, Value)> {
     let api = "ipam.cluster.x-k8s.io/v1beta1";
-    let reference =
-        json!({ "apiGroup": "installer.openshift.io", "kind": "IPPool", "name": format!("default-{pool}") });
+    let reference = json!({ "apiGroup": "installer.openshift.io", "kind": "IPPool", "name": format!("default-{pool}") });
     let mut made = Vec::new();
     for (index, address) in list.iter().enumerate() {
         let name = format!("{machine}-claim-0-{index}");
         let (host, prefix) = address.split_once('/').unwrap_or((address, ""));
-        let claim = object(api, "IPAddressClaim", NAMESPACE, &name, json!({
-            "metadata": { "finalizers": ["machine.openshift.io/ip-claim-protection"] },
-            "spec": { "poolRef": reference },
-            "status": { "addressRef": { "name": name } },
-        }));
+        let claim = object(
+            api,
+            "IPAddressClaim",
+            NAMESPACE,
+            &name,
+            json!({
+                "metadata": { "finalizers": ["machine.openshift.io/ip-claim-protection"] },
+                "spec": { "poolRef": reference },
+                "status": { "addressRef": { "name": name } },
+            }),
+        );
         let mut spec = json!({
             "address": host,
             "claimRef": { "name": name },
@@ -123,8 +155,14 @@ fn addresses(machine: &str, pool: usize, list: &[String], gateway: &str) -> Vec<
             spec["gateway"] = json!(gateway);
         }
         let address = object(api, "IPAddress", NAMESPACE, &name, json!({ "spec": spec }));
-        made.push((format!("openshift/99_openshift-machine-api_claim-{name}.yaml"), claim));
-        made.push((format!("openshift/99_openshift-machine-api_address-{name}.yaml"), address));
+        made.push((
+            format!("openshift/99_openshift-machine-api_claim-{name}.yaml"),
+            claim,
+        ));
+        made.push((
+            format!("openshift/99_openshift-machine-api_address-{name}.yaml"),
+            address,
+        ));
     }
     made
 }
@@ -136,7 +174,11 @@ fn sets(
     statics: bool,
 ) -> Vec<(String, Value)> {
     let zones = zones(platform, pool);
-    let total = if statics { 0 } else { usize::try_from(pool.replica_count()).unwrap_or(0) };
+    let total = if statics {
+        0
+    } else {
+        usize::try_from(pool.replica_count()).unwrap_or(0)
+    };
     let count = zones.len();
     let infra_id = &source.plan.identity.infra_id;
     zones
@@ -155,20 +197,29 @@ fn sets(
             let mut template = labels(source, "worker");
             template["machine.openshift.io/cluster-api-machineset"] = json!(name);
             let spec = provider_spec(source, platform, pool, "worker", Some(domain));
-            let set = object(MACHINE, "MachineSet", NAMESPACE, &name, json!({
-                "metadata": { "labels": labels(source, "worker") },
-                "spec": {
-                    "replicas": replicas,
-                    "selector": { "matchLabels": selected },
-                    "template": {
-                        "metadata": { "labels": template },
-                        "spec": { "metadata": {}, "providerSpec": { "value": spec } },
+            let set = object(
+                MACHINE,
+                "MachineSet",
+                NAMESPACE,
+                &name,
+                json!({
+                    "metadata": { "labels": labels(source, "worker") },
+                    "spec": {
+                        "replicas": replicas,
+                        "selector": { "matchLabels": selected },
+                        "template": {
+                            "metadata": { "labels": template },
+                            "spec": { "metadata": {}, "providerSpec": { "value": spec } },
+                        },
                     },
-                },
-                "status": { "replicas": 0 },
-            }));
+                    "status": { "replicas": 0 },
+                }),
+            );
             let number = padded(index, count);
-            (format!("openshift/99_openshift-cluster-api_worker-machineset-{number}.yaml"), set)
+            (
+                format!("openshift/99_openshift-cluster-api_worker-machineset-{number}.yaml"),
+                set,
+            )
         })
         .collect()
 }
@@ -182,7 +233,11 @@ fn provider_spec(
     domain: Option<&FailureDomain>,
 ) -> Value {
     let default = VspherePool::default();
-    let size = pool.platform.vsphere.as_ref().or(platform.default_machine_platform.as_ref());
+    let size = pool
+        .platform
+        .vsphere
+        .as_ref()
+        .or(platform.default_machine_platform.as_ref());
     let size = size.unwrap_or(&default);
     let or = |value: i64, usual: i64| if value == 0 { usual } else { value };
     let infra_id = &source.plan.identity.infra_id;
@@ -208,8 +263,11 @@ fn provider_spec(
         return spec;
     };
     let topology = &domain.topology;
-    let devices: Vec<Value> =
-        topology.networks.iter().map(|name| json!({ "networkName": name })).collect();
+    let devices: Vec<Value> = topology
+        .networks
+        .iter()
+        .map(|name| json!({ "networkName": name }))
+        .collect();
     let folder = match topology.folder.as_str() {
         "" => format!("/{}/vm/{infra_id}", topology.datacenter),
         named => named.to_owned(),
@@ -258,18 +316,24 @@ pub(super) fn control_plane_set(source: Source<'_>) -> Option<Value> {
         "spec": { "lifecycleHooks": {}, "metadata": {}, "providerSpec": { "value": spec } },
     });
     let api = "machine.openshift.io/v1";
-    Some(object(api, "ControlPlaneMachineSet", NAMESPACE, "cluster", json!({
-        "metadata": { "labels": { "machine.openshift.io/cluster-api-cluster": infra_id } },
-        "spec": {
-            "replicas": pool.replica_count(),
-            "selector": { "matchLabels": selected },
-            "state": "Active",
-            "strategy": {},
-            "template": {
-                "machineType": "machines_v1beta1_machine_openshift_io",
-                "machines_v1beta1_machine_openshift_io": template,
+    Some(object(
+        api,
+        "ControlPlaneMachineSet",
+        NAMESPACE,
+        "cluster",
+        json!({
+            "metadata": { "labels": { "machine.openshift.io/cluster-api-cluster": infra_id } },
+            "spec": {
+                "replicas": pool.replica_count(),
+                "selector": { "matchLabels": selected },
+                "state": "Active",
+                "strategy": {},
+                "template": {
+                    "machineType": "machines_v1beta1_machine_openshift_io",
+                    "machines_v1beta1_machine_openshift_io": template,
+                },
             },
-        },
-        "status": {},
-    })))
+            "status": {},
+        }),
+    ))
 }
