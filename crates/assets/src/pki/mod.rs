@@ -27,7 +27,7 @@ use crate::file::File;
 
 pub use self::certificate::Hosts;
 pub use self::keys::{Key, KeyError, KeyForm};
-pub use self::supplied::{Supplied, SuppliedError};
+pub use self::supplied::{ACCEPTED, Supplied, SuppliedError};
 
 /// What the certificates of one cluster depend on.
 #[derive(Clone, Debug)]
