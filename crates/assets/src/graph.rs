@@ -9,9 +9,18 @@ const ROWS: &[(&str, &[&str])] = &[
     ("identity", &["install-config.yaml", "seed"]),
     ("kubeadmin password", &["seed"]),
     ("root-ca", &["seed"]),
-    ("machine-config-server certificate", &["root-ca", "install-config.yaml"]),
-    ("other keys and certificates", &["seed", "install-config.yaml", "root-ca"]),
-    ("auth/kubeconfig", &["other keys and certificates", "install-config.yaml"]),
+    (
+        "machine-config-server certificate",
+        &["root-ca", "install-config.yaml"],
+    ),
+    (
+        "other keys and certificates",
+        &["seed", "install-config.yaml", "root-ca"],
+    ),
+    (
+        "auth/kubeconfig",
+        &["other keys and certificates", "install-config.yaml"],
+    ),
     ("auth/kubeadmin-password", &["kubeadmin password"]),
     ("master.ign", &["install-config.yaml", "root-ca"]),
     ("worker.ign", &["install-config.yaml", "root-ca"]),
@@ -66,7 +75,11 @@ const ROWS: &[(&str, &[&str])] = &[
 pub fn dot() -> String {
     let mut out = "digraph assets {\n  rankdir=LR;\n".to_owned();
     for (asset, parents) in ROWS {
-        let shape = if asset.contains(['.', '/']) { "box" } else { "ellipse" };
+        let shape = if asset.contains(['.', '/']) {
+            "box"
+        } else {
+            "ellipse"
+        };
         out.push_str(&format!("  {asset:?} [shape={shape}];\n"));
         for parent in *parents {
             out.push_str(&format!("  {parent:?} -> {asset:?};\n"));
@@ -84,7 +97,10 @@ mod tests {
     fn every_parent_is_an_asset_that_stands_before_its_children() {
         for (index, (asset, parents)) in ROWS.iter().enumerate() {
             for parent in *parents {
-                assert!(ROWS[..index].iter().any(|row| row.0 == *parent), "{parent} of {asset}");
+                assert!(
+                    ROWS[..index].iter().any(|row| row.0 == *parent),
+                    "{parent} of {asset}"
+                );
             }
         }
         assert!(dot().contains("\"manifests/\" -> \"bootstrap.ign\";"));

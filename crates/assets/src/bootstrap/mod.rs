@@ -9,8 +9,6 @@ mod node_image;
 mod registries;
 mod settings;
 mod stages;
-#[cfg(test)]
-mod tests;
 mod units;
 
 use std::net::IpAddr;

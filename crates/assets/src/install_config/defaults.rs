@@ -20,6 +20,24 @@ const FIPS_BYPASSED: &str = "install.openshift.io/hostcrypt-check-bypassed";
 /// Fills in every default.
 pub fn fill_in(judge: &mut Judge, around: &mut Surroundings<'_>) {
     let names_no_stream = !judge.was_written("osImageStream");
+    for (path, name, forced) in [
+        (
+            "controlPlane.name",
+            judge.config.control_plane.as_ref(),
+            "master",
+        ),
+        ("arbiter.name", judge.config.arbiter.as_ref(), "arbiter"),
+    ]
+    .map(|(path, pool, forced)| (path, pool.map_or("", |pool| &*pool.name).to_owned(), forced))
+    {
+        if !name.is_empty() && name != forced {
+            judge.verdicts.warn(
+                path,
+                format!("the pool will be called `{forced}`"),
+                format!("write `{forced}`, or leave it out"),
+            );
+        }
+    }
     let config = &mut judge.config;
     default_networking(config.networking.get_or_insert_default());
     config.publish.get_or_insert(Publish::External);

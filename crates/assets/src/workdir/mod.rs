@@ -6,8 +6,6 @@
 //! the [`State`]; nothing else is kept. This module only decides; the caller reads and writes.
 
 mod state;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -190,7 +188,10 @@ struct Began {
 
 fn begin(request: &Request<'_>) -> Result<Began, WorkdirError> {
     let file = request.on_disk.get(INSTALL_CONFIG);
-    let release = request.release.clone().or_else(|| Some(request.state.as_ref()?.release.clone()));
+    let release = request
+        .release
+        .clone()
+        .or_else(|| Some(request.state.as_ref()?.release.clone()));
     let release = release.ok_or(match (file, &request.state) {
         (None, None) => WorkdirError::NoInput,
         _ => WorkdirError::NoRelease,
@@ -198,10 +199,24 @@ fn begin(request: &Request<'_>) -> Result<Began, WorkdirError> {
     let extras = extras(request)?;
     let plan = |state: &State, loaded: Loaded| -> Result<Plan, WorkdirError> {
         let entropy = Entropy::new(state.seed);
-        Ok(Plan::new(loaded.config, release.clone(), entropy, state.created, extras.clone())?)
+        Ok(Plan::new(
+            loaded.config,
+            release.clone(),
+            entropy,
+            state.created,
+            extras.clone(),
+        )?)
     };
     let kept = match &request.state {
-        Some(state) => Some((state, read(request, &release, state.install_config.as_bytes(), state.seed)?)),
+        Some(state) => Some((
+            state,
+            read(
+                request,
+                &release,
+                state.install_config.as_bytes(),
+                state.seed,
+            )?,
+        )),
         None => None,
     };
     let Some(bytes) = file else {
@@ -299,7 +314,11 @@ fn read(
         release: Minor::parse(&release.version),
         okd: release.is_okd(),
         fips_host: request.fips_host,
-        unknown_keys: if request.lenient { UnknownKeys::Warn } else { UnknownKeys::Refuse },
+        unknown_keys: if request.lenient {
+            UnknownKeys::Warn
+        } else {
+            UnknownKeys::Refuse
+        },
         ..Given::default()
     };
     load(INSTALL_CONFIG, bytes, &mut around)
@@ -327,7 +346,8 @@ fn pointers(
     pki: &Pki,
     edited: Option<&Request<'_>>,
 ) -> Result<Pointers, WorkdirError> {
-    let mut pointers = Pointers::generate(plan, pki).expect("every scope makes the root certificate");
+    let mut pointers =
+        Pointers::generate(plan, pki).expect("every scope makes the root certificate");
     for role in ["master", "worker", "arbiter"] {
         let file = edited.and_then(|request| request.on_disk.get(&format!("{role}.ign")));
         if let Some(bytes) = file {
@@ -368,9 +388,12 @@ fn create_ignition(
     };
     let config = bootstrap(plan, &pki, &pointers, manifests, kind)?;
     let mut files = vec![File::secret(name, config.to_text())];
-    files.extend(pointers.files().into_iter().filter(|file| {
-        kind == Kind::Bootstrap || file.path == "worker.ign"
-    }));
+    files.extend(
+        pointers
+            .files()
+            .into_iter()
+            .filter(|file| kind == Kind::Bootstrap || file.path == "worker.ign"),
+    );
     let domain = plan.config.cluster_domain();
     let kubeconfig = ADMIN.render(&plan.config.metadata.name, &domain, &pki);
     files.extend(kubeconfig.map(|text| File::secret(ADMIN.path, text)));
@@ -394,7 +417,8 @@ fn extras(request: &Request<'_>) -> Result<Extras, WorkdirError> {
             return Ok(None);
         };
         let text = String::from_utf8(bytes.clone());
-        text.map(Some).map_err(|_| WorkdirError::Tls(format!("{path} is not text in UTF-8")))
+        text.map(Some)
+            .map_err(|_| WorkdirError::Tls(format!("{path} is not text in UTF-8")))
     };
     if request.load_certificates {
         for name in crate::pki::ACCEPTED {

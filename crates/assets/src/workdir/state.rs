@@ -71,10 +71,14 @@ impl State {
             None => return Err(broken("it has no format")),
         }
         let word = |value: &Value, name: &str| {
-            value.as_str().map(str::to_owned).ok_or_else(|| broken(&format!("it has no {name}")))
+            value
+                .as_str()
+                .map(str::to_owned)
+                .ok_or_else(|| broken(&format!("it has no {name}")))
         };
         let time = |text: String| {
-            text.parse::<Timestamp>().map_err(|error| StateError::Broken(error.to_string()))
+            text.parse::<Timestamp>()
+                .map_err(|error| StateError::Broken(error.to_string()))
         };
         let seed = STANDARD
             .decode(word(&value["seed"], "seed")?)
@@ -84,7 +88,10 @@ impl State {
         Ok(Self {
             seed,
             created: time(word(&value["created"], "time")?)?,
-            issued: value["issued"].as_str().map(|text| time(text.to_owned())).transpose()?,
+            issued: value["issued"]
+                .as_str()
+                .map(|text| time(text.to_owned()))
+                .transpose()?,
             install_config: word(&value["installConfig"], "install-config")?,
             release: Release {
                 version: word(&value["release"]["version"], "release version")?,

@@ -30,7 +30,9 @@ pub fn now() -> Timestamp {
 }
 
 pub fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
 }
 
 pub fn release(version: &str) -> Release {
@@ -58,7 +60,9 @@ impl Directory {
             seed: 1,
             ..Self::default()
         };
-        directory.files.insert("install-config.yaml".to_owned(), text);
+        directory
+            .files
+            .insert("install-config.yaml".to_owned(), text);
         directory
     }
 
@@ -98,7 +102,10 @@ impl Directory {
     }
 
     pub fn text(&self, path: &str) -> String {
-        let bytes = self.files.get(path).unwrap_or_else(|| panic!("{path} is not there"));
+        let bytes = self
+            .files
+            .get(path)
+            .unwrap_or_else(|| panic!("{path} is not there"));
         String::from_utf8(bytes.clone()).unwrap()
     }
 
@@ -111,7 +118,10 @@ impl Directory {
 pub fn ignition(name: &str, version: &str) -> (Directory, Config) {
     let mut directory = Directory::with(name);
     let (target, file) = if name.contains("single-node") {
-        (Target::SingleNodeIgnitionConfig, "bootstrap-in-place-for-live-iso.ign")
+        (
+            Target::SingleNodeIgnitionConfig,
+            "bootstrap-in-place-for-live-iso.ign",
+        )
     } else {
         (Target::IgnitionConfigs, "bootstrap.ign")
     };

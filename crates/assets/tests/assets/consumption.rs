@@ -11,17 +11,24 @@ fn each_command_uses_up_the_input_of_the_one_before() {
     let mut directory = Directory::with("none-compact");
     directory.create(Target::Manifests, VERSION);
     assert!(!directory.files.contains_key("install-config.yaml"));
-    assert!(directory.files.contains_key("manifests/cluster-config.yaml"));
+    assert!(
+        directory
+            .files
+            .contains_key("manifests/cluster-config.yaml")
+    );
     directory.create(Target::IgnitionConfigs, VERSION);
     let left: Vec<_> = directory.files.keys().map(String::as_str).collect();
-    assert_eq!(left, [
-        "auth/kubeadmin-password",
-        "auth/kubeconfig",
-        "bootstrap.ign",
-        "master.ign",
-        "metadata.json",
-        "worker.ign",
-    ]);
+    assert_eq!(
+        left,
+        [
+            "auth/kubeadmin-password",
+            "auth/kubeconfig",
+            "bootstrap.ign",
+            "master.ign",
+            "metadata.json",
+            "worker.ign",
+        ]
+    );
 }
 
 #[test]
@@ -39,11 +46,19 @@ fn edits_additions_and_deletions_of_manifests_reach_the_bootstrap_host() {
     let mut directory = Directory::with("none-compact");
     directory.create(Target::Manifests, VERSION);
     let path = "manifests/cluster-scheduler-02-config.yml";
-    let edited = directory.text(path).replace("mastersSchedulable: true", "mastersSchedulable: false");
-    directory.files.insert(path.to_owned(), edited.clone().into_bytes());
+    let edited = directory
+        .text(path)
+        .replace("mastersSchedulable: true", "mastersSchedulable: false");
+    directory
+        .files
+        .insert(path.to_owned(), edited.clone().into_bytes());
     let own = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: mine\n";
-    directory.files.insert("openshift/mine.yaml".to_owned(), own.into());
-    directory.files.remove("manifests/cluster-ingress-02-config.yml");
+    directory
+        .files
+        .insert("openshift/mine.yaml".to_owned(), own.into());
+    directory
+        .files
+        .remove("manifests/cluster-ingress-02-config.yml");
     directory.create(Target::IgnitionConfigs, VERSION);
     let config = directory.config("bootstrap.ign");
     let file = |path: &str| config.file(&format!("/opt/openshift/{path}")).unwrap();
@@ -59,9 +74,19 @@ fn a_doubled_object_is_refused_with_both_places() {
     let mut directory = Directory::with("none-compact");
     directory.create(Target::Manifests, VERSION);
     let own = directory.text("manifests/cluster-dns-02-config.yml");
-    directory.files.insert("openshift/my-dns.yaml".to_owned(), own.into());
-    let said = directory.try_create(Target::IgnitionConfigs, VERSION).unwrap_err().to_string();
-    assert!(said.contains("openshift/my-dns.yaml: DNS cluster is in manifests/cluster-dns-02-config.yml"), "{said}");
+    directory
+        .files
+        .insert("openshift/my-dns.yaml".to_owned(), own.into());
+    let said = directory
+        .try_create(Target::IgnitionConfigs, VERSION)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains(
+            "openshift/my-dns.yaml: DNS cluster is in manifests/cluster-dns-02-config.yml"
+        ),
+        "{said}"
+    );
 }
 
 #[test]
@@ -69,15 +94,34 @@ fn a_changed_install_config_does_not_silently_undo_edits() {
     let mut directory = Directory::with("none-compact");
     directory.create(Target::Manifests, VERSION);
     let config = Directory::with("none-highly-available").text("install-config.yaml");
-    directory.files.insert("install-config.yaml".to_owned(), config.into());
-    directory.files.insert("openshift/mine.yaml".to_owned(), b"kind: X".to_vec());
-    let said = directory.try_create(Target::IgnitionConfigs, VERSION).unwrap_err().to_string();
-    assert!(said.contains("openshift/mine.yaml") && said.contains("--force"), "{said}");
+    directory
+        .files
+        .insert("install-config.yaml".to_owned(), config.into());
+    directory
+        .files
+        .insert("openshift/mine.yaml".to_owned(), b"kind: X".to_vec());
+    let said = directory
+        .try_create(Target::IgnitionConfigs, VERSION)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains("openshift/mine.yaml") && said.contains("--force"),
+        "{said}"
+    );
     directory.force = true;
     directory.seed = 2;
     let outcome = directory.create(Target::IgnitionConfigs, VERSION);
-    assert!(outcome.notes.iter().any(|note| note.contains("openshift/mine.yaml")));
-    assert!(directory.text("metadata.json").contains("\"clusterName\":\"ha\""));
+    assert!(
+        outcome
+            .notes
+            .iter()
+            .any(|note| note.contains("openshift/mine.yaml"))
+    );
+    assert!(
+        directory
+            .text("metadata.json")
+            .contains("\"clusterName\":\"ha\"")
+    );
 }
 
 #[test]
@@ -86,7 +130,9 @@ fn the_same_install_config_put_back_is_the_same_cluster() {
     let config = directory.text("install-config.yaml");
     directory.create(Target::Manifests, VERSION);
     let before = directory.files.clone();
-    directory.files.insert("install-config.yaml".to_owned(), config.into());
+    directory
+        .files
+        .insert("install-config.yaml".to_owned(), config.into());
     directory.seed = 9;
     directory.create(Target::Manifests, VERSION);
     assert_eq!(directory.files, before);
@@ -100,15 +146,29 @@ fn a_changed_pointer_becomes_a_machine_config() {
         "\"version\":\"3.2.0\"}",
         "\"version\":\"3.2.0\"},\"storage\":{\"files\":[{\"path\":\"/etc/mine\"}]}",
     );
-    directory.files.insert("master.ign".to_owned(), edited.clone().into_bytes());
+    directory
+        .files
+        .insert("master.ign".to_owned(), edited.clone().into_bytes());
     directory.create(Target::IgnitionConfigs, VERSION);
     assert_eq!(directory.text("master.ign"), edited);
     let path = "/opt/openshift/openshift/99_openshift-installer-ignition_master.yaml";
-    let made = directory.config("bootstrap.ign").file(path).unwrap().unwrap();
+    let made = directory
+        .config("bootstrap.ign")
+        .file(path)
+        .unwrap()
+        .unwrap();
     let made = String::from_utf8(made).unwrap();
-    assert!(made.contains("/etc/mine") && !made.contains("merge"), "{made}");
-    directory.files.insert("worker.ign".to_owned(), b"{".to_vec());
-    let said = directory.try_create(Target::IgnitionConfigs, VERSION).unwrap_err().to_string();
+    assert!(
+        made.contains("/etc/mine") && !made.contains("merge"),
+        "{made}"
+    );
+    directory
+        .files
+        .insert("worker.ign".to_owned(), b"{".to_vec());
+    let said = directory
+        .try_create(Target::IgnitionConfigs, VERSION)
+        .unwrap_err()
+        .to_string();
     assert!(said.contains("worker.ign"), "{said}");
 }
 
@@ -122,10 +182,16 @@ fn signers_and_a_password_hash_can_be_brought_along() {
     directory.load_certificates = true;
     for ending in ["crt", "key"] {
         let name = format!("tls/kube-apiserver-lb-signer.{ending}");
-        let content = config.file(&format!("/opt/openshift/{name}")).unwrap().unwrap();
+        let content = config
+            .file(&format!("/opt/openshift/{name}"))
+            .unwrap()
+            .unwrap();
         directory.files.insert(name, content);
     }
-    directory.files.insert("tls/kubeadmin-password.hash".to_owned(), b"$2a$10$x\n".to_vec());
+    directory.files.insert(
+        "tls/kubeadmin-password.hash".to_owned(),
+        b"$2a$10$x\n".to_vec(),
+    );
     directory.create(Target::IgnitionConfigs, VERSION);
     assert_eq!(directory.text("auth/kubeadmin-password"), "");
     let path = "/opt/openshift/tls/kube-apiserver-lb-ca-bundle.crt";
@@ -136,11 +202,19 @@ fn signers_and_a_password_hash_can_be_brought_along() {
 #[test]
 fn commands_without_input_say_what_to_do() {
     let mut directory = Directory::default();
-    let said = directory.try_create(Target::Manifests, VERSION).unwrap_err().to_string();
+    let said = directory
+        .try_create(Target::Manifests, VERSION)
+        .unwrap_err()
+        .to_string();
     assert!(said.contains("create install-config"), "{said}");
     let mut directory = Directory::with("none-compact");
-    let said = directory.try_create(Target::Manifests, "4.99.0").unwrap_err().to_string();
+    let said = directory
+        .try_create(Target::Manifests, "4.99.0")
+        .unwrap_err()
+        .to_string();
     assert!(said.contains("--assets=release"), "{said}");
-    let said = directory.try_create(Target::SingleNodeIgnitionConfig, VERSION).unwrap_err();
+    let said = directory
+        .try_create(Target::SingleNodeIgnitionConfig, VERSION)
+        .unwrap_err();
     assert!(said.to_string().contains("installationDisk"), "{said}");
 }

@@ -29,11 +29,18 @@ fn every_platform_and_topology_is_generated_as_reviewed() {
         }
         let all = unpacked(&config);
         files.insert("bootstrap.txt".to_owned(), listing(&all, config.json()));
-        let bootkube = all.iter().find(|file| file.path.ends_with("/bootkube.sh")).unwrap();
+        let bootkube = all
+            .iter()
+            .find(|file| file.path.ends_with("/bootkube.sh"))
+            .unwrap();
         files.insert("bootkube.sh".to_owned(), bootkube.text());
         wrong.extend(compare(&folder("golden").join(name), &files));
     }
-    assert!(wrong.is_empty(), "differs from review (BLESS=1 to take over):\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "differs from review (BLESS=1 to take over):\n{}",
+        wrong.join("\n")
+    );
 }
 
 fn listing(files: &[File], json: &serde_json::Value) -> String {
@@ -41,11 +48,22 @@ fn listing(files: &[File], json: &serde_json::Value) -> String {
     let mut sorted: Vec<_> = files.iter().collect();
     sorted.sort_by(|a, b| a.path.cmp(&b.path));
     for file in sorted {
-        writeln!(out, "  {:04o} {:>6} {}", file.mode, file.content.len(), file.path).unwrap();
+        writeln!(
+            out,
+            "  {:04o} {:>6} {}",
+            file.mode,
+            file.content.len(),
+            file.path
+        )
+        .unwrap();
     }
     out.push_str("units:\n");
     for unit in json["systemd"]["units"].as_array().unwrap() {
-        let state = if unit["enabled"] == true { "enabled" } else { "-" };
+        let state = if unit["enabled"] == true {
+            "enabled"
+        } else {
+            "-"
+        };
         writeln!(out, "  {} {state}", unit["name"].as_str().unwrap()).unwrap();
         for dropin in unit["dropins"].as_array().into_iter().flatten() {
             writeln!(out, "    {}", dropin["name"].as_str().unwrap()).unwrap();
@@ -86,7 +104,13 @@ fn walk(root: &Path, folder: &Path) -> Vec<String> {
         if path.is_dir() {
             found.extend(walk(root, &path));
         } else {
-            found.push(path.strip_prefix(root).unwrap().to_str().unwrap().to_owned());
+            found.push(
+                path.strip_prefix(root)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned(),
+            );
         }
     }
     found

@@ -12,14 +12,24 @@ fn ignition_accepts_every_config() {
     let folder = tempfile::tempdir().unwrap();
     for (name, version) in CASES {
         let (directory, _) = ignition(name, version);
-        let configs: Vec<_> = directory.files.keys().filter(|path| path.ends_with(".ign")).collect();
+        let configs: Vec<_> = directory
+            .files
+            .keys()
+            .filter(|path| path.ends_with(".ign"))
+            .collect();
         assert!(configs.len() >= 2, "{name}: {configs:?}");
         for config in configs {
             let path = folder.path().join("config.ign");
             fs::write(&path, &directory.files[config]).unwrap();
-            let output = Command::new("ignition-validate").arg(&path).output().unwrap();
+            let output = Command::new("ignition-validate")
+                .arg(&path)
+                .output()
+                .unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && said.trim().is_empty(), "{name} {config}: {said}");
+            assert!(
+                output.status.success() && said.trim().is_empty(),
+                "{name} {config}: {said}"
+            );
         }
     }
 }
@@ -34,10 +44,30 @@ fn kubectl_reads_the_kubeconfigs_and_openssl_trusts_them() {
         files.iter().find(|file| file.path == path).unwrap().text()
     };
     let rows = [
-        (directory.text("auth/kubeconfig"), "admin", "https://api.ha.example.org:6443", "complete-server"),
-        (on_host("kubeconfig"), "admin", "https://api-int.ha.example.org:6443", "complete-server"),
-        (on_host("kubeconfig-kubelet"), "kubelet", "https://api-int.ha.example.org:6443", "complete-server"),
-        (on_host("kubeconfig-loopback"), "loopback", "https://localhost:6443", "localhost"),
+        (
+            directory.text("auth/kubeconfig"),
+            "admin",
+            "https://api.ha.example.org:6443",
+            "complete-server",
+        ),
+        (
+            on_host("kubeconfig"),
+            "admin",
+            "https://api-int.ha.example.org:6443",
+            "complete-server",
+        ),
+        (
+            on_host("kubeconfig-kubelet"),
+            "kubelet",
+            "https://api-int.ha.example.org:6443",
+            "complete-server",
+        ),
+        (
+            on_host("kubeconfig-loopback"),
+            "loopback",
+            "https://localhost:6443",
+            "localhost",
+        ),
     ];
     for (text, user, server, bundle) in rows {
         let path = folder.path().join("kubeconfig");
@@ -46,10 +76,21 @@ fn kubectl_reads_the_kubeconfigs_and_openssl_trusts_them() {
             let output = Command::new("kubectl")
                 .arg("--kubeconfig")
                 .arg(&path)
-                .args(["config", "view", "--raw", "--minify", "--output", &format!("jsonpath={what}")])
+                .args([
+                    "config",
+                    "view",
+                    "--raw",
+                    "--minify",
+                    "--output",
+                    &format!("jsonpath={what}"),
+                ])
                 .output()
                 .unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             String::from_utf8(output.stdout).unwrap()
         };
         assert_eq!(view("{.clusters[0].cluster.server}"), server);
@@ -57,11 +98,20 @@ fn kubectl_reads_the_kubeconfigs_and_openssl_trusts_them() {
         assert_eq!(view("{.clusters[0].name}"), "ha");
         let decode = |text: String| {
             use base64::Engine;
-            base64::engine::general_purpose::STANDARD.decode(text).unwrap()
+            base64::engine::general_purpose::STANDARD
+                .decode(text)
+                .unwrap()
         };
         let trusted = decode(view("{.clusters[0].cluster.certificate-authority-data}"));
         let expected = format!("/opt/openshift/tls/kube-apiserver-{bundle}-ca-bundle.crt");
-        assert_eq!(trusted, files.iter().find(|file| file.path == expected).unwrap().content);
+        assert_eq!(
+            trusted,
+            files
+                .iter()
+                .find(|file| file.path == expected)
+                .unwrap()
+                .content
+        );
 
         // The certificate of the server it will meet verifies against what it trusts.
         let server_name = match server {
@@ -70,19 +120,36 @@ fn kubectl_reads_the_kubeconfigs_and_openssl_trusts_them() {
             _ => "internal-lb",
         };
         let certificate = format!("/opt/openshift/tls/kube-apiserver-{server_name}-server.crt");
-        let certificate = &files.iter().find(|file| file.path == certificate).unwrap().content;
+        let certificate = &files
+            .iter()
+            .find(|file| file.path == certificate)
+            .unwrap()
+            .content;
         let (ca, leaf) = (folder.path().join("ca"), folder.path().join("leaf"));
         fs::write(&ca, trusted).unwrap();
         fs::write(&leaf, certificate).unwrap();
-        let host = server.trim_start_matches("https://").trim_end_matches(":6443");
+        let host = server
+            .trim_start_matches("https://")
+            .trim_end_matches(":6443");
         let output = Command::new("openssl")
-            .args(["verify", "-verify_hostname", host, "-purpose", "sslserver", "-attime"])
+            .args([
+                "verify",
+                "-verify_hostname",
+                host,
+                "-purpose",
+                "sslserver",
+                "-attime",
+            ])
             .arg((now().as_second() + 60).to_string())
             .arg("-CAfile")
             .args([&ca, &leaf])
             .output()
             .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }
 
@@ -98,7 +165,14 @@ fn every_certificate_in_a_config_is_good_at_the_time_it_was_made() {
         let path = folder.path().join("crt");
         fs::write(&path, &file.content).unwrap();
         let output = Command::new("openssl")
-            .args(["x509", "-noout", "-startdate", "-dateopt", "iso_8601", "-in"])
+            .args([
+                "x509",
+                "-noout",
+                "-startdate",
+                "-dateopt",
+                "iso_8601",
+                "-in",
+            ])
             .arg(&path)
             .output()
             .unwrap();

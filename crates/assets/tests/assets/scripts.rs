@@ -36,9 +36,9 @@ fn shellcheck_finds_nothing_in_any_script_of_any_case() {
 
 /// `@NAME@`, which the generator should have filled in.
 fn has_placeholder(text: &str) -> bool {
-    text.split('@').skip(1).any(|part| {
-        part.len() > 2 && part.chars().all(|c| c.is_ascii_uppercase() || c == '_')
-    })
+    text.split('@')
+        .skip(1)
+        .any(|part| part.len() > 2 && part.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
 }
 
 /// A bootstrap host below a directory: its files, with every absolute path moved there.
@@ -113,8 +113,20 @@ impl Host {
         for (tool, text) in [("podman", PODMAN), ("curl", CURL)] {
             write_tool(&tools.join(tool), text);
         }
-        for tool in ["oc", "systemctl", "journalctl", "getent", "agetty", "sleep", "crictl", "shutdown",
-            "coreos-installer", "ip", "rpm-ostree", "hostname"] {
+        for tool in [
+            "oc",
+            "systemctl",
+            "journalctl",
+            "getent",
+            "agetty",
+            "sleep",
+            "crictl",
+            "shutdown",
+            "coreos-installer",
+            "ip",
+            "rpm-ostree",
+            "hostname",
+        ] {
             write_tool(&tools.join(tool), QUIET);
         }
         host
@@ -128,8 +140,18 @@ impl Host {
     fn moved(&self, script: &str) -> String {
         let root = self.root.path().to_str().unwrap();
         let mut script = script.to_owned();
-        for place in ["/opt/openshift", "/etc/kubernetes", "/etc/mcc", "/etc/mcs", "/etc/ssl",
-            "/etc/crio", "/etc/issue.d", "/usr/local/bin", "/var/log/openshift", "/var/lib/etcd"] {
+        for place in [
+            "/opt/openshift",
+            "/etc/kubernetes",
+            "/etc/mcc",
+            "/etc/mcs",
+            "/etc/ssl",
+            "/etc/crio",
+            "/etc/issue.d",
+            "/usr/local/bin",
+            "/var/log/openshift",
+            "/var/lib/etcd",
+        ] {
             script = script.replace(place, &format!("{root}{place}"));
         }
         script
@@ -137,7 +159,11 @@ impl Host {
 
     /// Runs a script and returns whether it went well.
     fn run(&self, script: &str) -> bool {
-        let path = format!("{}:{}", self.path("/fake").display(), std::env::var("PATH").unwrap());
+        let path = format!(
+            "{}:{}",
+            self.path("/fake").display(),
+            std::env::var("PATH").unwrap()
+        );
         let output = Command::new("bash")
             .arg(self.path(&format!("/usr/local/bin/{script}")))
             .current_dir(self.path("/opt/openshift"))
@@ -168,7 +194,9 @@ impl Host {
         runs.iter()
             .filter(|call| call.starts_with("podman run") && !call.contains("--entrypoint cat"))
             .filter_map(|call| {
-                let word = call.split(' ').find(|word| word.starts_with("r.example/"))?;
+                let word = call
+                    .split(' ')
+                    .find(|word| word.starts_with("r.example/"))?;
                 let (_, name) = word.split_once('/')?;
                 Some(name.split('@').next().unwrap_or(name).to_owned())
             })
@@ -235,32 +263,59 @@ fn bootkube_runs_the_operators_in_order_and_leaves_its_markers() {
     assert!(host.run("bootkube.sh"), "{}", host.stderr());
     assert_eq!(host.components(), IN_ORDER);
     for marker in MARKERS {
-        assert!(host.has(&format!("/opt/openshift/{marker}.done")), "{marker}");
+        assert!(
+            host.has(&format!("/opt/openshift/{marker}.done")),
+            "{marker}"
+        );
     }
     assert!(host.has("/opt/openshift/.bootkube.done"));
 
     let calls = host.calls();
     let call = |part: &str| {
         let found = calls.iter().find(|call| call.contains(part));
-        found.unwrap_or_else(|| panic!("{part} in {calls:#?}")).clone()
+        found
+            .unwrap_or_else(|| panic!("{part} in {calls:#?}"))
+            .clone()
     };
     let etcd = call("cluster-etcd-operator render");
-    assert!(etcd.starts_with("podman run --quiet --rm --net=host --volume /opt/openshift:/assets:z "), "{etcd}");
-    assert!(etcd.contains("--etcd-image=r.example/etcd@sha256:1"), "{etcd}");
+    assert!(
+        etcd.starts_with("podman run --quiet --rm --net=host --volume /opt/openshift:/assets:z "),
+        "{etcd}"
+    );
+    assert!(
+        etcd.contains("--etcd-image=r.example/etcd@sha256:1"),
+        "{etcd}"
+    );
     assert!(!etcd.contains("--payload-version"), "{etcd}");
     let api = call("cluster-kube-apiserver-operator render");
     assert!(api.contains("--operand-kubernetes-version=1.33.5"), "{api}");
     assert!(api.contains("--payload-version=4.20.3"), "{api}");
     let version = call("r.example/release@sha256:1 render");
-    assert!(version.contains("--release-image=r.example/release@sha256:1"), "{version}");
-    assert!(version.contains("--feature-gate-manifest-path=/assets/manifests/99_feature-gate.yaml"));
+    assert!(
+        version.contains("--release-image=r.example/release@sha256:1"),
+        "{version}"
+    );
+    assert!(
+        version.contains("--feature-gate-manifest-path=/assets/manifests/99_feature-gate.yaml")
+    );
     let config = call("cluster-config-operator render");
-    assert!(config.contains("--cloud-provider-config-input-file=/assets/manifests/cloud-provider-config.yaml"));
+    assert!(config.contains(
+        "--cloud-provider-config-input-file=/assets/manifests/cloud-provider-config.yaml"
+    ));
     assert!(config.contains("--skip-api-rendering"));
     let start = call("cluster-bootstrap@sha256:1 start");
-    assert!(start.contains("--volume /etc/kubernetes:/etc/kubernetes:z"), "{start}");
-    assert!(start.contains("openshift-cluster-version/cluster-version-operator"), "{start}");
-    assert!(call("oc patch clusterversion version").contains("--type=merge --patch-file=original_cvo_overrides.patch"));
+    assert!(
+        start.contains("--volume /etc/kubernetes:/etc/kubernetes:z"),
+        "{start}"
+    );
+    assert!(
+        start.contains("openshift-cluster-version/cluster-version-operator"),
+        "{start}"
+    );
+    assert!(
+        call("oc patch clusterversion version")
+            .contains("--type=merge --patch-file=original_cvo_overrides.patch")
+    );
 
     for file in [
         "/etc/kubernetes/kubeconfig",
@@ -284,9 +339,17 @@ fn bootkube_runs_the_operators_in_order_and_leaves_its_markers() {
     assert_eq!(record.first().unwrap()["phase"], "service start");
     assert_eq!(record.last().unwrap()["phase"], "service end");
     assert_eq!(record.last().unwrap()["result"], "success");
-    let starts = record.iter().filter(|entry| entry["phase"] == "stage start").count();
-    let ends = record.iter().filter(|entry| entry["phase"] == "stage end" && entry["result"] == "success");
-    assert_eq!((starts, ends.count()), (MARKERS.len() + 2, MARKERS.len() + 2));
+    let starts = record
+        .iter()
+        .filter(|entry| entry["phase"] == "stage start")
+        .count();
+    let ends = record
+        .iter()
+        .filter(|entry| entry["phase"] == "stage end" && entry["result"] == "success");
+    assert_eq!(
+        (starts, ends.count()),
+        (MARKERS.len() + 2, MARKERS.len() + 2)
+    );
 }
 
 #[test]
@@ -299,12 +362,20 @@ fn after_an_interruption_bootkube_goes_on_where_it_stopped() {
     assert!(!host.has("/opt/openshift/.bootkube.done"));
     let record = fs::read_to_string(host.path("/var/log/openshift/bootkube.json")).unwrap();
     let record: serde_json::Value = serde_json::from_str(&record).unwrap();
-    let failed = record.as_array().unwrap().iter().find(|entry| entry["result"] == "failure").unwrap();
+    let failed = record
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|entry| entry["result"] == "failure")
+        .unwrap();
     assert_eq!(failed["stage"], "kube-scheduler-bootstrap");
 
     host.forget();
     assert!(host.run("bootkube.sh"), "{}", host.stderr());
-    let after: Vec<_> = IN_ORDER.iter().skip_while(|name| **name != "cluster-kube-scheduler-operator").collect();
+    let after: Vec<_> = IN_ORDER
+        .iter()
+        .skip_while(|name| **name != "cluster-kube-scheduler-operator")
+        .collect();
     assert_eq!(host.components().iter().collect::<Vec<_>>(), after);
     assert!(host.has("/opt/openshift/.bootkube.done"));
 
@@ -319,12 +390,24 @@ fn a_single_node_makes_its_own_ignition_and_writes_it_to_disk() {
     fs::create_dir_all(host.path("/var/lib/etcd")).unwrap();
     assert!(host.run("bootkube.sh"), "{}", host.stderr());
     let calls = host.calls();
-    let tuned = calls.iter().find(|call| call.contains("render-bootcmd-mc")).unwrap();
-    assert!(tuned.contains("--env CLUSTER_NODE_TUNED_BOOTSTRAP_SAFE_ENV=true"), "{tuned}");
+    let tuned = calls
+        .iter()
+        .find(|call| call.contains("render-bootcmd-mc"))
+        .unwrap();
+    assert!(
+        tuned.contains("--env CLUSTER_NODE_TUNED_BOOTSTRAP_SAFE_ENV=true"),
+        "{tuned}"
+    );
     assert!(tuned.contains("--mcp-name=master"), "{tuned}");
-    let start = calls.iter().find(|call| call.contains("cluster-bootstrap@sha256:1 start")).unwrap();
+    let start = calls
+        .iter()
+        .find(|call| call.contains("cluster-bootstrap@sha256:1 start"))
+        .unwrap();
     assert!(start.ends_with("--required-pods="), "{start}");
-    let made = calls.iter().find(|call| call.contains(" bootstrap-in-place ")).unwrap();
+    let made = calls
+        .iter()
+        .find(|call| call.contains(" bootstrap-in-place "))
+        .unwrap();
     for part in [
         "--privileged",
         "--volume /var/lib/etcd:/assets/etcd-data",
@@ -335,7 +418,9 @@ fn a_single_node_makes_its_own_ignition_and_writes_it_to_disk() {
     }
     assert!(!calls.iter().any(|call| call.contains("wait-for-ceo")));
     assert!(!host.has("/etc/kubernetes/manifests/etcd-member-pod.yaml"));
-    assert!(host.has("/opt/openshift/original-master.ign") && host.has("/opt/openshift/master.ign"));
+    assert!(
+        host.has("/opt/openshift/original-master.ign") && host.has("/opt/openshift/master.ign")
+    );
 
     host.forget();
     assert!(host.run("install-to-disk.sh"), "{}", host.stderr());
@@ -364,7 +449,18 @@ fn each_release_is_told_the_flags_it_knows() {
         ("cp image-references /etc/mcc/bootstrap/", (4, 21)),
         ("--cluster-version-manifest-path", (4, 22)),
     ];
-    for minor in [(4, 14), (4, 15), (4, 16), (4, 17), (4, 18), (4, 19), (4, 20), (4, 21), (4, 22), (5, 0)] {
+    for minor in [
+        (4, 14),
+        (4, 15),
+        (4, 16),
+        (4, 17),
+        (4, 18),
+        (4, 19),
+        (4, 20),
+        (4, 21),
+        (4, 22),
+        (5, 0),
+    ] {
         let text = script(&format!("{}.{}.1", minor.0, minor.1));
         for (part, since) in rows {
             assert_eq!(text.contains(part), minor >= since, "{part} in {minor:?}");

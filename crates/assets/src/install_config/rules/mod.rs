@@ -4,8 +4,25 @@
 //! the user would mend it. Rules that read fields of the wrong form are left out, so that one
 //! slip gives one finding. Every rule runs, whatever the others say.
 
+mod agent;
+mod baremetal;
+mod bgp;
+mod capabilities;
 mod checks;
+mod features;
+mod fencing;
+mod joining;
+mod mirrors;
+mod networks;
+mod pools;
+mod provisioning;
+mod proxy;
+mod ssh;
 mod top;
+mod trust;
+mod vips;
+mod vsphere;
+mod vsphere_pools;
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -30,12 +47,35 @@ pub struct Rule {
 }
 
 /// Every rule, in the order of the file.
-pub static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| [top::RULES].concat());
+pub static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    [
+        top::RULES,
+        ssh::RULES,
+        trust::RULES,
+        networks::RULES,
+        joining::RULES,
+        pools::RULES,
+        fencing::RULES,
+        proxy::RULES,
+        mirrors::RULES,
+        capabilities::RULES,
+        features::RULES,
+        vips::RULES,
+        baremetal::RULES,
+        provisioning::RULES,
+        bgp::RULES,
+        vsphere::RULES,
+        vsphere_pools::RULES,
+        agent::RULES,
+    ]
+    .concat()
+});
 
 /// What rules look at.
 pub(super) struct Facts<'a> {
     pub config: &'a InstallConfig,
     pub around: Given,
+    places: &'a HashMap<String, (Span, Span)>,
 }
 
 /// What rules say.
@@ -60,6 +100,13 @@ pub(super) struct Judge {
     broken: Vec<String>,
     /// Where a value came from that was written in an old spelling: new path, old path.
     moved: Vec<(String, String)>,
+}
+
+impl Facts<'_> {
+    /// The user wrote something there, even if it was nothing.
+    pub fn was_written(&self, path: &str) -> bool {
+        self.places.contains_key(path)
+    }
 }
 
 impl Verdicts {
@@ -150,6 +197,7 @@ pub(super) fn run(judge: &mut Judge, around: Given) {
     let facts = Facts {
         config: &judge.config,
         around,
+        places: &judge.places,
     };
     for rule in RULES.iter() {
         let touches = |path: &&str| {
