@@ -47,6 +47,7 @@ bench: ## Load figures against the reference's, with ratios
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
+	cargo bench --quiet --locked -p muster-assets --bench create
 
 fmt: ## Format the code
 	cargo fmt --all

@@ -4,6 +4,7 @@
 //! progress to standard error. Exit code 0 is success, 1 a failure, 2 wrong usage or a bad
 //! configuration.
 
+mod create;
 mod explain;
 mod iso;
 mod logging;
@@ -40,6 +41,10 @@ enum Command {
     Simulate(Box<simulate::Simulate>),
     /// Show live what happens to clusters and hosts.
     Watch(watch::Watch),
+    /// Create the files a cluster is installed from: manifests, Ignition, log-ins.
+    Create(create::Create),
+    /// Print which of these files follows from which, for Graphviz.
+    Graph,
     /// Explain the rules: states, validations, events, steps.
     Explain(explain::Explain),
     /// Look into a CoreOS live image, or change it.
@@ -59,6 +64,8 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve::run(serve),
         Command::Simulate(simulate) => simulate::run(*simulate),
         Command::Watch(watch) => watch::run(watch),
+        Command::Create(create) => create::run(create),
+        Command::Graph => output::text(&muster_assets::graph::dot()),
         Command::Explain(explain) => explain::run(&explain),
         Command::Iso(iso) => iso::run(iso),
         Command::OsImages(command) => os_images::run(command),

@@ -1,6 +1,6 @@
 //! `bootkube.sh`: the head, the stages of the release, and what brings the cluster up.
 
-use super::stages::{Given, stages};
+use super::stages::{Given, Stage, stages};
 use crate::plan::Plan;
 
 const HEAD: &str = include_str!("files/bin/bootkube-head.sh");
@@ -18,9 +18,13 @@ pub(super) fn script(plan: &Plan, given: Given) -> String {
     } else {
         " "
     };
-    let mut script = HEAD.replace(" @LOG_DRIVER@ ", driver);
+    let stages = stages(plan, given);
+    let components = components(&stages).join(" ");
+    let mut script = HEAD
+        .replace(" @LOG_DRIVER@ ", driver)
+        .replace("@COMPONENTS@", &components);
     script.push_str(OWN_MANIFESTS);
-    for stage in stages(plan, given) {
+    for stage in stages {
         if stage.name == "mco-bootstrap" {
             script.push_str(CLOUD_FLAGS);
         }
@@ -41,11 +45,28 @@ pub(super) fn script(plan: &Plan, given: Given) -> String {
     script.push_str(&START.replace("@REQUIRED_PODS@", pods));
     script.push_str(if given.in_place { IN_PLACE } else { HAND_OVER });
     script.push_str(&format!(
-        "\ncheck_url check-api-url 'api.{domain}'\n\
-         check_url check-api-int-url 'api-int.{domain}'\n\
+        "\ncheck_url check-api-url api-dns-check 'api.{domain}'\n\
+         check_url check-api-int-url api-int-dns-check 'api-int.{domain}'\n\
          \ntouch /opt/openshift/.bootkube.done\necho 'the control plane runs'\n"
     ));
     script
+}
+
+/// Components that stages run, and those that they or the rest of the script name.
+fn components(stages: &[Stage]) -> Vec<&'static str> {
+    let run = stages.iter().filter_map(|stage| stage.component);
+    let named = [
+        "cloud-credential-operator",
+        "cluster-bootstrap",
+        "cluster-etcd-operator",
+        "cluster-policy-controller",
+        "etcd",
+        "hyperkube",
+    ];
+    let mut all: Vec<_> = run.chain(named).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 const OWN_MANIFESTS: &str = r"
@@ -69,10 +90,10 @@ cloud_flag cloud-provider-ca-file tls/cloud-ca-cert.pem
 const CLOUD_CREDENTIALS: &str = r#"
 if todo cco-bootstrap; then
   begin cco-bootstrap
-  run --user 0 "$(image cloud-credential-operator)" render \
+  run --user 0 "${images[cloud-credential-operator]}" render \
     --dest-dir=/assets/cco-bootstrap \
     --manifests-dir=/assets/manifests \
-    "--cloud-credential-operator-image=$(image cloud-credential-operator)"
+    "--cloud-credential-operator-image=${images[cloud-credential-operator]}"
   copy cco-bootstrap/manifests manifests
   if [[ -e cco-bootstrap/bootstrap/cloud-credential-operator-pod.yaml ]]; then
     cp cco-bootstrap/bootstrap/cloud-credential-operator-pod.yaml bootstrap-manifests/
@@ -84,10 +105,10 @@ fi
 const CLOUD_CREDENTIALS_BEFORE_4_15: &str = r#"
 if todo cco-bootstrap; then
   begin cco-bootstrap
-  run --user 0 "$(image cloud-credential-operator)" render \
+  run --user 0 "${images[cloud-credential-operator]}" render \
     --dest-dir=/assets/cco-bootstrap \
     --manifests-dir=/assets/manifests \
-    "--cloud-credential-operator-image=$(image cloud-credential-operator)"
+    "--cloud-credential-operator-image=${images[cloud-credential-operator]}"
   cp cco-bootstrap/manifests/* manifests/
   cp cco-bootstrap/bootstrap/cloud-credential-operator-pod.yaml bootstrap-manifests/
   finished cco-bootstrap
@@ -98,7 +119,7 @@ const WAIT_FOR_ETCD: &str = r#"
 # A node that bootstraps itself stops etcd at the end; a second run must not wait for it.
 if todo stop-etcd && todo wait-for-etcd; then
   begin wait-for-etcd
-  until run --entrypoint etcdctl "$(image etcd)" \
+  until run --entrypoint etcdctl "${images[etcd]}" \
     --dial-timeout=10m \
     --cacert=/assets/tls/etcd-ca-bundle.crt \
     --cert=/assets/tls/etcd-client.crt \
@@ -115,7 +136,7 @@ fi
 const START: &str = r#"
 if todo cb-bootstrap; then
   begin cb-bootstrap
-  if ! run --volume /etc/kubernetes:/etc/kubernetes:z "$(image cluster-bootstrap)" start \
+  if ! run --volume /etc/kubernetes:/etc/kubernetes:z "${images[cluster-bootstrap]}" start \
     --tear-down-early=false \
     --asset-dir=/assets \
     '--required-pods=@REQUIRED_PODS@'; then
@@ -144,13 +165,13 @@ rm -f /etc/kubernetes/manifests/machineconfigoperator-bootstrap-pod.yaml
 if todo wait-for-ceo; then
   begin wait-for-ceo
   # The etcd member on this machine may leave once the cluster has enough of its own.
-  run "$(image cluster-etcd-operator)" /usr/bin/cluster-etcd-operator wait-for-ceo \
+  run "${images[cluster-etcd-operator]}" /usr/bin/cluster-etcd-operator wait-for-ceo \
     --kubeconfig=/assets/auth/kubeconfig
   finished wait-for-ceo
 fi
 "#;
 
 const IN_PLACE: &str = r#"
-CLUSTER_BOOTSTRAP_IMAGE=$(image cluster-bootstrap)
+CLUSTER_BOOTSTRAP_IMAGE=${images[cluster-bootstrap]}
 . /usr/local/bin/bootstrap-in-place.sh
 "#;

@@ -74,7 +74,7 @@ impl Stage {
     /// The stage as shell.
     pub(super) fn render(&self) -> String {
         let image = match self.component {
-            Some(component) => format!("\"$(image {component})\""),
+            Some(component) => format!("\"${{images[{component}]}}\""),
             None => "\"$RELEASE_IMAGE_DIGEST\"".to_owned(),
         };
         let directory = if self.directory == self.name {
@@ -224,7 +224,7 @@ fn etcd(plan: &Plan) -> Stage {
     )
     .flag("asset-output-dir", "/assets/etcd-bootstrap")
     .flag("cluster-configmap-file", CLUSTER_CONFIG)
-    .flag("etcd-image", "$(image etcd)")
+    .flag("etcd-image", "${images[etcd]}")
     .flag("infra-config-file", INFRASTRUCTURE)
     .flag("network-config-file", NETWORK)
     .flag_if(told, "rendered-manifest-files", MANIFESTS)
@@ -245,8 +245,8 @@ fn api_server(plan: &Plan) -> Stage {
     )
     .flag("manifest-etcd-serving-ca", "etcd-ca-bundle.crt")
     .flag("manifest-etcd-server-urls", "https://localhost:2379")
-    .flag("manifest-image", "$(image hyperkube)")
-    .flag("manifest-operator-image", "$(image cluster-kube-apiserver-operator)")
+    .flag("manifest-image", "${images[hyperkube]}")
+    .flag("manifest-operator-image", "${images[cluster-kube-apiserver-operator]}")
     .flag("asset-input-dir", TLS)
     .flag("asset-output-dir", "/assets/kube-apiserver-bootstrap")
     .flag("config-output-file", "/assets/kube-apiserver-bootstrap/config")
@@ -270,8 +270,8 @@ fn controller_manager() -> Stage {
         "cluster-kube-controller-manager-operator",
         "/usr/bin/cluster-kube-controller-manager-operator render",
     )
-    .flag("cluster-policy-controller-image", "$(image cluster-policy-controller)")
-    .flag("manifest-image", "$(image hyperkube)")
+    .flag("cluster-policy-controller-image", "${images[cluster-policy-controller]}")
+    .flag("manifest-image", "${images[hyperkube]}")
     .flag("asset-input-dir", TLS)
     .flag("asset-output-dir", "/assets/kube-controller-manager-bootstrap")
     .flag("config-output-file", "/assets/kube-controller-manager-bootstrap/config")
@@ -295,7 +295,7 @@ fn scheduler() -> Stage {
         "cluster-kube-scheduler-operator",
         "/usr/bin/cluster-kube-scheduler-operator render",
     )
-    .flag("manifest-image", "$(image hyperkube)")
+    .flag("manifest-image", "${images[hyperkube]}")
     .flag("asset-input-dir", TLS)
     .flag("asset-output-dir", "/assets/kube-scheduler-bootstrap")
     .flag("config-output-file", "/assets/kube-scheduler-bootstrap/config")

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
 
 use jiff::Timestamp;
 use muster_assets::file::File;
@@ -114,9 +115,10 @@ impl Directory {
     }
 }
 
-/// The Ignition of a case, whichever way it starts.
+/// The Ignition of a case, whichever way it starts. Keys take their time, so each is made once.
 pub fn ignition(name: &str, version: &str) -> (Directory, Config) {
-    let mut directory = Directory::with(name);
+    static MADE: LazyLock<Mutex<BTreeMap<String, BTreeMap<String, Vec<u8>>>>> =
+        LazyLock::new(Mutex::default);
     let (target, file) = if name.contains("single-node") {
         (
             Target::SingleNodeIgnitionConfig,
@@ -125,7 +127,18 @@ pub fn ignition(name: &str, version: &str) -> (Directory, Config) {
     } else {
         (Target::IgnitionConfigs, "bootstrap.ign")
     };
-    directory.create(target, version);
+    let case = format!("{name} {version}");
+    let known = MADE.lock().unwrap().get(&case).cloned();
+    let files = known.unwrap_or_else(|| {
+        let mut directory = Directory::with(name);
+        directory.create(target, version);
+        MADE.lock().unwrap().insert(case, directory.files.clone());
+        directory.files
+    });
+    let directory = Directory {
+        files,
+        ..Directory::default()
+    };
     let config = directory.config(file);
     (directory, config)
 }

@@ -49,8 +49,12 @@ VERSION=$(jq --raw-output .metadata.name image-references)
 KUBERNETES_VERSION=$(jq --raw-output '[.spec.tags[].annotations["io.openshift.build.versions"] // empty
   | split(",")[] | select(startswith("kubernetes=")) | ltrimstr("kubernetes=")][0] // empty' image-references)
 
-# image COMPONENT: where the release has it.
-image() {
-  jq --raw-output --exit-status --arg name "$1" \
-    '.spec.tags[] | select(.name == $name) | .from.name' image-references
-}
+# Where the release has the images of its parts.
+declare -A images
+for component in @COMPONENTS@; do
+  if ! images[$component]=$(jq --raw-output --exit-status --arg name "$component" \
+    '.spec.tags[] | select(.name == $name) | .from.name' image-references); then
+    echo "release $VERSION has no image $component" >&2
+    exit 1
+  fi
+done

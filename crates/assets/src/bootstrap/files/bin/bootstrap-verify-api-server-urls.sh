@@ -14,16 +14,18 @@ lookup_name() {
   fi
 }
 
-# check_url STAGE HOST: does the API answer there?
+# check_url STAGE MARKER HOST: does the API answer there?
 check_url() {
   local answer
+  [[ ! -e $2.done ]] || return 0
   stage_start "$1"
   answer=$(curl --silent --insecure --output /dev/null --max-time 20 --write-out '%{http_code}' \
-    "https://$2:6443/readyz") || true
+    "https://$3:6443/readyz") || true
   if [[ $answer == 200 ]]; then
+    touch "$2.done"
     stage_success
   else
-    echo "https://$2:6443/readyz answers with '$answer', not 200" >&2
+    echo "https://$3:6443/readyz answers with '$answer', not 200" >&2
     stage_failure
   fi
 }
