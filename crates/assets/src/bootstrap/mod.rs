@@ -94,7 +94,8 @@ fn filled(plan: &Plan, script: &str) -> String {
     let in_place = plan.config.bootstrap_in_place.as_ref();
     let disk = in_place.map_or("", |in_place| &in_place.installation_disk);
     let wait = if plan.profile.waits_for_ha_api {
-        "wait_for_ha_api"
+        "wait_for_ha_api
+"
     } else {
         ""
     };
@@ -105,29 +106,14 @@ fn filled(plan: &Plan, script: &str) -> String {
     };
     script
         .replace("@RELEASE_IMAGE@", &quoted(&plan.release.image))
-        .replace(
-            "for argument in @NODE_ADDRESS@; do",
-            &node_address_loop(&address),
-        )
+        .replace("@NODE_ADDRESS@", &address)
         .replace("@DISK@", &quoted(disk))
         .replace(
-            "@WAIT_FOR_HA_API@\n",
-            &if wait.is_empty() {
-                String::new()
-            } else {
-                format!("{wait}\n")
-            },
+            "@WAIT_FOR_HA_API@
+",
+            wait,
         )
         .replace("@TOUCH_DNS_MARKER@", marker)
-}
-
-/// An empty list of words is no loop in some shells' eyes.
-fn node_address_loop(address: &str) -> String {
-    if address.is_empty() {
-        "for argument in \"$@\"; do".to_owned()
-    } else {
-        format!("for argument in {address} \"$@\"; do")
-    }
 }
 
 /// A text between single quotes.

@@ -95,7 +95,7 @@ impl Directory {
     pub fn create(&mut self, target: Target, version: &str) -> Outcome {
         self.try_create(target, version).unwrap_or_else(|error| {
             let report = match &error {
-                WorkdirError::InstallConfig(report) => format!("{report:?}"),
+                WorkdirError::InstallConfig(report) => report.to_string(),
                 _ => String::new(),
             };
             panic!("{error}\n{report}")

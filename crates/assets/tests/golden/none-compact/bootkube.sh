@@ -49,11 +49,15 @@ VERSION=$(jq --raw-output .metadata.name image-references)
 KUBERNETES_VERSION=$(jq --raw-output '[.spec.tags[].annotations["io.openshift.build.versions"] // empty
   | split(",")[] | select(startswith("kubernetes=")) | ltrimstr("kubernetes=")][0] // empty' image-references)
 
-# image COMPONENT: where the release has it.
-image() {
-  jq --raw-output --exit-status --arg name "$1" \
-    '.spec.tags[] | select(.name == $name) | .from.name' image-references
-}
+# Where the release has the images of its parts.
+declare -A images
+for component in cloud-credential-operator cluster-bootstrap cluster-config-operator cluster-etcd-operator cluster-ingress-operator cluster-kube-apiserver-operator cluster-kube-controller-manager-operator cluster-kube-scheduler-operator cluster-node-tuning-operator cluster-policy-controller etcd hyperkube machine-config-operator; do
+  if ! images[$component]=$(jq --raw-output --exit-status --arg name "$component" \
+    '.spec.tags[] | select(.name == $name) | .from.name' image-references); then
+    echo "release $VERSION has no image $component" >&2
+    exit 1
+  fi
+done
 
 if todo openshift-manifests; then
   begin openshift-manifests
@@ -63,7 +67,7 @@ fi
 
 if todo config-bootstrap; then
   begin config-bootstrap
-  run "$(image cluster-config-operator)" /usr/bin/cluster-config-operator render \
+  run "${images[cluster-config-operator]}" /usr/bin/cluster-config-operator render \
     --cluster-infrastructure-input-file=/assets/manifests/cluster-infrastructure-02-config.yml \
     --cloud-provider-config-output-file=/assets/config-bootstrap/cloud-provider-config-generated.yaml \
     --config-output-file=/assets/config-bootstrap/config \
@@ -88,10 +92,10 @@ fi
 
 if todo etcd-bootstrap; then
   begin etcd-bootstrap
-  run "$(image cluster-etcd-operator)" /usr/bin/cluster-etcd-operator render \
+  run "${images[cluster-etcd-operator]}" /usr/bin/cluster-etcd-operator render \
     --asset-output-dir=/assets/etcd-bootstrap \
     --cluster-configmap-file=/assets/manifests/cluster-config.yaml \
-    "--etcd-image=$(image etcd)" \
+    "--etcd-image=${images[etcd]}" \
     --infra-config-file=/assets/manifests/cluster-infrastructure-02-config.yml \
     --network-config-file=/assets/manifests/cluster-network-02-config.yml
   copy etcd-bootstrap/manifests manifests
@@ -103,11 +107,11 @@ fi
 
 if todo kube-apiserver-bootstrap; then
   begin kube-apiserver-bootstrap
-  run "$(image cluster-kube-apiserver-operator)" /usr/bin/cluster-kube-apiserver-operator render \
+  run "${images[cluster-kube-apiserver-operator]}" /usr/bin/cluster-kube-apiserver-operator render \
     --manifest-etcd-serving-ca=etcd-ca-bundle.crt \
     --manifest-etcd-server-urls=https://localhost:2379 \
-    "--manifest-image=$(image hyperkube)" \
-    "--manifest-operator-image=$(image cluster-kube-apiserver-operator)" \
+    "--manifest-image=${images[hyperkube]}" \
+    "--manifest-operator-image=${images[cluster-kube-apiserver-operator]}" \
     --asset-input-dir=/assets/tls \
     --asset-output-dir=/assets/kube-apiserver-bootstrap \
     --config-output-file=/assets/kube-apiserver-bootstrap/config \
@@ -124,9 +128,9 @@ fi
 
 if todo kube-controller-manager-bootstrap; then
   begin kube-controller-manager-bootstrap
-  run "$(image cluster-kube-controller-manager-operator)" /usr/bin/cluster-kube-controller-manager-operator render \
-    "--cluster-policy-controller-image=$(image cluster-policy-controller)" \
-    "--manifest-image=$(image hyperkube)" \
+  run "${images[cluster-kube-controller-manager-operator]}" /usr/bin/cluster-kube-controller-manager-operator render \
+    "--cluster-policy-controller-image=${images[cluster-policy-controller]}" \
+    "--manifest-image=${images[hyperkube]}" \
     --asset-input-dir=/assets/tls \
     --asset-output-dir=/assets/kube-controller-manager-bootstrap \
     --config-output-file=/assets/kube-controller-manager-bootstrap/config \
@@ -145,8 +149,8 @@ fi
 
 if todo kube-scheduler-bootstrap; then
   begin kube-scheduler-bootstrap
-  run "$(image cluster-kube-scheduler-operator)" /usr/bin/cluster-kube-scheduler-operator render \
-    "--manifest-image=$(image hyperkube)" \
+  run "${images[cluster-kube-scheduler-operator]}" /usr/bin/cluster-kube-scheduler-operator render \
+    "--manifest-image=${images[hyperkube]}" \
     --asset-input-dir=/assets/tls \
     --asset-output-dir=/assets/kube-scheduler-bootstrap \
     --config-output-file=/assets/kube-scheduler-bootstrap/config
@@ -158,7 +162,7 @@ fi
 
 if todo ingress-operator-bootstrap; then
   begin ingress-operator-bootstrap ingress-operator-manifests
-  run "$(image cluster-ingress-operator)" render \
+  run "${images[cluster-ingress-operator]}" render \
     --prefix=cluster-ingress- \
     --output-dir=/assets/ingress-operator-manifests
   copy ingress-operator-manifests manifests
@@ -167,7 +171,7 @@ fi
 
 if todo node-tuning-bootstrap; then
   begin node-tuning-bootstrap
-  run "$(image cluster-node-tuning-operator)" render \
+  run "${images[cluster-node-tuning-operator]}" render \
     --asset-input-dir=/assets/manifests \
     --asset-output-dir=/assets/node-tuning-bootstrap
   copy node-tuning-bootstrap manifests
@@ -183,7 +187,7 @@ cloud_flag cloud-provider-ca-file tls/cloud-ca-cert.pem
 
 if todo mco-bootstrap; then
   begin mco-bootstrap
-  run --user 0 "$(image machine-config-operator)" bootstrap \
+  run --user 0 "${images[machine-config-operator]}" bootstrap \
     --root-ca=/assets/tls/root-ca.crt \
     --kube-ca=/assets/tls/kube-apiserver-complete-client-ca-bundle.crt \
     --config-file=/assets/manifests/cluster-config.yaml \
@@ -214,10 +218,10 @@ lookup_name resolve-api-int-url api-int-dns-resolved 'api-int.compact.example.or
 
 if todo cco-bootstrap; then
   begin cco-bootstrap
-  run --user 0 "$(image cloud-credential-operator)" render \
+  run --user 0 "${images[cloud-credential-operator]}" render \
     --dest-dir=/assets/cco-bootstrap \
     --manifests-dir=/assets/manifests \
-    "--cloud-credential-operator-image=$(image cloud-credential-operator)"
+    "--cloud-credential-operator-image=${images[cloud-credential-operator]}"
   cp cco-bootstrap/manifests/* manifests/
   cp cco-bootstrap/bootstrap/cloud-credential-operator-pod.yaml bootstrap-manifests/
   finished cco-bootstrap
@@ -226,7 +230,7 @@ fi
 # A node that bootstraps itself stops etcd at the end; a second run must not wait for it.
 if todo stop-etcd && todo wait-for-etcd; then
   begin wait-for-etcd
-  until run --entrypoint etcdctl "$(image etcd)" \
+  until run --entrypoint etcdctl "${images[etcd]}" \
     --dial-timeout=10m \
     --cacert=/assets/tls/etcd-ca-bundle.crt \
     --cert=/assets/tls/etcd-client.crt \
@@ -241,7 +245,7 @@ fi
 
 if todo cb-bootstrap; then
   begin cb-bootstrap
-  if ! run --volume /etc/kubernetes:/etc/kubernetes:z "$(image cluster-bootstrap)" start \
+  if ! run --volume /etc/kubernetes:/etc/kubernetes:z "${images[cluster-bootstrap]}" start \
     --tear-down-early=false \
     --asset-dir=/assets \
     '--required-pods=openshift-kube-apiserver/kube-apiserver,openshift-kube-scheduler/openshift-kube-scheduler,openshift-kube-controller-manager/kube-controller-manager,openshift-cluster-version/cluster-version-operator'; then
@@ -268,13 +272,13 @@ rm -f /etc/kubernetes/manifests/machineconfigoperator-bootstrap-pod.yaml
 if todo wait-for-ceo; then
   begin wait-for-ceo
   # The etcd member on this machine may leave once the cluster has enough of its own.
-  run "$(image cluster-etcd-operator)" /usr/bin/cluster-etcd-operator wait-for-ceo \
+  run "${images[cluster-etcd-operator]}" /usr/bin/cluster-etcd-operator wait-for-ceo \
     --kubeconfig=/assets/auth/kubeconfig
   finished wait-for-ceo
 fi
 
-check_url check-api-url 'api.compact.example.org'
-check_url check-api-int-url 'api-int.compact.example.org'
+check_url check-api-url api-dns-check 'api.compact.example.org'
+check_url check-api-int-url api-int-dns-check 'api-int.compact.example.org'
 
 touch /opt/openshift/.bootkube.done
 echo 'the control plane runs'

@@ -56,6 +56,7 @@ for address in "$@"; do
   mkdir -p "$bundle/control-plane/$address"
   way=(-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=10)
   scp "${way[@]}" -q /usr/local/bin/installer-masters-gather.sh "core@[$address]:" || continue
+  # shellcheck disable=SC2029 # the id is known here, not there
   ssh "${way[@]}" "core@$address" "sudo ./installer-masters-gather.sh --id '$id'" </dev/null || true
   scp "${way[@]}" -q -r "core@[$address]:/tmp/artifacts-$id/*" "$bundle/control-plane/$address/" || true
 done

@@ -16,8 +16,6 @@ arguments=(
   --volume-plugin-dir=/etc/kubernetes/kubelet-plugins/volume/exec
   --v=2
 )
-for argument in @NODE_ADDRESS@; do
-  arguments+=("$argument")
-done
+arguments+=(@NODE_ADDRESS@)
 
 /usr/bin/kubelet "${arguments[@]}"

@@ -26,10 +26,10 @@ if [[ -e /run/ostree-live ]]; then
   checkout=@DIRECTORY@/checkout
   mkdir -p "$repository"
   [[ -e $repository/config ]] || ostree init --mode=bare --repo="$repository"
-  if ostree refs --repo=/ostree/repo --list ostree/container/blob | grep -q .; then
+  mapfile -t layers < <(ostree refs --repo=/ostree/repo --list ostree/container/blob)
+  if ((${#layers[@]})); then
     # Layers that the booted system shares with the node image need no download.
-    ostree pull-local --repo="$repository" /ostree/repo \
-      $(ostree refs --repo=/ostree/repo --list ostree/container/blob)
+    ostree pull-local --repo="$repository" /ostree/repo "${layers[@]}"
   fi
   hardlink=()
 else
