@@ -94,8 +94,7 @@ fn filled(plan: &Plan, script: &str) -> String {
     let in_place = plan.config.bootstrap_in_place.as_ref();
     let disk = in_place.map_or("", |in_place| &in_place.installation_disk);
     let wait = if plan.profile.waits_for_ha_api {
-        "wait_for_ha_api
-"
+        "wait_for_ha_api\n"
     } else {
         ""
     };
@@ -109,8 +108,7 @@ fn filled(plan: &Plan, script: &str) -> String {
         .replace("@NODE_ADDRESS@", &address)
         .replace("@DISK@", &quoted(disk))
         .replace(
-            "@WAIT_FOR_HA_API@
-",
+            "@WAIT_FOR_HA_API@\n",
             wait,
         )
         .replace("@TOUCH_DNS_MARKER@", marker)
