@@ -294,9 +294,9 @@ impl Walker {
 
     fn unknown_key(&mut self, fields: &'static [Field], entry: &Entry, path: &str) {
         let names = fields.iter().map(|field| field.name);
-        let help = match (nearest(&entry.key, names), elsewhere(&entry.key, path)) {
-            (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, Some(other)) => format!("it belongs to `{other}`"),
+        let help = match (nearest(&entry.key, names), elsewhere(&entry.key)) {
+            (_, Some(home)) => format!("it belongs to {home}"),
+            (Some(near), None) => format!("did you mean `{near}`?"),
             (None, None) if fields.is_empty() => "nothing can be set here; write `{}`".to_owned(),
             (None, None) => {
                 let what = if path.is_empty() {
@@ -409,20 +409,18 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Where a key that is out of place would be at home, if that is one place only.
-fn elsewhere(key: &str, path: &str) -> Option<String> {
-    let mut homes = Vec::new();
+/// Where a key that is out of place would be at home, if those are few places.
+fn elsewhere(key: &str) -> Option<String> {
+    let mut homes: Vec<String> = Vec::new();
     super::each_field(&mut |known, field| {
         if field.name.eq_ignore_ascii_case(key) {
-            let parent = known.rsplit_once('.').map_or("", |(parent, _)| parent);
-            homes.push(parent.to_owned());
+            homes.push(match known.rsplit_once('.') {
+                Some((parent, _)) => format!("`{parent}`"),
+                None => "the top of the file".to_owned(),
+            });
         }
     });
-    match &homes[..] {
-        [home] if home.is_empty() => Some("the top of the file".to_owned()),
-        [home] if *home != path => Some(home.clone()),
-        _ => None,
-    }
+    (1..=3).contains(&homes.len()).then(|| homes.join(" or "))
 }
 
 /// A path without the numbers of list entries.
