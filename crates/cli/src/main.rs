@@ -5,6 +5,7 @@
 //! configuration.
 
 mod create;
+mod diagnostics;
 mod explain;
 mod iso;
 mod logging;
@@ -41,12 +42,14 @@ enum Command {
     Simulate(Box<simulate::Simulate>),
     /// Show live what happens to clusters and hosts.
     Watch(watch::Watch),
-    /// Create the files a cluster is installed from: manifests, Ignition, log-ins.
+    /// Explain the rules: states, validations, events, steps, fields of files.
+    Explain(explain::Explain),
+    /// Create files a cluster is installed from: install-config, manifests, Ignition, log-ins.
     Create(create::Create),
     /// Print which of these files follows from which, for Graphviz.
     Graph,
-    /// Explain the rules: states, validations, events, steps.
-    Explain(explain::Explain),
+    /// Judge an install-config: everything that is wrong with it, with line and remedy.
+    Check(create::Check),
     /// Look into a CoreOS live image, or change it.
     Iso(iso::Iso),
     /// List, add, fetch or verify the OS images from which boot images are made.
@@ -64,9 +67,10 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve::run(serve),
         Command::Simulate(simulate) => simulate::run(*simulate),
         Command::Watch(watch) => watch::run(watch),
+        Command::Explain(explain) => explain::run(&explain),
         Command::Create(create) => create::run(create),
         Command::Graph => output::text(&muster_assets::graph::dot()),
-        Command::Explain(explain) => explain::run(&explain),
+        Command::Check(check) => output::report(create::check(&check)),
         Command::Iso(iso) => iso::run(iso),
         Command::OsImages(command) => os_images::run(command),
         Command::HashPassword => output::report(password::hash()),

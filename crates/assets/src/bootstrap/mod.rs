@@ -107,10 +107,7 @@ fn filled(plan: &Plan, script: &str) -> String {
         .replace("@RELEASE_IMAGE@", &quoted(&plan.release.image))
         .replace("@NODE_ADDRESS@", &address)
         .replace("@DISK@", &quoted(disk))
-        .replace(
-            "@WAIT_FOR_HA_API@\n",
-            wait,
-        )
+        .replace("@WAIT_FOR_HA_API@\n", wait)
         .replace("@TOUCH_DNS_MARKER@", marker)
 }
 

@@ -20,6 +20,8 @@
 
 mod convert;
 mod defaults;
+mod draft;
+mod explain;
 mod render;
 mod rules;
 pub mod schema;
@@ -31,6 +33,8 @@ use crate::{
     spanned_yaml::{Span, decode, mask, parse},
 };
 
+pub use draft::Draft;
+pub use explain::{explain, page};
 pub use render::to_yaml;
 pub use rules::{RULES, Rule};
 pub use schema::{Release, walk::UnknownKeys};

@@ -16,7 +16,8 @@ use muster_assets::plan::Extras;
 use muster_assets::profiles::Release;
 use muster_assets::workdir::{Outcome, Request, STATE_FILE, State, Target, WorkdirError, run};
 use muster_catalog::{Arch, ReleaseCatalog};
-use rand::RngCore;
+
+use crate::diagnostics;
 
 /// Files of later commands that an earlier one may find.
 const TOP: &[&str] = &[
@@ -73,7 +74,7 @@ pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
     let mut seed = [0; 32];
     match assets.insecure_seed {
         Some(number) => seed[..8].copy_from_slice(&number.to_be_bytes()),
-        None => rand::rng().fill_bytes(&mut seed),
+        None => rand::fill(&mut seed),
     }
     let invoker = variable("OPENSHIFT_INSTALL_INVOKER").unwrap_or_default();
     let request = Request {
@@ -101,7 +102,8 @@ pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
     };
     let outcome = run(&request).map_err(|error| match error {
         WorkdirError::InstallConfig(report) => {
-            anyhow!("the install-config cannot be used\n{report}")
+            diagnostics::show(&report);
+            anyhow!("the install-config cannot be used")
         }
         other => anyhow!(other),
     })?;
@@ -109,8 +111,8 @@ pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
     for line in outcome.notes.iter().map(String::as_str) {
         let _ = writeln!(io::stderr(), "note: {line}");
     }
-    if let Some(report) = outcome.report.as_ref().filter(|r| !r.findings().is_empty()) {
-        let _ = write!(io::stderr(), "{report}");
+    if let Some(report) = &outcome.report {
+        diagnostics::show(report);
     }
     let mut shown: Vec<&str> = outcome
         .write

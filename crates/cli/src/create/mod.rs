@@ -1,6 +1,10 @@
 //! `muster create …`: files a cluster is installed from.
 
+mod ask;
 mod assets;
+mod install_config;
+mod questions;
+mod recipe;
 
 use std::process::ExitCode;
 
@@ -8,6 +12,8 @@ use clap::{Args, Subcommand};
 use muster_assets::workdir;
 
 use crate::output;
+
+pub use install_config::{Check, check};
 
 /// What to create.
 #[derive(Debug, Args)]
@@ -18,6 +24,8 @@ pub struct Create {
 
 #[derive(Debug, Subcommand)]
 enum Target {
+    /// Write an install-config.yaml, asking for what no flag says.
+    InstallConfig(Box<install_config::Wanted>),
     /// Write the manifests that an install-config.yaml means, to look at and to change.
     Manifests(assets::Assets),
     /// Write the Ignition configs of the bootstrap host and of each role, and the log-ins.
@@ -28,16 +36,15 @@ enum Target {
 
 /// Creates it.
 pub fn run(create: Create) -> ExitCode {
-    match create.target {
-        Target::Manifests(wanted) => {
-            output::report(assets::create(&wanted, workdir::Target::Manifests))
+    let (wanted, target) = match create.target {
+        Target::InstallConfig(wanted) => {
+            return output::report(install_config::create(&wanted));
         }
-        Target::IgnitionConfigs(wanted) => {
-            output::report(assets::create(&wanted, workdir::Target::IgnitionConfigs))
+        Target::Manifests(wanted) => (wanted, workdir::Target::Manifests),
+        Target::IgnitionConfigs(wanted) => (wanted, workdir::Target::IgnitionConfigs),
+        Target::SingleNodeIgnitionConfig(wanted) => {
+            (wanted, workdir::Target::SingleNodeIgnitionConfig)
         }
-        Target::SingleNodeIgnitionConfig(wanted) => output::report(assets::create(
-            &wanted,
-            workdir::Target::SingleNodeIgnitionConfig,
-        )),
-    }
+    };
+    output::report(assets::create(&wanted, target))
 }

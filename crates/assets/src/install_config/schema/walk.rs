@@ -79,9 +79,7 @@ impl Walker {
                 Value::Scalar(scalar),
             ) => self.scalar(kind, scalar, node, path),
             (Kind::Foreign, _) => {
-                self.broken(node.span, "platform-offered", path,
-                    "this platform is not offered here".to_owned(),
-                    "use `baremetal`, `vsphere`, `external` or `none`; for clouds use the cloud's own installer".to_owned());
+                self.foreign(node, path);
                 None
             }
             (_, _) => {
@@ -97,6 +95,14 @@ impl Walker {
                 None
             }
         }
+    }
+
+    fn foreign(&mut self, node: &Node, path: &str) {
+        let help = "use `baremetal`, `vsphere`, `external` or `none`; \
+                    clouds have installers of their own";
+        let message = "this platform is not offered here".to_owned();
+        let span = self.anchor(node, path);
+        self.broken(span, "platform-offered", path, message, help.to_owned());
     }
 
     fn object(
@@ -127,9 +133,14 @@ impl Walker {
                 );
                 continue;
             }
+            let whole = match &entry.value.value {
+                Value::Scalar(scalar) if !scalar.text.contains('\n') => entry.value.span,
+                // Over many lines, the key is what one looks for.
+                Value::Scalar(_) | Value::Mapping(_) | Value::Sequence(_) => entry.key_span,
+            };
             self.walked
                 .places
-                .insert(below.clone(), (entry.key_span, entry.value.span));
+                .insert(below.clone(), (entry.key_span, whole));
             self.mind_release(field, entry, &below);
             if let Some(instead) = field.instead.filter(|_| !entry.value.is_null()) {
                 self.find(
@@ -258,7 +269,7 @@ impl Walker {
                 Err(_) => {
                     let help = match text.split_once('/') {
                         Some((ip, _)) => format!("leave out the prefix: `{ip}`"),
-                        None => "write an address such as `192.168.10.5` or `fd00::5`; names are not looked up".to_owned(),
+                        None => "write an address such as `192.168.10.5`, not a name".to_owned(),
                     };
                     let message = format!("{} is not an IP address", shown(text));
                     self.broken(node.span, "type", path, message, help);
@@ -283,9 +294,9 @@ impl Walker {
 
     fn unknown_key(&mut self, fields: &'static [Field], entry: &Entry, path: &str) {
         let names = fields.iter().map(|field| field.name);
-        let help = match (nearest(&entry.key, names), elsewhere(&entry.key, path)) {
-            (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, Some(other)) => format!("it belongs to `{other}`"),
+        let help = match (nearest(&entry.key, names), elsewhere(&entry.key)) {
+            (_, Some(home)) => format!("it belongs to {home}"),
+            (Some(near), None) => format!("did you mean `{near}`?"),
             (None, None) if fields.is_empty() => "nothing can be set here; write `{}`".to_owned(),
             (None, None) => {
                 let what = if path.is_empty() {
@@ -332,7 +343,21 @@ impl Walker {
 
     fn wrong_kind(&mut self, kind: &Kind, node: &Node, path: &str, help: &str) {
         let message = format!("this is {}, but must be: {}", node.kind(), kind.told());
-        self.broken(node.span, "type", path, message, help.to_owned());
+        self.broken(
+            self.anchor(node, path),
+            "type",
+            path,
+            message,
+            help.to_owned(),
+        );
+    }
+
+    /// What to point at: a value, but only the key of what goes on over many lines.
+    fn anchor(&self, node: &Node, path: &str) -> Span {
+        match (&node.value, self.walked.places.get(path)) {
+            (Value::Mapping(_) | Value::Sequence(_), Some((key, _))) => *key,
+            (Value::Mapping(_) | Value::Sequence(_) | Value::Scalar(_), _) => node.span,
+        }
     }
 
     fn broken(
@@ -384,20 +409,18 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Where a key that is out of place would be at home, if that is one place only.
-fn elsewhere(key: &str, path: &str) -> Option<String> {
-    let mut homes = Vec::new();
+/// Where a key that is out of place would be at home, if those are few places.
+fn elsewhere(key: &str) -> Option<String> {
+    let mut homes: Vec<String> = Vec::new();
     super::each_field(&mut |known, field| {
         if field.name.eq_ignore_ascii_case(key) {
-            let parent = known.rsplit_once('.').map_or("", |(parent, _)| parent);
-            homes.push(parent.to_owned());
+            homes.push(match known.rsplit_once('.') {
+                Some((parent, _)) => format!("`{parent}`"),
+                None => "the top of the file".to_owned(),
+            });
         }
     });
-    match &homes[..] {
-        [home] if home.is_empty() => Some("the top of the file".to_owned()),
-        [home] if *home != path => Some(home.clone()),
-        _ => None,
-    }
+    (1..=3).contains(&homes.len()).then(|| homes.join(" or "))
 }
 
 /// A path without the numbers of list entries.

@@ -1,12 +1,23 @@
 //! The promises of this module, played on whole files.
 
+mod bad;
+mod bad_cases;
+mod corpus;
+mod garbage;
+mod good;
 mod types;
 
 use super::*;
 
 /// Loads with bytes that are always the same.
 fn load_with(text: &str, given: Given) -> Result<Loaded, Report> {
-    let mut random = |bytes: &mut [u8]| bytes.fill(0x5a);
+    let mut next = 0x50_u8;
+    let mut random = |bytes: &mut [u8]| {
+        for byte in bytes {
+            *byte = next;
+            next = next.wrapping_add(1);
+        }
+    };
     let mut around = Surroundings::new(&mut random);
     around.given = given;
     load("install-config.yaml", text.as_bytes(), &mut around)
