@@ -53,6 +53,7 @@ bench: ## Load figures against the reference's and nginx's, with ratios
 	scripts/build-agents "$$(uname -m)"
 	cargo bench --quiet --locked -p muster-agent --bench inventory --bench agent
 	cargo bench --quiet --locked -p muster-release --bench extract
+	cargo bench --quiet --locked -p muster-assets --bench create
 
 agents: ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
@@ -70,7 +71,7 @@ release: ## Optimised binaries in target/release
 	cargo build --release --locked -p muster-cli -p muster-agent
 
 bless: ## Rewrite documents made from code; review the diff
-	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-cli
+	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-assets -p muster-cli
 	BLESS=1 cargo test --quiet --locked -p muster-agent --test machines
 
 deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)

@@ -4,5 +4,23 @@
 //! Nothing here touches a network, a disk or a clock: randomness and time are handed in, so the
 //! same input gives the same bytes.
 
+mod bootstrap;
 pub mod discovery;
+pub mod entropy;
+pub mod file;
+pub mod findings;
+pub mod graph;
+pub mod identity;
+pub mod ignition_configs;
+pub mod install_config;
+pub mod kubeadmin;
+pub mod kubeconfig;
+pub mod manifests;
+pub mod metadata;
+pub mod pki;
+pub mod plan;
+pub mod profiles;
+pub mod spanned_yaml;
 pub mod static_network;
+pub mod workdir;
+mod yaml;

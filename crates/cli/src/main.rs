@@ -4,6 +4,8 @@
 //! progress to standard error. Exit code 0 is success, 1 a failure, 2 wrong usage or a bad
 //! configuration.
 
+mod create;
+mod diagnostics;
 mod explain;
 mod iso;
 mod logging;
@@ -41,8 +43,14 @@ enum Command {
     Simulate(Box<simulate::Simulate>),
     /// Show live what happens to clusters and hosts.
     Watch(watch::Watch),
-    /// Explain the rules: states, validations, events, steps.
+    /// Explain the rules: states, validations, events, steps, fields of files.
     Explain(explain::Explain),
+    /// Create files a cluster is installed from: install-config, manifests, Ignition, log-ins.
+    Create(create::Create),
+    /// Print which of these files follows from which, for Graphviz.
+    Graph,
+    /// Judge an install-config: everything that is wrong with it, with line and remedy.
+    Check(create::Check),
     /// Look into a CoreOS live image, or change it.
     Iso(iso::Iso),
     /// List, add, fetch or verify the OS images from which boot images are made.
@@ -63,6 +71,9 @@ fn main() -> ExitCode {
         Command::Simulate(simulate) => simulate::run(*simulate),
         Command::Watch(watch) => watch::run(watch),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Create(create) => create::run(create),
+        Command::Graph => output::text(&muster_assets::graph::dot()),
+        Command::Check(check) => output::report(create::check(&check)),
         Command::Iso(iso) => iso::run(iso),
         Command::OsImages(command) => os_images::run(command),
         Command::Release(command) => release::run(*command),

@@ -17,7 +17,14 @@ fn the_page_of_settings_is_current() {
 
 #[test]
 fn the_pages_about_rules_are_current() {
-    for topic in ["states", "validations", "events", "steps", "parity"] {
+    for topic in [
+        "states",
+        "validations",
+        "events",
+        "steps",
+        "parity",
+        "install-config",
+    ] {
         is_current(topic, &explained(topic));
     }
 }

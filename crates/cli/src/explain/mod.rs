@@ -1,6 +1,7 @@
 //! `muster explain`: the rules in words, printed from the tables the service decides by.
 
 mod events;
+mod install_config;
 mod parity;
 mod states;
 mod steps;
@@ -44,6 +45,11 @@ enum Topic {
         /// A step type, for example `verify-vips`.
         step: Option<String>,
     },
+    /// Fields of install-config.yaml: type, default, rules.
+    InstallConfig {
+        /// A field, for example `networking.machineNetwork`; without it the top of the file.
+        field: Option<String>,
+    },
     /// Every status, validation, step and event of the reference: same, better or left out.
     Parity,
 }
@@ -60,6 +66,8 @@ pub fn run(explain: &Explain) -> ExitCode {
         Topic::Events { name } => events::told(name.as_deref()),
         Topic::Steps { step: None } if pages => Ok(steps::page()),
         Topic::Steps { step } => steps::told(step.as_deref()),
+        Topic::InstallConfig { field: None } if pages => Ok(install_config::page()),
+        Topic::InstallConfig { field } => install_config::told(field.as_deref()),
         Topic::Parity => Ok(parity::page()),
     })
 }

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# First boot of a node that bootstrapped itself: hands over from the bootstrap control plane it
+# carried along to its own.
+set -euo pipefail
+
+export KUBECONFIG=/etc/kubernetes/bootstrap-secrets/kubeconfig
+STATE=/opt/openshift
+
+todo() { [[ ! -e $STATE/$1.done ]]; }
+finished() { touch "$STATE/$1.done"; }
+
+mkdir -p "$STATE"
+
+echo "waiting for the API"
+until oc get csr >/dev/null 2>&1; do
+  sleep 5
+done
+
+if todo bootstrap-complete; then
+  until oc get configmap bootstrap --namespace kube-system >/dev/null 2>&1 \
+    || oc create configmap bootstrap --namespace kube-system --from-literal=status=complete; do
+    sleep 5
+  done
+  finished bootstrap-complete
+fi
+
+# Leases that the bootstrap control plane still holds would delay the new one for minutes.
+release_lock() { # release_lock NAMESPACE NAME
+  todo "lock-$2" || return 0
+  until oc delete --ignore-not-found --namespace "$1" lease "$2" \
+    && oc delete --ignore-not-found --namespace "$1" configmap "$2"; do
+    sleep 5
+  done
+  finished "lock-$2"
+}
+release_lock openshift-cluster-version version
+release_lock kube-system cluster-policy-controller-lock
+
+if todo cvo-overrides; then
+  until oc patch clusterversion version --type=merge --patch-file "$STATE/original_cvo_overrides.patch"; do
+    sleep 10
+  done
+  finished cvo-overrides
+fi
+
+approve() {
+  oc get csr --output json \
+    | jq --raw-output '.items[] | select((.status.conditions // []) == []) | .metadata.name' \
+    | xargs --no-run-if-empty oc adm certificate approve || true
+}
+
+node_ready() {
+  oc get nodes --selector node-role.kubernetes.io/master --output json 2>/dev/null \
+    | jq --exit-status '[.items[].status.conditions[]? | select(.type == "Ready" and .status == "True")] | length > 0' \
+      >/dev/null
+}
+
+echo "waiting for the node to be ready"
+until node_ready; do
+  approve
+  sleep 10
+done
+
+if todo restart-kubelet; then
+  echo "waiting for the operator of the API server"
+  until oc wait pod --namespace openshift-kube-apiserver-operator --selector app=kube-apiserver-operator \
+    --for condition=Ready --timeout=30s; do
+    approve
+    sleep 10
+  done
+  systemctl daemon-reload
+  systemctl restart kubelet.service
+  # The static pod of the cluster replaces the one that came along.
+  while grep --quiet bootstrap-kube-apiserver /etc/kubernetes/manifests/kube-apiserver-pod.yaml; do
+    echo "waiting for the API server of the cluster"
+    approve
+    sleep 10
+  done
+  systemctl restart kubelet.service
+  finished restart-kubelet
+fi
+
+echo "waiting for the cluster to be available"
+until oc wait clusterversion version --for condition=Available=True --timeout=20s; do
+  approve
+  sleep 20
+done
+
+rm -rf /etc/kubernetes/bootstrap-configs /etc/kubernetes/bootstrap-secrets /etc/kubernetes/bootstrap-manifests
+rm -f /usr/local/bin/installer-gather.sh /usr/local/bin/installer-masters-gather.sh \
+  /var/log/log-bundle-bootstrap.tar.gz
+systemctl disable bootkube.service
+rm -rf "$STATE"

@@ -1,0 +1,58 @@
+//! The effective install-config on paper.
+//!
+//! Keys come in alphabetical order, because the reference writes it through JSON; the cluster
+//! gets the redacted form.
+
+use muster_model::Secret;
+use serde_json::{Map, Value};
+
+use super::InstallConfig;
+
+/// YAML with sorted keys. Secrets are in it: it is what `install-config.yaml` would say.
+///
+/// # Errors
+/// None that a config from [`super::load`] could cause.
+pub fn to_yaml(config: &InstallConfig) -> Result<String, serde_yaml_ng::Error> {
+    let value = serde_json::to_value(config)
+        .map_err(<serde_yaml_ng::Error as serde::ser::Error>::custom)?;
+    serde_yaml_ng::to_string(&sorted(value))
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let mut entries: Vec<(String, Value)> = object.into_iter().collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            let entries = entries.into_iter().map(|(key, value)| (key, sorted(value)));
+            Value::Object(entries.collect::<Map<String, Value>>())
+        }
+        Value::Array(list) => Value::Array(list.into_iter().map(sorted).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+impl InstallConfig {
+    /// A copy for the ConfigMap inside the cluster: no pull secret, no logins of vCenters and
+    /// management controllers.
+    #[must_use]
+    pub fn redacted(&self) -> Self {
+        let mut config = self.clone();
+        config.pull_secret = Secret::default();
+        if let Some(platform) = &mut config.platform.vsphere {
+            platform.deprecated_username.clear();
+            platform.deprecated_password = Secret::default();
+            for vcenter in &mut platform.vcenters {
+                vcenter.user.clear();
+                vcenter.password = Secret::default();
+                vcenter.port = 0;
+            }
+        }
+        if let Some(platform) = &mut config.platform.baremetal {
+            for host in &mut platform.hosts {
+                host.bmc.username.clear();
+                host.bmc.password = Secret::default();
+            }
+        }
+        config
+    }
+}

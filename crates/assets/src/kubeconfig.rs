@@ -1,0 +1,102 @@
+//! Kubeconfigs: who logs in where, trusting whom.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::json;
+
+use crate::pki::Pki;
+use crate::yaml;
+
+/// One kubeconfig, a row each.
+#[derive(Clone, Copy, Debug)]
+pub struct Kubeconfig {
+    /// Path on the bootstrap host or in the directory of assets.
+    pub path: &'static str,
+    /// Name of user and context.
+    pub user: &'static str,
+    /// Where the API is.
+    pub server: Server,
+    /// Bundle it trusts.
+    pub trusted: &'static str,
+    /// Certificate it shows.
+    pub client: &'static str,
+}
+
+/// Where the API is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// `api.<cluster domain>`, from outside.
+    Api,
+    /// `api-int.<cluster domain>`, from nodes.
+    ApiInt,
+    /// The machine itself.
+    Localhost,
+}
+
+const COMPLETE: &str = "kube-apiserver-complete-server-ca-bundle";
+
+/// For the person who installs.
+pub const ADMIN: Kubeconfig = Kubeconfig {
+    path: "auth/kubeconfig",
+    user: "admin",
+    server: Server::Api,
+    trusted: COMPLETE,
+    client: "admin-kubeconfig-client",
+};
+
+/// For programs on the bootstrap host. The first has the same path as the person's and another
+/// server.
+pub const ON_BOOTSTRAP: &[Kubeconfig] = &[
+    Kubeconfig {
+        server: Server::ApiInt,
+        ..ADMIN
+    },
+    Kubeconfig {
+        path: "auth/kubeconfig-kubelet",
+        user: "kubelet",
+        server: Server::ApiInt,
+        trusted: COMPLETE,
+        client: "kubelet-client",
+    },
+    Kubeconfig {
+        path: "auth/kubeconfig-loopback",
+        user: "loopback",
+        server: Server::Localhost,
+        trusted: "kube-apiserver-localhost-ca-bundle",
+        client: "admin-kubeconfig-client",
+    },
+];
+
+impl Kubeconfig {
+    /// The file's text; nothing if the certificates were not made.
+    #[must_use]
+    pub fn render(&self, cluster: &str, domain: &str, pki: &Pki) -> Option<String> {
+        let trusted = pki.bundle(self.trusted)?;
+        let client = pki.get(self.client)?;
+        let server = match self.server {
+            Server::Api => format!("https://api.{domain}:6443"),
+            Server::ApiInt => format!("https://api-int.{domain}:6443"),
+            Server::Localhost => "https://localhost:6443".to_owned(),
+        };
+        Some(yaml::text(&json!({
+            "clusters": [{
+                "name": cluster,
+                "cluster": {
+                    "server": server,
+                    "certificate-authority-data": STANDARD.encode(trusted),
+                },
+            }],
+            "contexts": [{
+                "name": self.user,
+                "context": { "cluster": cluster, "user": self.user },
+            }],
+            "current-context": self.user,
+            "users": [{
+                "name": self.user,
+                "user": {
+                    "client-certificate-data": STANDARD.encode(&client.file_pem),
+                    "client-key-data": STANDARD.encode(&client.key_pem),
+                },
+            }],
+        })))
+    }
+}

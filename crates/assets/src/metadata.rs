@@ -1,0 +1,52 @@
+//! `metadata.json`: what later commands need to know about the cluster.
+
+use serde_json::{Map, Value, json};
+
+use crate::install_config::types::FeatureSet;
+use crate::manifests::custom_gates;
+use crate::plan::Plan;
+
+/// The file's text, keys in the order others expect.
+#[must_use]
+pub fn json(plan: &Plan) -> String {
+    let config = &plan.config;
+    let mut out = Map::new();
+    out.insert("clusterName".into(), json!(config.metadata.name));
+    out.insert("clusterID".into(), json!(plan.identity.uuid));
+    out.insert("infraID".into(), json!(plan.identity.infra_id));
+    if let Some(baremetal) = &config.platform.baremetal {
+        out.insert(
+            "baremetal".into(),
+            json!({
+                "libvirtURI": baremetal.libvirt_uri,
+                "bootstrapProvisioningIP": "",
+                "provisioningHostIP": "",
+            }),
+        );
+    }
+    if let Some(vsphere) = &config.platform.vsphere {
+        let centers: Vec<Value> = vsphere
+            .vcenters
+            .iter()
+            .map(|center| {
+                json!({
+                    "vCenter": center.server,
+                    "username": center.user,
+                    "password": center.password.reveal(),
+                })
+            })
+            .collect();
+        let object = json!({ "terraform_platform": "vsphere", "VCenters": centers });
+        out.insert("vsphere".into(), object);
+    }
+    out.insert(
+        "featureSet".into(),
+        json!(config.feature_set.map_or("", FeatureSet::word)),
+    );
+    let custom = match config.feature_set {
+        Some(FeatureSet::CustomNoUpgrade) => custom_gates(&config.feature_gates),
+        _ => Value::Null,
+    };
+    out.insert("customFeatureSet".into(), custom);
+    Value::Object(out).to_string()
+}

@@ -1,0 +1,468 @@
+//! The scripts of the bootstrap host run here, with a make-believe podman.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cases::{CASES, ignition, unpacked};
+
+#[test]
+fn shellcheck_finds_nothing_in_any_script_of_any_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut checked = std::collections::BTreeSet::new();
+    for (name, version) in CASES {
+        let (_, config) = ignition(name, version);
+        for file in unpacked(&config) {
+            let text = file.text();
+            if !text.starts_with("#!/usr/bin/env bash") || !checked.insert(text.clone()) {
+                continue;
+            }
+            assert!(!has_placeholder(&text), "{name} {}", file.path);
+            let path = folder.path().join("script.sh");
+            fs::write(&path, &text).unwrap();
+            // Sourced files are not beside the script here; what they define is used elsewhere.
+            let output = Command::new("shellcheck")
+                .args(["--exclude=SC1091,SC2034,SC2154", "--severity=style"])
+                .arg(&path)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{name} {}\n{said}", file.path);
+        }
+    }
+    assert!(checked.len() > 20, "{}", checked.len());
+}
+
+/// `@NAME@`, which the generator should have filled in.
+fn has_placeholder(text: &str) -> bool {
+    text.split('@')
+        .skip(1)
+        .any(|part| part.len() > 2 && part.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+}
+
+/// A bootstrap host below a directory: its files, with every absolute path moved there.
+struct Host {
+    root: tempfile::TempDir,
+}
+
+const PODMAN: &str = r##"#!/usr/bin/env bash
+# Stands in for podman: notes what it is asked, and leaves behind what the real program would.
+echo "podman $*" >>"$LOG"
+case "$1 ${2:-}" in
+  "image exists") exit 0 ;;
+  "image inspect") echo '[{"Architecture":"amd64","Digest":"sha256:1","RepoDigests":["r.example/release@sha256:0","r.example/release@sha256:1"]}]'; exit 0 ;;
+esac
+if [[ "$*" == *"--entrypoint cat"* ]]; then
+  echo '{"metadata":{"name":"4.20.3"},"spec":{"tags":['
+  for name in etcd hyperkube pod machine-config-operator cluster-etcd-operator cluster-config-api \
+    cluster-config-operator cluster-kube-apiserver-operator cluster-kube-controller-manager-operator \
+    cluster-kube-scheduler-operator cluster-ingress-operator cluster-node-tuning-operator \
+    cluster-authentication-operator cloud-credential-operator cluster-policy-controller; do
+    echo "{\"name\":\"$name\",\"from\":{\"kind\":\"DockerImage\",\"name\":\"r.example/$name@sha256:1\"}},"
+  done
+  echo '{"name":"cluster-bootstrap","annotations":{"io.openshift.build.versions":"kubernetes=1.33.5"},"from":{"kind":"DockerImage","name":"r.example/cluster-bootstrap@sha256:1"}}]}}'
+  exit 0
+fi
+if [[ -s $FAIL ]] && [[ "$*" == *"$(cat "$FAIL")"* ]]; then
+  rm -f "$FAIL"
+  exit 7
+fi
+for word in "$@"; do
+  here=$(sed 's|^[^=]*=/assets/||' <<<"$word")
+  case $word in
+    --asset-output-dir=*/manifests) mkdir -p "$here"; echo "kind: X" >"$here/auth.yaml" ;;
+    --asset-output-dir=* | --output-dir=* | --dest-dir=*)
+      mkdir -p "$here"/{manifests,bootstrap-manifests,bootstrap/manifests,tls,etc-kubernetes/manifests}
+      echo "kind: X" >"$here/manifests/from-$(basename "$here").yaml"
+      echo "kind: Pod" >"$here/bootstrap/machineconfigoperator-bootstrap-pod.yaml"
+      [[ $here != etcd* ]] || echo "kind: Pod" >"$here/etc-kubernetes/manifests/etcd-member-pod.yaml"
+      [[ $here != cvo* ]] || { rm -rf "$here/bootstrap"; mkdir -p "$here/bootstrap"; echo x >"$here/bootstrap/cvo-pod.yaml"; }
+      ;;
+    --config-output-file=* | --cpc-config-output-file=*) mkdir -p "$(dirname "$here")"; echo x >"$here" ;;
+    --output) out=1 ;;
+    /assets/master.ign) [[ -z ${out:-} ]] || echo '{}' >master.ign ;;
+  esac
+done
+exit 0
+"##;
+
+/// Other programs: note the call, succeed.
+const QUIET: &str = "#!/usr/bin/env bash\necho \"${0##*/} $*\" >>\"$LOG\"\n";
+const CURL: &str = "#!/usr/bin/env bash\necho \"curl $*\" >>\"$LOG\"\nwhile (($#)); do [[ $1 != --output ]] || { [[ $2 == /dev/null ]] || echo '{}' >\"$2\"; }; shift; done\nprintf 200\n";
+
+impl Host {
+    fn new(name: &str, version: &str) -> Self {
+        let host = Self {
+            root: tempfile::tempdir().unwrap(),
+        };
+        let (_, config) = ignition(name, version);
+        for file in unpacked(&config) {
+            let path = host.path(&file.path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let content = if file.path.starts_with("/usr/local/bin") {
+                host.moved(&file.text()).into_bytes()
+            } else {
+                file.content
+            };
+            fs::write(&path, content).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let tools = host.path("/fake");
+        fs::create_dir_all(&tools).unwrap();
+        for (tool, text) in [("podman", PODMAN), ("curl", CURL)] {
+            write_tool(&tools.join(tool), text);
+        }
+        for tool in [
+            "oc",
+            "systemctl",
+            "journalctl",
+            "getent",
+            "agetty",
+            "sleep",
+            "crictl",
+            "shutdown",
+            "coreos-installer",
+            "ip",
+            "rpm-ostree",
+            "hostname",
+        ] {
+            write_tool(&tools.join(tool), QUIET);
+        }
+        host
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join(path.trim_start_matches('/'))
+    }
+
+    /// A script whose absolute paths lie below our directory.
+    fn moved(&self, script: &str) -> String {
+        let root = self.root.path().to_str().unwrap();
+        let mut script = script.to_owned();
+        for place in [
+            "/opt/openshift",
+            "/etc/kubernetes",
+            "/etc/mcc",
+            "/etc/mcs",
+            "/etc/ssl",
+            "/etc/crio",
+            "/etc/issue.d",
+            "/usr/local/bin",
+            "/var/log/openshift",
+            "/var/lib/etcd",
+        ] {
+            script = script.replace(place, &format!("{root}{place}"));
+        }
+        script
+    }
+
+    /// Runs a script and returns whether it went well.
+    fn run(&self, script: &str) -> bool {
+        let path = format!(
+            "{}:{}",
+            self.path("/fake").display(),
+            std::env::var("PATH").unwrap()
+        );
+        let output = Command::new("bash")
+            .arg(self.path(&format!("/usr/local/bin/{script}")))
+            .current_dir(self.path("/opt/openshift"))
+            .env("PATH", path)
+            .env("LOG", self.path("/log"))
+            .env("FAIL", self.path("/fail"))
+            .env("HOME", self.path("/"))
+            .output()
+            .unwrap();
+        fs::write(self.path("/stderr"), &output.stderr).unwrap();
+        output.status.success()
+    }
+
+    fn stderr(&self) -> String {
+        fs::read_to_string(self.path("/stderr")).unwrap()
+    }
+
+    /// What was asked of the programs so far, paths as on a real machine.
+    fn calls(&self) -> Vec<String> {
+        let root = self.root.path().to_str().unwrap();
+        let log = fs::read_to_string(self.path("/log")).unwrap_or_default();
+        log.lines().map(|line| line.replace(root, "")).collect()
+    }
+
+    /// Components whose programs ran, in order.
+    fn components(&self) -> Vec<String> {
+        let runs = self.calls();
+        runs.iter()
+            .filter(|call| call.starts_with("podman run") && !call.contains("--entrypoint cat"))
+            .filter_map(|call| {
+                let word = call
+                    .split(' ')
+                    .find(|word| word.starts_with("r.example/"))?;
+                let (_, name) = word.split_once('/')?;
+                Some(name.split('@').next().unwrap_or(name).to_owned())
+            })
+            .collect()
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    fn forget(&self) {
+        fs::remove_file(self.path("/log")).unwrap();
+    }
+}
+
+fn write_tool(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+const IN_ORDER: &[&str] = &[
+    "cluster-config-api",
+    "cluster-authentication-operator",
+    "cluster-config-operator",
+    "release",
+    "cluster-etcd-operator",
+    "cluster-kube-apiserver-operator",
+    "cluster-kube-controller-manager-operator",
+    "cluster-kube-scheduler-operator",
+    "cluster-ingress-operator",
+    "cluster-node-tuning-operator",
+    "machine-config-operator",
+    "cloud-credential-operator",
+    "etcd",
+    "cluster-bootstrap",
+    "cluster-etcd-operator",
+];
+
+const MARKERS: &[&str] = &[
+    "openshift-manifests",
+    "api-bootstrap",
+    "auth-api-bootstrap",
+    "config-bootstrap",
+    "cvo-bootstrap",
+    "etcd-bootstrap",
+    "kube-apiserver-bootstrap",
+    "kube-controller-manager-bootstrap",
+    "kube-scheduler-bootstrap",
+    "ingress-operator-bootstrap",
+    "node-tuning-bootstrap",
+    "mco-bootstrap",
+    "api-dns-resolved",
+    "api-int-dns-resolved",
+    "cco-bootstrap",
+    "wait-for-etcd",
+    "cb-bootstrap",
+    "cvo-overrides",
+    "wait-for-ceo",
+    "api-dns-check",
+    "api-int-dns-check",
+];
+
+#[test]
+fn bootkube_runs_the_operators_in_order_and_leaves_its_markers() {
+    let host = Host::new("vsphere-highly-available", "4.20.3");
+    assert!(host.run("bootkube.sh"), "{}", host.stderr());
+    assert_eq!(host.components(), IN_ORDER);
+    for marker in MARKERS {
+        assert!(
+            host.has(&format!("/opt/openshift/{marker}.done")),
+            "{marker}"
+        );
+    }
+    assert!(host.has("/opt/openshift/.bootkube.done"));
+
+    let calls = host.calls();
+    let call = |part: &str| {
+        let found = calls.iter().find(|call| call.contains(part));
+        found
+            .unwrap_or_else(|| panic!("{part} in {calls:#?}"))
+            .clone()
+    };
+    let etcd = call("cluster-etcd-operator render");
+    assert!(
+        etcd.starts_with("podman run --quiet --rm --net=host --volume /opt/openshift:/assets:z "),
+        "{etcd}"
+    );
+    assert!(
+        etcd.contains("--etcd-image=r.example/etcd@sha256:1"),
+        "{etcd}"
+    );
+    assert!(!etcd.contains("--payload-version"), "{etcd}");
+    let api = call("cluster-kube-apiserver-operator render");
+    assert!(api.contains("--operand-kubernetes-version=1.33.5"), "{api}");
+    assert!(api.contains("--payload-version=4.20.3"), "{api}");
+    let version = call("r.example/release@sha256:1 render");
+    assert!(
+        version.contains("--release-image=r.example/release@sha256:1"),
+        "{version}"
+    );
+    assert!(
+        version.contains("--feature-gate-manifest-path=/assets/manifests/99_feature-gate.yaml")
+    );
+    let config = call("cluster-config-operator render");
+    assert!(config.contains(
+        "--cloud-provider-config-input-file=/assets/manifests/cloud-provider-config.yaml"
+    ));
+    assert!(config.contains("--skip-api-rendering"));
+    let start = call("cluster-bootstrap@sha256:1 start");
+    assert!(
+        start.contains("--volume /etc/kubernetes:/etc/kubernetes:z"),
+        "{start}"
+    );
+    assert!(
+        start.contains("openshift-cluster-version/cluster-version-operator"),
+        "{start}"
+    );
+    assert!(
+        call("oc patch clusterversion version")
+            .contains("--type=merge --patch-file=original_cvo_overrides.patch")
+    );
+
+    for file in [
+        "/etc/kubernetes/kubeconfig",
+        "/etc/kubernetes/manifests/etcd-member-pod.yaml",
+        "/etc/kubernetes/bootstrap-configs/kube-apiserver-config.yaml",
+        "/etc/kubernetes/bootstrap-configs/cluster-policy-controller-config.yaml",
+        "/etc/mcs/kubeconfig",
+        "/etc/ssl/mcs/tls.key",
+        "/etc/mcc/bootstrap/cluster-config.yaml",
+        "/opt/openshift/manifests/from-etcd-bootstrap.yaml",
+        "/opt/openshift/manifests/99_kubeadmin-password-secret.yaml",
+        "/opt/openshift/bootstrap-manifests/cvo-pod.yaml",
+    ] {
+        assert!(host.has(file), "{file}");
+    }
+    assert!(!host.has("/etc/kubernetes/manifests/machineconfigoperator-bootstrap-pod.yaml"));
+
+    let record = fs::read_to_string(host.path("/var/log/openshift/bootkube.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    let record = record.as_array().unwrap();
+    assert_eq!(record.first().unwrap()["phase"], "service start");
+    assert_eq!(record.last().unwrap()["phase"], "service end");
+    assert_eq!(record.last().unwrap()["result"], "success");
+    let starts = record
+        .iter()
+        .filter(|entry| entry["phase"] == "stage start")
+        .count();
+    let ends = record
+        .iter()
+        .filter(|entry| entry["phase"] == "stage end" && entry["result"] == "success");
+    assert_eq!((starts, ends.count()), (MARKERS.len(), MARKERS.len()));
+}
+
+#[test]
+fn after_an_interruption_bootkube_goes_on_where_it_stopped() {
+    let host = Host::new("none-highly-available", "5.0.0");
+    fs::write(host.path("/fail"), "cluster-kube-scheduler-operator render").unwrap();
+    assert!(!host.run("bootkube.sh"));
+    assert!(host.has("/opt/openshift/kube-controller-manager-bootstrap.done"));
+    assert!(!host.has("/opt/openshift/kube-scheduler-bootstrap.done"));
+    assert!(!host.has("/opt/openshift/.bootkube.done"));
+    let record = fs::read_to_string(host.path("/var/log/openshift/bootkube.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    let failed = record
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|entry| entry["result"] == "failure")
+        .unwrap();
+    assert_eq!(failed["stage"], "kube-scheduler-bootstrap");
+
+    host.forget();
+    assert!(host.run("bootkube.sh"), "{}", host.stderr());
+    let after: Vec<_> = IN_ORDER
+        .iter()
+        .skip_while(|name| **name != "cluster-kube-scheduler-operator")
+        .collect();
+    assert_eq!(host.components().iter().collect::<Vec<_>>(), after);
+    assert!(host.has("/opt/openshift/.bootkube.done"));
+
+    host.forget();
+    assert!(host.run("bootkube.sh"));
+    assert_eq!(host.components(), [""; 0]);
+}
+
+#[test]
+fn a_single_node_makes_its_own_ignition_and_writes_it_to_disk() {
+    let host = Host::new("none-single-node", "4.20.3");
+    fs::create_dir_all(host.path("/var/lib/etcd")).unwrap();
+    assert!(host.run("bootkube.sh"), "{}", host.stderr());
+    let calls = host.calls();
+    let tuned = calls
+        .iter()
+        .find(|call| call.contains("render-bootcmd-mc"))
+        .unwrap();
+    assert!(
+        tuned.contains("--env CLUSTER_NODE_TUNED_BOOTSTRAP_SAFE_ENV=true"),
+        "{tuned}"
+    );
+    assert!(tuned.contains("--mcp-name=master"), "{tuned}");
+    let start = calls
+        .iter()
+        .find(|call| call.contains("cluster-bootstrap@sha256:1 start"))
+        .unwrap();
+    assert!(start.ends_with("--required-pods="), "{start}");
+    let made = calls
+        .iter()
+        .find(|call| call.contains(" bootstrap-in-place "))
+        .unwrap();
+    for part in [
+        "--privileged",
+        "--volume /var/lib/etcd:/assets/etcd-data",
+        "--volume /etc/kubernetes:/assets/kubernetes",
+        "--input /assets/bootstrap-in-place/master-update.fcc",
+    ] {
+        assert!(made.contains(part), "{part} in {made}");
+    }
+    assert!(!calls.iter().any(|call| call.contains("wait-for-ceo")));
+    assert!(!host.has("/etc/kubernetes/manifests/etcd-member-pod.yaml"));
+    assert!(
+        host.has("/opt/openshift/original-master.ign") && host.has("/opt/openshift/master.ign")
+    );
+
+    host.forget();
+    assert!(host.run("install-to-disk.sh"), "{}", host.stderr());
+    let calls = host.calls();
+    assert!(calls.contains(
+        &"coreos-installer install --copy-network --ignition-file /opt/openshift/master.ign /dev/vda".to_owned()
+    ), "{calls:?}");
+    assert!(host.has("/opt/openshift/.install-to-disk.done"));
+}
+
+#[test]
+fn each_release_is_told_the_flags_it_knows() {
+    let script = |version: &str| {
+        let (_, config) = ignition("none-compact", version);
+        let file = config.file("/usr/local/bin/bootkube.sh").unwrap().unwrap();
+        String::from_utf8(file).unwrap()
+    };
+    // flag or stage, and the first release that has it
+    let rows = [
+        ("todo api-bootstrap", (4, 15)),
+        ("--skip-api-rendering", (4, 15)),
+        ("--feature-gate-manifest-path", (4, 17)),
+        ("--operand-kubernetes-version", (4, 18)),
+        ("todo auth-api-bootstrap", (4, 19)),
+        ("--log-driver=k8s-file", (4, 21)),
+        ("cp image-references /etc/mcc/bootstrap/", (4, 21)),
+        ("--cluster-version-manifest-path", (4, 22)),
+    ];
+    for minor in [
+        (4, 14),
+        (4, 15),
+        (4, 16),
+        (4, 17),
+        (4, 18),
+        (4, 19),
+        (4, 20),
+        (4, 21),
+        (4, 22),
+        (5, 0),
+    ] {
+        let text = script(&format!("{}.{}.1", minor.0, minor.1));
+        for (part, since) in rows {
+            assert_eq!(text.contains(part), minor >= since, "{part} in {minor:?}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Questions on a terminal.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+/// Whether there is somebody to ask.
+pub fn somebody_is_there() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks until `good` accepts the answer; an empty one means the default.
+pub fn line(
+    question: &str,
+    default: &str,
+    mut good: impl FnMut(&str) -> Result<(), String>,
+) -> anyhow::Result<String> {
+    loop {
+        let hint = if default.is_empty() {
+            String::new()
+        } else {
+            format!(" [{default}]")
+        };
+        say(&format!("{question}{hint}: "));
+        let answer = read()?;
+        let answer = if answer.is_empty() { default } else { &answer };
+        match good(answer) {
+            Ok(()) => return Ok(answer.to_owned()),
+            Err(reason) => say(&format!("  {reason}\n")),
+        }
+    }
+}
+
+/// The same for what nobody else may see: it is not shown while it is typed.
+pub fn secret(
+    question: &str,
+    mut good: impl FnMut(&str) -> Result<(), String>,
+) -> anyhow::Result<String> {
+    loop {
+        say(&format!("{question} (not shown): "));
+        let answer = unseen(read)?;
+        say("\n");
+        match good(&answer) {
+            Ok(()) => return Ok(answer),
+            Err(reason) => say(&format!("  {reason}\n")),
+        }
+    }
+}
+
+/// Asks for one of a few words, by name or number.
+pub fn choice<T: ValueEnum + Copy>(question: &str, default: T, offered: &[T]) -> anyhow::Result<T> {
+    let name = |value: &T| {
+        let value = value.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    };
+    say(&format!("{question}\n"));
+    for (index, value) in offered.iter().enumerate() {
+        let help = value
+            .to_possible_value()
+            .and_then(|value| Some(value.get_help()?.to_string()));
+        say(&format!(
+            "  {}) {:<17} {}\n",
+            index + 1,
+            name(value),
+            help.unwrap_or_default()
+        ));
+    }
+    let found = |answer: &str| {
+        let by_number = answer
+            .parse::<usize>()
+            .ok()
+            .and_then(|n| offered.get(n.checked_sub(1)?));
+        by_number
+            .or_else(|| offered.iter().find(|value| name(value) == answer))
+            .copied()
+    };
+    let answer = line("choose", &name(&default), |answer| match found(answer) {
+        Some(_) => Ok(()),
+        None => Err(format!("answer by name, or 1 to {}", offered.len())),
+    })?;
+    found(&answer).context("an answer that was accepted is one of the words")
+}
+
+fn say(text: &str) {
+    let mut err = io::stderr().lock();
+    // If nobody can read the question, reading the answer fails and says so.
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+fn read() -> anyhow::Result<String> {
+    let mut line = String::new();
+    if io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .context("reading the answer")?
+        == 0
+    {
+        bail!("the input ended before every question was answered");
+    }
+    Ok(line.trim().to_owned())
+}
+
+/// Runs with echo off, and on again afterwards whatever happens.
+fn unseen(read: impl FnOnce() -> anyhow::Result<String>) -> anyhow::Result<String> {
+    let input = io::stdin();
+    let Ok(before) = tcgetattr(&input) else {
+        return read();
+    };
+    let mut silent = before.clone();
+    // Without canonical mode a line may be longer than 4096 bytes, as pull secrets are; line ends
+    // still arrive as they are.
+    silent.local_modes &= !(LocalModes::ECHO | LocalModes::ICANON);
+    tcsetattr(&input, OptionalActions::Flush, &silent).context("switching the echo off")?;
+    let answer = read();
+    tcsetattr(&input, OptionalActions::Flush, &before).context("switching the echo on")?;
+    answer
+}

@@ -1,0 +1,50 @@
+//! `muster create …`: files a cluster is installed from.
+
+mod ask;
+mod assets;
+mod install_config;
+mod questions;
+mod recipe;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use muster_assets::workdir;
+
+use crate::output;
+
+pub use install_config::{Check, check};
+
+/// What to create.
+#[derive(Debug, Args)]
+pub struct Create {
+    #[command(subcommand)]
+    target: Target,
+}
+
+#[derive(Debug, Subcommand)]
+enum Target {
+    /// Write an install-config.yaml, asking for what no flag says.
+    InstallConfig(Box<install_config::Wanted>),
+    /// Write the manifests that an install-config.yaml means, to look at and to change.
+    Manifests(assets::Assets),
+    /// Write the Ignition configs of the bootstrap host and of each role, and the log-ins.
+    IgnitionConfigs(assets::Assets),
+    /// Write the Ignition config of a single node that installs itself from a live ISO.
+    SingleNodeIgnitionConfig(assets::Assets),
+}
+
+/// Creates it.
+pub fn run(create: Create) -> ExitCode {
+    let (wanted, target) = match create.target {
+        Target::InstallConfig(wanted) => {
+            return output::report(install_config::create(&wanted));
+        }
+        Target::Manifests(wanted) => (wanted, workdir::Target::Manifests),
+        Target::IgnitionConfigs(wanted) => (wanted, workdir::Target::IgnitionConfigs),
+        Target::SingleNodeIgnitionConfig(wanted) => {
+            (wanted, workdir::Target::SingleNodeIgnitionConfig)
+        }
+    };
+    output::report(assets::create(&wanted, target))
+}
