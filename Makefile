@@ -58,7 +58,7 @@ release: ## Optimised binaries in target/release
 	cargo build --release --locked -p muster-cli -p muster-agent
 
 bless: ## Rewrite documents made from code; review the diff
-	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-cli
+	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-assets -p muster-cli
 
 deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
