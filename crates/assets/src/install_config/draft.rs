@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{Field, Kind, ROOT, each_field, walk::plain_path};
+use super::schema::{Field, Kind, ROOT, each_field, wording::plain_path};
 
 /// Fields in the order they were set.
 #[derive(Clone, Default)]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     RULES,
-    schema::{Field, Kind, each_field, walk::plain_path},
+    schema::{Field, Kind, each_field, wording::plain_path},
 };
 use crate::findings::nearest;
 

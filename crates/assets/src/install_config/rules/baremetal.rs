@@ -9,7 +9,7 @@ use super::{
 };
 use crate::install_config::{
     Method,
-    schema::walk::shown,
+    schema::wording::shown,
     types::{
         BareMetal, BootMode, DnsRecordsType, Host, HostRole, LoadBalancerType, ProvisioningNetwork,
     },

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::{Facts, Rule, Verdicts, baremetal::each_host};
-use crate::install_config::{schema::walk::shown, types::BgpPeer};
+use crate::install_config::{schema::wording::shown, types::BgpPeer};
 
 const READS: &[&str] = &["platform.baremetal", "networking.networkType"];
 

@@ -4,7 +4,7 @@ use super::{Facts, Rule, Verdicts};
 use crate::{
     findings::nearest,
     install_config::{
-        schema::walk::shown,
+        schema::wording::shown,
         types::{CloudControllerManager, InstallConfig, PlatformName},
     },
 };
@@ -86,7 +86,7 @@ fn capability_set(facts: &Facts<'_>, verdicts: &mut Verdicts) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(
                 "it can be {}",
-                crate::install_config::schema::walk::one_of(SETS)
+                crate::install_config::schema::wording::one_of(SETS)
             ),
         };
         verdicts.fault(

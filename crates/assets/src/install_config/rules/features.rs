@@ -2,7 +2,7 @@
 
 use super::{Facts, Rule, Verdicts};
 use crate::install_config::{
-    schema::{Release, walk::shown},
+    schema::{Release, wording::shown},
     types::{DnsRecordsType, FeatureSet, InstallConfig, OsImageStream},
 };
 

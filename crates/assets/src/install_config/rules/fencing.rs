@@ -4,7 +4,7 @@ use url::Url;
 
 use super::{Facts, Rule, Verdicts, checks::is_unicast_mac};
 use crate::install_config::{
-    schema::walk::shown,
+    schema::wording::shown,
     types::{Credential, PlatformName},
 };
 

@@ -22,11 +22,12 @@ mod top;
 mod trust;
 mod vips;
 mod vsphere;
+mod vsphere_hosts;
 mod vsphere_pools;
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{Given, InstallConfig, schema::walk::plain_path};
+use super::{Given, InstallConfig, schema::wording::plain_path};
 use crate::{
     findings::{Finding, Severity},
     spanned_yaml::Span,
@@ -65,6 +66,7 @@ pub static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         provisioning::RULES,
         bgp::RULES,
         vsphere::RULES,
+        vsphere_hosts::RULES,
         vsphere_pools::RULES,
         agent::RULES,
     ]

@@ -6,7 +6,7 @@ use super::{
     Facts, Rule, Verdicts,
     checks::{is_all_zero, overlap},
 };
-use crate::install_config::{schema::walk::shown, types::Networking};
+use crate::install_config::{schema::wording::shown, types::Networking};
 
 const NETS: &[&str] = &["networking"];
 

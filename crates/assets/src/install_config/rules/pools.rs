@@ -2,7 +2,7 @@
 
 use super::{Facts, Rule, Verdicts};
 use crate::install_config::{
-    schema::walk::shown,
+    schema::wording::shown,
     types::{Architecture, DiskPurpose, MachinePool, Management, PlatformName},
 };
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::install_config::{
     Method,
-    schema::walk::shown,
+    schema::wording::shown,
     types::{BareMetal, ProvisioningNetwork},
 };
 

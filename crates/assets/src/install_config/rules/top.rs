@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Facts, Rule, Verdicts, checks::is_subdomain};
 use crate::install_config::{
     FipsHost, Method,
-    schema::walk::shown,
+    schema::wording::shown,
     types::{KeyAlgorithm, OsImageStream, PlatformName, Publish, SignerKey},
 };
 

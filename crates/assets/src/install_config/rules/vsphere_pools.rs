@@ -1,7 +1,7 @@
 //! Rules about sizes of virtual machines in vSphere.
 
 use super::{Facts, Rule, Verdicts, pools::every_pool};
-use crate::install_config::{schema::walk::shown, types::VspherePool};
+use crate::install_config::{schema::wording::shown, types::VspherePool};
 
 const READS: &[&str] = &["platform.vsphere", "controlPlane", "compute"];
 

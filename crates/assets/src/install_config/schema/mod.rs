@@ -14,7 +14,9 @@ mod pools;
 mod root;
 #[rustfmt::skip]
 mod vsphere;
+mod scalars;
 pub(super) mod walk;
+pub(super) mod wording;
 
 pub use root::ROOT;
 

@@ -4,12 +4,15 @@
 //! are found, not the first; what is at fault is left out of the result and remembered as
 //! broken, so that later rules do not judge what is not there.
 
-use std::{collections::HashMap, net::IpAddr};
+use std::collections::HashMap;
 
-use ipnet::IpNet;
-use serde_json::{Map, Number, Value as Json};
+use serde_json::{Map, Value as Json};
 
-use super::{Field, Kind, ROOT, Release};
+use super::{
+    Field, Kind, ROOT, Release,
+    scalars::{Misfit, anything, typed},
+    wording::plain_path,
+};
 use crate::{
     findings::{Finding, Severity, nearest},
     spanned_yaml::{Entry, Node, Scalar, Span, Value},
@@ -89,6 +92,7 @@ impl Walker {
                         "begin with `apiVersion: v1`; is this an install-config?"
                     }
                     Kind::Object(_) | Kind::Labels => "write `key: value` lines below it, indented",
+                    Kind::Secret => "put the text in single quotes",
                     _ => "write a single value behind the colon",
                 };
                 self.wrong_kind(kind, node, path, help);
@@ -215,80 +219,25 @@ impl Walker {
     }
 
     fn scalar(&mut self, kind: &Kind, scalar: &Scalar, node: &Node, path: &str) -> Option<Json> {
-        let text = &scalar.text;
-        let empty = text.is_empty();
-        match kind {
-            Kind::Secret => {
-                self.walked.secrets.push(node.span);
-                Some(Json::String(text.clone()))
-            }
-            Kind::Text => Some(Json::String(text.clone())),
-            // An empty text is the same as nothing, as everywhere in the reference; but an
-            // empty entry of a list is no address.
-            Kind::Word(_) | Kind::Ip if empty && !path.ends_with(']') => None,
-            Kind::Flag => match scalar.as_bool() {
-                Some(flag) => Some(Json::Bool(flag)),
-                None => {
-                    let help = quoted_help(scalar, "write `true` or `false`, without quotes");
-                    self.wrong_kind(kind, node, path, &help);
-                    None
-                }
-            },
-            Kind::Number(least, most) => match scalar.as_int() {
-                Some(number) if (least..=most).contains(&&number) => Some(number.into()),
-                Some(number) => {
-                    let message = format!("{number} is out of bounds");
-                    let help = format!("write a number from {least} to {most}");
-                    self.broken(node.span, "type", path, message, help);
-                    None
-                }
-                None => {
-                    let help = quoted_help(scalar, "write a whole number, without quotes");
-                    self.wrong_kind(kind, node, path, &help);
-                    None
-                }
-            },
-            Kind::Cidr => match text.parse::<IpNet>() {
-                Ok(_) => Some(Json::String(text.clone())),
-                Err(_) => {
-                    let help = match text.parse::<IpAddr>() {
-                        Ok(ip) => format!(
-                            "add the prefix, for example `{ip}/{}`",
-                            if ip.is_ipv4() { 24 } else { 64 }
-                        ),
-                        Err(_) => "write an address and a prefix, for example `192.168.10.0/24`"
-                            .to_owned(),
-                    };
-                    let message = format!("{} is not a network", shown(text));
-                    self.broken(node.span, "type", path, message, help);
-                    None
-                }
-            },
-            Kind::Ip => match text.parse::<IpAddr>() {
-                Ok(ip) => Some(Json::String(ip.to_string())),
-                Err(_) => {
-                    let help = match text.split_once('/') {
-                        Some((ip, _)) => format!("leave out the prefix: `{ip}`"),
-                        None => "write an address such as `192.168.10.5`, not a name".to_owned(),
-                    };
-                    let message = format!("{} is not an IP address", shown(text));
-                    self.broken(node.span, "type", path, message, help);
-                    None
-                }
-            },
-            Kind::Word(words) => {
-                if words.contains(&&**text) {
-                    return Some(Json::String(text.clone()));
-                }
-                let help = match nearest(text, words.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`? It can be {}", one_of(words)),
-                    None => format!("it can be {}", one_of(words)),
-                };
-                let message = format!("{} is none of the words it can be", shown(text));
-                self.broken(node.span, "allowed-word", path, message, help);
+        if matches!(kind, Kind::Secret) {
+            self.walked.secrets.push(node.span);
+        }
+        // An empty text is the same as nothing, as everywhere in the reference; but an empty
+        // entry of a list is no address.
+        let unset = scalar.text.is_empty() && !path.ends_with(']');
+        if unset && matches!(kind, Kind::Word(_) | Kind::Ip) {
+            return None;
+        }
+        match typed(kind, scalar) {
+            Ok(value) => Some(value),
+            Err(Misfit {
+                rule,
+                message,
+                help,
+            }) => {
+                self.broken(node.span, rule, path, message, help);
                 None
             }
-            Kind::List(_) | Kind::Object(_) | Kind::Labels | Kind::Anything | Kind::Foreign => None,
         }
     }
 
@@ -421,76 +370,4 @@ fn elsewhere(key: &str) -> Option<String> {
         }
     });
     (1..=3).contains(&homes.len()).then(|| homes.join(" or "))
-}
-
-/// A path without the numbers of list entries.
-pub(in crate::install_config) fn plain_path(path: &str) -> String {
-    let mut plain = String::with_capacity(path.len());
-    let mut inside = false;
-    for c in path.chars() {
-        match c {
-            '[' => inside = true,
-            ']' => inside = false,
-            c if !inside => plain.push(c),
-            _ => {}
-        }
-    }
-    plain
-}
-
-/// Words as an English list.
-pub(in crate::install_config) fn one_of(words: &[&str]) -> String {
-    match words {
-        [] => "nothing".to_owned(),
-        [word] => format!("`{word}`"),
-        [most @ .., last] => {
-            let most: Vec<String> = most.iter().map(|word| format!("`{word}`")).collect();
-            format!("{} or `{last}`", most.join(", "))
-        }
-    }
-}
-
-/// A value of the user as a message may quote it.
-pub(in crate::install_config) fn shown(text: &str) -> String {
-    const ENOUGH: usize = 60;
-    let line = text.lines().next().unwrap_or_default();
-    let mut short: String = line.chars().take(ENOUGH).collect();
-    if short.len() < text.trim_end().len() {
-        short.push('…');
-    }
-    format!("`{short}`")
-}
-
-fn quoted_help(scalar: &Scalar, otherwise: &str) -> String {
-    let unquoted = Scalar {
-        text: scalar.text.clone(),
-        plain: true,
-    };
-    if !scalar.plain && (unquoted.as_bool().is_some() || unquoted.as_int().is_some()) {
-        format!("remove the quotes: {}", scalar.text)
-    } else {
-        otherwise.to_owned()
-    }
-}
-
-/// A value whose form somebody else knows.
-fn anything(node: &Node) -> Json {
-    match &node.value {
-        Value::Sequence(nodes) => nodes.iter().map(anything).collect(),
-        Value::Mapping(entries) => entries
-            .iter()
-            .map(|entry| (entry.key.clone(), anything(&entry.value)))
-            .collect(),
-        Value::Scalar(scalar) if scalar.is_null() => Json::Null,
-        Value::Scalar(scalar) => {
-            if let Some(flag) = scalar.as_bool() {
-                Json::Bool(flag)
-            } else if let Some(number) = scalar.as_int() {
-                number.into()
-            } else {
-                let number = scalar.as_float().and_then(Number::from_f64);
-                number.map_or_else(|| Json::String(scalar.text.clone()), Json::Number)
-            }
-        }
-    }
 }

@@ -171,3 +171,34 @@ fn unknown_keys_are_warnings_where_another_tool_runs_us() {
     let loaded = load_with(&text, lenient).unwrap();
     assert_eq!(loaded.report.findings()[0].rule, "unknown-field");
 }
+
+/// A trust bundle of these certificates, and what is told about it.
+fn bundle_report(bundle: &str) -> Vec<(&'static str, String)> {
+    let mut tree = corpus::tree("none", "compact");
+    let quoted = serde_json::to_string(bundle).unwrap();
+    corpus::set(&mut tree, "additionalTrustBundle", &quoted);
+    let report = match load_with(&corpus::text(&tree), Given::default()) {
+        Ok(loaded) => loaded.report,
+        Err(report) => report,
+    };
+    let findings = report.findings().iter();
+    findings.map(|f| (f.rule, f.message.clone())).collect()
+}
+
+#[test]
+fn certificates_are_read() {
+    let authority = include_str!("../../../testdata/install-config/authority.pem");
+    let leaf = include_str!("../../../testdata/install-config/leaf.pem");
+    assert_eq!(
+        bundle_report(&format!("# ours\n{authority}\n{authority}")),
+        []
+    );
+    let told = bundle_report(&format!("{authority}{leaf}"));
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].0, "trust-bundle-authority");
+    assert!(told[0].1.contains("mirror.lab"), "{told:?}");
+    let told = bundle_report(&format!("{authority} "));
+    assert_eq!(told[0].0, "trust-bundle", "{told:?}");
+    let cut = authority.replace("MII", "");
+    assert_eq!(bundle_report(&cut)[0].0, "trust-bundle");
+}

@@ -10,6 +10,7 @@
 mod baremetal;
 mod choices;
 mod networking;
+mod pki;
 mod pools;
 mod vsphere;
 
@@ -32,6 +33,7 @@ pub use choices::{
 pub use networking::{
     ClusterNetwork, Ipv4OvnConfig, MachineNetwork, NetworkObservability, Networking, OvnConfig,
 };
+pub use pki::{EcdsaKey, Pki, RsaKey, SignerCertificates, SignerKey};
 pub use pools::{
     Credential, Disk, Fencing, MachinePool, PlatformDisk, PoolPlatform, UserDefinedDisk,
 };
@@ -215,49 +217,6 @@ pub struct Capabilities {
     pub baseline_capability_set: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub additional_enabled_capabilities: Vec<String>,
-}
-
-/// Keys of the certificate signers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Pki {
-    pub signer_certificates: SignerCertificates,
-}
-
-/// What the signers' certificates look like.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct SignerCertificates {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<SignerKey>,
-}
-
-/// A key to be made.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct SignerKey {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub algorithm: Option<KeyAlgorithm>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rsa: Option<RsaKey>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ecdsa: Option<EcdsaKey>,
-}
-
-/// Size of an RSA key.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct RsaKey {
-    #[serde(skip_serializing_if = "is_zero")]
-    pub key_size: i64,
-}
-
-/// Curve of an ECDSA key.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct EcdsaKey {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub curve: Option<EcdsaCurve>,
 }
 
 /// Who balances load in front of API and ingress.
