@@ -8,7 +8,7 @@ SHELL := /bin/bash
 LISTEN ?= 127.0.0.1:8090
 DATA_DIR ?= $(CURDIR)/target/run-data
 
-.PHONY: help run test bench fmt lint unit api boot build release bless deny clean
+.PHONY: help run test bench fmt lint unit api boot testbed build release bless deny clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,7 @@ test: ## Everything that is checked before a change lands
 	$(MAKE) lint
 	$(MAKE) unit
 	$(MAKE) api
+	$(MAKE) testbed
 	@echo "== all tests passed"
 
 lint: ## Formatting and lints
@@ -40,6 +41,11 @@ api: ## Black-box tests with real clients: aicli, the Python client, schemathesi
 boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minutes)
 	@scripts/prepare build test boot
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
+
+testbed: ## Real machines boot our images and are discovered (builds their OS the first time; as root)
+	@scripts/prepare build test boot testbed
+	cargo build --locked -p muster-cli -p muster-agent
+	cargo test --locked -p muster-testbed --test stories -- --ignored --test-threads 1 --nocapture
 
 bench: ## Load figures against the reference's, with ratios
 	@scripts/prepare build
