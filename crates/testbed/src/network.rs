@@ -70,6 +70,7 @@ impl Network {
     pub fn new(evidence: &Evidence) -> Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        sweep()?;
         let namespace = format!("muster-{}-{number}", std::process::id());
         run(command("ip").args(["netns", "add", &namespace]))
             .context("the test bed needs the right to make network namespaces; run it as root")?;
@@ -94,7 +95,9 @@ impl Network {
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
         let mut inside = command("ip");
-        inside.args(["netns", "exec", &self.namespace, program]);
+        inside.args(["netns", "exec", &self.namespace]);
+        // Whoever ends the tests in the middle ends this too.
+        inside.args(["setpriv", "--pdeathsig", "KILL", program]);
         inside
     }
 
@@ -209,6 +212,20 @@ impl Network {
     pub fn log(&self) -> String {
         fs::read_to_string(self.evidence.file("dnsmasq.log")).unwrap_or_default()
     }
+}
+
+/// Removes what tests that were ended in the middle have left.
+fn sweep() -> Result<()> {
+    for line in run(command("ip").args(["netns", "list"]))?.lines() {
+        let name = line.split(' ').next().unwrap_or_default();
+        let owner = name
+            .strip_prefix("muster-")
+            .and_then(|rest| rest.split('-').next());
+        if owner.is_some_and(|pid| !PathBuf::from("/proc").join(pid).exists()) {
+            run(command("ip").args(["netns", "delete", name]))?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Network {

@@ -19,14 +19,19 @@ use crate::{
 /// The OpenShift version whose OS image the stand-in plays.
 pub const VERSION: &str = "4.20";
 const PORT: u16 = 8090;
+const CONFIG: &str = "muster.toml";
+/// Who the stories are in a service where people log in.
+const USER: &str = "storyteller";
+const PASSWORD: &str = "once upon a time";
 /// Lower than any time limit of a story; nothing here takes so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How the service is set up.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// Serve with TLS, under a CA the service makes.
-    pub tls: bool,
+    /// TLS under a CA that the service makes, users log in and agents have tokens: as a service
+    /// on a network is by default. Otherwise plain HTTP and everybody may do everything.
+    pub secure: bool,
     /// Further flags of `muster serve`.
     pub flags: Vec<String>,
 }
@@ -39,6 +44,7 @@ pub struct Service {
     data: PathBuf,
     log: PathBuf,
     process: Background,
+    token: Option<String>,
 }
 
 /// A program of this workspace that must have been built.
@@ -80,6 +86,9 @@ impl Service {
         );
         network_command.pop();
         let log = evidence.file("muster.log");
+        if setup.secure {
+            write_users(&data)?;
+        }
         let process = launch(&network_command, &data, &log, &setup)?;
         let mut service = Self {
             network_command,
@@ -87,8 +96,12 @@ impl Service {
             data,
             log,
             process,
+            token: None,
         };
         service.wait_ready()?;
+        if service.setup.secure {
+            service.log_in()?;
+        }
         Ok(service)
     }
 
@@ -117,6 +130,18 @@ impl Service {
         .with_context(|| last_lines(&fs::read_to_string(&self.log).unwrap_or_default(), 10))
     }
 
+    fn log_in(&mut self) -> Result<()> {
+        let body = json!({"username": USER, "password": PASSWORD}).to_string();
+        let address = format!("{}/auth/token", self.url());
+        let answer = self.curl(&["--fail", "--data", &body, &address])?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        self.token = answer["token"].as_str().map(str::to_owned);
+        self.token
+            .as_ref()
+            .map(drop)
+            .context("logging in gives a token")
+    }
+
     fn curl(&self, arguments: &[&str]) -> Result<String> {
         let mut curl = crate::program::command(&self.network_command[0]);
         curl.args(&self.network_command[1..]);
@@ -129,7 +154,7 @@ impl Service {
             "--max-time",
             "60",
         ]);
-        if self.setup.tls {
+        if self.setup.secure {
             curl.arg("--cacert").arg(self.data.join("tls/ca.crt"));
         }
         run(curl.args(arguments))
@@ -142,6 +167,10 @@ impl Service {
     pub fn call(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let address = format!("{}/api/assisted-install/v2{path}", self.url());
         let body = body.to_string();
+        let bearer = self
+            .token
+            .as_ref()
+            .map(|token| format!("Authorization: Bearer {token}"));
         let mut arguments = vec![
             "--request",
             method,
@@ -156,6 +185,9 @@ impl Service {
                 "--data",
                 &body,
             ]);
+        }
+        if let Some(bearer) = &bearer {
+            arguments.extend(["--header", bearer]);
         }
         let answer = self.curl(&arguments)?;
         let (text, status) = answer.rsplit_once('\n').context("an answer has a status")?;
@@ -226,7 +258,7 @@ impl Service {
 }
 
 fn url(setup: &Setup) -> String {
-    let scheme = if setup.tls { "https" } else { "http" };
+    let scheme = if setup.secure { "https" } else { "http" };
     format!("{scheme}://{}:{PORT}", Network::GATEWAY)
 }
 
@@ -241,9 +273,29 @@ fn launch(on: &[String], data: &Path, log: &Path, setup: &Setup) -> Result<Backg
         .arg(url(setup))
         .arg("--data-dir")
         .arg(data);
-    serve.args(["--auth", "local", "--set", "images.fetch=never"]);
+    serve.args(["--set", "images.fetch=never"]);
+    if setup.secure {
+        serve.arg("--config").arg(data.join(CONFIG));
+    } else {
+        serve.args(["--plain-http", "--auth", "none"]);
+    }
     serve.args(&setup.flags);
     Background::start("muster serve", &mut serve, log)
+}
+
+/// A configuration with a user whose password we know.
+fn write_users(data: &Path) -> Result<()> {
+    let script = "printf %s \"$2\" | \"$1\" hash-password";
+    let mut hash = crate::program::command("sh");
+    let hash = run(hash
+        .args(["-c", script, "hash"])
+        .arg(built("muster")?)
+        .arg(PASSWORD))?;
+    let hash = hash.trim();
+    let text = format!(
+        "[[auth.users]]\nname = \"{USER}\"\npassword_hash = \"{hash}\"\nrole = \"admin\"\n"
+    );
+    Ok(fs::write(data.join(CONFIG), text)?)
 }
 
 fn pull_secret() -> String {

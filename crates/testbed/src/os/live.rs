@@ -107,13 +107,17 @@ fn root_file_system(os: &Os, to: &Path) -> Result<()> {
     let folder = os.parts.join("rootfs");
     super::remove(&folder)?;
     fs::create_dir_all(folder.join("etc"))?;
-    fs::hard_link(os.parts.join("root.squashfs"), folder.join("root.squashfs"))?;
+    // Moved, not linked: cpio puts files with several names last.
+    let (lies, wanted) = (os.parts.join("root.squashfs"), folder.join("root.squashfs"));
+    fs::rename(&lies, &wanted)?;
     fs::write(
         folder.join("etc/coreos-live-rootfs"),
         format!("{}\n", os.build),
     )?;
     let names = "root.squashfs\netc\netc/coreos-live-rootfs";
-    archive(&folder, names, to)?;
+    let outcome = archive(&folder, names, to);
+    fs::rename(&wanted, &lies)?;
+    outcome?;
     super::remove(&folder)?;
     let mut start = [0; SQUASHFS_AT as usize + 4];
     fs::File::open(to)?.read_exact(&mut start)?;

@@ -1,7 +1,8 @@
 //! The thinnest path: an image, a config put into it, a machine that does what the config says.
 
-use std::{fs, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
+use anyhow::Result;
 use muster_image::{Customization, Iso, Source, View, kargs::Edits};
 use muster_testbed::{Boot, Machine, Network, Os, evidence::Evidence, network::Offer};
 
@@ -17,12 +18,21 @@ const CONFIG: &str = r#"{
     "contents": "[Service]\nType=oneshot\nExecStart=/usr/local/bin/greet\n[Install]\nWantedBy=multi-user.target\n"}]}
 }"#;
 
+/// The live image with a wish fulfilled.
+pub fn customized(os: &Os, evidence: &Evidence, wish: Customization) -> Result<PathBuf> {
+    let image = evidence.file("live.iso");
+    let file = fs::File::open(&os.iso)?;
+    let iso = Iso::open(View::of(Source::file(file)?))?;
+    let mut view = wish.apply(&iso)?.reader();
+    std::io::copy(&mut view, &mut fs::File::create(&image)?)?;
+    Ok(image)
+}
+
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
-fn a_machine_does_what_the_config_in_its_image_says() {
-    let evidence = Evidence::of("ignition").unwrap();
-    let os = Os::ready().unwrap();
-    let image = evidence.file("live.iso");
+fn a_machine_does_what_the_config_in_its_image_says() -> Result<()> {
+    let evidence = Evidence::of("ignition")?;
+    let os = Os::ready()?;
     let wish = Customization {
         ignition: Some(CONFIG.as_bytes().to_vec().into()),
         kargs: Edits {
@@ -31,22 +41,15 @@ fn a_machine_does_what_the_config_in_its_image_says() {
         },
         ..Customization::default()
     };
-    let iso = Iso::open(View::of(
-        Source::file(fs::File::open(&os.iso).unwrap()).unwrap(),
-    ))
-    .unwrap();
-    let mut view = wish.apply(&iso).unwrap().reader();
-    std::io::copy(&mut view, &mut fs::File::create(&image).unwrap()).unwrap();
-
-    let mut network = Network::new(&evidence).unwrap();
-    network.serve(&Offer::default(), &[]).unwrap();
+    let image = customized(&os, &evidence, wish)?;
+    let mut network = Network::new(&evidence)?;
+    network.serve(&Offer::default(), &[])?;
     let machine = Machine::numbered("greeter", 11, Boot::Cd(image));
-    let mut machine = machine.start(&network, &evidence).unwrap();
-    machine
-        .wait_for("greeting from ignition", Duration::from_secs(300))
-        .unwrap();
+    let mut machine = machine.start(&network, &evidence)?;
+    machine.wait_for("greeting from ignition", Duration::from_secs(300))?;
     assert!(
         machine.said().contains("marked.by=story"),
         "the kernel argument is not there"
     );
+    Ok(())
 }
