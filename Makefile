@@ -8,7 +8,7 @@ SHELL := /bin/bash
 LISTEN ?= 127.0.0.1:8090
 DATA_DIR ?= $(CURDIR)/target/run-data
 
-.PHONY: help run test bench fmt lint unit api boot testbed build release bless deny clean
+.PHONY: help run test bench fmt lint unit api boot testbed build release bless deny clean agents
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ bench: ## Load figures against the reference's, with ratios
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
+
+agents: ## Static muster-agent for x86_64 and aarch64 in target/agents
+	@scripts/prepare build agents
+	scripts/build-agents x86_64 aarch64
 
 fmt: ## Format the code
 	cargo fmt --all

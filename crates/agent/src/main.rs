@@ -1,53 +1,41 @@
 //! `muster-agent`: what runs on a machine being installed.
-//!
-//! So far a skeleton: it identifies the machine, registers it and polls for work. A step it
-//! cannot do yet is answered with an honest failure, so the service knows where it stands.
 
-mod identity;
-mod patience;
-mod talk;
+use std::{io::Write, process::ExitCode, sync::Arc};
 
-use std::{path::PathBuf, process::ExitCode};
-
-use anyhow::Context;
+use anyhow::{Context as _, bail};
 use clap::Parser;
-use muster_api::client::{Client, ClientOptions};
-use uuid::Uuid;
-
-/// Registers this machine with a Muster service and does what it says.
-#[derive(Debug, Parser)]
-#[command(name = "muster-agent", version, about)]
-struct Cli {
-    /// URL of the service
-    #[arg(long, env = "MUSTER_URL")]
-    url: String,
-    /// Infra-env this machine belongs to
-    #[arg(long)]
-    infra_env_id: Uuid,
-    /// Id of this machine [default: from its firmware]
-    #[arg(long)]
-    host_id: Option<Uuid>,
-    /// PEM file with the CA of the service
-    #[arg(long)]
-    cacert: Option<PathBuf>,
-    /// Do not check the certificate of the service
-    #[arg(long)]
-    insecure: bool,
-    /// Register, do one round of polling, and end
-    #[arg(long)]
-    once: bool,
-}
+use muster_agent::{
+    check, identity, journal,
+    link::Link,
+    options::{Cli, Command, TalkOptions, understood},
+    steps,
+    talk::{Part, Talk},
+};
+use muster_machine::{Machine, Real};
+use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_target(false)
-        .init();
-    let result = tokio::runtime::Runtime::new()
+    let (part, args) = understood(std::env::args_os());
+    let cli = Cli::parse_from(args);
+    let name = match part {
+        Part::Agent => "agent_registration",
+        Part::Runner => "agent_next_step_runner",
+    };
+    let mut logging = cli.logging;
+    // What a person tries by hand is answered on the terminal.
+    logging.with_journal_logging &= cli.command.is_none();
+    journal::begin(logging, name);
+    // Another part of the program may have chosen a provider already; then it stays.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(24)
+        .build();
+    let result = runtime
         .context("starting")
-        .and_then(|runtime| runtime.block_on(run(Cli::parse())));
+        .and_then(|runtime| runtime.block_on(run(cli, part)));
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             tracing::error!("{error:#}");
             ExitCode::FAILURE
@@ -55,39 +43,100 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: Cli) -> anyhow::Result<()> {
-    let ca_pem = match &cli.cacert {
-        Some(path) => Some(
-            std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?,
-        ),
-        None => None,
-    };
-    let options = ClientOptions {
-        // The token travels in the environment so that it shows up in no process list.
-        token: std::env::var("PULL_SECRET_TOKEN")
-            .ok()
-            .filter(|token| !token.is_empty()),
-        ca_pem,
-        insecure: cli.insecure,
-        agent_version: Some(format!("muster-agent {}", env!("CARGO_PKG_VERSION"))),
-        ..ClientOptions::default()
-    };
-    let client = Client::new(&cli.url, options)?;
-    let host = match cli.host_id {
-        Some(id) => id,
-        None => {
-            identity::host_id().context("this machine has no usable identity; give --host-id")?
+async fn run(cli: Cli, part: Part) -> anyhow::Result<ExitCode> {
+    let machine: Arc<dyn Machine> = Arc::new(Real);
+    match cli.command {
+        None => talk(cli.talk, part, machine).await,
+        Some(Command::Step { kind, args }) => step(&cli.talk, machine, &kind, args).await,
+        Some(Command::Check(options)) => {
+            let report = check::run(&*machine, &options).await?;
+            print(&report.to_string())?;
+            Ok(if report.is_fit() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
         }
-    };
-    tracing::info!(%host, infra_env = %cli.infra_env_id, "this machine");
-    let talk = talk::Talk {
-        client,
-        infra_env: cli.infra_env_id,
-        host,
-    };
-    if cli.once {
-        talk.once().await
-    } else {
-        talk.forever().await
+        Some(Command::Look(command)) => command.run().map(|()| ExitCode::SUCCESS),
+        Some(Command::HostId) => {
+            print(&format!("{}\n", identity::host_id(&*machine)))?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
+}
+
+async fn talk(
+    options: TalkOptions,
+    part: Part,
+    machine: Arc<dyn Machine>,
+) -> anyhow::Result<ExitCode> {
+    if options.dry_run {
+        bail!("this agent has no dry run; `muster simulate` plays whole fleets instead");
+    }
+    let talk = Talk {
+        link: Arc::new(Link::new(options.directions()?)),
+        infra_env: options.infra_env()?,
+        host: options.host_id,
+        version: options
+            .agent_version
+            .clone()
+            .filter(|version| !version.is_empty())
+            .unwrap_or_else(|| format!("muster-agent:{}", env!("CARGO_PKG_VERSION"))),
+        interval: options.interval(),
+        program: std::env::current_exe().ok(),
+        machine,
+        part,
+    };
+    tracing::info!(infra_env = %talk.infra_env, url = talk.link.directions().url, "this machine talks to its service");
+    if options.once {
+        talk.once().await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        () = talk.forever() => {}
+        _ = terminated.recv() => tracing::info!("stopped"),
+        _ = interrupted.recv() => tracing::info!("stopped"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One step by hand. A service is only needed by steps that talk to it.
+async fn step(
+    options: &TalkOptions,
+    machine: Arc<dyn Machine>,
+    kind: &str,
+    args: Vec<String>,
+) -> anyhow::Result<ExitCode> {
+    let directions = options
+        .directions()
+        .unwrap_or_else(|_| muster_agent::link::Directions {
+            url: "http://localhost".to_owned(),
+            cacert: None,
+            insecure: false,
+            token: Default::default(),
+        });
+    let context = Arc::new(steps::Context {
+        host: options
+            .host_id
+            .unwrap_or_else(|| identity::host_id(&*machine)),
+        infra_env: options.infra_env_id.unwrap_or_default(),
+        link: Arc::new(Link::new(directions)),
+        program: None,
+        machine,
+    });
+    let outcome = steps::perform(context, kind, args).await;
+    if !outcome.output.is_empty() {
+        print(&format!("{}\n", outcome.output))?;
+    }
+    if !outcome.error.is_empty() {
+        writeln!(std::io::stderr(), "{}", outcome.error)?;
+    }
+    // Codes of processes have eight bits, like those of the reference's containers.
+    Ok(ExitCode::from((outcome.exit_code & 0xff) as u8))
+}
+
+fn print(text: &str) -> std::io::Result<()> {
+    std::io::stdout().write_all(text.as_bytes())
 }

@@ -5,15 +5,24 @@ use std::time::Duration;
 use rand::Rng;
 
 const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// Waiting times of one run of failures.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Patience {
     failures: u32,
+    longest: Duration,
 }
 
 impl Patience {
+    /// Waits grow up to `longest`.
+    #[must_use]
+    pub fn up_to(longest: Duration) -> Self {
+        Self {
+            failures: 0,
+            longest: longest.max(FIRST),
+        }
+    }
+
     /// It worked: the next failure starts from the beginning.
     pub fn restored(&mut self) {
         self.failures = 0;
@@ -22,10 +31,16 @@ impl Patience {
     /// How long to wait now. Half of it is random, so that a room full of machines does not
     /// knock in step when the service comes back.
     pub fn next(&mut self) -> Duration {
+        let longest = self.longest;
+        self.next_up_to(longest)
+    }
+
+    /// The same with another limit for this time.
+    pub fn next_up_to(&mut self, longest: Duration) -> Duration {
         let full = FIRST
             .saturating_mul(1 << self.failures.min(10))
-            .min(LONGEST);
-        self.failures += 1;
+            .min(longest);
+        self.failures = self.failures.saturating_add(1);
         full / 2 + rand::rng().random_range(Duration::ZERO..=full / 2)
     }
 }
@@ -34,13 +49,23 @@ impl Patience {
 mod tests {
     use super::*;
 
+    const LONGEST: Duration = Duration::from_secs(60);
+
     #[test]
     fn waits_grow_up_to_a_limit_and_start_over_after_success() {
-        let mut patience = Patience::default();
+        let mut patience = Patience::up_to(LONGEST);
         let waits: Vec<_> = (0..40).map(|_| patience.next()).collect();
         assert!(waits[0] <= FIRST && waits.iter().all(|wait| *wait <= LONGEST));
         assert!(waits[39] >= LONGEST / 2);
         patience.restored();
         assert!(patience.next() <= FIRST);
+    }
+
+    #[test]
+    fn no_wait_is_shorter_than_half_a_second() {
+        for longest in [Duration::ZERO, FIRST, LONGEST] {
+            let mut patience = Patience::up_to(longest);
+            assert!((0..100).all(|_| patience.next() >= FIRST / 2));
+        }
     }
 }

@@ -25,6 +25,12 @@ pub struct ClientOptions {
     pub insecure: bool,
     /// Sent with every request of an agent.
     pub agent_version: Option<String>,
+    /// Also trust what the machine trusts, not only `ca_pem`.
+    pub system_roots: bool,
+    /// Answers longer than this many bytes are given up; `None` reads them to the end.
+    pub answer_limit: Option<usize>,
+    /// Sent as `X-Request-Id`, so that what belongs together can be found in the logs of both.
+    pub request_id: Option<String>,
 }
 
 /// Leaves out the token.
@@ -58,6 +64,9 @@ pub enum ClientError {
         /// What it should have been.
         wanted: &'static str,
     },
+    /// An answer that does not end in time.
+    #[error("the answer is longer than {0} bytes")]
+    TooLong(usize),
     /// A refusal.
     #[error("the service answered {status}: {reason}")]
     Refused {
@@ -74,7 +83,7 @@ impl ClientError {
     pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Refused { status, .. } | Self::Garbage { status, .. } => Some(*status),
-            Self::Settings(_) | Self::Unreachable(_) | Self::Silent(_) => None,
+            Self::Settings(_) | Self::Unreachable(_) | Self::Silent(_) | Self::TooLong(_) => None,
         }
     }
 }
@@ -103,12 +112,23 @@ impl Client {
             .connect_timeout(Duration::from_secs(10))
             .timeout(Duration::from_secs(60))
             .tcp_nodelay(true)
+            // A token must not follow a redirect to somebody else.
+            .redirect(reqwest::redirect::Policy::none())
             .danger_accept_invalid_certs(options.insecure);
         if let Some(pem) = &options.ca_pem {
             let bundle = Certificate::from_pem_bundle(pem.as_bytes())
                 .map_err(|cause| settings(format!("CA certificates: {cause}")))?;
             for certificate in bundle {
                 builder = builder.add_root_certificate(certificate);
+            }
+        }
+        // Reading them costs memory, so only where they can be needed.
+        if options.system_roots && !options.insecure && base.scheme() == "https" {
+            for der in rustls_native_certs::load_native_certs().certs {
+                // A certificate of the system that cannot be read vouches for nobody.
+                if let Ok(certificate) = Certificate::from_der(&der) {
+                    builder = builder.add_root_certificate(certificate);
+                }
             }
         }
         let http = builder
@@ -216,6 +236,20 @@ impl Client {
         self.send(request).await.map(|_| ())
     }
 
+    /// The clock of the service as it wrote it into an answer (`Date`), if it did. Any answer
+    /// will do, a refusal too.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn date(&self) -> Result<Option<String>, ClientError> {
+        let request = self.request(Method::GET, "component-versions")?;
+        let response = request.send().await.map_err(ClientError::Unreachable)?;
+        let date = response.headers().get("date");
+        Ok(date
+            .and_then(|date| date.to_str().ok())
+            .map(ToOwned::to_owned))
+    }
+
     /// Downloads a file as text.
     ///
     /// # Errors
@@ -247,6 +281,25 @@ impl Client {
         self.send(request).await.map(|_| ())
     }
 
+    /// Sends a request whose body is made while it is sent; nothing but `limit` ends it early.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn stream(
+        &self,
+        path: &str,
+        content_type: &str,
+        body: reqwest::Body,
+        limit: Duration,
+    ) -> Result<(), ClientError> {
+        let request = self
+            .request(Method::POST, path)?
+            .header("Content-Type", content_type)
+            .timeout(limit)
+            .body(body);
+        self.send(request).await.map(|_| ())
+    }
+
     pub(crate) fn request(
         &self,
         method: Method,
@@ -266,13 +319,16 @@ impl Client {
         if let Some(version) = &self.options.agent_version {
             request = request.header("discovery_agent_version", version);
         }
+        if let Some(id) = &self.options.request_id {
+            request = request.header("X-Request-Id", id);
+        }
         Ok(request)
     }
 
     async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
         let response = self.send(request).await?;
         let status = response.status();
-        let bytes = response.bytes().await.map_err(ClientError::Unreachable)?;
+        let bytes = self.body(response).await?;
         serde_json::from_slice(&bytes).map_err(|_| ClientError::Garbage {
             status,
             wanted: std::any::type_name::<T>(),
@@ -288,11 +344,24 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
-        let text = response.text().await.unwrap_or_default();
+        let body = self.body(response).await.unwrap_or_default();
         Err(ClientError::Refused {
             status,
-            reason: reason(&text),
+            reason: reason(&String::from_utf8_lossy(&body)),
         })
+    }
+
+    /// The whole answer, unless it is longer than we care to keep.
+    async fn body(&self, mut response: reqwest::Response) -> Result<Vec<u8>, ClientError> {
+        let limit = self.options.answer_limit.unwrap_or(usize::MAX);
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(ClientError::Unreachable)? {
+            if body.len() + chunk.len() > limit {
+                return Err(ClientError::TooLong(limit));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
     }
 }
 

@@ -1,0 +1,22 @@
+//! What runs on a machine being installed.
+//!
+//! [`talk`] is the conversation with the service: hello, then polling. [`steps`] does what the
+//! service asks, [`outbox`] brings the results back. [`probe`] and [`names`] ask the network
+//! directly, without other programs. [`inventory`] describes the machine. Everything else about the computer goes through
+//! [`muster_machine::Machine`].
+
+pub mod capture;
+pub mod check;
+pub mod commands;
+pub mod dhcp;
+pub mod identity;
+pub mod inventory;
+pub mod journal;
+pub mod link;
+pub mod names;
+pub mod options;
+pub mod outbox;
+pub mod patience;
+pub mod probe;
+pub mod steps;
+pub mod talk;

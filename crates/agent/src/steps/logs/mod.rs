@@ -1,0 +1,176 @@
+//! `logs-gather`: collects what tells why an installation went wrong and uploads it.
+//!
+//! The archive is made while it is sent: nothing is written to a machine that may run from
+//! memory, and no more than one log is held at a time. Secrets are taken out on the way.
+
+mod bundle;
+mod redact;
+mod sources;
+
+use std::{convert::Infallible, net::IpAddr, pin::Pin, sync::Arc, task::Poll, time::Duration};
+
+use bundle::Bundle;
+use bytes::Bytes;
+use http_body::Frame;
+use muster_api::client::Client;
+use redact::Redactor;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use super::{
+    Context, Outcome,
+    args::{Unusable, one},
+    told,
+    web::null_is_empty,
+};
+
+const ATTEMPTS: u32 = 3;
+const UPLOAD: Duration = Duration::from_secs(3000);
+/// The service takes 250 MiB; some room is left for the last log.
+const ENOUGH: usize = 200 << 20;
+
+#[derive(Clone, Debug, Deserialize)]
+struct Request {
+    cluster_id: Uuid,
+    host_id: Uuid,
+    infra_env_id: Uuid,
+    #[serde(default)]
+    bootstrap: bool,
+    #[serde(default)]
+    installer_gather: bool,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    master_ips: Vec<IpAddr>,
+}
+
+pub(super) async fn run(context: &Arc<Context>, args: Vec<String>) -> Result<Outcome, Unusable> {
+    let request: Request = one(args)?;
+    let mut attempt = 1;
+    loop {
+        match send(context, &request).await {
+            Ok(complaints) => {
+                return Ok(Outcome {
+                    exit_code: 0,
+                    output: "the logs were sent".to_owned(),
+                    error: complaints,
+                });
+            }
+            Err(problem) if attempt == ATTEMPTS => {
+                return Ok(Outcome::refused(format!(
+                    "the logs were not sent: {problem}"
+                )));
+            }
+            Err(problem) => tracing::warn!("the logs were not sent: {problem}; trying again"),
+        }
+        tokio::time::sleep(Duration::from_secs(u64::from(attempt) * 5)).await;
+        attempt += 1;
+    }
+}
+
+async fn send(context: &Arc<Context>, request: &Request) -> Result<String, String> {
+    let client = context.link.client(None).map_err(|cause| told(&cause))?;
+    progress(&client, request, "requested").await;
+    progress(&client, request, "collecting").await;
+    let (pieces, receiver) = mpsc::channel(4);
+    let boundary = Uuid::new_v4().simple().to_string();
+    let secret = context.link.directions().token.token();
+    let gathering = gather(context, request, Redactor::new(secret), &boundary, pieces);
+    let path = format!(
+        "clusters/{}/logs?host_id={}&infra_env_id={}&logs_type=host",
+        request.cluster_id, request.host_id, request.infra_env_id
+    );
+    let kind = format!("multipart/form-data; boundary={boundary}");
+    let body = reqwest::Body::wrap(Pieces(receiver));
+    let upload = client.stream(&path, &kind, body, UPLOAD);
+    // An upload that ends early ends the gathering: its pieces go nowhere.
+    let (complaints, uploaded) = tokio::join!(gathering, upload);
+    uploaded.map_err(|cause| told(&cause))?;
+    progress(&client, request, "completed").await;
+    Ok(complaints)
+}
+
+/// Best effort: the upload itself is what counts.
+async fn progress(client: &Client, request: &Request, state: &str) {
+    let path = format!(
+        "infra-envs/{}/hosts/{}/logs-progress",
+        request.infra_env_id, request.host_id
+    );
+    let body = json!({ "logs_state": state });
+    if let Err(error) = client.tell(Method::PUT, &path, Some(&body)).await {
+        tracing::warn!(%error, "the state of the logs was not told");
+    }
+}
+
+/// Sends the form with the archive, log by log; what could not be collected is in its report.
+async fn gather(
+    context: &Arc<Context>,
+    request: &Request,
+    redactor: Redactor,
+    boundary: &str,
+    pieces: mpsc::Sender<Bytes>,
+) -> String {
+    let head = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"upfile\"; \
+         filename=\"logs.tar.gz\"\r\nContent-Type: application/x-gzip\r\n\r\n"
+    );
+    let mut sent = 0;
+    let mut bundle = Bundle::new(format!("logs_host_{}", request.host_id));
+    let mut complaints = Vec::new();
+    if pieces.send(head.into()).await.is_err() {
+        return String::new();
+    }
+    for source in sources::of(
+        request.bootstrap,
+        request.installer_gather,
+        &request.master_ips,
+    ) {
+        if sent > ENOUGH {
+            complaints.push(format!(
+                "{}: left out, the archive is large enough",
+                source.name
+            ));
+            continue;
+        }
+        let Some(content) = source.read(context, &mut complaints).await else {
+            continue;
+        };
+        let content = if source.is_text {
+            redactor.clean(content)
+        } else {
+            content
+        };
+        let piece = bundle.add(&source.name, &content);
+        sent += piece.len();
+        if pieces.send(piece.into()).await.is_err() {
+            return String::new();
+        }
+    }
+    let report = complaints.join("\n");
+    let mut tail = bundle.add("report.logs", report.as_bytes());
+    tail.extend(bundle.finish());
+    tail.extend(format!("\r\n--{boundary}--\r\n").into_bytes());
+    let _ = pieces.send(tail.into()).await;
+    report
+}
+
+/// A body whose pieces arrive one after the other.
+struct Pieces(mpsc::Receiver<Bytes>);
+
+impl http_body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        task: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0
+            .poll_recv(task)
+            .map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}
+
+#[cfg(test)]
+mod tests;
