@@ -20,9 +20,10 @@ run: ## Build Muster, serve the API and show a simulated installation (LISTEN=â€
 	@LISTEN="$(LISTEN)" DATA_DIR="$(DATA_DIR)" scripts/run
 
 test: ## Everything that is checked before a change lands
-	@scripts/prepare build test
+	@scripts/prepare build test boot
 	$(MAKE) lint
 	$(MAKE) unit
+	$(MAKE) boot
 	$(MAKE) api
 	$(MAKE) testbed
 	@echo "== all tests passed"
@@ -31,7 +32,8 @@ lint: ## Formatting and lints
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
-unit: ## Unit, property and store tests (SQLite and a real PostgreSQL)
+unit: ## Unit, property and store tests (SQLite and a real PostgreSQL), images against coreos-installer
+	@tests/setup-coreos-installer
 	cargo test --locked --workspace
 
 api: ## Black-box tests with real clients: aicli, the Python client, schemathesis, kill -9
@@ -47,8 +49,8 @@ testbed: ## Real machines boot our images and are discovered (builds their OS th
 	cargo build --locked -p muster-cli -p muster-agent
 	cargo test --locked -p muster-testbed --test stories -- --ignored --test-threads 1 --nocapture
 
-bench: ## Load figures against the reference's, with ratios
-	@scripts/prepare build
+bench: ## Load figures against the reference's and nginx's, with ratios
+	@scripts/prepare build bench
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh

@@ -2,6 +2,7 @@
 
 import pytest
 
+import live_iso
 from backends import S3, Postgres
 from machines import Fleet
 from muster import BINARY, VERSION, Server, pull_secret
@@ -60,6 +61,18 @@ def s3(tmp_path_factory):
         yield server.start()
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def iso(tmp_path_factory):
+    """A small CoreOS live image."""
+    return live_iso.make(tmp_path_factory.mktemp("iso"))
+
+
+@pytest.fixture(scope="session")
+def s390x(tmp_path_factory):
+    """The same for mainframes."""
+    return live_iso.make(tmp_path_factory.mktemp("iso-s390x"), "s390x")
 
 
 @pytest.fixture

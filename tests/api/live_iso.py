@@ -2,9 +2,11 @@
 
 import json
 import random
+import socket
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 LABEL = "rhcos-420.1.202601"
 KARGS = f"coreos.liveiso={LABEL} ignition.firstboot ignition.platform.id=metal"
@@ -17,7 +19,7 @@ ROOTFS = random.Random(3).randbytes(3_000_000)
 INS = b"images/pxeboot/vmlinuz 0x00000000\n"
 
 
-def make(folder, arch="x86_64"):
+def make(folder, arch="x86_64", rootfs=ROOTFS):
     """Writes the image into a folder and returns its path."""
     tree = folder / f"tree-{arch}"
 
@@ -27,7 +29,7 @@ def make(folder, arch="x86_64"):
 
     put("images/pxeboot/vmlinuz", KERNEL)
     put("images/pxeboot/initrd.img", INITRD)
-    put("images/pxeboot/rootfs.img", ROOTFS)
+    put("images/pxeboot/rootfs.img", rootfs)
     if arch == "s390x":
         boot = _boot_blob(put)
     else:
@@ -75,12 +77,17 @@ def _boot_blob(put):
 
 
 class Mirror:
-    """Hands out one file; breaks the connection after `cut` bytes of an answer, as often as it is told."""
+    """Hands out one file; breaks the connection after `cut` bytes of an answer, as often as it is told.
 
-    def __init__(self, content):
+    `gate`, if there is one, is waited for before the second half; `claims` is a length to lie with, or "nothing".
+    """
+
+    def __init__(self, content, tls=None):
         self.content = content
         self.cut = None
         self.cuts_left = 0
+        self.gate = None
+        self.claims = None
         self.asked = []
         mirror = self
 
@@ -94,7 +101,9 @@ class Mirror:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/live.iso"
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server.server_port}/live.iso"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, request):
@@ -105,7 +114,10 @@ class Mirror:
         body = self.content[start:]
         request.send_response(206 if start else 200)
         request.send_header("ETag", '"one"')
-        request.send_header("Content-Length", str(len(body)))
+        if self.claims == "nothing":
+            request.close_connection = True
+        else:
+            request.send_header("Content-Length", str(self.claims or len(body)))
         if start:
             request.send_header("Content-Range", f"bytes {start}-{len(self.content) - 1}/{len(self.content)}")
         request.end_headers()
@@ -113,8 +125,61 @@ class Mirror:
             self.cuts_left -= 1
             request.wfile.write(body[: self.cut])
             request.close_connection = True
+        elif self.gate:
+            request.wfile.write(body[: len(body) // 2])
+            request.wfile.flush()
+            self.gate.wait(60)
+            request.wfile.write(body[len(body) // 2 :])
         else:
             request.wfile.write(body)
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Proxy:
+    """Forwards requests to wherever they want to go, TLS unopened, and remembers what was asked."""
+
+    def __init__(self):
+        self.asked = []
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                proxy.asked.append(f"GET {self.path}")
+                where = urlsplit(self.path)
+                head = f"GET {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n\r\n"
+                with socket.create_connection((where.hostname, where.port)) as far:
+                    far.sendall(head.encode())
+                    pump(far, self.connection)
+                self.close_connection = True
+
+            def do_CONNECT(self):
+                proxy.asked.append(f"CONNECT {self.path}")
+                host, port = self.path.rsplit(":", 1)
+                with socket.create_connection((host, int(port))) as far:
+                    self.connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                    back = threading.Thread(target=pump, args=(far, self.connection), daemon=True)
+                    back.start()
+                    pump(self.connection, far)
+                    back.join()
+                self.close_connection = True
+
+            def log_message(self, *_):
+                pass
+
+        def pump(source, sink):
+            try:
+                while data := source.recv(65_536):
+                    sink.sendall(data)
+                sink.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def stop(self):
         self.server.shutdown()

@@ -10,49 +10,12 @@ import zlib
 from urllib.parse import urlsplit
 
 import pytest
-import requests
 
 import live_iso
 from backends import free_port
-from muster import BINARY, api_error, eventually, infra_error, quiet_environment
+from boot_images import BUILD, VERSION, catalogue, fetch, stock
+from muster import BINARY, api_error, eventually, infra_error
 from test_auth import Keys
-
-VERSION = "4.20"
-BUILD = "420.1.202601-0"
-# The suite switches fetching off, see quiet_environment.
-WHEN_ASKED = {"MUSTER_IMAGES_FETCH": "when-asked"}
-
-
-def catalogue(url="https://images.invalid/live.iso", **extra):
-    entry = {"openshift_version": VERSION, "url": url, "version": BUILD, **extra}
-    return json.dumps([{**entry, "cpu_architecture": arch} for arch in ("x86_64", "s390x")])
-
-
-def os_images(server, *arguments, expect=0):
-    """Runs `muster os-images` on the data of a server."""
-    command = [str(BINARY), "os-images", "--data-dir", str(server.data_dir), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**quiet_environment(), **server.env}, timeout=60)
-    assert done.returncode == expect, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
-
-
-def stock(server, iso, arch="x86_64"):
-    return os_images(server, "add", iso, "--version", VERSION, "--arch", arch)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("iso")
-
-
-@pytest.fixture(scope="module")
-def iso(folder):
-    return live_iso.make(folder)
-
-
-@pytest.fixture(scope="module")
-def s390x(folder):
-    return live_iso.make(folder, "s390x")
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +30,6 @@ def imager(servers, iso, s390x):
 @pytest.fixture
 def made(imager):
     return imager.api().new_infra_env("pictured", openshift_version=VERSION)
-
-
-def fetch(url, **options):
-    options.setdefault("timeout", 30)
-    with requests.Session() as session:
-        session.trust_env = False
-        return session.request(options.pop("method", "GET"), url, **options)
 
 
 def read_iso(folder, content, *arguments):
@@ -363,101 +319,3 @@ def test_an_api_key_opens_the_image_of_its_infra_env(servers, iso):
     query = {"version": VERSION, "arch": "x86_64", "api_key": keys.token(infra_env_id=made["id"])}
     assert fetch(f"{server.url}/images/{made['id']}/pxe-initrd", params=query).status_code == 200
     assert fetch(f"{server.url}/images/{other['id']}/pxe-initrd", params=query).status_code in (401, 403, 404)
-
-
-# --- OS images ------------------------------------------------------------------------------
-
-
-def test_a_missing_image_is_told_with_the_way_to_add_it(servers, iso):
-    server = servers("empty", env={"OS_IMAGES": catalogue()}).start()
-    api = server.api()
-    made = api.new_infra_env("bare", openshift_version=VERSION)
-    reason = api_error(fetch(made["download_url"]), 404)
-    assert f"muster os-images add FILE --version {VERSION} --arch x86_64" in reason
-    assert {entry["state"] for entry in api.get("//boot-artifacts").json()} == {"missing"}
-    stock(server, iso)
-    assert fetch(made["download_url"]).status_code == 200, "a running service sees what was added"
-    states = {entry["cpu_architecture"]: entry["state"] for entry in api.get("//boot-artifacts").json()}
-    assert states == {"x86_64": "ready", "s390x": "missing"}
-
-
-def test_only_live_images_of_the_architecture_are_added(servers, iso, tmp_path):
-    server = servers("picky", env={"OS_IMAGES": catalogue()})
-    page = tmp_path / "page.iso"
-    page.write_text("<html>not found</html>")
-    assert "muster:" in os_images(server, "add", page, "--version", VERSION, expect=1)
-    refusal = os_images(server, "add", iso, "--version", VERSION, "--arch", "s390x", expect=1)
-    assert "x86_64" in refusal
-    assert "SHA-256" in os_images(server, "add", iso, "--version", VERSION, "--sha256", "00" * 32, expect=1)
-    assert "4.99" in os_images(server, "add", iso, "--version", "4.99", expect=1)
-    assert "ready" not in os_images(server, "list")
-
-
-def test_verify_finds_a_changed_byte(servers, iso):
-    server = servers("verified", env={"OS_IMAGES": catalogue()})
-    stock(server, iso)
-    assert "sound" in os_images(server, "verify")
-    stored = next((server.data_dir / "os-images").glob("*.iso"))
-    with stored.open("r+b") as file:
-        file.seek(1_000_000)
-        byte = file.read(1)[0]
-        file.seek(1_000_000)
-        file.write(bytes([byte ^ 1]))
-    assert "SHA-256" in os_images(server, "verify", expect=1)
-
-
-@pytest.fixture
-def mirror(iso):
-    mirror = live_iso.Mirror(iso.read_bytes())
-    yield mirror
-    mirror.stop()
-
-
-def test_a_fetch_goes_on_where_it_was_cut(servers, mirror, iso):
-    digest = hashlib.sha256(iso.read_bytes()).hexdigest()
-    mirror.cut, mirror.cuts_left = 1_000_000, 2
-    server = servers("fetching", env={"OS_IMAGES": catalogue(mirror.url)})
-    assert digest in os_images(server, "fetch", "--version", VERSION, "--sha256", digest)
-    assert mirror.asked[0] is None and len(mirror.asked) == 3
-    starts = [int(wish.removeprefix("bytes=").removesuffix("-")) for wish in mirror.asked[1:]]
-    assert 0 < starts[0] < starts[1], mirror.asked
-    stored = next((server.data_dir / "os-images").glob("*.iso"))
-    assert stored.read_bytes() == iso.read_bytes()
-    assert "already here" in os_images(server, "fetch", "--version", VERSION)
-
-
-def test_a_fetched_image_with_another_digest_is_refused(servers, mirror):
-    server = servers("wrong-digest", env={"OS_IMAGES": catalogue(mirror.url, sha256="00" * 32)})
-    assert "SHA-256" in os_images(server, "fetch", "--version", VERSION, expect=1)
-    assert not list((server.data_dir / "os-images").glob("*.iso"))
-
-
-def test_the_service_fetches_what_is_asked_for_and_says_so_meanwhile(servers, mirror):
-    server = servers("on-demand", env={"OS_IMAGES": catalogue(mirror.url), **WHEN_ASKED}).start()
-    made = server.api().new_infra_env("wanted", openshift_version=VERSION)
-    assert mirror.asked == [], "nobody has asked for the image yet"
-    first = fetch(made["download_url"])
-    if first.status_code != 200:
-        assert "os-images add" in api_error(first, 503) and first.headers["Retry-After"]
-    eventually(lambda: fetch(made["download_url"]).status_code == 200, "the image to be fetched")
-    assert len(mirror.asked) == 1
-
-
-def test_the_service_can_fetch_before_anybody_asks(servers, mirror):
-    env = {"OS_IMAGES": catalogue(mirror.url), "MUSTER_IMAGES_FETCH": "when-needed"}
-    api = servers("ahead", env=env).start().api()
-    api.new_infra_env("early", openshift_version=VERSION)
-    ready = lambda: api.get("//boot-artifacts").json()[0]["state"] == "ready"  # noqa: E731
-    eventually(ready, "the image to be there")
-
-
-def test_a_source_that_refuses_is_named_as_the_reason(servers):
-    server = servers("refused", env={"OS_IMAGES": catalogue("http://127.0.0.1:1/none.iso"), **WHEN_ASKED}).start()
-    made = server.api().new_infra_env("unlucky", openshift_version=VERSION)
-
-    def told():
-        answer = fetch(made["download_url"])
-        assert answer.status_code == 503
-        return "does not answer" in answer.json()["reason"]
-
-    eventually(told, "the failure to be told", timeout=60)

@@ -4,8 +4,11 @@
 //! agents and web pages make: registrations, inventory replies, polls, whole-cluster reads, on
 //! one cluster of a hundred hosts, from one client and from eight. Prints our figures beside
 //! those measured on the reference on a machine of the same size.
+//!
+//! `--only downloads` measures boot images instead, beside nginx; see [`downloads`].
 
 mod connection;
+mod downloads;
 mod fleet;
 mod report;
 mod server;
@@ -24,6 +27,9 @@ struct Cli {
     /// The executable to measure
     #[arg(long, default_value = "target/release/muster")]
     muster: PathBuf,
+    /// One part of the measurements; all of them if not given
+    #[arg(long)]
+    only: Option<Part>,
     /// Hosts in the cluster
     #[arg(long, default_value_t = 100)]
     hosts: usize,
@@ -33,6 +39,15 @@ struct Cli {
     /// Further arguments for `muster serve`, such as --database=postgres://…
     #[arg(last = true)]
     serve: Vec<String>,
+}
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Calls of agents and web pages
+    Calls,
+    /// Boot images
+    Downloads,
 }
 
 /// How many clients the parallel measurements use.
@@ -48,6 +63,16 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn run(cli: Cli) -> anyhow::Result<()> {
+    if cli.only != Some(Part::Downloads) {
+        calls(&cli).await?;
+    }
+    if cli.only != Some(Part::Calls) {
+        downloads::measure(&cli.muster).await?;
+    }
+    Ok(())
+}
+
+async fn calls(cli: &Cli) -> anyhow::Result<()> {
     let span = Duration::from_secs(cli.seconds);
     let mut report = Report::default();
     let (server, startup) = Server::start(&cli.muster, &cli.serve)
@@ -115,7 +140,8 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
         rate(&server, CLIENTS, span, &extra, Call::Register).await?,
     );
     report.print();
-    server.stop().await
+    server.stop().await?;
+    Ok(())
 }
 
 /// One kind of request.

@@ -28,21 +28,26 @@ pub struct Server {
 impl Server {
     /// Starts it; the duration is from the start of the process to the first answered request.
     pub async fn start(muster: &Path, arguments: &[String]) -> anyhow::Result<(Self, Duration)> {
-        let data = tempfile::Builder::new()
-            .prefix("muster-bench")
-            .tempdir_in("target")
-            .or_else(|_| tempfile::tempdir())?;
         let began = Instant::now();
+        let mut plain = vec!["--plain-http".to_owned()];
+        plain.extend_from_slice(arguments);
+        let server = Self::start_in(muster, folder()?, &plain).await?;
+        let mut first = Connection::open(server.address).await?;
+        first
+            .call(http::Method::GET, "/component-versions", None, false)
+            .await?;
+        Ok((server, began.elapsed()))
+    }
+
+    /// Starts it on data that may be there already, with TLS unless the arguments say otherwise.
+    pub async fn start_in(
+        muster: &Path,
+        data: TempDir,
+        arguments: &[String],
+    ) -> anyhow::Result<Self> {
         let mut process = Command::new(muster)
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--plain-http",
-                "--auth",
-                "none",
-                "--data-dir",
-            ])
+            .args(["serve", "--listen", "127.0.0.1:0", "--auth", "none"])
+            .arg("--data-dir")
             .arg(data.path())
             .args(arguments)
             .stdout(Stdio::piped())
@@ -53,30 +58,31 @@ impl Server {
         let stdout = process.stdout.take().context("the service has no output")?;
         let mut lines = BufReader::new(stdout).lines();
         let address = loop {
-            match lines.next_line().await? {
-                Some(line) => {
-                    if let Some(address) = line.strip_prefix("listening on http://") {
-                        break address.trim().parse()?;
-                    }
-                }
-                None => bail!("the service ended before it listened"),
+            let Some(line) = lines.next_line().await? else {
+                bail!("the service ended before it listened");
+            };
+            let url = line.strip_prefix("listening on ").unwrap_or_default();
+            if let Some((_, address)) = url.split_once("://") {
+                break address.trim().parse()?;
             }
         };
-        let mut first = Connection::open(address).await?;
-        first
-            .call(http::Method::GET, "/component-versions", None, false)
-            .await?;
-        let startup = began.elapsed();
         // The pipe must stay open and be read, or a later line would block or end the service.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Ok((
-            Self {
-                address,
-                process,
-                data,
-            },
-            startup,
-        ))
+        Ok(Self {
+            address,
+            process,
+            data,
+        })
+    }
+
+    /// Its process, as long as it runs.
+    pub fn pid(&self) -> anyhow::Result<u32> {
+        self.process.id().context("the service has ended")
+    }
+
+    /// Its data directory.
+    pub fn data(&self) -> &Path {
+        self.data.path()
     }
 
     /// Durable writes a serial client could at best see: 16 KiB appended and synced, where the
@@ -96,7 +102,7 @@ impl Server {
 
     /// Memory in use, MiB.
     pub fn resident_mib(&self) -> anyhow::Result<u64> {
-        let pid = self.process.id().context("the service has ended")?;
+        let pid = self.pid()?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status
             .lines()
@@ -110,9 +116,17 @@ impl Server {
         Ok(kib / 1024)
     }
 
-    /// Ends it.
-    pub async fn stop(mut self) -> anyhow::Result<()> {
+    /// Ends it and gives its data back.
+    pub async fn stop(mut self) -> anyhow::Result<TempDir> {
         self.process.kill().await?;
-        Ok(())
+        Ok(self.data)
     }
+}
+
+/// A folder on the disk that the build uses: memory file systems would flatter everybody.
+pub fn folder() -> anyhow::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("muster-bench");
+    let folder = builder.tempdir_in("target").or_else(|_| builder.tempdir());
+    Ok(folder?)
 }

@@ -8,6 +8,7 @@
 pub mod cut;
 pub mod directory;
 pub mod eltorito;
+pub mod entry;
 pub mod joliet;
 pub mod numbers;
 pub mod rockridge;
@@ -15,7 +16,8 @@ pub mod tree;
 pub mod volume;
 pub mod writer;
 
-pub use tree::{Entry, Iso, Kind};
+pub use entry::{Entry, Kind};
+pub use tree::Iso;
 pub use volume::Volume;
 
 /// The only sector size in use.

@@ -40,14 +40,7 @@ pub enum Digest {
 ///
 /// When the image has no root file system, or is not as its recipe expects.
 pub fn minimal(iso: &Iso, rootfs_url: Option<&str>, digest: Digest) -> Result<(View, Made)> {
-    if let Some(url) = rootfs_url
-        && (url.is_empty() || url.contains(|c: char| c.is_whitespace() || "\"'\\$".contains(c)))
-    {
-        return Err(Error::Refused(format!(
-            "`{url}` cannot be a kernel argument: expected an address without blanks, quotes, \
-             backslashes and dollar signs"
-        )));
-    }
+    rootfs_url.map_or(Ok(()), check_address)?;
     let kargs = KernelArguments::read(iso)?;
     let (base, made) = base(iso, &kargs, digest)?;
     let base = Iso::open(base)?;
@@ -60,6 +53,32 @@ pub fn minimal(iso: &Iso, rootfs_url: Option<&str>, digest: Digest) -> Result<(V
         EmbedArea::locate(&base)?.write(&mut editor, &embedded.slice(0, used)?)?;
     }
     Ok((editor.finish()?, made))
+}
+
+/// One text goes into the configurations of all boot loaders, so it must mean the same to each:
+/// GRUB ends a command at some characters, and isolinux passes on the quotes that would help there.
+fn check_address(url: &str) -> Result<()> {
+    const SPECIAL: &str = "\"'\\$&;|<>{}";
+    let found = url
+        .chars()
+        .find(|c| c.is_whitespace() || SPECIAL.contains(*c));
+    match found {
+        None if !url.is_empty() => Ok(()),
+        None => Err(Error::Refused(
+            "the address of the root file system is empty".into(),
+        )),
+        Some(special) => Err(Error::Refused(format!(
+            "`{url}` cannot be the address of the root file system: boot loaders do not pass \
+             {special:?} on unchanged; write it as {}, or use an address without a query",
+            percent_encoded(special)
+        ))),
+    }
+}
+
+fn percent_encoded(special: char) -> String {
+    let mut bytes = [0; 4];
+    let bytes = special.encode_utf8(&mut bytes).bytes();
+    bytes.map(|byte| format!("%{byte:02X}")).collect()
 }
 
 /// The image as it was published: nothing embedded, kernel arguments as they were.
@@ -139,4 +158,35 @@ fn last_byte(view: &View) -> Result<u64> {
         end = start;
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_a_boot_loader_would_cut_is_refused_with_another_way_to_write_it() {
+        for (url, hint) in [
+            ("http://a/r?arch=x&version=4", "%26"),
+            ("http://a/r;v=1", "%3B"),
+            ("http://a/ r", "%20"),
+            ("http://a/$r", "%24"),
+            ("http://a/{r}", "%7B"),
+            ("http://a/\"r\"", "%22"),
+        ] {
+            let refusal = check_address(url).unwrap_err().to_string();
+            assert!(refusal.contains(url) && refusal.contains(hint), "{refusal}");
+        }
+        assert!(check_address("").is_err());
+    }
+
+    #[test]
+    fn an_address_that_every_boot_loader_passes_on_is_taken() {
+        for url in [
+            "http://a.test:8080/r%26s/x86_64/4.20?v=1#f",
+            "https://[::1]/r,x~y+z",
+        ] {
+            check_address(url).unwrap();
+        }
+    }
 }

@@ -57,8 +57,8 @@ impl Range {
         self.len() == 0
     }
 
-    /// The part from `skip` on, `len` bytes long. The caller has checked both.
-    fn part(&self, skip: u64, len: u64) -> Self {
+    /// The part from `skip` on, `len` bytes long; the caller knows that there is one.
+    pub fn part(&self, skip: u64, len: u64) -> Self {
         match self {
             Self::Source { source, offset, .. } => Self::Source {
                 source: source.clone(),

@@ -7,6 +7,7 @@ mod boot;
 mod formats;
 mod growth;
 mod hostile;
+mod interop;
 mod names;
 mod network;
 mod reduced;

@@ -13,7 +13,7 @@ use crate::{
     tools::{OnDisk, all},
 };
 
-const URL: &str = "https://muster.example:8090/boot-artifacts/rootfs?arch=x86_64&version=419";
+const URL: &str = "https://muster.example:8090/boot-artifacts/rootfs/x86_64/419";
 
 #[test]
 fn every_format_has_a_minimal_image_without_rootfs_that_fetches_it() {
@@ -191,6 +191,8 @@ fn addresses_that_would_break_the_boot_loader_are_refused() {
         "http://a/$x",
         "http://a/\"",
         "http://a/\n",
+        "http://a/r?arch=x&version=1",
+        "http://a/r;x",
     ] {
         assert!(
             minimal(&sample.iso(), Some(url), Digest::Trust).is_err(),

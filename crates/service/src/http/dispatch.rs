@@ -23,12 +23,14 @@ use super::{
     Body, Call, Reply,
     admission::{authenticate, authorize},
     body::{BodyState, content_type, read_body},
-    cors, pages, routes,
+    cors,
+    lane::Lane,
+    pages, routes,
 };
 use crate::{
     app::{Shared, store_failure},
     driver::Scope,
-    images::serve as images,
+    images::{route as images, serve},
     watch,
 };
 
@@ -61,13 +63,14 @@ async fn respond(
 ) -> Response<Body> {
     let accepts_gzip = accepts_gzip(request.headers());
     let is_head = request.method() == Method::HEAD;
+    let lane = request.extensions().get::<Lane>().cloned();
     let origin =
         cors::allowed_origin(&app.config.server.allowed_domains, request.headers()).cloned();
     if let Some(preflight) = origin
         .as_ref()
         .and_then(|origin| cors::preflight(request.method(), request.headers(), origin))
     {
-        return preflight.into_response();
+        return preflight.into_response(None);
     }
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let work = {
@@ -105,7 +108,7 @@ async fn respond(
         Some(origin) => cors::expose(reply, origin),
         None => reply,
     };
-    let mut response = reply.into_response();
+    let mut response = reply.into_response(lane);
     if is_head {
         *response.body_mut() = super::reply::empty();
     }
@@ -127,7 +130,7 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
         }
         let method = request.method().clone();
         let measured = app.metrics.began(wanted.label(), method.as_str());
-        let reply = images::answer(app, &wanted, request).await;
+        let reply = serve::answer(app, &wanted, request).await;
         measured.answered(reply.status().as_str(), reply.size_hint());
         return reply;
     }

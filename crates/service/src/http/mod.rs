@@ -7,13 +7,17 @@ mod body;
 mod call;
 mod cors;
 pub mod dispatch;
+mod lane;
 pub mod link_place;
 mod login;
 mod pages;
+mod pieces;
 mod quiet;
 mod reply;
 mod routes;
 pub mod server;
+mod warm;
+mod wire;
 
 pub use call::Call;
 pub use reply::{Body, Chunks, Reply};

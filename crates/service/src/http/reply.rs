@@ -4,20 +4,25 @@ use std::{
     io::Write,
     pin::Pin,
     sync::{Arc, OnceLock},
-    task,
 };
 
 use bytes::Bytes;
-use futures::Stream;
+use futures::{Stream, TryStreamExt};
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
 use muster_api::error::Failure;
+use muster_image::View;
 use muster_model::Timestamp;
 use serde::Serialize;
 
+use super::{
+    lane::{Lane, Piece},
+    pieces::pieces,
+};
+
 /// The body type of every response of the server.
-pub type Body = BoxBody<Bytes, std::io::Error>;
+pub type Body = BoxBody<Piece, std::io::Error>;
 
 /// A chunked source of file content, for what should not sit in memory as a whole.
 pub type Chunks = Pin<Box<dyn Stream<Item = Result<Bytes, std::io::Error>> + Send + Sync>>;
@@ -48,6 +53,7 @@ enum Content {
     Empty,
     Bytes(Bytes),
     Chunks(Chunks, Option<u64>),
+    View(View),
 }
 
 impl std::fmt::Debug for Content {
@@ -56,6 +62,7 @@ impl std::fmt::Debug for Content {
             Self::Empty => f.write_str("Empty"),
             Self::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
             Self::Chunks(_, size) => write!(f, "Chunks({size:?})"),
+            Self::View(view) => write!(f, "View({})", view.len()),
         }
     }
 }
@@ -113,10 +120,10 @@ impl Reply {
         Self::new(StatusCode::OK, Content::Chunks(chunks, size)).named(name)
     }
 
-    /// Content of a known length and type that streams.
+    /// The bytes of a view, sent without holding them.
     #[must_use]
-    pub fn download(status: StatusCode, kind: &str, chunks: Chunks, size: u64) -> Self {
-        Self::new(status, Content::Chunks(chunks, Some(size))).header(header::CONTENT_TYPE, kind)
+    pub fn view(status: StatusCode, kind: &str, view: View) -> Self {
+        Self::new(status, Content::View(view)).header(header::CONTENT_TYPE, kind)
     }
 
     /// Whatever streams, without a file name, type or end that is known.
@@ -160,6 +167,7 @@ impl Reply {
             Content::Empty => 0,
             Content::Bytes(bytes) => bytes.len() as u64,
             Content::Chunks(_, size) => size.unwrap_or(0),
+            Content::View(view) => view.len(),
         }
     }
 
@@ -215,15 +223,19 @@ impl Reply {
         self.header(header::CONTENT_ENCODING, "gzip")
     }
 
-    pub(crate) fn into_response(self) -> Response<Body> {
+    /// As hyper wants it; files go over the lane if the connection has one.
+    pub(crate) fn into_response(self, lane: Option<Lane>) -> Response<Body> {
         let (body, length) = match self.content {
             Content::Empty => (empty(), None),
             Content::Bytes(bytes) => {
                 let length = bytes.len() as u64;
-                (Full::new(bytes).map_err(never).boxed(), Some(length))
+                let body = Full::new(Piece::from(bytes)).map_err(never);
+                (body.boxed(), Some(length))
             }
-            Content::Chunks(chunks, size) => {
-                (BodyExt::boxed(StreamBody::new(Frames(chunks))), size)
+            Content::Chunks(chunks, size) => (framed(chunks.map_ok(Piece::from)), size),
+            Content::View(view) => {
+                let length = view.len();
+                (framed(pieces(view, lane)), Some(length))
             }
         };
         let mut response = Response::new(body);
@@ -240,24 +252,13 @@ impl Reply {
     }
 }
 
-struct Frames(Chunks);
-
-impl Stream for Frames {
-    type Item = Result<Frame<Bytes>, std::io::Error>;
-    fn poll_next(
-        mut self: Pin<&mut Self>,
-        context: &mut task::Context<'_>,
-    ) -> task::Poll<Option<Self::Item>> {
-        self.0
-            .as_mut()
-            .poll_next(context)
-            .map(|item| item.map(|chunk| chunk.map(Frame::data)))
-    }
+fn framed(pieces: impl Stream<Item = std::io::Result<Piece>> + Send + Sync + 'static) -> Body {
+    BodyExt::boxed(StreamBody::new(pieces.map_ok(Frame::data)))
 }
 
 /// A body of nothing.
 pub fn empty() -> Body {
-    Full::new(Bytes::new()).map_err(never).boxed()
+    Full::new(Piece::from(Bytes::new())).map_err(never).boxed()
 }
 
 fn never(impossible: std::convert::Infallible) -> std::io::Error {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use http::Request;
+use http::{Request, Version};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -19,7 +19,6 @@ use hyper_util::{
     },
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
 };
@@ -29,6 +28,7 @@ use tracing::{debug, info, warn};
 use super::{
     dispatch::{self, Door},
     quiet::Traffic,
+    wire::Wire,
 };
 use crate::app::Shared;
 
@@ -176,10 +176,10 @@ async fn connection(caller: Caller, stream: TcpStream, tls: Option<TlsAcceptor>)
     // Answers are small and awaited: send them at once.
     let _ = stream.set_nodelay(true);
     match tls {
-        None => speak(caller, stream).await,
+        None => speak(caller, stream.into()).await,
         Some(acceptor) => {
             match tokio::time::timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => speak(caller, stream).await,
+                Ok(Ok(stream)) => speak(caller, stream.into()).await,
                 Ok(Err(error)) => debug!(%error, "a TLS handshake failed"),
                 Err(_) => debug!("a TLS handshake took too long"),
             }
@@ -187,7 +187,7 @@ async fn connection(caller: Caller, stream: TcpStream, tls: Option<TlsAcceptor>)
     }
 }
 
-async fn speak(caller: Caller, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+async fn speak(caller: Caller, wire: Wire) {
     let Caller {
         app,
         peer,
@@ -198,9 +198,14 @@ async fn speak(caller: Caller, stream: impl AsyncRead + AsyncWrite + Unpin + Sen
     let header_timeout = app.config.server.header_timeout;
     let traffic = Traffic::new(header_timeout);
     let heard = Arc::clone(&traffic);
+    let lane = wire.lane();
     let service = service_fn(move |mut request: Request<Incoming>| {
         let running = heard.request(request.version());
         request.extensions_mut().insert(peer);
+        // HTTP/2 cuts what it sends into frames of its own.
+        if request.version() != Version::HTTP_2 {
+            request.extensions_mut().insert(lane.clone());
+        }
         let answer = dispatch::answer(Arc::clone(&app), door, request);
         async move {
             let response = answer.await?;
@@ -222,7 +227,7 @@ async fn speak(caller: Caller, stream: impl AsyncRead + AsyncWrite + Unpin + Sen
         .keep_alive_timeout(PING)
         .max_header_list_size(64 << 10);
     let connection = builder
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(wire), service)
         .into_owned();
     tokio::select! {
         ended = watcher.watch(connection) => if let Err(error) = ended {

@@ -129,15 +129,52 @@ pub fn asked(app: &Shared, image: &OsImage) {
 async fn fetch(app: &App, image: &OsImage) -> Result<(), FetchError> {
     let downloads = Downloads::new(&app.config.images)?;
     let known: Vec<&OsImage> = app.catalog.os_images.iter().collect();
+    let mut steps = Steps::default();
     downloads
-        .fetch(&app.images.base, image, &known, |_, _| {})
+        .fetch(&app.images.base, image, &known, |done, total| {
+            if steps.is_new(done, total) {
+                let (image, mib, of) = (stem(image), done >> 20, total.map(|total| total >> 20));
+                tracing::info!(image, mib, of, "an OS image is on its way");
+            }
+        })
         .await
         .map(drop)
+}
+
+/// Which progress is worth a line in the log: every tenth, or every so much of who knows what.
+#[derive(Debug, Default)]
+struct Steps(u64);
+
+impl Steps {
+    fn is_new(&mut self, done: u64, total: Option<u64>) -> bool {
+        const UNKNOWN: u64 = 100 << 20;
+        let step = match total {
+            Some(total) if total > 0 => done.saturating_mul(10) / total,
+            Some(_) | None => done / UNKNOWN,
+        };
+        let is_new = step > self.0;
+        self.0 = step;
+        is_new
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_log_gets_a_line_for_every_tenth() {
+        let mut steps = Steps::default();
+        let told = (0..=100).filter(|done| steps.is_new(*done, Some(100)));
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+        );
+        assert!(
+            !steps.is_new(0, Some(100)),
+            "a fetch that begins again is not progress"
+        );
+    }
 
     #[test]
     fn an_image_is_fetched_once_at_a_time_and_not_again_right_after_a_failure() {

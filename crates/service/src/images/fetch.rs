@@ -3,22 +3,17 @@
 //! What has arrived stays in an unfinished file with a note of what it belongs to; a later try,
 //! also by another process, goes on with it if the source still has the same content.
 
-use std::{
-    fs::{self, File, TryLockError},
-    io::{self, Read, Seek, SeekFrom, Write},
-    path::Path,
-    time::Duration,
-};
+use std::{fs, io, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use muster_catalog::OsImage;
 use muster_config::sections::Images;
 use reqwest::{Certificate, Client, Response, Url};
-use sha2::{Digest, Sha256};
 
 use super::{
-    base::{BaseImages, Origin, PartNote, Record, check_digest, hex},
-    inspect::inspect,
+    base::{BaseImages, PartNote, Record},
+    part::Part,
+    source::Source,
 };
 
 /// Tries in a row that bring nothing before we give up.
@@ -37,6 +32,12 @@ pub enum FetchError {
     /// The source did not answer, or stopped doing so. Without the URL: it may hold credentials.
     #[error("the source does not answer: {0}")]
     Source(String),
+    /// Somebody answers, but cannot show to be the source.
+    #[error(
+        "the certificate of the source is not trusted: {0}; images.fetch_ca_file names a file with \
+         certificates of further authorities"
+    )]
+    Certificate(String),
     /// The source answered something else.
     #[error("the source answered {0}")]
     Refused(StatusCode),
@@ -112,16 +113,13 @@ impl Downloads {
         known: &[&OsImage],
         mut progress: impl FnMut(u64, Option<u64>),
     ) -> Result<Record, FetchError> {
-        let mut url = Url::parse(&image.url)
-            .map_err(|cause| FetchError::Settings(format!("the image's url: {cause}")))?;
-        if url.scheme() == "file" {
-            let path = url
-                .to_file_path()
-                .map_err(|()| FetchError::Settings("the image's url names no file".to_owned()))?;
-            return Ok(tokio::task::block_in_place(|| {
-                store.add(image, &path, None, progress)
-            })?);
-        }
+        let mut url = match Source::of(image)? {
+            Source::File(path) => {
+                let adding = || store.add(image, &path, None, progress);
+                return Ok(tokio::task::block_in_place(adding)?);
+            }
+            Source::Web(url) => url,
+        };
         if !self.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&self.query);
         }
@@ -135,11 +133,8 @@ impl Downloads {
                 .await;
             match outcome {
                 Ok(()) => {}
-                Err(error)
-                    if part.size == before && (tries + 1 >= TRIES || !is_passing(&error)) =>
-                {
-                    return Err(error);
-                }
+                Err(error) if !is_passing(&error) => return Err(error),
+                Err(error) if part.size == before && tries + 1 >= TRIES => return Err(error),
                 Err(error) => {
                     tries = if part.size > before { 1 } else { tries + 1 };
                     tracing::debug!(%error, tries, "a fetch was cut short and goes on");
@@ -186,6 +181,9 @@ impl Downloads {
         if let (Some(limit), Some(total)) = (self.limit, part.note.total) {
             store.make_room(known, image, total, limit)?;
         }
+        if let Some(total) = part.note.total {
+            part.check_room(total)?;
+        }
         while let Some(chunk) = response.chunk().await.map_err(source)? {
             part.push(&chunk)?;
             progress(part.size, part.note.total);
@@ -201,111 +199,6 @@ impl Downloads {
     }
 }
 
-/// The unfinished file, locked for as long as this lives.
-struct Part {
-    file: File,
-    size: u64,
-    hash: Sha256,
-    note: PartNote,
-    /// A source that names no length has said all it had to say.
-    ended: bool,
-}
-
-impl Part {
-    fn open(store: &BaseImages, image: &OsImage) -> Result<Self, FetchError> {
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(store.part(image))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(FetchError::UnderWay),
-            Err(TryLockError::Error(cause)) => return Err(cause.into()),
-        }
-        let note = store
-            .read_part_note(image)
-            .filter(|note| note.url == image.url);
-        let mut part = Self {
-            file,
-            size: 0,
-            hash: Sha256::new(),
-            note: note.unwrap_or_default(),
-            ended: false,
-        };
-        if part.note.validator.is_empty() {
-            part.restart()?;
-        } else {
-            tokio::task::block_in_place(|| part.read_again())?;
-        }
-        Ok(part)
-    }
-
-    /// Takes up what an earlier fetch left.
-    fn read_again(&mut self) -> io::Result<()> {
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            let count = self.file.read(&mut buffer)?;
-            if count == 0 {
-                return Ok(());
-            }
-            self.hash.update(&buffer[..count]);
-            self.size += count as u64;
-        }
-    }
-
-    fn restart(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.size = 0;
-        self.ended = false;
-        self.hash = Sha256::new();
-        Ok(())
-    }
-
-    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        self.hash.update(bytes);
-        self.size += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn is_complete(&self) -> bool {
-        match self.note.total {
-            Some(total) => self.size == total && self.size > 0,
-            None => self.ended && self.size > 0,
-        }
-    }
-
-    fn finish(self, store: &BaseImages, image: &OsImage) -> Result<Record, FetchError> {
-        let path = store.part(image);
-        let record = Record {
-            sha256: hex(&self.hash.finalize()),
-            size: self.size,
-            origin: Origin::Fetched,
-        };
-        let sound = check_digest(&record.sha256, image.sha256.as_deref())
-            .and_then(|()| inspect(&path, image.cpu_architecture).map_err(io::Error::other));
-        if let Err(cause) = sound {
-            discard(&path)?;
-            discard(&store.part_note(image))?;
-            return Err(cause.into());
-        }
-        self.file.sync_all()?;
-        store.take(image, &path, &record)?;
-        discard(&store.part_note(image))?;
-        Ok(record)
-    }
-}
-
-fn discard(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
 /// Whether trying again may help.
 fn is_passing(error: &FetchError) -> bool {
     match error {
@@ -313,7 +206,10 @@ fn is_passing(error: &FetchError) -> bool {
         FetchError::Refused(status) => {
             status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
         }
-        FetchError::Settings(_) | FetchError::UnderWay | FetchError::File(_) => false,
+        FetchError::Settings(_)
+        | FetchError::UnderWay
+        | FetchError::Certificate(_)
+        | FetchError::File(_) => false,
     }
 }
 
@@ -322,10 +218,22 @@ fn source(error: reqwest::Error) -> FetchError {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(&error);
     while let Some(deeper) = cause {
+        if let Some(reason) = bad_certificate(deeper) {
+            return FetchError::Certificate(reason);
+        }
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
     FetchError::Source(text)
+}
+
+/// What is wrong with a certificate, if that is the error. TLS errors travel inside I/O errors.
+fn bad_certificate(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let inner = error.downcast_ref::<io::Error>()?.get_ref()?;
+    match inner.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(reason) => Some(reason.to_string()),
+        _ => None,
+    }
 }
 
 /// What says that the source still has the same content: a strong tag, else the date.

@@ -1,17 +1,22 @@
 //! Boot images: the OS images they are made from, what is made of them, and how it is served.
 //!
-//! [`base`] keeps the OS images, [`fetch`] brings them and [`demand`] says when. [`make`] turns
-//! one and an infra-env into a view that costs a few kilobytes; [`serve`] answers requests with
-//! parts of such views ([`ranges`], [`send`]). `muster os-images` uses the first two.
+//! [`base`] keeps the OS images, [`fetch`] brings them from where [`source`] says, and [`demand`]
+//! says when. [`make`] turns one and an infra-env into a view that costs a few kilobytes;
+//! [`serve`] answers requests ([`route`]) with parts of such views ([`ranges`], [`send`]), or
+//! tells what is [`absent`]. `muster os-images` uses the first two.
 
+mod absent;
 pub mod base;
 mod demand;
 pub mod fetch;
 mod inspect;
 mod make;
+mod part;
 mod ranges;
+pub mod route;
 mod send;
 pub mod serve;
+mod source;
 
 pub(crate) use demand::{asked, needed};
 pub use inspect::{inspect, inspect_all};

@@ -1,12 +1,8 @@
-//! Sending a view, or parts of it, at constant memory.
+//! The answer to a request for a view: all of it, parts of it, or why not.
 //!
-//! Reads happen on threads that may block, a chunk at a time and one ahead of what the network
-//! takes; a client that is slow or gone costs two chunks. An answer with several parts is a view,
-//! too: its headers are bytes between slices.
+//! An answer with several parts is a view, too: its headers are bytes between slices. How the
+//! bytes get onto the connection is told in `http::lane`.
 
-use std::{io, sync::Arc};
-
-use futures::{StreamExt, stream};
 use http::{HeaderMap, Method, StatusCode, header};
 use muster_api::error::Failure;
 use muster_image::{View, view::Range};
@@ -15,11 +11,7 @@ use super::{
     make::image_failure,
     ranges::{Wanted, wanted},
 };
-use crate::http::{Chunks, Reply};
-
-const CHUNK: u64 = 256 * 1024;
-/// Chunks read and not yet taken.
-const AHEAD: usize = 2;
+use crate::http::Reply;
 
 /// Something to be downloaded.
 #[derive(Clone, Debug)]
@@ -45,8 +37,7 @@ pub fn answer(download: Download, method: &Method, headers: &HeaderMap) -> Resul
     let tag = format!("\"{tag}\"");
     let len = view.len();
     let plain = "application/octet-stream";
-    let whole =
-        |status, view: View| Reply::download(status, plain, chunks(view.clone()), view.len());
+    let whole = |status, view| Reply::view(status, plain, view);
     let part = |start, count| view.slice(start, count).map_err(image_failure);
     let reply = match wanted(headers, &tag, &modified, len, method == Method::GET) {
         Wanted::Whole => whole(StatusCode::OK, view),
@@ -61,8 +52,7 @@ pub fn answer(download: Download, method: &Method, headers: &HeaderMap) -> Resul
                 let boundary = format!("part-{}", &tag[1..17.min(tag.len() - 1)]);
                 let body = multipart(&view, &parts, &boundary, plain)?;
                 let kind = format!("multipart/byteranges; boundary={boundary}");
-                let size = body.len();
-                Reply::download(StatusCode::PARTIAL_CONTENT, &kind, chunks(body), size)
+                Reply::view(StatusCode::PARTIAL_CONTENT, &kind, body)
             }
         },
     };
@@ -98,57 +88,17 @@ fn multipart(
     Ok(body)
 }
 
-/// The bytes of a view, read as they are taken.
-fn chunks(view: View) -> Chunks {
-    let len = view.len();
-    let view = Arc::new(view);
-    let read = move |index: u64| {
-        let view = Arc::clone(&view);
-        async move {
-            let start = index * CHUNK;
-            let count = CHUNK.min(len - start);
-            let reading =
-                tokio::task::spawn_blocking(move || view.read_exact("an image", start, count));
-            match reading.await {
-                Ok(Ok(bytes)) => Ok(bytes.into()),
-                Ok(Err(error)) => {
-                    tracing::error!(%error, "an OS image cannot be read; a download was cut");
-                    Err(io::Error::other(error))
-                }
-                Err(stopped) => Err(io::Error::other(stopped)),
-            }
-        }
-    };
-    Box::pin(
-        stream::iter(0..len.div_ceil(CHUNK))
-            .map(read)
-            .buffered(AHEAD),
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use futures::TryStreamExt;
     use muster_image::Source;
 
     use super::*;
 
-    async fn all(view: View) -> Vec<u8> {
-        let parts: Vec<bytes::Bytes> = chunks(view).try_collect().await.unwrap();
-        parts.concat()
-    }
-
-    #[tokio::test]
-    async fn a_view_of_many_chunks_arrives_whole_and_in_order() {
-        let plain: Vec<u8> = (0..CHUNK * 3 + 17).map(|n| (n / 7) as u8).collect();
-        assert_eq!(all(View::of(Source::memory(plain.clone()))).await, plain);
-        assert!(all(View::default()).await.is_empty());
-    }
-
-    #[tokio::test]
-    async fn several_parts_are_one_body_with_headers_between() {
+    #[test]
+    fn several_parts_are_one_body_with_headers_between() {
         let view = View::of(Source::memory(&b"abcdefghij"[..]));
-        let body = all(multipart(&view, &[(0, 2), (7, 3)], "B", "x/y").unwrap()).await;
+        let body = multipart(&view, &[(0, 2), (7, 3)], "B", "x/y").unwrap();
+        let body = body.read_exact("all parts", 0, body.len()).unwrap();
         assert_eq!(
             String::from_utf8(body).unwrap(),
             "\r\n--B\r\nContent-Type: x/y\r\nContent-Range: bytes 0-1/10\r\n\r\nab\

@@ -1,12 +1,6 @@
 //! Requests for boot images: which one, may this caller have it, is its OS image there.
 //!
-//! | path | what |
-//! |---|---|
-//! | `/byid/<id>/<version>/<arch>/<file>`, `/byapikey/<token>/…`, `/bytoken/<token>/…` | an ISO |
-//! | `/images/<id>?version=&type=&arch=` | the same in the older form |
-//! | `/images/<id>/pxe-initrd`, `/images/<id>/s390x-initrd-addrsize` | for a network boot |
-//! | `/boot-artifacts/{kernel,rootfs,ins-file}?version=&arch=`, `/boot-artifacts/<what>/<arch>/<version>` | parts of the OS image |
-//! | `/boot-artifacts` | which OS images are there |
+//! Which addresses there are is told in [`route`](super::route).
 
 use std::sync::Arc;
 
@@ -21,12 +15,13 @@ use muster_catalog::{Arch, OsImage};
 use muster_image::pxe::PxeSet;
 use muster_model::{InfraEnv, InfraEnvId, Timestamp};
 use muster_store::Row;
-use serde_json::json;
 
 use super::{
+    absent,
     base::{Opened, State},
     demand,
     make::{self, Product, image_failure},
+    route::Route,
     send::{self, Download},
 };
 use crate::{
@@ -43,78 +38,6 @@ const SECRET_FILE: &str = "file_name=discovery.ign";
 /// Seconds after which a client may ask again for an image that is on its way.
 const RETRY_AFTER: &str = "15";
 
-/// What a path asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Route<'a> {
-    /// An ISO by the form, key, version, architecture and file of its address.
-    Short(ImageForm, [&'a str; 4]),
-    /// Something made for an infra-env, the rest in the query.
-    OfInfraEnv(&'a str, Option<Product>),
-    /// A part of an OS image; with architecture and version, or those in the query.
-    Artifact(&'a str, Option<(&'a str, &'a str)>),
-    /// The OS images and their states.
-    States,
-}
-
-/// The route of a path, if it is one of ours.
-pub fn find(path: &str) -> Option<Route<'_>> {
-    let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    Some(match segments[..] {
-        [form, key, version, arch, file] if ImageForm::from_segment(form).is_some() => {
-            Route::Short(ImageForm::from_segment(form)?, [key, version, arch, file])
-        }
-        ["images", id] => Route::OfInfraEnv(id, None),
-        ["images", id, "pxe-initrd"] => Route::OfInfraEnv(id, Some(Product::Initrd)),
-        ["images", id, "s390x-initrd-addrsize"] => {
-            Route::OfInfraEnv(id, Some(Product::InitrdAddrsize))
-        }
-        ["boot-artifacts"] => Route::States,
-        ["boot-artifacts", what] => Route::Artifact(what, None),
-        ["boot-artifacts", what, arch, version] => Route::Artifact(what, Some((arch, version))),
-        _ => return None,
-    })
-}
-
-/// The path without what opens an image, for logs.
-pub fn without_key(path: &str) -> String {
-    let parts = path.split('/').filter(|part| !part.is_empty());
-    match parts.collect::<Vec<_>>()[..] {
-        [form @ ("byapikey" | "bytoken"), _, ref rest @ ..] => {
-            format!("/{form}/…/{}", rest.join("/"))
-        }
-        _ => path.to_owned(),
-    }
-}
-
-impl Route<'_> {
-    /// Whether boot firmware may ask for it without TLS.
-    pub fn is_for_firmware(&self) -> bool {
-        match self {
-            Self::Short(..) | Self::OfInfraEnv(_, None) | Self::States => false,
-            Self::OfInfraEnv(_, Some(_)) | Self::Artifact(..) => true,
-        }
-    }
-
-    /// Its name in the metrics.
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::Short(ImageForm::ById, _) => "/byid/:token",
-            Self::Short(ImageForm::ByApiKey, _) => "/byapikey/:token",
-            Self::Short(ImageForm::ByToken, _) => "/bytoken/:token",
-            Self::OfInfraEnv(_, Some(Product::Initrd)) => "/images/:imageID/pxe-initrd",
-            Self::OfInfraEnv(_, Some(Product::InitrdAddrsize)) => {
-                "/images/:imageID/s390x-initrd-addrsize"
-            }
-            Self::OfInfraEnv(..) => "/images/:imageID",
-            Self::Artifact("kernel", _) => "/boot-artifacts/kernel",
-            Self::Artifact("rootfs", _) => "/boot-artifacts/rootfs",
-            Self::Artifact("ins-file", _) => "/boot-artifacts/ins-file",
-            Self::Artifact(..) => "/boot-artifacts/other",
-            Self::States => "/boot-artifacts",
-        }
-    }
-}
-
 /// Answers a request for a boot image.
 pub async fn answer(app: &Shared, route: &Route<'_>, request: Request<Incoming>) -> Reply {
     let (parts, _) = request.into_parts();
@@ -124,31 +47,18 @@ pub async fn answer(app: &Shared, route: &Route<'_>, request: Request<Incoming>)
     }
     match respond(app, route, &parts).await {
         Ok(reply) => reply,
-        Err(Refusal::Failure(failure)) => Reply::failure(&failure),
-        Err(Refusal::NotYet(failure)) => {
+        Err(failure) if failure.status == StatusCode::SERVICE_UNAVAILABLE => {
             Reply::failure(&failure).header(header::RETRY_AFTER, RETRY_AFTER)
         }
+        Err(failure) => Reply::failure(&failure),
     }
 }
 
-enum Refusal {
-    Failure(Failure),
-    /// The same request will do in a while.
-    NotYet(Failure),
-}
-
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
-}
-
-async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply, Refusal> {
+async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply, Failure> {
     if !app.config.images.enabled {
         return Err(Failure::not_found(
             "this service hands out no boot images (images.enabled is off)",
-        )
-        .into());
+        ));
     }
     let now = Timestamp::now();
     let query = parts.uri.query().unwrap_or_default();
@@ -192,10 +102,10 @@ async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply
                 query,
                 now,
             )?;
-            return Ok(states(app)?);
+            return absent::states(app);
         }
     };
-    Ok(send::answer(download, &parts.method, &parts.headers)?)
+    send::answer(download, &parts.method, &parts.headers)
 }
 
 /// The infra-env of an address that carries its own permission.
@@ -313,14 +223,14 @@ async fn of_infra_env(
     infra_env: Row<InfraEnv>,
     image: &OsImage,
     product: Product,
-) -> Result<Download, Refusal> {
+) -> Result<Download, Failure> {
     with_base(app, image, move |app, image, base| {
         make::product(app, &infra_env, image, base, product)
     })
     .await
 }
 
-async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download, Refusal> {
+async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download, Failure> {
     let (what, s390x) = (what.to_owned(), image.cpu_architecture == Arch::S390x);
     let known = match what.as_str() {
         "kernel" | "rootfs" => true,
@@ -330,8 +240,7 @@ async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download,
     if !known {
         return Err(Failure::not_found(format!(
             "there is no boot artifact {what:?}; ask for kernel or rootfs, on s390x also for ins-file"
-        ))
-        .into());
+        )));
     }
     with_base(app, image, move |_, _, base| {
         let set = || PxeSet::of(&base.iso, &muster_image::View::default());
@@ -354,7 +263,7 @@ async fn with_base<T: Send + 'static>(
     app: &Shared,
     image: &OsImage,
     work: impl FnOnce(&App, &OsImage, &Opened) -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, Failure> {
     let outcome = tokio::task::spawn_blocking({
         let (app, image) = (Arc::clone(app), image.clone());
         move || match app.images.base.open(&image) {
@@ -365,145 +274,11 @@ async fn with_base<T: Send + 'static>(
     .await
     .map_err(|_| Failure::internal("making the image failed; the service log says why"))?;
     match outcome {
-        Ok(made) => Ok(made?),
-        Err(State::Broken { reason }) => Err(unavailable(image, &reason).into()),
+        Ok(made) => made,
+        Err(broken @ State::Broken { .. }) => Err(absent::refusal(image, broken)),
         Err(_) => {
             demand::asked(app, image);
-            Err(not_there(image, demand::state(app, image)))
-        }
-    }
-}
-
-fn not_there(image: &OsImage, state: State) -> Refusal {
-    match state {
-        State::Fetching {
-            active: true,
-            done,
-            total,
-        } => {
-            let progress = match total {
-                Some(total) if total > 0 => format!("{} %", done.saturating_mul(100) / total),
-                Some(_) | None => format!("{} MiB so far", done >> 20),
-            };
-            Refusal::NotYet(unavailable(
-                image,
-                &format!("it is being fetched ({progress}); ask again in a moment"),
-            ))
-        }
-        State::Ready(_) => Refusal::NotYet(unavailable(image, "it has just come; ask again")),
-        State::Broken { reason } => Refusal::NotYet(unavailable(image, &reason)),
-        State::Missing | State::Fetching { .. } => Failure::not_found(format!(
-            "the OS image {} is not there and is not fetched (images.fetch); {}",
-            name(image),
-            how_to_add(image)
-        ))
-        .into(),
-    }
-}
-
-fn unavailable(image: &OsImage, reason: &str) -> Failure {
-    Failure::api(
-        StatusCode::SERVICE_UNAVAILABLE,
-        format!(
-            "the OS image {} cannot be used yet: {reason}; it can also be added by hand: {}",
-            name(image),
-            how_to_add(image)
-        ),
-    )
-}
-
-fn name(image: &OsImage) -> String {
-    format!(
-        "{} for OpenShift {} on {}",
-        image.version, image.openshift_version, image.cpu_architecture
-    )
-}
-
-fn how_to_add(image: &OsImage) -> String {
-    format!(
-        "`muster os-images add FILE --version {} --arch {}`",
-        image.openshift_version, image.cpu_architecture
-    )
-}
-
-fn states(app: &App) -> Result<Reply, Failure> {
-    let images = app.catalog.os_images.iter().map(|image| {
-        let mut entry = json!({
-            "openshift_version": image.openshift_version,
-            "cpu_architecture": image.cpu_architecture,
-            "version": image.version,
-        });
-        let state = serde_json::to_value(demand::state(app, image)).unwrap_or_default();
-        if let (Some(entry), Some(state)) = (entry.as_object_mut(), state.as_object()) {
-            entry.extend(state.clone());
-        }
-        entry
-    });
-    Reply::json(StatusCode::OK, &images.collect::<Vec<_>>())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_the_reference_are_found() {
-        let short = |form| Route::Short(form, ["k", "4.20", "x86_64", "full.iso"]);
-        for (path, route) in [
-            ("/byid/k/4.20/x86_64/full.iso", short(ImageForm::ById)),
-            (
-                "/byapikey/k/4.20/x86_64/full.iso",
-                short(ImageForm::ByApiKey),
-            ),
-            ("/bytoken/k/4.20/x86_64/full.iso", short(ImageForm::ByToken)),
-            ("/images/k", Route::OfInfraEnv("k", None)),
-            (
-                "/images/k/pxe-initrd",
-                Route::OfInfraEnv("k", Some(Product::Initrd)),
-            ),
-            ("/boot-artifacts/kernel", Route::Artifact("kernel", None)),
-            (
-                "/boot-artifacts/rootfs/x86_64/9.6.1-0",
-                Route::Artifact("rootfs", Some(("x86_64", "9.6.1-0"))),
-            ),
-            ("/boot-artifacts", Route::States),
-        ] {
-            assert_eq!(find(path), Some(route), "{path}");
-        }
-        for path in [
-            "/",
-            "/byid/k/4.20/x86_64",
-            "/images",
-            "/bykey/a/b/c/d",
-            "/images/a/b",
-        ] {
-            assert_eq!(find(path), None, "{path}");
-        }
-    }
-
-    #[test]
-    fn keys_do_not_reach_the_log() {
-        let path = "/bytoken/eyJhbGciOi.x.y/4.20/x86_64/full.iso";
-        assert_eq!(without_key(path), "/bytoken/…/4.20/x86_64/full.iso");
-        assert_eq!(without_key("//byapikey/eyJ"), "/byapikey/…/");
-        assert_eq!(without_key("/byid/1/2"), "/byid/1/2");
-    }
-
-    #[test]
-    fn firmware_gets_what_a_network_boot_needs_and_no_iso() {
-        for (path, may) in [
-            ("/boot-artifacts/kernel", true),
-            ("/images/k/pxe-initrd", true),
-            ("/images/k/s390x-initrd-addrsize", true),
-            ("/images/k", false),
-            ("/byid/k/4.20/x86_64/full.iso", false),
-            ("/boot-artifacts", false),
-        ] {
-            assert_eq!(
-                find(path).map(|route| route.is_for_firmware()),
-                Some(may),
-                "{path}"
-            );
+            Err(absent::refusal(image, demand::state(app, image)))
         }
     }
 }

@@ -1,0 +1,227 @@
+//! The connection below hyper: sends files where a [`Lane`] says so.
+//!
+//! On a plain connection the kernel moves a file's bytes to the socket itself. With TLS they are
+//! read, encrypted and written in one go, through one buffer per thread; what a slow client has
+//! not taken yet is at most one such block.
+
+use std::{
+    cell::RefCell,
+    fs::File,
+    io::{self, IoSlice},
+    os::unix::fs::FileExt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use muster_image::Source;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
+    net::TcpStream,
+};
+use tokio_rustls::server::TlsStream;
+
+use super::{
+    lane::{Lane, Span, is_blank},
+    warm::{self, Warmer},
+};
+
+/// Most bytes handed to the kernel at once.
+const MOST_AT_ONCE: u64 = 1 << 20;
+/// Read and encrypted at once: whole TLS records, and few enough to wait for a slow client.
+const BLOCK: usize = 16 << 10;
+/// After so many bytes other connections have their turn.
+const TURN: u64 = 2 << 20;
+
+thread_local! {
+    static PLAIN: RefCell<Vec<u8>> = RefCell::new(vec![0; BLOCK]);
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Wire {
+    socket: Socket,
+    lane: Lane,
+    warmer: Warmer,
+    this_turn: u64,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl From<TcpStream> for Wire {
+    fn from(stream: TcpStream) -> Self {
+        Self::new(Socket::Plain(stream))
+    }
+}
+
+impl From<TlsStream<TcpStream>> for Wire {
+    fn from(stream: TlsStream<TcpStream>) -> Self {
+        Self::new(Socket::Tls(Box::new(stream)))
+    }
+}
+
+impl Wire {
+    fn new(socket: Socket) -> Self {
+        Self {
+            socket,
+            lane: Lane::default(),
+            warmer: Warmer::default(),
+            this_turn: 0,
+        }
+    }
+
+    /// Where bodies on this connection put their files.
+    pub fn lane(&self) -> Lane {
+        self.lane.clone()
+    }
+
+    /// Sends some of the next file in place of `most` blanks.
+    fn poll_send(&mut self, cx: &mut Context<'_>, most: usize) -> Poll<io::Result<usize>> {
+        if self.this_turn >= TURN {
+            self.this_turn = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let mut span = self.lane.next()?;
+        span.len = span.len.min(most as u64).min(MOST_AT_ONCE);
+        let sent = match &mut self.socket {
+            Socket::Plain(stream) => hand_over(cx, stream, &mut self.warmer, &span),
+            Socket::Tls(stream) => encrypt(cx, stream, &mut self.warmer, &span),
+        };
+        let count = ready!(sent)?;
+        if count == 0 {
+            tracing::error!("an OS image has become shorter; a download was cut");
+            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+        }
+        self.this_turn += count as u64;
+        self.lane.sent(count as u64);
+        Poll::Ready(Ok(count))
+    }
+}
+
+fn hand_over(
+    cx: &mut Context<'_>,
+    stream: &TcpStream,
+    warmer: &mut Warmer,
+    span: &Span,
+) -> Poll<io::Result<usize>> {
+    let file = file(&span.source)?;
+    loop {
+        ready!(stream.poll_write_ready(cx))?;
+        ready!(warmer.poll(cx, &span.source, file, span.offset + span.len - 1))?;
+        let sent = stream.try_io(Interest::WRITABLE, || {
+            let mut offset = span.offset;
+            // It is at most MOST_AT_ONCE.
+            let count = span.len as usize;
+            Ok(rustix::fs::sendfile(
+                stream,
+                file,
+                Some(&mut offset),
+                count,
+            )?)
+        });
+        match sent {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            sent => return Poll::Ready(sent),
+        }
+    }
+}
+
+fn encrypt(
+    cx: &mut Context<'_>,
+    stream: &mut TlsStream<TcpStream>,
+    warmer: &mut Warmer,
+    span: &Span,
+) -> Poll<io::Result<usize>> {
+    let file = file(&span.source)?;
+    if stream.get_ref().1.wants_write() {
+        ready!(Pin::new(&mut *stream).poll_flush(cx))?;
+    }
+    PLAIN.with_borrow_mut(|block| {
+        let most = BLOCK.min(span.len as usize);
+        let block = &mut block[..most];
+        let mut count = warm::read(file, block, span.offset)?;
+        if count.is_none() {
+            ready!(warmer.poll(cx, &span.source, file, span.offset))?;
+            count = warm::read(file, block, span.offset)?;
+        }
+        let count = match count {
+            Some(count) => count,
+            // Memory is crowded: wait for the disk here rather than for ever.
+            None => FileExt::read_at(file, block, span.offset)?,
+        };
+        if count == 0 {
+            return Poll::Ready(Ok(0));
+        }
+        Pin::new(stream).poll_write(cx, &block[..count])
+    })
+}
+
+fn file(source: &Source) -> io::Result<&File> {
+    let missing = || io::Error::other("only files are sent past hyper");
+    source.as_file().ok_or_else(missing)
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.socket {
+            Socket::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Socket::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.lane.check()?;
+        let first = slices.iter().position(|slice| !slice.is_empty());
+        let slices = &slices[first.unwrap_or(slices.len())..];
+        let plain = slices.iter().take_while(|slice| !is_blank(slice)).count();
+        match (plain, slices.first()) {
+            (0, Some(blanks)) => self.poll_send(cx, blanks.len()),
+            (0, None) => Poll::Ready(Ok(0)),
+            _ => match &mut self.socket {
+                Socket::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, &slices[..plain]),
+                Socket::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, &slices[..plain]),
+            },
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.socket {
+            Socket::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Socket::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.socket {
+            Socket::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Socket::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What is said of an OS image that is not there: to whoever wants something made from it, and
+//! in the list of all.
+
+use http::StatusCode;
+use muster_api::error::Failure;
+use muster_catalog::OsImage;
+use serde_json::json;
+
+use super::{base::State, demand};
+use crate::{app::App, http::Reply};
+
+/// The refusal while an image is in this state. Always "unavailable": the address is right, and
+/// the same request will do once the image has come, however it comes.
+pub fn refusal(image: &OsImage, state: State) -> Failure {
+    let reason = match state {
+        State::Fetching {
+            active: true,
+            done,
+            total,
+        } => {
+            let progress = match total {
+                Some(total) if total > 0 => format!("{} %", done.saturating_mul(100) / total),
+                Some(_) | None => format!("{} MiB so far", done >> 20),
+            };
+            format!("it is being fetched ({progress}); ask again in a moment")
+        }
+        State::Ready(_) => "it has just come; ask again".to_owned(),
+        State::Broken { reason } => reason,
+        State::Missing | State::Fetching { active: false, .. } => {
+            "it is not there and is not being fetched (images.fetch)".to_owned()
+        }
+    };
+    Failure::api(
+        StatusCode::SERVICE_UNAVAILABLE,
+        format!(
+            "the OS image {} for OpenShift {} on {arch} cannot be used yet: {reason}; it can be \
+             added by hand: `muster os-images add FILE --version {} --arch {arch}`",
+            image.version,
+            image.openshift_version,
+            image.openshift_version,
+            arch = image.cpu_architecture,
+        ),
+    )
+}
+
+/// All images and their states.
+pub fn states(app: &App) -> Result<Reply, Failure> {
+    let images = app.catalog.os_images.iter().map(|image| {
+        let mut entry = json!({
+            "openshift_version": image.openshift_version,
+            "cpu_architecture": image.cpu_architecture,
+            "version": image.version,
+        });
+        let state = serde_json::to_value(demand::state(app, image)).unwrap_or_default();
+        if let (Some(entry), Some(state)) = (entry.as_object_mut(), state.as_object()) {
+            entry.extend(state.clone());
+        }
+        entry
+    });
+    Reply::json(StatusCode::OK, &images.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::base::tests::an_image, *};
+
+    #[test]
+    fn every_state_is_told_with_a_way_out() {
+        let image = an_image("420.1", "https://images.test/a.iso");
+        let fetching = |done, total, active| State::Fetching {
+            done,
+            total,
+            active,
+        };
+        for (state, words) in [
+            (State::Missing, "not being fetched"),
+            (fetching(5, None, false), "not being fetched"),
+            (fetching(5 << 20, None, true), "5 MiB so far"),
+            (fetching(50, Some(200), true), "25 %"),
+            (
+                State::Broken {
+                    reason: "the disk is full".into(),
+                },
+                "the disk is full",
+            ),
+        ] {
+            let refusal = refusal(&image, state);
+            assert_eq!(refusal.status, StatusCode::SERVICE_UNAVAILABLE);
+            assert!(refusal.reason.contains(words), "{}", refusal.reason);
+            let command = "muster os-images add FILE --version 4.20 --arch x86_64";
+            assert!(refusal.reason.contains(command), "{}", refusal.reason);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Where an OS image comes from.
+//!
+//! A closed list, because each kind is brought in its own way ([`Downloads::fetch`]) but ends in
+//! the same place ([`Part`]): bytes are pushed, then digest and content are checked. OS images in
+//! release payloads become one more kind here: a scheme in [`Source::of`], and in `fetch` an arm
+//! that pushes what the registry sends.
+//!
+//! [`Downloads::fetch`]: super::fetch::Downloads::fetch
+//! [`Part`]: super::part::Part
+
+use std::path::PathBuf;
+
+use muster_catalog::OsImage;
+use reqwest::Url;
+
+use super::fetch::FetchError;
+
+/// Where an OS image comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A file that this machine can read.
+    File(PathBuf),
+    /// HTTP or HTTPS.
+    Web(Url),
+}
+
+impl Source {
+    /// The source of an image, by its URL. Errors do not repeat it: it may hold credentials.
+    pub fn of(image: &OsImage) -> Result<Self, FetchError> {
+        let bad = |why: String| FetchError::Settings(format!("the url of the OS image: {why}"));
+        let url = Url::parse(&image.url).map_err(|cause| bad(cause.to_string()))?;
+        match url.scheme() {
+            "http" | "https" => Ok(Self::Web(url)),
+            "file" => url
+                .to_file_path()
+                .map(Self::File)
+                .map_err(|()| bad("it names no file".to_owned())),
+            other => Err(bad(format!(
+                "images cannot be fetched by {other:?}; expected http, https or file"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::base::tests::an_image, *};
+
+    #[test]
+    fn the_scheme_says_how_an_image_comes() {
+        let source = |url| Source::of(&an_image("1", url));
+        assert!(matches!(
+            source("https://images.test/a.iso"),
+            Ok(Source::Web(_))
+        ));
+        let file = source("file:///srv/a.iso").unwrap();
+        assert_eq!(file, Source::File("/srv/a.iso".into()));
+        for (url, words) in [
+            ("ftp://user:word@images.test/a.iso", "\"ftp\""),
+            ("file://images.test/a.iso", "no file"),
+        ] {
+            let refusal = source(url).unwrap_err().to_string();
+            assert!(
+                refusal.contains(words) && !refusal.contains("word"),
+                "{refusal}"
+            );
+        }
+    }
+}
