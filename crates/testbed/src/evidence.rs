@@ -69,30 +69,41 @@ impl Evidence {
         let mut telling: Vec<&str> = journal.lines().filter(|line| is_telling(line)).collect();
         telling.dedup();
         if !telling.is_empty() {
-            let text = telling.join("\n");
-            summary += &format!(
-                "what its journal complains about:\n{}\n",
-                last_lines(&text, 15)
-            );
+            // What comes first is the cause, the rest its consequences.
+            telling.truncate(15);
+            let complaints = telling.join("\n");
+            summary += &format!("what its journal complained about first:\n{complaints}\n");
         }
         summary + &format!("more in {}", self.folder.display())
     }
 }
 
-/// Lines that tend to name the cause.
+/// Lines that tend to name the cause, without those that only repeat that there was one.
 fn is_telling(line: &str) -> bool {
-    const WORDS: [&str; 9] = [
-        "Failed with result",
-        "Failed to start",
-        "Dependency failed",
-        "error:",
+    const TELLING: [&str; 12] = [
+        "error",
+        "Error",
         "ERROR",
+        "failed",
+        "Failed",
         "WARN",
-        "CRITICAL",
-        "coreos.liv",
-        "emergency",
+        "cannot",
+        "not found",
+        "refused",
+        "denied",
+        "no medium",
+        "no root file system",
     ];
-    WORDS.iter().any(|word| line.contains(word))
+    const ECHO: [&str; 7] = [
+        "OnFailure=",
+        "Dependency failed",
+        "failed with result",
+        "Failed with result",
+        "status=1/FAILURE",
+        "command line",
+        "kernel: ",
+    ];
+    TELLING.iter().any(|word| line.contains(word)) && !ECHO.iter().any(|word| line.contains(word))
 }
 
 /// Text without escape sequences and carriage returns.

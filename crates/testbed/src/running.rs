@@ -42,8 +42,7 @@ impl Machine {
     /// When QEMU refuses.
     pub fn start(self, network: &Network, story: &Evidence) -> Result<Running> {
         let evidence = story.part(&self.name)?;
-        let mut qemu = network.command("nice");
-        qemu.args(["-n", "10", "qemu-system-x86_64"]);
+        let mut qemu = network.command("qemu-system-x86_64");
         self.describe(&mut qemu, network, &evidence)?;
         let socket = monitor_socket();
         qemu.args([

@@ -64,7 +64,7 @@ fn three_machines_reach_a_cluster_that_is_ready() -> Result<()> {
     for machine in &mut machines {
         scene.discovered(machine, &infra_env)?;
     }
-    let ready = eventually(Duration::from_secs(600), "the cluster to be ready", || {
+    let ready = eventually(Duration::from_secs(1200), "the cluster to be ready", || {
         let cluster = scene.service.get(&format!("/clusters/{cluster}"))?;
         Ok((cluster["status"] == "ready").then_some(cluster))
     });

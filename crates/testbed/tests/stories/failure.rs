@@ -26,7 +26,7 @@ fn a_wrong_kernel_argument_is_named_in_the_failure() -> Result<()> {
     let machine = Machine::numbered("lost", 12, Boot::Cd(image));
     let mut machine = machine.start(&network, &evidence)?;
     let failure = machine
-        .wait_for("words it will never say", Duration::from_secs(400))
+        .wait_for("words it will never say", Duration::from_secs(1200))
         .err()
         .context("it said them")?;
     let said = failure.to_string();

@@ -6,12 +6,13 @@ use anyhow::Result;
 use muster_image::{Customization, Iso, Source, View, kargs::Edits};
 use muster_testbed::{Boot, Machine, Network, Os, evidence::Evidence, network::Offer};
 
-/// Writes a file, and has a unit say on the console what is in it.
+/// Writes a file, and has a unit say on the console what is in it: the script echoes a greeting
+/// from `/etc/word` to the first serial port.
 const CONFIG: &str = r#"{
   "ignition": {"version": "3.1.0"},
   "storage": {"files": [
     {"path": "/usr/local/bin/greet", "mode": 493,
-     "contents": {"source": "data:,%23!%2Fbin%2Fsh%0Aecho%20greeting%20from%20%24(cat%20%2Fetc%2Fword)%20>%20%2Fdev%2FttyS0%0A"}},
+     "contents": {"source": "data:;base64,IyEvYmluL3NoCmVjaG8gZ3JlZXRpbmcgZnJvbSAkKGNhdCAvZXRjL3dvcmQpID4gL2Rldi90dHlTMAo="}},
     {"path": "/etc/word", "mode": 420, "contents": {"source": "data:,ignition"}}
   ]},
   "systemd": {"units": [{"name": "greet.service", "enabled": true,
@@ -46,7 +47,7 @@ fn a_machine_does_what_the_config_in_its_image_says() -> Result<()> {
     network.serve(&Offer::default(), &[])?;
     let machine = Machine::numbered("greeter", 11, Boot::Cd(image));
     let mut machine = machine.start(&network, &evidence)?;
-    machine.wait_for("greeting from ignition", Duration::from_secs(300))?;
+    machine.wait_for("greeting from ignition", Duration::from_secs(1200))?;
     assert!(
         machine.said().contains("marked.by=story"),
         "the kernel argument is not there"

@@ -11,8 +11,9 @@ use muster_testbed::{
 };
 use serde_json::{Value, json};
 
-/// From power on to the first inventory; software emulation on a busy machine is slow.
-pub const BOOT: Duration = Duration::from_secs(420);
+/// From power on to the first inventory: a minute or two, many on a busy machine. A machine that
+/// fails to start says so at once, so patience costs nothing.
+pub const BOOT: Duration = Duration::from_secs(1200);
 
 /// A wire with a service on it. What is declared first goes away first: machines, which a story
 /// holds itself, before these.
