@@ -45,9 +45,10 @@ boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minut
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
 
 testbed: ## Real machines boot our images and are discovered (builds their OS the first time; as root)
-	@scripts/prepare build test boot testbed
-	cargo build --locked -p muster-cli -p muster-agent
-	cargo test --locked -p muster-testbed --test stories -- --ignored --test-threads 1 --nocapture
+	@scripts/prepare build test boot agents testbed
+	cargo build --locked -p muster-cli
+	PROFILE=dev scripts/build-agents x86_64
+	RUST_BACKTRACE=0 cargo test --locked -p muster-testbed --test stories -- --ignored --test-threads 1 --nocapture
 
 bench: ## Load figures against the reference's and nginx's, with ratios
 	@scripts/prepare build bench

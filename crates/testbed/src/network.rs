@@ -25,6 +25,8 @@ const BRIDGE: &str = "wire";
 pub struct Offer {
     /// Hand out addresses.
     pub dhcp: bool,
+    /// Tell machines a way out; without it they reach nothing but the wire itself.
+    pub gateway: bool,
     /// What a machine that boots from it is told to start, served by TFTP.
     pub boot_file: Option<PathBuf>,
     /// The address that an iPXE is told to go on with.
@@ -37,6 +39,7 @@ impl Default for Offer {
     fn default() -> Self {
         Self {
             dhcp: true,
+            gateway: true,
             boot_file: None,
             ipxe_script: None,
             names: Vec::new(),
@@ -56,6 +59,9 @@ pub struct Network {
 impl Network {
     /// The address of our side, where all services are.
     pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 1);
+
+    /// An address of our side that is not on the wire; see [`Self::add_outside`].
+    pub const OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 99, 1);
 
     /// The address a machine with this number gets.
     #[must_use]
@@ -131,7 +137,12 @@ impl Network {
         if offer.dhcp {
             let gateway = Self::GATEWAY;
             dnsmasq.arg("--dhcp-range=192.168.77.100,192.168.77.199,255.255.255.0,1h");
-            dnsmasq.arg(format!("--dhcp-option=option:router,{gateway}"));
+            dnsmasq.arg(if offer.gateway {
+                format!("--dhcp-option=option:router,{gateway}")
+            } else {
+                // An empty option takes back what is told by default.
+                "--dhcp-option=option:router".to_owned()
+            });
             dnsmasq.arg(format!("--dhcp-option=option:ntp-server,{gateway}"));
             for machine in known {
                 let number = machine.mac().rsplit(':').next().unwrap_or_default();
@@ -174,6 +185,52 @@ impl Network {
         self.services
             .push(Background::start("chronyd", &mut chronyd, &log)?);
         self.settled()
+    }
+
+    /// Puts a second address on our side that is not on the wire: reachable only through a proxy.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn add_outside(&self) -> Result<()> {
+        for line in [
+            "link add outside type dummy".to_owned(),
+            format!("address add {}/24 dev outside", Self::OUTSIDE),
+            "link set outside up".to_owned(),
+        ] {
+            run(self.command("ip").args(line.split(' ')))?;
+        }
+        Ok(())
+    }
+
+    /// Starts an HTTP proxy on our side; returns its URL.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start_proxy(&mut self) -> Result<String> {
+        let (config, log) = (
+            self.evidence.file("proxy.conf"),
+            self.evidence.file("proxy.log"),
+        );
+        let text = format!(
+            "Port 3128\nListen {}\nTimeout 600\nMaxClients 50\nLogLevel Connect\nUser root\n",
+            Self::GATEWAY
+        );
+        fs::write(&config, text)?;
+        let mut proxy = self.command("tinyproxy");
+        proxy.args(["-d", "-c"]).arg(&config);
+        let mut proxy = Background::start("tinyproxy", &mut proxy, &log)?;
+        eventually(Duration::from_secs(20), "the proxy", || {
+            proxy.must_live(&log)?;
+            Ok((fs::metadata(&log)?.len() > 0).then_some(()))
+        })?;
+        self.services.push(proxy);
+        Ok(format!("http://{}:3128", Self::GATEWAY))
+    }
+
+    /// What went through the proxy so far.
+    #[must_use]
+    pub fn proxy_log(&self) -> String {
+        fs::read_to_string(self.evidence.file("proxy.log")).unwrap_or_default()
     }
 
     /// Waits until DNS answers, so that no machine comes too early.

@@ -32,6 +32,8 @@ pub struct Setup {
     /// TLS under a CA that the service makes, users log in and agents have tokens: as a service
     /// on a network is by default. Otherwise plain HTTP and everybody may do everything.
     pub secure: bool,
+    /// Listen on the address outside the wire instead of on the wire.
+    pub outside: bool,
     /// Further flags of `muster serve`.
     pub flags: Vec<String>,
 }
@@ -49,7 +51,7 @@ pub struct Service {
 
 /// A program of this workspace that must have been built.
 fn built(name: &str) -> Result<PathBuf> {
-    let path = crate::target().join("debug").join(name);
+    let path = crate::target().join(name);
     if !path.exists() {
         bail!(
             "{} is missing; `make testbed` builds it first",
@@ -65,6 +67,9 @@ impl Service {
     /// # Errors
     /// When it does not become ready; with the end of its log.
     pub fn start(network: &Network, evidence: &Evidence, os: &Os, setup: Setup) -> Result<Self> {
+        if setup.outside {
+            network.add_outside()?;
+        }
         let data = evidence.file("data");
         fs::create_dir_all(&data)?;
         let words = [
@@ -76,7 +81,7 @@ impl Service {
             "x86_64",
             "--data-dir",
         ];
-        let mut add = network.command(&built("muster")?.display().to_string());
+        let mut add = network.command(&built("debug/muster")?.display().to_string());
         run(add.args(words).arg(&data).arg(&os.iso)).context("adding the OS image")?;
         let ip = network.command("");
         let mut network_command = vec![ip.get_program().to_string_lossy().into_owned()];
@@ -257,23 +262,37 @@ impl Service {
     }
 }
 
+fn address(setup: &Setup) -> std::net::Ipv4Addr {
+    if setup.outside {
+        Network::OUTSIDE
+    } else {
+        Network::GATEWAY
+    }
+}
+
 fn url(setup: &Setup) -> String {
     let scheme = if setup.secure { "https" } else { "http" };
-    format!("{scheme}://{}:{PORT}", Network::GATEWAY)
+    format!("{scheme}://{}:{PORT}", address(setup))
 }
 
 fn launch(on: &[String], data: &Path, log: &Path, setup: &Setup) -> Result<Background> {
     let mut serve = crate::program::command(&on[0]);
-    serve.args(&on[1..]).arg(built("muster")?).arg("serve");
+    serve
+        .args(&on[1..])
+        .arg(built("debug/muster")?)
+        .arg("serve");
     serve
         .arg("--listen")
-        .arg(format!("{}:{PORT}", Network::GATEWAY));
+        .arg(format!("{}:{PORT}", address(setup)));
     serve
         .arg("--base-url")
         .arg(url(setup))
         .arg("--data-dir")
         .arg(data);
     serve.args(["--set", "images.fetch=never"]);
+    serve
+        .arg("--set")
+        .arg(format!("images.agent_dir={}", agent_folder()?.display()));
     if setup.secure {
         serve.arg("--config").arg(data.join(CONFIG));
     } else {
@@ -283,13 +302,24 @@ fn launch(on: &[String], data: &Path, log: &Path, setup: &Setup) -> Result<Backg
     Background::start("muster serve", &mut serve, log)
 }
 
+/// A folder with the static agent where the service looks for it, without what debuggers want.
+fn agent_folder() -> Result<PathBuf> {
+    let agent = built("x86_64-unknown-linux-musl/debug/muster-agent")?;
+    let folder = crate::workshop();
+    let place = folder.join("agents/x86_64");
+    fs::create_dir_all(&place)?;
+    let mut strip = crate::program::command("strip");
+    run(strip.arg("-o").arg(place.join("muster-agent")).arg(agent))?;
+    Ok(folder.canonicalize()?)
+}
+
 /// A configuration with a user whose password we know.
 fn write_users(data: &Path) -> Result<()> {
     let script = "printf %s \"$2\" | \"$1\" hash-password";
     let mut hash = crate::program::command("sh");
     let hash = run(hash
         .args(["-c", script, "hash"])
-        .arg(built("muster")?)
+        .arg(built("debug/muster")?)
         .arg(PASSWORD))?;
     let hash = hash.trim();
     let text = format!(

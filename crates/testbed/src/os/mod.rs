@@ -11,6 +11,7 @@
 //! What is not the newest of its kind is removed.
 
 pub mod live;
+pub mod metal;
 pub mod recipe;
 
 use std::{

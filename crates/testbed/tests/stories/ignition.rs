@@ -8,7 +8,7 @@ use muster_testbed::{Boot, Machine, Network, Os, evidence::Evidence, network::Of
 
 /// Writes a file, and has a unit say on the console what is in it: the script echoes a greeting
 /// from `/etc/word` to the first serial port.
-const CONFIG: &str = r#"{
+pub const CONFIG: &str = r#"{
   "ignition": {"version": "3.1.0"},
   "storage": {"files": [
     {"path": "/usr/local/bin/greet", "mode": 493,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use muster_testbed::{Boot, Machine, service::Setup};
+use muster_testbed::{Boot, Machine, network::Offer, service::Setup};
+use serde_json::json;
 
 use crate::scene::{BOOT, Scene, nothing};
 
@@ -16,7 +17,7 @@ fn a_machine_whose_clock_is_years_off_trusts_the_service_and_is_discovered() -> 
     };
     let mut scene = Scene::silent("tls-clock", setup)?;
     let definition = Machine::numbered("late", 71, Boot::Network);
-    scene.network.serve(&Default::default(), &[&definition])?;
+    scene.network.serve(&Offer::default(), &[&definition])?;
     let (infra_env, image) = scene.image(&nothing())?;
     let machine = Machine {
         boot: Boot::Cd(image),
@@ -47,6 +48,40 @@ fn a_machine_outlives_a_crash_of_the_service() -> Result<()> {
     machine.wait_until("the host to come back", Duration::from_secs(180), |_| {
         Ok((checked_in(&scene, &infra_env) > before).then_some(()))
     })?;
+    Ok(())
+}
+
+#[test]
+#[ignore = "starts virtual machines; run `make testbed`"]
+fn a_machine_that_reaches_the_service_only_through_a_proxy_is_discovered() -> Result<()> {
+    let setup = Setup {
+        outside: true,
+        ..Setup::default()
+    };
+    let mut scene = Scene::silent("proxy", setup)?;
+    let definition = Machine::numbered("behind", 73, Boot::Network);
+    let offer = Offer {
+        gateway: false,
+        ..Offer::default()
+    };
+    scene.network.serve(&offer, &[&definition])?;
+    let proxy = scene.network.start_proxy()?;
+    let fields = json!({
+        "image_type": "minimal-iso",
+        "proxy": {"http_proxy": proxy, "https_proxy": proxy, "no_proxy": "localhost"},
+    });
+    let (infra_env, image) = scene.image(&fields)?;
+    let machine = Machine {
+        boot: Boot::Cd(image),
+        ..definition
+    };
+    let mut machine = scene.start(machine)?;
+    scene.discovered(&mut machine, &infra_env)?;
+    let log = scene.network.proxy_log();
+    assert!(
+        log.contains("/boot-artifacts/rootfs/"),
+        "the rootfs came another way:\n{log}"
+    );
     Ok(())
 }
 

@@ -19,7 +19,8 @@ installkernel() {
 
 install() {
     inst_multiple curl sha256sum losetup mount umount mkdir cp ln rm cat head cut sed grep dd ip \
-        stat blkid nm-online nmcli sleep tr chmod ls seq touch mountpoint
+        stat blkid nm-online nmcli sleep tr chmod ls seq touch mountpoint basename dirname find mv \
+        sort tail wc mktemp readlink tee date id env expr uniq install test awk
     inst_multiple -o /etc/ssl/certs/ca-certificates.crt
     inst_simple /usr/lib/systemd/journald.conf.d/10-standin.conf
     inst_simple "$moddir/10-core-user.ign" /usr/lib/ignition/base.d/10-core-user.ign
