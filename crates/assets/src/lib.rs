@@ -3,3 +3,6 @@
 //!
 //! Nothing here touches a network, a disk or a clock: randomness and time are handed in, so the
 //! same input gives the same bytes.
+
+pub mod discovery;
+pub mod static_network;

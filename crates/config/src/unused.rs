@@ -111,13 +111,10 @@ pub const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
 /// dot means the whole section. Setting one is answered with a warning. A change that begins to
 /// use a setting takes it off this list.
 pub const NOT_YET: &[&str] = &[
-    "catalog.okd_rpms_image",
-    "catalog.min_version_for_nmstate_service",
     "cluster.max_time_difference_minutes",
     "cluster.disk_encryption_cipher",
     "cluster.cluster_tls_override_dir",
     "features.ipv6",
-    "images.insecure_policy",
     "images.install_redhat_ca",
     "operators.node_unready_duration",
     "operators.node_unknown_duration",

@@ -96,6 +96,16 @@ impl Archive {
         });
     }
 
+    /// Adds a member of any kind, or replaces it; `mode` has type bits. A leading slash in the
+    /// name means the same directory and is left out.
+    pub fn put(&mut self, name: &str, mode: u32, data: impl Into<Bytes>) {
+        self.add(Member {
+            name: name.trim_start_matches('/').to_owned(),
+            mode,
+            data: data.into(),
+        });
+    }
+
     /// Removes members; says how many.
     pub fn remove(&mut self, unwanted: impl Fn(&str) -> bool) -> usize {
         let before = self.members.len();

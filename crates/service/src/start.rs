@@ -41,6 +41,10 @@ pub struct StartError {
 }
 
 impl StartError {
+    fn plain(what: String) -> Self {
+        Self { what, cause: None }
+    }
+
     fn because(
         what: impl Into<String>,
         cause: impl std::error::Error + Send + Sync + 'static,
@@ -108,6 +112,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         .map_err(|cause| StartError::because("heartbeats could not be read", cause))?;
     let metrics = Metrics::new()
         .map_err(|cause| StartError::because("metrics could not be set up", cause))?;
+    let images = Images::new(&config).map_err(StartError::plain)?;
     // Parsed on first use; do that now rather than during the first request.
     let operations = contract().operations().len();
 
@@ -117,7 +122,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         store,
         blobs,
         catalog,
-        images: Images::new(&config.data_dir),
+        images,
         auth,
         heartbeats: Heartbeats::restore(heartbeats),
         driver: Driver::default(),
@@ -130,6 +135,8 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         config,
     });
 
+    let packing = Arc::clone(&app);
+    tokio::task::spawn_blocking(move || packing.images.agents.pack());
     let (stop, stopping) = watch::channel(false);
     let grace = app.config.server.shutdown_grace;
     let mut listeners = vec![tokio::spawn(main.serve(

@@ -48,6 +48,12 @@ section! {
         fetch_query: Secret = Secret::default(), env ["OS_IMAGES_REQUEST_QUERY_PARAMS"];
         /// Image of the discovery agent.
         agent: String = "quay.io/edge-infrastructure/assisted-installer-agent:latest".into(), env ["AGENT_DOCKER_IMAGE"];
+        /// Folder of agents for boot images (agents/<architecture>/muster-agent); by default that of the program.
+        agent_dir: Option<PathBuf> = None, env [];
+        /// File registries.conf with mirrors, handed to hosts.
+        mirrors_file: Option<PathBuf> = None, env [];
+        /// PEM file of the CAs of these mirrors, handed to hosts.
+        mirrors_ca_file: Option<PathBuf> = None, env [];
         /// Image of the node installer.
         installer: String = "quay.io/edge-infrastructure/assisted-installer:latest".into(), env ["INSTALLER_IMAGE"];
         /// Image of the controller that finishes inside the new cluster.

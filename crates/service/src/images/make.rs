@@ -128,8 +128,8 @@ fn view(
     let kind = match product {
         Product::FullIso => ImageType::FullIso,
         Product::MinimalIso => ImageType::MinimalIso,
-        // As the config is when nobody says what it is for.
-        Product::Initrd | Product::InitrdAddrsize => infra_env.image_type,
+        // Its static network comes with the initrd, as in a minimal image, and not twice.
+        Product::Initrd | Product::InitrdAddrsize => ImageType::MinimalIso,
     };
     let mut wish = Customization {
         ignition: Some(
@@ -140,6 +140,10 @@ fn view(
         ramdisks: Vec::new(),
         kargs: kernel_arguments(infra_env)?,
     };
+    // The same bytes for all infra-envs of an architecture, so images only refer to them.
+    if let Ok(agent) = app.images.agents.payload(&infra_env.cpu_architecture) {
+        wish.ramdisks.push(agent);
+    }
     if product != Product::FullIso {
         wish.ramdisks
             .extend(files::ramdisk(app, infra_env)?.map(View::bytes));

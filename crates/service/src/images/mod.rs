@@ -6,11 +6,13 @@
 //! tells what is [`absent`]. `muster os-images` uses the first two.
 
 mod absent;
+mod agents;
 pub mod base;
 mod demand;
 pub mod fetch;
 mod inspect;
 mod make;
+mod mirrors;
 mod part;
 mod ranges;
 pub mod route;
@@ -20,8 +22,7 @@ mod source;
 
 pub(crate) use demand::{asked, needed};
 pub use inspect::{inspect, inspect_all};
-
-use std::path::Path;
+pub use mirrors::MirrorFiles;
 
 use muster_catalog::{CatalogError, OsImages};
 use muster_config::Config;
@@ -33,18 +34,27 @@ pub struct Images {
     pub base: base::BaseImages,
     /// Fetches under way.
     pub demand: demand::Demand,
+    /// The agents that go into images.
+    pub agents: agents::Agents,
+    /// Registries that stand in for others.
+    pub mirrors: Option<MirrorFiles>,
     made: make::Made,
 }
 
 impl Images {
-    /// Over the folder of OS images in the data directory.
-    #[must_use]
-    pub fn new(data_dir: &Path) -> Self {
-        Self {
-            base: base::BaseImages::in_data_dir(data_dir),
+    /// Over the folder of OS images in the data directory, with the agents and mirrors that the
+    /// configuration names.
+    ///
+    /// # Errors
+    /// A file that the configuration names is not there or not usable.
+    pub fn new(config: &Config) -> Result<Self, String> {
+        Ok(Self {
+            base: base::BaseImages::in_data_dir(&config.data_dir),
+            agents: agents::Agents::find(config.images.agent_dir.as_deref()),
+            mirrors: MirrorFiles::read(&config.images)?,
             demand: demand::Demand::default(),
             made: make::Made::default(),
-        }
+        })
     }
 }
 

@@ -4,6 +4,7 @@ mod installer_args;
 
 use http::StatusCode;
 use muster_api::{error::Failure, wire};
+use muster_ignition::Config;
 use muster_model::{Event, EventScope, Host, HostKey, Severity, Timestamp};
 
 use super::read::cluster_of;
@@ -11,7 +12,7 @@ use crate::{
     aggregate::Cause,
     app::{App, Shared, blob_failure, missing_cluster},
     http::{Call, Reply},
-    ops::{files, infra_envs::ignition::Config},
+    ops::files,
     views::{self, HostDetail},
 };
 

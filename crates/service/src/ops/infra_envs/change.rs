@@ -4,6 +4,7 @@ use muster_api::error::Failure;
 use muster_model::{Event, EventScope, InfraEnv, InfraEnvId, Severity, Timestamp};
 use muster_store::{Changes, StoreError};
 
+use super::files::Content;
 use crate::{
     aggregate::Cause,
     app::{App, missing_infra_env, store_failure},
@@ -63,14 +64,15 @@ pub fn event(name: &str, severity: Severity, id: InfraEnvId, at: Timestamp, text
 }
 
 /// The image can be had under a new address; belongs into the history of a bound cluster too.
-pub fn image_info_updated(infra_env: &InfraEnv, at: Timestamp) -> Event {
+/// `content` tells what is in it.
+pub fn image_info_updated(infra_env: &InfraEnv, at: Timestamp, content: &Content) -> Event {
     let scope = EventScope {
         infra_env: Some(infra_env.id),
         cluster: infra_env.cluster,
         host: None,
     };
     let message = format!(
-        "the {} of infra-env {} ({}, {}) is ready for download",
+        "the {} of infra-env {} ({}, {}) is ready for download; {content}",
         infra_env.image_type,
         infra_env.name,
         infra_env.openshift_version,

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     blank::{self, Identity},
     change::{event, image_info_updated, signed},
-    files::check_sizes,
+    files::{Content, content},
     links::{self, renew_image_link},
     settings::{Rules, apply},
 };
@@ -27,8 +27,8 @@ pub async fn register(app: Shared, mut call: Call) -> Result<Reply, Failure> {
     let given: wire::InfraEnvCreateParams = call.body()?;
     let cause = Cause::from(&call);
     let id = InfraEnvId(app.config.cluster.infra_env_id.unwrap_or_else(Uuid::new_v4));
-    let infra_env = match prepare(&app, id, given, &call).await {
-        Ok(infra_env) => infra_env,
+    let (infra_env, content) = match prepare(&app, id, given, &call).await {
+        Ok(made) => made,
         Err(refusal) => {
             tell_refusal(&app, id, &refusal, &cause).await?;
             return Err(refusal);
@@ -44,7 +44,7 @@ pub async fn register(app: Shared, mut call: Call) -> Result<Reply, Failure> {
         text,
     )];
     if infra_env.download_url.is_some() {
-        events.push(image_info_updated(&infra_env, cause.now));
+        events.push(image_info_updated(&infra_env, cause.now, &content));
     }
     changes
         .insert_infra_env(infra_env.clone())
@@ -92,7 +92,7 @@ async fn prepare(
     id: InfraEnvId,
     given: wire::InfraEnvCreateParams,
     call: &Call,
-) -> Result<InfraEnv, Failure> {
+) -> Result<(InfraEnv, Content), Failure> {
     let cluster = match given.cluster_id.as_deref().filter(|text| !text.is_empty()) {
         Some(text) => {
             let id: ClusterId = text
@@ -107,9 +107,9 @@ async fn prepare(
         catalog: &app.catalog,
     };
     let mut infra_env = fresh(id, given, cluster.as_deref(), rules, call)?;
-    check_sizes(app, &infra_env)?;
+    let content = content(app, &infra_env)?;
     renew_image_link(app, &mut infra_env, call.now)?;
-    Ok(infra_env)
+    Ok((infra_env, content))
 }
 
 /// The record, without its address.

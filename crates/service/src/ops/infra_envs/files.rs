@@ -1,17 +1,23 @@
 //! Files of an infra-env: discovery config, iPXE script, static network, minimal initrd.
 
+use std::fmt;
+
 use http::StatusCode;
 use muster_api::error::Failure;
+use muster_assets::{
+    discovery::{self, Site, size::Sizes},
+    static_network,
+};
 use muster_auth::Scope;
+use muster_catalog::OpenshiftVersion;
+use muster_ignition::Config;
 use muster_model::{ImageType, InfraEnv, Secret};
 
-use super::{
-    discovery::{self, Service},
-    ignition, initrd, ipxe, links, static_network,
-};
+use super::{ipxe, links};
 use crate::{
     app::{App, Shared},
     http::{Call, Reply},
+    images::MirrorFiles,
 };
 
 /// `GET /v2/infra-envs/{infra_env_id}/downloads/files`.
@@ -42,7 +48,8 @@ pub async fn download(app: Shared, call: Call) -> Result<Reply, Failure> {
         // Clients tell "no static network" by the empty name and body.
         "static-network-config" if infra_env.static_network.is_empty() => Reply::file("", ""),
         "static-network-config" => {
-            let archive = static_network::tar(&infra_env.static_network, infra_env.updated_at);
+            let (hosts, changed) = (&infra_env.static_network, infra_env.updated_at);
+            let archive = static_network::tar(hosts, changed, has_policies(&app, &infra_env));
             let name = format!("{}-{file}.tar", infra_env.id);
             Reply::file(&name, archive.map_err(Failure::internal)?)
         }
@@ -66,7 +73,7 @@ pub async fn minimal_initrd(app: Shared, call: Call) -> Result<Reply, Failure> {
 /// When a stored network is damaged.
 pub fn ramdisk(app: &App, infra_env: &InfraEnv) -> Result<Option<Vec<u8>>, Failure> {
     let delay = app.config.images.network_discovery_delay_seconds;
-    initrd::initrd(infra_env, delay).map_err(Failure::internal)
+    discovery::ramdisk(infra_env, delay).map_err(Failure::internal)
 }
 
 /// The discovery config for a kind of image.
@@ -77,7 +84,7 @@ pub fn discovery_config(
     app: &App,
     infra_env: &InfraEnv,
     image: ImageType,
-) -> Result<ignition::Config, Failure> {
+) -> Result<Config, Failure> {
     if image == ImageType::DisconnectedIso {
         let reason = "the discovery config of a disconnected image";
         return Err(match infra_env.cluster {
@@ -95,26 +102,86 @@ pub fn discovery_config(
         .auth
         .agent_token(Scope::InfraEnv(infra_env.id))
         .map_err(links::unsigned)?;
-    let service = Service {
-        config: &app.config,
-        ca_certificate: app.ca_certificate.as_deref(),
-        token: token.map(Secret::new),
-    };
-    discovery::config(infra_env, image, &service)
+    discovery::config(infra_env, image, &site(app, token.map(Secret::new)))
         .map_err(|cause| Failure::bad_request(format!("the discovery config: {cause}")))
 }
 
-/// Checks that everything made from the infra-env fits into its boot images.
+/// What this service says about itself to its hosts.
+fn site(app: &App, token: Option<Secret>) -> Site<'_> {
+    let config = &app.config;
+    let okd = &config.catalog;
+    Site {
+        base_url: config.server.base_url.as_str(),
+        agent_image: &config.images.agent,
+        agent_start_timeout: config.images.agent_start_timeout,
+        skip_cert_verification: config.server.skip_cert_verification,
+        ca_certificate: app.ca_certificate.as_deref(),
+        token,
+        registry_credentials: config.images.registry_credentials.clone(),
+        mirrors: app.images.mirrors.as_ref().map(MirrorFiles::as_mirrors),
+        insecure_policy: config.images.insecure_policy,
+        okd_rpms_image: Some(okd.okd_rpms_image.as_str())
+            .filter(|image| okd.okd_support && !image.is_empty()),
+    }
+}
+
+/// What the images of an infra-env carry, for its history.
+#[derive(Debug)]
+pub struct Content {
+    sizes: Sizes,
+    agent: Result<(), String>,
+    is_disconnected: bool,
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_disconnected {
+            return f.write_str("its discovery config is made when it is asked for");
+        }
+        write!(f, "{}", self.sizes)?;
+        if !self.sizes.fits_embed_area() {
+            write!(
+                f,
+                " (more than the {} that another image service could embed)",
+                discovery::size::EMBED_AREA
+            )?;
+        }
+        match &self.agent {
+            Ok(()) => Ok(()),
+            Err(why) => write!(f, "; the agent is not in it and hosts pull it: {why}"),
+        }
+    }
+}
+
+/// Makes everything an infra-env puts into its images once, to learn whether it can be made and
+/// how much it is: at the time it is saved, not when an image is fetched.
 ///
 /// # Errors
-/// 400 with what is too large.
-pub fn check_sizes(app: &App, infra_env: &InfraEnv) -> Result<(), Failure> {
-    if infra_env.image_type == ImageType::DisconnectedIso {
-        return Ok(());
-    }
-    let config = discovery_config(app, infra_env, infra_env.image_type)?;
-    let delay = app.config.images.network_discovery_delay_seconds;
-    discovery::check_size(&config)
-        .and_then(|()| initrd::check_size(infra_env, delay))
-        .map_err(Failure::bad_request)
+/// 400 with what is wrong or too large.
+pub fn content(app: &App, infra_env: &InfraEnv) -> Result<Content, Failure> {
+    let is_disconnected = infra_env.image_type == ImageType::DisconnectedIso;
+    let agent = app.images.agents.payload(&infra_env.cpu_architecture);
+    let sizes = if is_disconnected {
+        Sizes::default()
+    } else {
+        let config = discovery_config(app, infra_env, infra_env.image_type)?;
+        let delay = app.config.images.network_discovery_delay_seconds;
+        let carried = agent.as_ref().map_or(0, |view| view.len());
+        let carried = usize::try_from(carried).unwrap_or(usize::MAX);
+        Sizes::measure(infra_env, &config, delay, carried).map_err(Failure::bad_request)?
+    };
+    let content = Content {
+        sizes,
+        agent: agent.map(|_| ()),
+        is_disconnected,
+    };
+    tracing::info!(infra_env = %infra_env.id, %content, "an image was measured");
+    Ok(content)
+}
+
+/// Whether hosts of this version get nmstate documents in the reference.
+fn has_policies(app: &App, infra_env: &InfraEnv) -> bool {
+    let least = &app.config.catalog.min_version_for_nmstate_service;
+    let (own, least) = (infra_env.openshift_version.parse(), least.parse());
+    matches!((own, least), (Ok::<OpenshiftVersion, _>(own), Ok(least)) if own >= least)
 }

@@ -9,6 +9,7 @@ use muster_model::{InfraEnv, InfraEnvId, Timestamp};
 use super::{
     blank,
     change::{change_infra_env, image_info_updated},
+    files,
     settings::Rules,
 };
 use crate::{
@@ -75,7 +76,10 @@ pub async fn regenerate_signing_key(app: Shared, call: Call) -> Result<Reply, Fa
             tracing::warn!(infra_env = %infra_env.id, reason = %failure.reason, "no new image address");
             infra_env.expires_at = None;
         } else if infra_env.download_url.as_ref() != Some(&before) {
-            events.push(image_info_updated(infra_env, cause.now));
+            // What was saved earlier could be made then; if not now, its download says why.
+            if let Ok(content) = files::content(&app, infra_env) {
+                events.push(image_info_updated(infra_env, cause.now, &content));
+            }
         }
         Ok(())
     })

@@ -6,11 +6,11 @@
 use std::net::IpAddr;
 
 use muster_api::{error::Failure, wire};
+use muster_assets::static_network;
 use muster_catalog::{Arch, OsImage};
 use muster_config::Config;
-use muster_model::{ImageType, InfraEnv, KernelArgument, Secret};
+use muster_model::{HostNetwork, ImageType, InfraEnv, KernelArgument, MacInterface, Secret};
 
-use super::{ignition, static_network};
 use crate::{
     catalog::Catalog,
     ops::fields::{ntp, pem, proxy, pull_secret, ssh_keys},
@@ -192,7 +192,7 @@ fn image(
         infra_env.image_type = faults.take(kind).unwrap_or(infra_env.image_type);
     }
     if let Some(text) = filled(&given.ignition_config_override) {
-        let read = ignition::Config::read(text);
+        let read = muster_ignition::Config::read(text);
         faults.take(read.map_err(|cause| format!("ignition_config_override: {cause}")));
         infra_env.ignition_config_override = Some(text.to_owned());
     }
@@ -259,9 +259,22 @@ fn rendezvous_ip(infra_env: &mut InfraEnv, given: Option<&str>) -> Result<(), St
 
 fn static_network(infra_env: &mut InfraEnv, given: &wire::InfraEnvUpdateParams) -> Checked {
     if let Some(hosts) = &given.static_network_config {
-        infra_env.static_network = static_network::read(hosts)?;
+        infra_env.static_network = static_network::read(hosts.iter().map(network_of).collect())?;
     }
     Ok(())
+}
+
+fn network_of(given: &wire::HostStaticNetworkConfig) -> HostNetwork {
+    let cards = given.mac_interface_map.iter().flatten();
+    HostNetwork {
+        network_yaml: given.network_yaml.clone().unwrap_or_default(),
+        mac_interface_map: cards
+            .map(|item| MacInterface {
+                logical_nic_name: item.logical_nic_name.clone().unwrap_or_default(),
+                mac_address: item.mac_address.clone().unwrap_or_default(),
+            })
+            .collect(),
+    }
 }
 
 fn filled(text: &Option<String>) -> Option<&str> {

@@ -5,7 +5,7 @@ use muster_api::{error::Failure, wire};
 
 use super::{
     change::{change_infra_env, image_info_updated},
-    files::check_sizes,
+    files::content,
     links::{self, renew_image_link},
     settings::{Rules, apply},
 };
@@ -33,10 +33,10 @@ pub async fn update(app: Shared, mut call: Call) -> Result<Reply, Failure> {
             if *infra_env == before && !is_expired {
                 return Ok(());
             }
-            check_sizes(&app, infra_env)?;
+            let content = content(&app, infra_env)?;
             renew_image_link(&app, infra_env, cause.now)?;
             if infra_env.download_url.is_some() {
-                events.push(image_info_updated(infra_env, cause.now));
+                events.push(image_info_updated(infra_env, cause.now, &content));
             }
             Ok(())
         })

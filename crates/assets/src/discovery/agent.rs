@@ -1,0 +1,121 @@
+//! The agent inside the image, so that discovery pulls nothing.
+//!
+//! The executable travels as a file of an Ignition config of the system's own
+//! (`/usr/lib/ignition/base.d`), in an initrd archive behind the host's config. Ignition reads
+//! such configs before the user's and writes the file to the live system's root with the right
+//! SELinux label; anything else that lies in an initrd is gone after the switch to the real
+//! root, or may not be run there. The archive is the same for all infra-envs of an architecture:
+//! it is made once, and each image only refers to it.
+
+use muster_ignition::{Builder, Version, file};
+use muster_image::initrd::Archive;
+
+/// Where the live system has the agent.
+pub const PATH: &str = "/usr/local/bin/agent";
+
+/// Where Ignition finds the config that brings it.
+const CONFIG_PATH: &str = "usr/lib/ignition/base.d/40-muster-agent.ign";
+
+/// Largest executable: a static agent is a few megabytes, and hosts hold it in memory.
+pub const LARGEST: usize = 64 * 1024 * 1024;
+
+/// Machine numbers of ELF files by architecture, as the service and as others call it.
+const MACHINES: &[(&[&str], u16)] = &[
+    (&["x86_64", "amd64"], 62),
+    (&["arm64", "aarch64"], 183),
+    (&["ppc64le"], 21),
+    (&["s390x"], 22),
+];
+
+/// Program header that names a dynamic loader.
+const PT_INTERP: u32 = 3;
+
+/// The initrd archive that brings the agent onto a host.
+///
+/// # Errors
+/// The executable cannot run on hosts of this architecture.
+pub fn payload(executable: &[u8], architecture: &str) -> Result<Vec<u8>, String> {
+    check(executable, architecture)?;
+    let mut builder = Builder::new(Version::V3_1);
+    builder.file(file::packed(PATH, 0o755, executable));
+    let config = builder.finish().map_err(|faults| faults.to_string())?;
+    let mut archive = Archive::default();
+    archive.put(CONFIG_PATH, 0o100_644, config.to_text());
+    archive.gzip().map_err(|cause| cause.to_string())
+}
+
+/// Whether a live system of this architecture can run the executable.
+///
+/// # Errors
+/// It cannot; says why.
+pub fn check(executable: &[u8], architecture: &str) -> Result<(), String> {
+    let wanted = MACHINES
+        .iter()
+        .find(|(names, _)| names.contains(&architecture));
+    let Some((_, wanted)) = wanted else {
+        return Err(format!("there is no agent for {architecture}"));
+    };
+    if executable.len() > LARGEST {
+        return Err(format!(
+            "it is {} bytes large and at most {LARGEST} make sense; strip it",
+            executable.len()
+        ));
+    }
+    let elf = Elf(executable);
+    let machine = elf.machine().ok_or("it is no 64-bit ELF executable")?;
+    if machine != *wanted {
+        return Err(format!(
+            "it is for another machine than {architecture} (ELF machine {machine})"
+        ));
+    }
+    match elf.needs_loader() {
+        Some(false) => Ok(()),
+        Some(true) => Err(
+            "it is linked dynamically, and hosts have other libraries; build it for a musl target"
+                .to_owned(),
+        ),
+        None => Err("its program headers are damaged".to_owned()),
+    }
+}
+
+/// A 64-bit executable.
+struct Elf<'a>(&'a [u8]);
+
+impl Elf<'_> {
+    fn is_little(&self) -> Option<bool> {
+        let known = self.0.starts_with(b"\x7fELF\x02");
+        match self.0.get(5)? {
+            1 if known => Some(true),
+            2 if known => Some(false),
+            _ => None,
+        }
+    }
+
+    fn number(&self, at: usize, bytes: usize) -> Option<u64> {
+        let field = self.0.get(at..at.checked_add(bytes)?)?;
+        let digits = field.iter().map(|byte| u64::from(*byte));
+        Some(if self.is_little()? {
+            digits.rev().fold(0, |sum, digit| sum << 8 | digit)
+        } else {
+            digits.fold(0, |sum, digit| sum << 8 | digit)
+        })
+    }
+
+    fn machine(&self) -> Option<u16> {
+        u16::try_from(self.number(18, 2)?).ok()
+    }
+
+    /// Whether a dynamic loader must start it.
+    fn needs_loader(&self) -> Option<bool> {
+        let start = usize::try_from(self.number(32, 8)?).ok()?;
+        let size = usize::try_from(self.number(54, 2)?).ok()?;
+        let count = usize::try_from(self.number(56, 2)?).ok()?;
+        for index in 0..count {
+            let at = start.checked_add(size.checked_mul(index)?)?;
+            if self.number(at, 4)? == u64::from(PT_INTERP) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+}

@@ -1,0 +1,204 @@
+//! A user's YAML before any other parser sees it: is it of sane size, and what is on which line?
+//!
+//! Parsers that build trees can be made to work for minutes by deep nesting and by aliases of
+//! aliases. This one walks over events and stops in time; on the way it notes where each
+//! interface is described, for the messages.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser};
+
+/// Longest document of one host.
+const LONGEST: usize = 256 * 1024;
+/// Deepest nesting.
+const DEEPEST: usize = 64;
+/// Most values in a document, those that aliases repeat counted each time.
+const MOST_VALUES: usize = 50_000;
+/// Brackets and aliases that do no harm to any parser.
+const FEW: usize = 200;
+
+/// Where interfaces are described.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// First line of each entry of `interfaces`, from 1.
+    interfaces: Vec<usize>,
+}
+
+impl Places {
+    /// Line of the interface at this position in the list.
+    pub fn interface(&self, index: usize) -> Option<usize> {
+        self.interfaces.get(index).copied()
+    }
+}
+
+/// Walks over the document.
+///
+/// # Errors
+/// It is too long, too deep, too wide or not YAML.
+pub fn survey(text: &str) -> Result<Places, String> {
+    if text.len() > LONGEST {
+        return Err(format!(
+            "it is {} bytes long; the network of one host may take {LONGEST}",
+            text.len()
+        ));
+    }
+    if let Some(at) = text.find(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+        let line = text[..at].matches('\n').count() + 1;
+        return Err(format!("line {line} has a control character in it"));
+    }
+    let mut walk = Walk::default();
+    for event in Parser::new_from_str(text) {
+        match event {
+            Ok((event, span)) => walk.step(&event, span.start.line())?,
+            // It is stricter than YAML in places. Where it gives up, the next parser may go on,
+            // if there is nothing in the document that could keep that one busy.
+            Err(_) if text.matches(['[', '{', '*']).count() <= FEW => return Ok(walk.places),
+            Err(cause) => return Err(format!("it is not YAML: {cause}")),
+        }
+    }
+    Ok(walk.places)
+}
+
+/// An open list or mapping.
+#[derive(Default)]
+struct Open {
+    anchor: usize,
+    values_before: usize,
+    is_list: bool,
+    is_interfaces: bool,
+    /// In a mapping: the key whose value comes next.
+    key: Option<String>,
+}
+
+#[derive(Default)]
+struct Walk {
+    places: Places,
+    open: Vec<Open>,
+    values: usize,
+    weights: HashMap<usize, usize>,
+}
+
+impl Walk {
+    fn step(&mut self, event: &Event<'_>, line: usize) -> Result<(), String> {
+        match event {
+            Event::SequenceStart(anchor, _) => self.enter(*anchor, line, true)?,
+            Event::MappingStart(anchor, _) => self.enter(*anchor, line, false)?,
+            Event::SequenceEnd | Event::MappingEnd => self.leave(),
+            Event::Scalar(text, _, anchor, _) => {
+                self.count(1, line)?;
+                self.weights.insert(*anchor, 1);
+                self.value(Some(text), line);
+            }
+            Event::Alias(anchor) => {
+                let weight = self.weights.get(anchor).copied().unwrap_or(MOST_VALUES);
+                self.count(weight, line)?;
+                self.value(None, line);
+            }
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => {}
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, values: usize, line: usize) -> Result<(), String> {
+        self.values = self.values.saturating_add(values);
+        if self.values > MOST_VALUES {
+            return Err(format!(
+                "line {line}: more than {MOST_VALUES} values, counting what aliases repeat"
+            ));
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, anchor: usize, line: usize, is_list: bool) -> Result<(), String> {
+        self.count(1, line)?;
+        if self.open.len() >= DEEPEST {
+            return Err(format!(
+                "line {line}: nested more than {DEEPEST} levels deep"
+            ));
+        }
+        let is_interfaces = is_list
+            && matches!(self.open.as_slice(),
+                [top] if top.key.as_deref() == Some("interfaces"));
+        self.value(None, line);
+        self.open.push(Open {
+            anchor,
+            values_before: self.values,
+            is_list,
+            is_interfaces,
+            key: None,
+        });
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        if let Some(closed) = self.open.pop() {
+            let weight = self.values - closed.values_before + 1;
+            self.weights.insert(closed.anchor, weight);
+        }
+    }
+
+    /// Something begins that is an entry of a list, or a key or a value of a mapping.
+    fn value(&mut self, text: Option<&str>, line: usize) {
+        let Some(around) = self.open.last_mut() else {
+            return;
+        };
+        if around.is_interfaces {
+            self.places.interfaces.push(line);
+        } else if !around.is_list {
+            around.key = match around.key.take() {
+                None => Some(text.unwrap_or_default().to_owned()),
+                Some(_) => None,
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_interface_has_its_line() {
+        let text = "# why\ndns-resolver:\n  config: {server: [192.0.2.1]}\ninterfaces:\n- name: a\n  \
+            ipv4: {interfaces: [1, 2]}\n\n- type: bond\n  name: b\n- {name: c}\nroutes: {}\n";
+        let places = survey(text).unwrap();
+        assert_eq!(places.interfaces, [5, 8, 10]);
+        assert_eq!(places.interface(3), None);
+    }
+
+    #[test]
+    fn what_would_keep_a_parser_busy_is_refused() {
+        let bomb = {
+            let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+            for level in 1..9 {
+                let refs = vec![format!("*a{}", level - 1); 10].join(", ");
+                text.push_str(&format!("a{level}: &a{level} [{refs}]\n"));
+            }
+            text
+        };
+        let wide = format!("a: [{}]\n", "1,".repeat(60_000));
+        for (text, wanted) in [
+            (bomb.as_str(), "counting what aliases repeat"),
+            (wide.as_str(), "more than 50000 values"),
+            (&"[".repeat(100_000), "recursion limit"),
+            (&"{a: ".repeat(50_000), "not YAML"),
+            (&"- ".repeat(100_000), "levels deep"),
+            (&"a".repeat(300_000), "bytes long"),
+            ("a: b\nc: \0", "line 2 has a control character"),
+            ("a: &a [*a]\n", "counting what aliases repeat"),
+        ] {
+            let refusal = survey(text).unwrap_err();
+            assert!(refusal.contains(wanted), "{wanted}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn an_alias_here_and_there_is_fine() {
+        let text = "x: &dns {server: [192.0.2.1]}\ndns-resolver: {config: *dns}\n";
+        assert!(survey(text).is_ok());
+    }
+}
