@@ -24,6 +24,7 @@ install() {
     inst_multiple -o /etc/ssl/certs/ca-certificates.crt
     inst_simple /usr/lib/systemd/journald.conf.d/10-standin.conf
     inst_simple "$moddir/10-core-user.ign" /usr/lib/ignition/base.d/10-core-user.ign
+    inst_script "$moddir/setfiles" /usr/sbin/setfiles
     inst_script "$moddir/karg" /usr/bin/karg
     inst_script "$moddir/is-live-image" /usr/bin/is-live-image
     local name
