@@ -8,7 +8,7 @@ SHELL := /bin/bash
 LISTEN ?= 127.0.0.1:8090
 DATA_DIR ?= $(CURDIR)/target/run-data
 
-.PHONY: help run test bench fmt lint unit api boot testbed build release bless deny clean agents
+.PHONY: help run test bench fmt lint unit api boot agents testbed build release bless deny clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,9 +40,10 @@ api: ## Black-box tests with real clients: aicli, the Python client, schemathesi
 	cargo build --locked --workspace --bins
 	tests/run-api
 
-boot: ## Start made images in virtual machines: BIOS, UEFI, CD, USB (takes minutes)
+boot: ## Start made images, and a machine to look at, in virtual machines (takes minutes)
 	@scripts/prepare build test boot
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
+	cargo test --locked -p muster-agent --test guest -- --ignored
 
 testbed: ## Real machines boot our images and are discovered (builds their OS the first time; as root)
 	@scripts/prepare build test boot agents testbed
@@ -51,15 +52,20 @@ testbed: ## Real machines boot our images and are discovered (builds their OS th
 	RUST_BACKTRACE=0 cargo test --locked -p muster-testbed --test stories -- --ignored --test-threads 1 --nocapture
 
 bench: ## Load figures against the reference's and nginx's, with ratios
-	@scripts/prepare build bench
+	@scripts/prepare build agents bench
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
+	scripts/build-agents "$$(uname -m)"
+	cargo bench --quiet --locked -p muster-agent --bench inventory --bench agent
+	cargo bench --quiet --locked -p muster-release --bench extract
 
 agents: ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
 	scripts/build-agents x86_64 aarch64
+	cargo build --locked -p muster-cli
+	cargo test --locked -p muster-agent --test static_agents -- --ignored
 
 fmt: ## Format the code
 	cargo fmt --all
@@ -72,6 +78,7 @@ release: ## Optimised binaries in target/release
 
 bless: ## Rewrite documents made from code; review the diff
 	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-cli
+	BLESS=1 cargo test --quiet --locked -p muster-agent --test machines
 
 deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny

@@ -1,6 +1,5 @@
 """What a host finds in its boot image: the agent, its config, its static network. Ignition itself reads it."""
 
-import gzip
 import io
 import json
 import os
@@ -135,7 +134,7 @@ def test_a_static_network_reaches_each_kind_of_boot_once(shipping, tmp_path):
     names = tarfile.open(fileobj=io.BytesIO(archive)).getnames()
     stem = "etc/assisted/network/host0/"
     assert {name.lstrip("/") for name in names} == {stem + name for name in ("eth0.nmconnection", "mac_interface.ini", "ymlFile0.yml")}
-    assert gzip.decompress(api.get(f"{files}/minimal-initrd").content.rstrip(b"\0"))
+    assert path.lstrip("/") in members(api.get(f"{files}/minimal-initrd").content)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +145,7 @@ def test_a_static_network_reaches_each_kind_of_boot_once(shipping, tmp_path):
         ("interfaces:\n- {name: ../../etc/x, type: dummy}\n", "begins with a dot"),
         ("a: &a [x, x]\nb: &b [*a, *a]\n" + "c: [*b, *b, *b, *b, *b, *b, *b, *b]\n" * 3000, "counting what aliases repeat"),
         ("[" * 100_000, "recursion limit"),
-        ("interfaces: \x00", "control character"),
+        ("interfaces: \x01", "control character"),
     ],
 )
 def test_a_faulty_network_is_refused_when_it_is_saved(shipping, yaml, told):

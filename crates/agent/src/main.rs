@@ -1,6 +1,6 @@
 //! `muster-agent`: what runs on a machine being installed.
 
-use std::{io::Write, process::ExitCode, sync::Arc};
+use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use clap::Parser;
@@ -31,9 +31,12 @@ fn main() -> ExitCode {
         .enable_all()
         .max_blocking_threads(24)
         .build();
-    let result = runtime
-        .context("starting")
-        .and_then(|runtime| runtime.block_on(run(cli, part)));
+    let result = runtime.context("starting").and_then(|runtime| {
+        let result = runtime.block_on(run(cli, part));
+        // A read of a dead medium may never return; it must not hold up the end.
+        runtime.shutdown_timeout(Duration::from_secs(5));
+        result
+    });
     match result {
         Ok(code) => code,
         Err(error) => {

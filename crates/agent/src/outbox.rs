@@ -145,7 +145,7 @@ impl Outbox {
                 None
             }
             Err(error) => {
-                let wait = patience.next();
+                let wait = patience.wait();
                 warn!(%error, step = kind, wait = wait.as_secs(), "result not delivered; it is kept");
                 let newer = state
                     .waiting

@@ -30,13 +30,13 @@ impl Patience {
 
     /// How long to wait now. Half of it is random, so that a room full of machines does not
     /// knock in step when the service comes back.
-    pub fn next(&mut self) -> Duration {
+    pub fn wait(&mut self) -> Duration {
         let longest = self.longest;
-        self.next_up_to(longest)
+        self.wait_up_to(longest)
     }
 
     /// The same with another limit for this time.
-    pub fn next_up_to(&mut self, longest: Duration) -> Duration {
+    pub fn wait_up_to(&mut self, longest: Duration) -> Duration {
         let full = FIRST
             .saturating_mul(1 << self.failures.min(10))
             .min(longest);
@@ -54,18 +54,18 @@ mod tests {
     #[test]
     fn waits_grow_up_to_a_limit_and_start_over_after_success() {
         let mut patience = Patience::up_to(LONGEST);
-        let waits: Vec<_> = (0..40).map(|_| patience.next()).collect();
+        let waits: Vec<_> = (0..40).map(|_| patience.wait()).collect();
         assert!(waits[0] <= FIRST && waits.iter().all(|wait| *wait <= LONGEST));
         assert!(waits[39] >= LONGEST / 2);
         patience.restored();
-        assert!(patience.next() <= FIRST);
+        assert!(patience.wait() <= FIRST);
     }
 
     #[test]
     fn no_wait_is_shorter_than_half_a_second() {
         for longest in [Duration::ZERO, FIRST, LONGEST] {
             let mut patience = Patience::up_to(longest);
-            assert!((0..100).all(|_| patience.next() >= FIRST / 2));
+            assert!((0..100).all(|_| patience.wait() >= FIRST / 2));
         }
     }
 }

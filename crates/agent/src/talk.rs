@@ -34,6 +34,8 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// After a refusal somebody has to act, which takes a while.
 const LONGEST_REFUSED: Duration = Duration::from_secs(300);
+/// How long finished results are still delivered before we begin anew.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Said hello again sooner than this, we were sent in circles.
 const CIRCLE: Duration = Duration::from_secs(10);
 
@@ -134,10 +136,10 @@ impl Talk {
                 (Part::Runner, End::Told) => return,
                 (Part::Runner, End::Unknown) => {
                     // Nobody registers for us; the record may come back.
-                    tokio::time::sleep(circles.next_up_to(LONGEST_REFUSED)).await;
+                    tokio::time::sleep(circles.wait_up_to(LONGEST_REFUSED)).await;
                 }
                 (Part::Agent, _) if begun.elapsed() < CIRCLE => {
-                    tokio::time::sleep(circles.next()).await;
+                    tokio::time::sleep(circles.wait()).await;
                 }
                 (Part::Agent, _) => circles.restored(),
             }
@@ -169,9 +171,9 @@ impl Talk {
                 }
                 Err(error) => {
                     let wait = if is_refusal(&error) {
-                        patience.next_up_to(LONGEST_REFUSED)
+                        patience.wait_up_to(LONGEST_REFUSED)
                     } else {
-                        patience.next()
+                        patience.wait()
                     };
                     warn!(
                         error = told(&error),
@@ -234,13 +236,15 @@ impl Talk {
                     if last {
                         info!("told to begin anew");
                         tokio::time::sleep(wait).await;
+                        // What is done already should still arrive; a service away ends that.
+                        let _ = tokio::time::timeout(LAST_WORDS, outbox.emptied()).await;
                         return End::Told;
                     }
                     wait
                 }
                 Err(error) => {
                     outbox.forget();
-                    let wait = patience.next();
+                    let wait = patience.wait();
                     warn!(
                         error = told(&error),
                         wait = wait.as_secs(),

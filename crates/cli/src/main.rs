@@ -10,6 +10,7 @@ mod logging;
 mod os_images;
 mod output;
 mod password;
+mod release;
 mod serve;
 mod simulate;
 mod watch;
@@ -46,6 +47,8 @@ enum Command {
     Iso(iso::Iso),
     /// List, add, fetch or verify the OS images from which boot images are made.
     OsImages(os_images::OsImages),
+    /// Look into a release payload, or take files, tools and the base ISO out of it.
+    Release(Box<release::Release>),
     /// Hash a password for a user of `auth.users` (read from standard input).
     HashPassword,
     /// Print the OpenAPI document of the REST API.
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => explain::run(&explain),
         Command::Iso(iso) => iso::run(iso),
         Command::OsImages(command) => os_images::run(command),
+        Command::Release(command) => release::run(*command),
         Command::HashPassword => output::report(password::hash()),
         Command::Openapi => output::json(&muster_api::openapi3()),
         Command::Settings => output::text(&muster_config::markdown()),

@@ -6,6 +6,7 @@
 //! tells it; a [`Record`], written down by a [`Recorder`] on another computer, becomes one.
 //! So whatever looks at a machine can be shown on machines nobody here owns.
 
+mod device_read;
 mod netlink;
 mod network;
 mod notation;
@@ -42,7 +43,8 @@ pub trait Machine: fmt::Debug + Send + Sync {
     /// A whole file; for the small files of sysfs, procfs and the like, cut at 16 MiB.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// The first bytes of a file or device, at most `length`.
+    /// The first bytes of a file or device, at most `length`. A device that does not answer is
+    /// an error after a few seconds.
     fn read_start(&self, path: &Path, length: usize) -> io::Result<Vec<u8>>;
 
     /// The names in a directory, sorted.

@@ -17,10 +17,12 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use tracing::debug;
 
-use crate::{Finished, Kernel, Kind, Machine, Network, Task, TaskError, netlink};
+use crate::{Finished, Kernel, Kind, Machine, Network, Task, TaskError, device_read, netlink};
 
 /// Nothing the kernel tells about a machine is larger.
 const LARGEST_FILE: u64 = 16 << 20;
+/// A disk that is well answers in milliseconds, one that has to spin up in seconds.
+const DEVICE_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a program that was asked to stop may tidy up before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long to wait for output that a program's own children still hold open.
@@ -40,6 +42,9 @@ impl Machine for Real {
     }
 
     fn read_start(&self, path: &Path, length: usize) -> io::Result<Vec<u8>> {
+        if self.kind(path)? != Kind::File {
+            return device_read::read_start(path, length, DEVICE_PATIENCE);
+        }
         let mut bytes = Vec::new();
         File::open(path)?
             .take(length as u64)

@@ -12,7 +12,7 @@ use muster_api::error::Failure;
 use muster_engine::{ClusterView, Decision, HostView, Job, Refused};
 use muster_model::{Cluster, ClusterId, Event, Host, HostKey, InfraEnv, Timestamp};
 use muster_store::{Changes, Row, StoreError};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 use tracing::debug;
 
 use crate::{
@@ -348,17 +348,21 @@ impl App {
         Err(contended())
     }
 
-    /// Changes of whole clusters queue up; changes of single hosts meet in the store.
-    async fn turn_for(&self, extent: Extent) -> Result<Option<OwnedMutexGuard<()>>, Failure> {
-        let cluster = match extent {
-            Extent::Cluster(id) => Some(id),
-            Extent::Host(_) | Extent::HostAndCluster(..) => None,
-            Extent::HostInContext(key) => self.host(key).await?.cluster,
+    /// Changes of whole clusters queue up; changes of single hosts go side by side in between.
+    async fn turn_for(&self, extent: Extent) -> Result<Turn, Failure> {
+        let turn = match extent {
+            Extent::Cluster(id) => Turn::whole(self, Some(id)).await,
+            Extent::HostInContext(key) => Turn::whole(self, self.host(key).await?.cluster).await,
+            Extent::Host(key) | Extent::HostAndCluster(key, _) => {
+                match self.host(key).await?.cluster {
+                    Some(id) => Turn::Shared {
+                        _guard: self.driver.shared_turn(id).await,
+                    },
+                    None => Turn::Free,
+                }
+            }
         };
-        Ok(match cluster {
-            Some(id) => Some(self.driver.turn(id).await),
-            None => None,
-        })
+        Ok(turn)
     }
 
     async fn load(&self, extent: Extent) -> Result<Aggregate, Failure> {
@@ -434,6 +438,27 @@ impl App {
         }
         self.driver.committed(self, aggregate);
         Ok(Some(answer))
+    }
+}
+
+/// The right to change something, given back when dropped.
+enum Turn {
+    /// Nobody else changes the cluster.
+    Whole { _guard: OwnedRwLockWriteGuard<()> },
+    /// Nobody changes the cluster as a whole.
+    Shared { _guard: OwnedRwLockReadGuard<()> },
+    /// There is no cluster.
+    Free,
+}
+
+impl Turn {
+    async fn whole(app: &App, cluster: Option<ClusterId>) -> Self {
+        match cluster {
+            Some(id) => Self::Whole {
+                _guard: app.driver.turn(id).await,
+            },
+            None => Self::Free,
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use std::{
 use futures::FutureExt;
 use http::StatusCode;
 use muster_model::{ClusterId, HostKey, Timestamp};
-use tokio::sync::{Notify, OwnedMutexGuard};
+use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tracing::{debug, error, warn};
 
 use crate::{
@@ -34,6 +34,13 @@ const REST: Duration = Duration::from_millis(50);
 /// … and rests this many times as long as its evaluation took, so that a large cluster in
 /// turmoil takes a tenth of one core and not all of it.
 const REST_FACTOR: u32 = 9;
+
+/// A rest longer than this is worth sparing: whoever can live with what the last evaluation
+/// found does not cut it short.
+const LONG_REST: Duration = Duration::from_millis(200);
+
+/// How long it is remembered that a scope is large.
+const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// After an evaluation that failed.
 const RETRY: Duration = Duration::from_secs(1);
@@ -58,30 +65,49 @@ pub struct Driver {
     woken: Notify,
     settled: Notify,
     last_round: AtomicI64,
-    turns: Mutex<HashMap<ClusterId, Arc<tokio::sync::Mutex<()>>>>,
+    turns: Mutex<HashMap<ClusterId, Arc<RwLock<()>>>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     touched: HashSet<Scope>,
-    settling: HashSet<Scope>,
+    /// Being evaluated now, each with its number.
+    settling: HashMap<Scope, u64>,
+    /// How many evaluations were begun.
+    begun: u64,
     timers: BTreeSet<(Timestamp, Scope)>,
     timer_of: HashMap<Scope, Timestamp>,
-    rested: HashMap<Scope, Instant>,
+    rested: HashMap<Scope, Rest>,
+}
+
+/// The pause after an evaluation.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    until: Instant,
+    /// It is as long as this because the scope is large.
+    long: bool,
 }
 
 impl Driver {
-    /// Waits for this process's turn to change the cluster, so that requests queue up
+    /// Waits for this process's turn to change the whole cluster, so that requests queue up
     /// instead of repeating each other's work. Other replicas are kept apart by row versions.
-    pub async fn turn(&self, id: ClusterId) -> OwnedMutexGuard<()> {
-        let lock = {
-            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-            if turns.len() > 1024 {
-                turns.retain(|_, lock| Arc::strong_count(lock) > 1);
-            }
-            Arc::clone(turns.entry(id).or_default())
-        };
-        lock.lock_owned().await
+    pub async fn turn(&self, id: ClusterId) -> OwnedRwLockWriteGuard<()> {
+        self.lock_of(id).write_owned().await
+    }
+
+    /// Waits for a turn to change a single host of it. Such turns are taken by many at once, but
+    /// not during a change of the whole: that would have to begin anew each time one of a
+    /// thousand hosts says something, and would never end.
+    pub async fn shared_turn(&self, id: ClusterId) -> OwnedRwLockReadGuard<()> {
+        self.lock_of(id).read_owned().await
+    }
+
+    fn lock_of(&self, id: ClusterId) -> Arc<RwLock<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if turns.len() > 1024 {
+            turns.retain(|_, lock| Arc::strong_count(lock) > 1);
+        }
+        Arc::clone(turns.entry(id).or_default())
     }
 
     /// Something about it changed: evaluate it soon.
@@ -121,28 +147,63 @@ impl Driver {
     /// Runs the rules now if the scope was touched, or waits for a run that has begun;
     /// readers call this first.
     pub async fn settle(&self, app: &Arc<App>, scope: Scope) {
+        let arrived = self.lock().begun;
         loop {
             // Made before the look, so that an end in between is not missed.
             let ended = self.settled.notified();
-            {
+            let running = {
                 let mut state = self.lock();
-                if !state.settling.contains(&scope) {
-                    if !state.touched.remove(&scope) {
-                        return;
+                match state.settling.get(&scope).copied() {
+                    Some(number) => number,
+                    None if state.touched.remove(&scope) => {
+                        state.begun += 1;
+                        let number = state.begun;
+                        state.settling.insert(scope, number);
+                        break;
                     }
-                    state.settling.insert(scope);
-                    break;
+                    None => return,
                 }
-            }
+            };
             ended.await;
+            // One that began after the reader came has seen all the reader may expect. In a
+            // cluster in turmoil there is always a next one to wait for.
+            let over = self.lock().settling.get(&scope) != Some(&running);
+            if over && running > arrived {
+                return;
+            }
         }
         let mut end = SettlingEnds {
             driver: self,
             scope,
             finished: false,
         };
+        let began = Instant::now();
         self.evaluate(app, scope).await;
+        let rest = REST.max(began.elapsed() * REST_FACTOR);
+        self.lock().rested.insert(
+            scope,
+            Rest {
+                until: Instant::now() + rest,
+                long: rest > LONG_REST,
+            },
+        );
         end.finished = true;
+    }
+
+    /// The same for those who come often and need not be told the latest: the polls of a large
+    /// cluster in turmoil would otherwise each ask for an evaluation of all of it.
+    pub async fn settle_unless_resting(&self, app: &Arc<App>, scope: Scope) {
+        if !self.spares(scope) {
+            self.settle(app, scope).await;
+        }
+    }
+
+    /// Whether it is large, and was evaluated just now or is being evaluated.
+    fn spares(&self, scope: Scope) -> bool {
+        let state = self.lock();
+        let busy = state.settling.contains_key(&scope);
+        let rest = state.rested.get(&scope);
+        rest.is_some_and(|rest| rest.long && (busy || rest.until > Instant::now()))
     }
 
     async fn evaluate(&self, app: &Arc<App>, scope: Scope) {
@@ -195,10 +256,7 @@ impl Driver {
                 .store(Timestamp::now().unix_seconds(), Ordering::Relaxed);
             let (due, next) = self.due(Timestamp::now());
             for scope in due {
-                let began = Instant::now();
                 self.survive(scope, self.settle(&app, scope)).await;
-                let rest = REST.max(began.elapsed() * REST_FACTOR);
-                self.lock().rested.insert(scope, Instant::now() + rest);
             }
             let pause = next
                 .unwrap_or(Duration::from_secs(60))
@@ -244,12 +302,15 @@ impl Driver {
             state.touched.insert(scope);
         }
         let clock = Instant::now();
-        state.rested.retain(|_, until| *until > clock);
-        let (resting, due): (Vec<_>, Vec<_>) = state
-            .touched
-            .iter()
-            .copied()
-            .partition(|scope| state.rested.contains_key(scope));
+        let state = &mut *state;
+        state
+            .rested
+            .retain(|_, rest| rest.until + REMEMBERED > clock);
+        let rests = |scope: &Scope| {
+            let rest = state.rested.get(scope);
+            rest.is_some_and(|rest| rest.until > clock)
+        };
+        let (resting, due): (Vec<_>, Vec<_>) = state.touched.iter().copied().partition(rests);
         let after_rest = if resting.is_empty() { None } else { Some(REST) };
         let timer = state
             .timers
@@ -298,6 +359,25 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+
+    #[test]
+    fn polls_spare_a_large_cluster_while_it_rests_or_is_evaluated() {
+        let driver = Driver::default();
+        let scope = Scope::Cluster(ClusterId(Uuid::from_u128(1)));
+        assert!(!driver.spares(scope));
+        let set = |long, until, number: Option<u64>| {
+            let mut state = driver.lock();
+            state.rested.insert(scope, Rest { until, long });
+            state.settling = number.map(|number| (scope, number)).into_iter().collect();
+            drop(state);
+            driver.spares(scope)
+        };
+        let (over, later) = (Instant::now(), Instant::now() + REMEMBERED);
+        assert!(set(true, later, None), "it rests");
+        assert!(set(true, over, Some(1)), "it is being evaluated");
+        assert!(!set(true, over, None), "its rest is over");
+        assert!(!set(false, later, Some(1)), "small ones are exact");
+    }
 
     #[tokio::test]
     async fn a_record_that_breaks_the_rules_is_set_aside_and_the_others_go_on() {

@@ -6,13 +6,16 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use http::Method;
 use muster_api::{client::ClientError, wire};
 use serde::Deserialize;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use uuid::Uuid;
 
 use crate::{
     line::Line,
     report::{Change, Report},
 };
+
+/// With more hosts than this, at most one part in ten of the time is spent looking.
+const LARGE: usize = 100;
 
 /// One thing as seen: a cluster or a host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,7 +89,7 @@ pub struct Lookout {
     pub names: Arc<BTreeMap<Uuid, String>>,
     /// Name of the cluster, as the simulation calls it.
     pub cluster_name: String,
-    /// Pause between two looks.
+    /// Pause between two looks, at least.
     pub every: Duration,
 }
 
@@ -95,6 +98,7 @@ impl Lookout {
     pub async fn run(mut self) {
         // Ends with whoever tells the places.
         while self.places.wait_for(|places| !places.resting).await.is_ok() {
+            let begin = Instant::now();
             // A look that fails is only a look that fails: the next one tells. But what is gone
             // does not come back, and who is not let in will not be let in later.
             if let Err(error) = self.look().await {
@@ -105,7 +109,14 @@ impl Lookout {
                     sights.lost = matches!(status, 401 | 403 | 404);
                 });
             }
-            tokio::time::sleep(self.every).await;
+            // The hosts of a large cluster are a large answer; looking must not become the load.
+            let large = self.sights.borrow().hosts.len() > LARGE;
+            let rest = if large {
+                begin.elapsed() * 10
+            } else {
+                self.every
+            };
+            tokio::time::sleep(rest.max(self.every)).await;
         }
     }
 

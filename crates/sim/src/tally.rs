@@ -108,7 +108,9 @@ impl Tally {
         self.took[kind as usize].add(took);
         let ended_badly = match result {
             Ok(_) => return,
-            Err(ClientError::Refused { .. } | ClientError::Garbage { .. }) => &self.refused,
+            Err(
+                ClientError::Refused { .. } | ClientError::Garbage { .. } | ClientError::TooLong(_),
+            ) => &self.refused,
             Err(
                 ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Settings(_),
             ) => &self.unanswered,

@@ -25,6 +25,8 @@ pub struct Wish {
     pub features: Vec<Feature>,
     /// Operators to install with it.
     pub operators: Vec<String>,
+    /// How many hosts will be in it.
+    pub hosts: usize,
 }
 
 impl Wish {
@@ -43,6 +45,12 @@ impl Wish {
         for feature in &self.features {
             feature.ask_for(&mut body);
         }
+        if let Some(prefix) = roomy_prefix(self.hosts) {
+            if body["cluster_networks"].is_null() {
+                body["cluster_networks"] = json!([{ "cidr": "10.128.0.0/14" }]);
+            }
+            body["cluster_networks"][0]["host_prefix"] = json!(prefix);
+        }
         if !self.operators.is_empty() {
             let chosen = self.operators.iter().map(|name| json!({ "name": name }));
             body["olm_operators"] = chosen.collect();
@@ -55,6 +63,13 @@ impl Wish {
         let last = |feature: &Feature| feature.last_release();
         self.features.iter().filter_map(last).min()
     }
+}
+
+/// The host prefix that divides the default range of pods among so many hosts; none while the
+/// default prefix of 23 does.
+fn roomy_prefix(hosts: usize) -> Option<u32> {
+    let prefix = 14 + hosts.max(1).next_power_of_two().ilog2();
+    (prefix > 23).then_some(prefix)
 }
 
 /// What a user says about the network of a cluster once its hosts are known.
@@ -115,6 +130,12 @@ pub(crate) fn pull_secret() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_hosts_get_small_ranges_of_pods() {
+        let prefixes = [1, 512, 513, 1024, 1025].map(roomy_prefix);
+        assert_eq!(prefixes, [None, None, Some(24), Some(24), Some(25)]);
+    }
 
     #[test]
     fn only_plain_versions_have_a_release() {

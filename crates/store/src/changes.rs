@@ -231,6 +231,13 @@ impl Subject {
                     id,
                 ),
                 free(
+                    "DELETE FROM host_connectivity WHERE EXISTS (SELECT 1 FROM hosts \
+                     WHERE hosts.infra_env_id = host_connectivity.infra_env_id \
+                     AND hosts.id = host_connectivity.host_id \
+                     AND hosts.cluster_id = $1 AND hosts.deleted_at IS NOT NULL)",
+                    id,
+                ),
+                free(
                     "DELETE FROM hosts WHERE cluster_id = $1 AND deleted_at IS NOT NULL",
                     id,
                 ),
@@ -243,6 +250,7 @@ impl Subject {
             }],
             Self::Host(key) => [
                 "DELETE FROM heartbeats WHERE infra_env_id = $1 AND host_id = $2",
+                "DELETE FROM host_connectivity WHERE infra_env_id = $1 AND host_id = $2",
                 "DELETE FROM hosts WHERE infra_env_id = $1 AND id = $2",
             ]
             .map(|sql| Step::free(Statement::new(sql).text(key.infra_env).text(key.host)))
@@ -302,6 +310,8 @@ pub(crate) enum Write<T: Document> {
         key: T::Key,
         seen: i64,
         value: Box<T>,
+        /// What is kept beside the document is another one than before.
+        beside: bool,
     },
     Remove(T::Key),
 }
@@ -309,6 +319,7 @@ pub(crate) enum Write<T: Document> {
 impl<T: Document> Write<T> {
     fn update(seen: &Row<T>, value: T) -> Self {
         Self::Update {
+            beside: value.beside() != seen.value.beside(),
             key: seen.value.key(),
             seen: seen.version,
             value: Box::new(value),

@@ -2,7 +2,7 @@
 
 use std::{fmt, hash::Hash, ops::Deref, sync::Arc};
 
-use muster_model::{Cluster, ClusterId, Host, HostKey, InfraEnv, InfraEnvId, Timestamp};
+use muster_model::{Cluster, ClusterId, Host, HostKey, InfraEnv, InfraEnvId, Report, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
@@ -98,6 +98,20 @@ pub(crate) trait Document:
     fn insert(&self, version: i64, doc: String) -> Statement;
     /// Touches no row if the version is not `seen`.
     fn update(&self, seen: i64, doc: String) -> Statement;
+
+    /// SQL for the text that is kept beside the document.
+    const BESIDE: &'static str = "NULL";
+
+    /// A text too large to be written with every change; it has a table of its own.
+    fn beside(&self) -> Option<&Report> {
+        None
+    }
+    /// Takes it out, or puts it back.
+    fn set_beside(&mut self, _: Option<Report>) {}
+    /// Writes that text, or removes it.
+    fn write_beside(_: Self::Key, _: Option<&Report>) -> Option<Statement> {
+        None
+    }
 
     fn shelf(library: &Library) -> &Shelf<Self>
     where
@@ -316,6 +330,31 @@ impl Document for Host {
         .maybe_int(self.deleted_at.map(|at| at.0))
         .maybe_text(self.cluster)
         .json(doc)
+    }
+
+    const BESIDE: &'static str = "(SELECT report FROM host_connectivity AS beside \
+        WHERE beside.infra_env_id = hosts.infra_env_id AND beside.host_id = hosts.id)";
+
+    fn beside(&self) -> Option<&Report> {
+        self.reports.connectivity.as_ref()
+    }
+    fn set_beside(&mut self, report: Option<Report>) {
+        self.reports.connectivity = report;
+    }
+    fn write_beside(key: HostKey, report: Option<&Report>) -> Option<Statement> {
+        let statement = Statement::new(match report {
+            Some(_) => {
+                "INSERT INTO host_connectivity (infra_env_id, host_id, report) \
+                 VALUES ($1, $2, $3) \
+                 ON CONFLICT (infra_env_id, host_id) DO UPDATE SET report = excluded.report"
+            }
+            None => "DELETE FROM host_connectivity WHERE infra_env_id = $1 AND host_id = $2",
+        });
+        let statement = statement.text(key.infra_env).text(key.host);
+        Some(match report {
+            Some(report) => statement.text(report.text()),
+            None => statement,
+        })
     }
 
     fn shelf(library: &Library) -> &Shelf<Self> {

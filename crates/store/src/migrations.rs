@@ -9,7 +9,10 @@ use crate::{
 };
 
 /// Step n brings the schema to version n + 1. Never edit one that was released: add another.
-const STEPS: &[&str] = &[include_str!("../migrations/0001_documents.sql")];
+const STEPS: &[&str] = &[
+    include_str!("../migrations/0001_documents.sql"),
+    include_str!("../migrations/0002_connectivity.sql"),
+];
 
 /// Any number will do as long as every replica uses the same.
 const LOCK_REPLICAS: &str = "SELECT pg_advisory_xact_lock(7236837011)";
@@ -62,13 +65,59 @@ async fn catch_up(connection: &mut Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A column that numbers rows by itself is the one thing the dialects write differently.
+/// A column that numbers rows by itself, and a member of a document, are what the dialects write
+/// differently.
 fn in_dialect(step: &str, connection: &Connection) -> String {
-    let identity = match connection {
+    let (identity, connectivity) = match connection {
         // Without AUTOINCREMENT the numbers of purged rows come again, and whoever follows
         // history by number would take new rows for seen ones.
-        Connection::Sqlite(_) => "INTEGER PRIMARY KEY AUTOINCREMENT",
-        Connection::Postgres(_) => "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        Connection::Sqlite(_) => (
+            "INTEGER PRIMARY KEY AUTOINCREMENT",
+            "json_extract(doc, '$.reports.connectivity')",
+        ),
+        Connection::Postgres(_) => (
+            "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+            "(doc::json -> 'reports' ->> 'connectivity')",
+        ),
     };
     step.replace("{{identity}}", identity)
+        .replace("{{connectivity}}", connectivity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        sqlite::{Access, SqliteFile},
+        statement::Options,
+    };
+
+    #[tokio::test]
+    async fn reports_of_the_first_schema_move_beside_their_hosts() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite://{}/muster.db", dir.path().display());
+        let file = SqliteFile::parse(&url).expect("valid");
+        let connection = Options::Sqlite(file, Access::Write).connect().await;
+        let mut connection = connection.expect("opens");
+        let first = in_dialect(STEPS[0], &connection);
+        for script in [
+            first.as_str(),
+            "CREATE TABLE schema_version (version BIGINT NOT NULL); \
+             INSERT INTO schema_version VALUES (1); \
+             INSERT INTO hosts (infra_env_id, id, version, created_at, doc) VALUES \
+             ('i', 'a', 1, 1, '{\"reports\":{\"connectivity\":\"{}\"}}'), \
+             ('i', 'b', 1, 1, '{\"reports\":{\"connectivity\":null}}'), \
+             ('i', 'c', 1, 1, '{}')",
+        ] {
+            connection.script(script).await.expect("runs");
+        }
+        run(&mut connection).await.expect("migrates");
+        let all = Statement::new("SELECT host_id, report FROM host_connectivity");
+        let rows = connection.rows(&all).await.expect("is there");
+        let texts: Vec<_> = rows
+            .iter()
+            .map(|row| (row.text(0).expect("id"), row.text(1).expect("report")))
+            .collect();
+        assert_eq!(texts, [("a", "{}")]);
+    }
 }

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use muster_model::Timestamp;
+use muster_model::{Report, Timestamp};
 
 use crate::{
     cache::{Library, Listed},
@@ -147,7 +147,7 @@ impl Reader {
 
     /// Reads up to [`FETCH`] live documents and keeps them; in no particular order.
     async fn fetch<T: Document>(&self, keys: &[T::Key]) -> Result<Vec<Row<T>>, StoreError> {
-        let raw = self.pool.rows(&select::<T>("version, doc", keys)).await?;
+        let raw = self.pool.rows(&select::<T>(&whole::<T>(), keys)).await?;
         let mut rows = Vec::with_capacity(raw.len());
         for row in &raw {
             rows.push(self.read::<T>(row)?);
@@ -172,8 +172,9 @@ impl Reader {
         arg: Option<String>,
     ) -> Result<Vec<Row<T>>, StoreError> {
         let mut statement = Statement::built(format!(
-            "SELECT {}, version, doc FROM {} WHERE {condition} ORDER BY created_at, id",
+            "SELECT {}, {} FROM {} WHERE {condition} ORDER BY created_at, id",
             T::KEY,
+            whole::<T>(),
             T::TABLE
         ));
         if let Some(arg) = arg {
@@ -183,13 +184,15 @@ impl Reader {
         raw.iter().map(|row| self.read(row)).collect()
     }
 
-    /// Key, version and document, in the columns of these queries.
+    /// Key, version, document and what is beside it, in the columns of these queries.
     fn read<T: Document>(&self, row: &RawRow) -> Result<Row<T>, StoreError> {
         let key = T::read_key(row)?;
         let text = row.text(T::KEY_COLUMNS + 1)?;
+        let mut value: T = members::from_text(text, key, &self.key)?;
+        value.set_beside(row.maybe_text(T::KEY_COLUMNS + 2)?.map(Report::from));
         Ok(Row {
             version: row.int(T::KEY_COLUMNS)?,
-            value: Arc::new(members::from_text(text, key, &self.key)?),
+            value: Arc::new(value),
         })
     }
 
@@ -200,6 +203,11 @@ impl Reader {
     fn library_mut(&self) -> RwLockWriteGuard<'_, Library> {
         self.library.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The columns of a whole row, all but its key.
+fn whole<T: Document>() -> String {
+    format!("version, doc, {}", T::BESIDE)
 }
 
 /// Key and `columns` of the live rows with these keys. Equality and OR, because SQLite answers
@@ -267,9 +275,9 @@ mod tests {
         };
         for query in [
             select::<Cluster>("version", &[cluster]),
-            select::<Cluster>("version, doc", &[cluster; 5]),
+            select::<Cluster>(&whole::<Cluster>(), &[cluster; 5]),
             select::<Host>("version", &[host]),
-            select::<Host>("version, doc", &[host; 16]),
+            select::<Host>(&whole::<Host>(), &[host; 16]),
         ] {
             let plan = plan(&mut connection, query.clone()).await;
             assert!(!plan.contains("SCAN"), "{query:?}\n{plan}");

@@ -295,6 +295,9 @@ impl Store {
             "DELETE FROM heartbeats WHERE EXISTS (SELECT 1 FROM hosts \
              WHERE hosts.infra_env_id = heartbeats.infra_env_id \
              AND hosts.id = heartbeats.host_id AND hosts.deleted_at < $1)",
+            "DELETE FROM host_connectivity WHERE EXISTS (SELECT 1 FROM hosts \
+             WHERE hosts.infra_env_id = host_connectivity.infra_env_id \
+             AND hosts.id = host_connectivity.host_id AND hosts.deleted_at < $1)",
             "DELETE FROM hosts WHERE deleted_at < $1",
             "DELETE FROM events WHERE at < $1 AND cluster_id IS NULL \
              AND infra_env_id IS NOT NULL AND NOT EXISTS \

@@ -88,20 +88,22 @@ impl Unit {
         effect: fn(Landing<T>) -> Effect,
     ) -> Result<(), StoreError> {
         let subject = write.subject();
-        let (step, row) = match write {
+        let (step, row, beside) = match write {
             Write::Insert(mut value) => {
                 let version = first_version();
-                let doc = members::to_text(&mut *value, sealing)?;
+                let doc = text_alone(&mut *value, sealing)?;
                 let step = Step::Run {
                     statement: value.insert(version, doc),
                     no_row: NoRow::Conflict(subject),
                 };
-                (step, row(version, value))
+                // Also where there is none: the key may have had a row before.
+                (step, row(version, value), true)
             }
             Write::Update {
                 key,
                 seen,
                 mut value,
+                beside,
             } => {
                 if value.key() != key {
                     return Err(StoreError::Invalid {
@@ -109,13 +111,13 @@ impl Unit {
                         reason: "an update cannot change the key; remove and insert".to_owned(),
                     });
                 }
-                let doc = members::to_text(&mut *value, sealing)?;
+                let doc = text_alone(&mut *value, sealing)?;
                 let step = Step::Run {
                     statement: value.update(seen, doc),
                     no_row: NoRow::Either(subject),
                 };
                 let version = seen + 1;
-                (step, row(version, value))
+                (step, row(version, value), beside)
             }
             Write::Remove(key) => {
                 self.steps.extend(subject.removal());
@@ -124,9 +126,22 @@ impl Unit {
             }
         };
         self.steps.push(step);
+        if beside {
+            let write = T::write_beside(row.key(), row.beside());
+            self.steps.extend(write.map(Step::free));
+        }
         self.effects.push(effect(Ok(row)));
         Ok(())
     }
+}
+
+/// The document without what is kept beside it.
+fn text_alone<T: Document>(value: &mut T, sealing: &SealingKey) -> Result<String, StoreError> {
+    let beside = value.beside().cloned();
+    value.set_beside(None);
+    let text = members::to_text(value, sealing);
+    value.set_beside(beside);
+    text
 }
 
 /// Versions of a key must not come twice, even if its row is removed and inserted again: a

@@ -72,16 +72,14 @@ impl Disguise {
     /// A hardware address with the same maker.
     pub fn mac(&self, original: &str) -> String {
         const MAKER: usize = 9;
-        match original.split_at_checked(MAKER) {
-            // Of a long address (InfiniBand) the end is what is its own.
-            Some((maker, own)) if own.len() <= MAKER => {
-                format!("{maker}{}", self.hexadecimal(own, original))
-            }
-            Some(_) => {
-                let (start, own) = original.split_at(original.len() - MAKER + 1);
-                format!("{start}{}", self.hexadecimal(own, original))
-            }
-            None => original.to_owned(),
+        const OWN: usize = 8;
+        // Of a long address (InfiniBand) the maker is not at the start; what is its own is at
+        // the end all the same.
+        let at = MAKER.max(original.len().saturating_sub(OWN));
+        match original.split_at_checked(at) {
+            Some((start, own)) => format!("{start}{}", self.hexadecimal(own, original)),
+            // Too short for an address, or not made of digits.
+            None => self.word(original),
         }
     }
 

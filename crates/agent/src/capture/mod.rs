@@ -82,3 +82,6 @@ fn shorten_pci_names(record: &mut Record, vendors: &[String]) {
         record.tree.insert(path, Node::File(kept.into_bytes()));
     }
 }
+
+#[cfg(test)]
+mod tests;

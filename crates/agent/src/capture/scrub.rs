@@ -5,8 +5,9 @@
 //! firmware, in what programs said.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     path::{Path, PathBuf},
     sync::LazyLock,
 };
@@ -66,8 +67,17 @@ const EMPTY_WORDS: &[&str] = &[
     "localhost",
     "localhost.localdomain",
 ];
+/// What stands before a number and says of what kind it is.
+const KINDS: &[&str] = &[
+    "0x", "naa.", "eui.", "uuid.", "nvme.", "t10.", "LVM-", "mpath-",
+];
 /// Shorter words are in too many others.
 const SHORTEST: usize = 4;
+/// A word at least this long with a digit in it is no ordinary word and is replaced wherever it
+/// turns up, names of files included; any other only where it stands alone in a text.
+const PECULIAR: usize = 6;
+/// The longest ordinary word.
+const LONGEST: usize = 100;
 /// Names here are the same on all machines.
 const UNTOUCHED: &str = "/sys/firmware/efi";
 
@@ -77,6 +87,9 @@ static MAC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"\b[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}\b|\b[0-9a-fA-F]{2}(-[0-9a-fA-F]{2}){5,19}\b")
 });
 static IPV4: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b(\d{1,3}\.){3}\d{1,3}\b"));
+/// What might be one; whether it is, reading it tells.
+static IPV6: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){2,8}"));
 /// A value in a URL on the kernel command line can be a key.
 static QUERY: LazyLock<Regex> = LazyLock::new(|| pattern(r"([?&][A-Za-z_]+=)([^&\s]+)"));
 
@@ -88,8 +101,10 @@ fn pattern(text: &str) -> Regex {
 #[derive(Debug)]
 pub struct Scrub {
     disguise: Disguise,
-    /// Words and stand-ins, longest first, so that no word is torn by a shorter one.
+    /// Peculiar words and stand-ins, longest first, so that no word is torn by a shorter one.
     words: Vec<(String, String)>,
+    /// Ordinary words, as patterns that find them where they stand alone.
+    ordinary: Vec<(Regex, String)>,
     /// Runs of bytes, for UUIDs in tables.
     runs: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -102,6 +117,8 @@ impl Scrub {
         let mut runs = Vec::new();
         let mut add = |word: &str| {
             let word = word.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+            let own = KINDS.iter().find_map(|kind| word.strip_prefix(kind));
+            let word = own.unwrap_or(word);
             // Already covered by a pattern that knows better what it looks like.
             let is_uuid = UUID
                 .find(word)
@@ -120,14 +137,7 @@ impl Scrub {
             let Node::File(content) = node else { continue };
             let text = String::from_utf8_lossy(content);
             if FILES.iter().any(|file| path.ends_with(file)) {
-                // A prefix such as `naa.` or `LVM-` says of what kind the rest is.
-                let own = text
-                    .trim()
-                    .trim_start_matches(|c: char| c.is_ascii_alphabetic());
-                add(match own.strip_prefix(['.', '-']) {
-                    Some(own) => own,
-                    None => text.trim(),
-                });
+                add(&text);
             }
             if path.starts_with("/run/udev/data") {
                 for (key, value) in text
@@ -135,7 +145,7 @@ impl Scrub {
                     .filter_map(|line| line.strip_prefix("E:")?.split_once('='))
                 {
                     if PROPERTIES.iter().any(|part| key.contains(part)) {
-                        add(value.strip_prefix("0x").unwrap_or(value));
+                        add(value);
                     }
                 }
             }
@@ -149,23 +159,20 @@ impl Scrub {
                 }
             }
         }
-        let mut words: Vec<(String, String)> = found.into_iter().collect();
-        let ipv6 = (record.network.addresses.iter().map(|address| address.ip))
-            .chain(
-                record
-                    .network
-                    .routes
-                    .iter()
-                    .filter_map(|route| route.gateway),
-            )
-            .filter(|ip| ip.is_ipv6())
-            .map(|ip| (ip.to_string(), disguise.ip(ip, 128).to_string()))
-            .filter(|(old, new)| old != new);
-        words.extend(ipv6);
+        let (mut words, ordinary): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|(word, _)| is_peculiar(word));
+        let ordinary = ordinary
+            .into_iter()
+            .filter_map(|(word, stand_in)| {
+                let alone = format!(r"\b{}\b", regex::escape(&word));
+                Some((Regex::new(&alone).ok()?, stand_in))
+            })
+            .collect();
         words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
         Self {
             disguise,
             words,
+            ordinary,
             runs,
         }
     }
@@ -198,10 +205,10 @@ impl Scrub {
             neighbour.mac = neighbour.mac.as_deref().map(|mac| self.disguise.mac(mac));
         }
         let about = &mut record.about;
-        about.kernel.hostname = self.text(&about.kernel.hostname);
+        about.kernel.hostname = self.prose(&about.kernel.hostname);
         for answer in &mut about.programs {
             for output in [&mut answer.finished.stdout, &mut answer.finished.stderr] {
-                *output = self.text(&String::from_utf8_lossy(output)).into_bytes();
+                *output = self.prose(&String::from_utf8_lossy(output)).into_bytes();
             }
         }
         record
@@ -240,7 +247,7 @@ impl Scrub {
 
     fn content(&self, content: &[u8]) -> Vec<u8> {
         match std::str::from_utf8(content) {
-            Ok(text) => self.text(text).into_bytes(),
+            Ok(text) => self.prose(text).into_bytes(),
             Err(_) => {
                 let mut bytes = content.to_vec();
                 // Stand-ins are as long as what they stand for, so tables stay whole.
@@ -256,6 +263,17 @@ impl Scrub {
                 bytes
             }
         }
+    }
+
+    /// A text in which ordinary words can be told from each other.
+    fn prose(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (word, stand_in) in &self.ordinary {
+            if let Cow::Owned(replaced) = word.replace_all(&text, stand_in.as_str()) {
+                text = replaced;
+            }
+        }
+        self.text(&text)
     }
 
     fn text(&self, text: &str) -> String {
@@ -276,8 +294,19 @@ impl Scrub {
                 Err(_) => found[0].to_owned(),
             }
         });
+        let text = IPV6.replace_all(&text, |found: &Captures<'_>| {
+            match found[0].parse::<Ipv6Addr>() {
+                Ok(ip) => self.disguise.ip(IpAddr::V6(ip), 128).to_string(),
+                Err(_) => found[0].to_owned(),
+            }
+        });
         text.into_owned()
     }
+}
+
+fn is_peculiar(word: &str) -> bool {
+    // Too long for a pattern is peculiar enough.
+    word.len() > LONGEST || word.len() >= PECULIAR && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Replaces every run of bytes by another of the same length.

@@ -59,3 +59,6 @@ pub fn collect(machine: &dyn Machine) -> wire::Inventory {
 fn set(flag: bool) -> Option<bool> {
     flag.then_some(true)
 }
+
+#[cfg(test)]
+pub mod tests;

@@ -56,7 +56,7 @@ impl Resolver {
     /// # Errors
     /// No server gave an answer.
     pub async fn addresses(&self, name: &str) -> io::Result<Meaning> {
-        if let Some(known) = self.from_file(name) {
+        if let Some(known) = self.in_hosts(name) {
             return Ok(known);
         }
         let mut last = Ok(Meaning::default());
@@ -91,7 +91,7 @@ impl Resolver {
         Some(name.trim_end_matches('.').to_owned())
     }
 
-    fn from_file(&self, name: &str) -> Option<Meaning> {
+    fn in_hosts(&self, name: &str) -> Option<Meaning> {
         let wanted = name.trim_end_matches('.');
         let addresses: Vec<IpAddr> = self
             .hosts

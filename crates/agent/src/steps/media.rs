@@ -1,7 +1,7 @@
 //! Is the boot medium still there? A machine that runs from an ISO over a bad line must say so
 //! before it fails in odd ways.
 
-use std::{fs, io::Read, path::Path};
+use std::{fs, io::Read, path::Path, time::Duration};
 
 use super::Outcome;
 
@@ -9,19 +9,28 @@ use super::Outcome;
 const ISO: &str = "/run/media/iso";
 /// What the service takes for lost media.
 const LOST: i64 = 256;
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The failure to report if the medium is gone. Machines without one lose none, and trouble
-/// with the question itself is no loss.
-pub(super) fn lost() -> Option<Outcome> {
+/// with the question itself is no loss. A medium that does not even refuse counts as gone.
+pub(super) async fn lost() -> Option<Outcome> {
     if !Path::new(ISO).exists() {
         return None;
     }
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-    let device = device_of(&mounts, ISO)?;
-    let mut start = [0; 2];
-    let cause = fs::File::open(device)
-        .and_then(|mut file| file.read_exact(&mut start))
-        .err()?;
+    let device = device_of(&mounts, ISO)?.to_owned();
+    let read = {
+        let device = device.clone();
+        tokio::task::spawn_blocking(move || {
+            let mut start = [0; 2];
+            fs::File::open(device).and_then(|mut file| file.read_exact(&mut start))
+        })
+    };
+    let cause = match tokio::time::timeout(PATIENCE, read).await {
+        Ok(Ok(result)) => result.err()?.to_string(),
+        Ok(Err(_)) => return None,
+        Err(_) => format!("no answer for {} s", PATIENCE.as_secs()),
+    };
     Some(Outcome::failed(
         LOST,
         format!("the boot medium {device} cannot be read: {cause}"),

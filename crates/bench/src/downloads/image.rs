@@ -24,9 +24,8 @@ pub async fn stocked(muster: &Path) -> anyhow::Result<TempDir> {
     let added = Command::new(muster)
         .args(["os-images", "add", "--version", VERSION, "--data-dir"])
         .arg(data.path())
-        .arg("--set")
-        .arg(setting())
         .arg(&iso)
+        .env("OS_IMAGES", catalogue())
         .output()
         .await?;
     ensure!(
@@ -40,16 +39,19 @@ pub async fn stocked(muster: &Path) -> anyhow::Result<TempDir> {
 
 /// For `muster serve`.
 pub fn arguments(tls: bool) -> Vec<String> {
-    let mut arguments = vec!["--set".to_owned(), setting()];
+    let mut arguments = vec![
+        "--set".to_owned(),
+        format!("catalog.os_images={}", catalogue()),
+    ];
     if !tls {
         arguments.push("--plain-http".to_owned());
     }
     arguments
 }
 
-fn setting() -> String {
+fn catalogue() -> String {
     format!(
-        r#"catalog.os_images=[{{"openshift_version": "{VERSION}", "cpu_architecture": "x86_64", "version": "{BUILD}", "url": "https://images.invalid/live.iso"}}]"#
+        r#"[{{"openshift_version": "{VERSION}", "cpu_architecture": "x86_64", "version": "{BUILD}", "url": "https://images.invalid/live.iso"}}]"#
     )
 }
 

@@ -5,6 +5,7 @@ use std::{
     fs,
     net::{SocketAddr, TcpListener},
     path::Path,
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -57,6 +58,9 @@ impl Nginx {
             .arg(&file)
             .arg("-e")
             .arg(folder.join("error.log"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .context("nginx cannot be started; `scripts/prepare bench` installs it")?;
@@ -86,16 +90,15 @@ impl Nginx {
     }
 
     /// Ends it: its workers end with their master when asked, not when it is killed.
-    pub fn stop(self) -> anyhow::Result<()> {
+    pub async fn stop(mut self) -> anyhow::Result<()> {
         let master = self.process.id().context("nginx has ended")?;
         let pid = i32::try_from(master)
             .ok()
             .and_then(rustix::process::Pid::from_raw);
         let pid = pid.context("no process id")?;
-        Ok(rustix::process::kill_process(
-            pid,
-            rustix::process::Signal::TERM,
-        )?)
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        self.process.wait().await?;
+        Ok(())
     }
 }
 

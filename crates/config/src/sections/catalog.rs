@@ -22,7 +22,7 @@ section! {
         okd_support: bool = true, env ["ENABLE_OKD_SUPPORT"];
         /// Image with the packages that an OKD discovery host needs.
         okd_rpms_image: String = String::new(), env ["OKD_RPMS_IMAGE"];
-        /// From this version on, hosts apply static networks through the nmstate service.
+        /// From this version on, the download of a static network has nmstate documents beside the profiles.
         min_version_for_nmstate_service: String = "4.18".into(), env ["MIN_VERSION_FOR_NMSTATE_SERVICE"];
     }
 }

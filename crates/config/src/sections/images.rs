@@ -42,6 +42,10 @@ section! {
         cache_gib: u32 = 40, env [];
         /// PEM file of further CAs to trust when fetching OS images.
         fetch_ca_file: Option<PathBuf> = None, env ["OS_IMAGE_DOWNLOAD_TRUSTED_CA_FILE"];
+        /// Pull secret for OS images that come out of release payloads (url `release://…`).
+        registry_pull_secret_file: Option<PathBuf> = None, env [];
+        /// Mirrors of those payloads: mirror sets as YAML, or a registries.conf.
+        registry_mirrors_file: Option<PathBuf> = None, env [];
         /// Headers to send when fetching OS images, as a JSON object.
         fetch_headers: Secret = Secret::default(), env ["OS_IMAGES_REQUEST_HEADERS"];
         /// Query parameters to send when fetching OS images, as a JSON object.

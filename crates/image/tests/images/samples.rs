@@ -171,6 +171,14 @@ fn lay_out(format: Format, tree: &Path) {
             "{{\"default\":\"{}\",\"files\":[{areas}],\"size\":{size}}}\n",
             default_kargs()
         );
+        // Publishers indent it, which leaves coreos-installer the room it needs; one sample does.
+        let kargs = match format {
+            Json2023 => {
+                let value: serde_json::Value = serde_json::from_str(&kargs).unwrap();
+                format!("{value:#}\n")
+            }
+            _ => kargs,
+        };
         put(tree, "coreos/kargs.json", kargs.as_bytes());
     }
     if matches!(format, Json2023 | Xorriso | Aarch64 | Ppc64le) {

@@ -121,6 +121,16 @@ impl BaseImages {
         self.path(image, "part.json")
     }
 
+    /// Where an image from a release payload is put before it is checked.
+    pub(super) fn taken_out(&self, image: &OsImage) -> PathBuf {
+        self.path(image, "taken-out")
+    }
+
+    /// Where layers of release payloads are kept until they are whole.
+    pub(super) fn layers(&self) -> PathBuf {
+        self.folder.join("layers")
+    }
+
     fn record_file(&self, image: &OsImage) -> PathBuf {
         self.path(image, "json")
     }

@@ -13,6 +13,7 @@ use reqwest::{Certificate, Client, Response, Url};
 use super::{
     base::{BaseImages, PartNote, Record},
     part::Part,
+    payload,
     source::Source,
 };
 
@@ -41,6 +42,9 @@ pub enum FetchError {
     /// The source answered something else.
     #[error("the source answered {0}")]
     Refused(StatusCode),
+    /// The registry, or the release in it.
+    #[error(transparent)]
+    Release(#[from] muster_release::Error),
     /// Files, or what is in them.
     #[error(transparent)]
     File(#[from] io::Error),
@@ -50,6 +54,7 @@ pub enum FetchError {
 #[derive(Debug)]
 pub struct Downloads {
     client: Client,
+    settings: Images,
     query: Vec<(String, String)>,
     limit: Option<u64>,
 }
@@ -96,6 +101,7 @@ impl Downloads {
             client: builder
                 .build()
                 .map_err(|cause| FetchError::Settings(cause.to_string()))?,
+            settings: settings.clone(),
             query: pairs(settings.fetch_query.reveal())
                 .map_err(|cause| bad("fetch_query", &cause))?,
             limit: (settings.cache_gib > 0).then(|| u64::from(settings.cache_gib) * GIB),
@@ -117,6 +123,13 @@ impl Downloads {
             Source::File(path) => {
                 let adding = || store.add(image, &path, None, progress);
                 return Ok(tokio::task::block_in_place(adding)?);
+            }
+            Source::Release(wanted) => {
+                let room = |size| match self.limit {
+                    Some(limit) => Ok(store.make_room(known, image, size, limit)?),
+                    None => Ok(()),
+                };
+                return payload::fetch(&self.settings, &wanted, store, image, room, progress).await;
             }
             Source::Web(url) => url,
         };
@@ -209,6 +222,7 @@ fn is_passing(error: &FetchError) -> bool {
         FetchError::Settings(_)
         | FetchError::UnderWay
         | FetchError::Certificate(_)
+        | FetchError::Release(_)
         | FetchError::File(_) => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Boot images: the OS images they are made from, what is made of them, and how it is served.
 //!
-//! [`base`] keeps the OS images, [`fetch`] brings them from where [`source`] says, and [`demand`]
+//! [`base`] keeps the OS images, [`fetch`] and [`payload`] bring them from where [`source`] says, and [`demand`]
 //! says when. [`make`] turns one and an infra-env into a view that costs a few kilobytes;
 //! [`serve`] answers requests ([`route`]) with parts of such views ([`ranges`], [`send`]), or
 //! tells what is [`absent`]. `muster os-images` uses the first two.
@@ -14,6 +14,7 @@ mod inspect;
 mod make;
 mod mirrors;
 mod part;
+mod payload;
 mod ranges;
 pub mod route;
 mod send;

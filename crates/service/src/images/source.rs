@@ -1,19 +1,17 @@
 //! Where an OS image comes from.
 //!
 //! A closed list, because each kind is brought in its own way ([`Downloads::fetch`]) but ends in
-//! the same place ([`Part`]): bytes are pushed, then digest and content are checked. OS images in
-//! release payloads become one more kind here: a scheme in [`Source::of`], and in `fetch` an arm
-//! that pushes what the registry sends.
+//! the same place ([`BaseImages::take`]), after digest and content were checked.
 //!
 //! [`Downloads::fetch`]: super::fetch::Downloads::fetch
-//! [`Part`]: super::part::Part
+//! [`BaseImages::take`]: super::base::BaseImages
 
 use std::path::PathBuf;
 
 use muster_catalog::OsImage;
 use reqwest::Url;
 
-use super::fetch::FetchError;
+use super::{fetch::FetchError, payload::InRelease};
 
 /// Where an OS image comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,12 +20,17 @@ pub enum Source {
     File(PathBuf),
     /// HTTP or HTTPS.
     Web(Url),
+    /// A release payload in a registry.
+    Release(InRelease),
 }
 
 impl Source {
     /// The source of an image, by its URL. Errors do not repeat it: it may hold credentials.
     pub fn of(image: &OsImage) -> Result<Self, FetchError> {
         let bad = |why: String| FetchError::Settings(format!("the url of the OS image: {why}"));
+        if let Some(release) = image.url.strip_prefix("release://") {
+            return InRelease::parse(release).map(Self::Release).map_err(bad);
+        }
         let url = Url::parse(&image.url).map_err(|cause| bad(cause.to_string()))?;
         match url.scheme() {
             "http" | "https" => Ok(Self::Web(url)),
@@ -36,7 +39,7 @@ impl Source {
                 .map(Self::File)
                 .map_err(|()| bad("it names no file".to_owned())),
             other => Err(bad(format!(
-                "images cannot be fetched by {other:?}; expected http, https or file"
+                "images cannot be fetched by {other:?}; expected http, https, file or release"
             ))),
         }
     }
@@ -55,9 +58,12 @@ mod tests {
         ));
         let file = source("file:///srv/a.iso").unwrap();
         assert_eq!(file, Source::File("/srv/a.iso".into()));
+        let release = source("release://quay.test/ocp/release:4.20.3").unwrap();
+        assert!(matches!(release, Source::Release(_)));
         for (url, words) in [
             ("ftp://user:word@images.test/a.iso", "\"ftp\""),
             ("file://images.test/a.iso", "no file"),
+            ("release://release", "does not name an image"),
         ] {
             let refusal = source(url).unwrap_err().to_string();
             assert!(

@@ -93,6 +93,7 @@ impl Scenario {
             topology: self.plan.topology,
             features: self.plan.features.clone(),
             operators: self.plan.operators.clone(),
+            hosts: self.network.machines().len(),
         };
         let user = self.user.clone();
         let call = async move { user.create_cluster(&wish).await };

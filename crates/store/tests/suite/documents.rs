@@ -19,6 +19,7 @@ on_both![
     a_deleted_cluster_is_seen_only_when_asked_for,
     a_purged_cluster_leaves_nothing_behind,
     a_host_that_comes_back_takes_the_place_of_the_deleted_one,
+    what_is_kept_beside_a_host_stays_comes_and_goes_with_it,
     a_host_moves_between_lists_with_its_cluster,
     the_revision_changes_with_the_cluster_and_its_hosts_only,
     a_deleted_infra_env_is_gone,
@@ -264,6 +265,36 @@ async fn a_host_that_comes_back_takes_the_place_of_the_deleted_one(place: Place)
             .unwrap()
             .is_empty()
     );
+}
+
+async fn what_is_kept_beside_a_host_stays_comes_and_goes_with_it(place: Place) {
+    let key = host_key(infra_env_id());
+    let mut wanted = host(key, None, 1);
+    wanted.reports.connectivity = Some(r#"{"remote_hosts":[]}"#.into());
+    let store = place.open().await;
+    commit(&store, |changes| {
+        changes.insert_host(wanted.clone());
+    })
+    .await
+    .unwrap();
+    store.close().await;
+    for report in [wanted.reports.connectivity.clone(), Some("{}".into()), None] {
+        let store = place.open().await;
+        let row = store.host(key).await.unwrap().unwrap();
+        assert_eq!(*row, wanted, "read from a cold start");
+        wanted.status_info.push_str(" again");
+        wanted.reports.connectivity = report;
+        let next = wanted.clone();
+        commit(&store, |changes| {
+            changes.update_host(&row, next);
+        })
+        .await
+        .unwrap();
+        store.close().await;
+    }
+    let store = place.open().await;
+    let row = store.host(key).await.unwrap().unwrap();
+    assert_eq!(*row, wanted, "and without it at the end");
 }
 
 async fn a_host_moves_between_lists_with_its_cluster(place: Place) {

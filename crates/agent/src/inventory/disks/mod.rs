@@ -78,13 +78,7 @@ fn disk(device: &Device<'_>, names: &Names, mounts: &[Mount]) -> wire::Disk {
         size_bytes: device.size().filter(|size| *size > 0),
         smart: None,
         vendor: device.text("device/vendor"),
-        wwn: device.wwn().or_else(|| {
-            by_id.as_deref().map(|id| {
-                id.strip_prefix("/dev/disk/by-id/wwn-")
-                    .unwrap_or(id)
-                    .to_owned()
-            })
-        }),
+        wwn: device.wwn().or_else(|| names::number_in(by_id.as_deref()?)),
         by_id,
         by_path,
         path,

@@ -91,6 +91,15 @@ impl Names {
     }
 }
 
+/// The world-wide number in a lasting name.
+pub fn number_in(by_id: &str) -> Option<String> {
+    let name = by_id.strip_prefix(BY_ID)?.strip_prefix('/')?;
+    ["wwn-", "nvme-"]
+        .iter()
+        .find_map(|start| name.strip_prefix(start))
+        .map(str::to_owned)
+}
+
 /// Some old controllers have a slash in the names of their disks, which sysfs cannot.
 fn node(device: &Device<'_>) -> String {
     format!("/dev/{}", device.name.replace('!', "/"))

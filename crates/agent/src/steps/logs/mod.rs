@@ -115,6 +115,7 @@ async fn gather(
         "--{boundary}\r\nContent-Disposition: form-data; name=\"upfile\"; \
          filename=\"logs.tar.gz\"\r\nContent-Type: application/x-gzip\r\n\r\n"
     );
+    let redactor = Arc::new(redactor);
     let mut sent = 0;
     let mut bundle = Bundle::new(format!("logs_host_{}", request.host_id));
     let mut complaints = Vec::new();
@@ -136,12 +137,21 @@ async fn gather(
         let Some(content) = source.read(context, &mut complaints).await else {
             continue;
         };
-        let content = if source.is_text {
-            redactor.clean(content)
-        } else {
-            content
+        // Large logs take a while; others need not wait for it.
+        let redactor = Arc::clone(&redactor);
+        let packed = tokio::task::spawn_blocking(move || {
+            let content = if source.is_text {
+                redactor.clean(content)
+            } else {
+                content
+            };
+            let piece = bundle.add(&source.name, &content);
+            (bundle, piece)
+        });
+        let Ok((back, piece)) = packed.await else {
+            return "the archive was not finished".to_owned();
         };
-        let piece = bundle.add(&source.name, &content);
+        bundle = back;
         sent += piece.len();
         if pieces.send(piece.into()).await.is_err() {
             return String::new();

@@ -28,9 +28,8 @@ pub async fn next(app: Shared, call: Call) -> Result<Reply, Failure> {
     let clock = call.args.int("timestamp");
     app.heartbeats.heard(key, call.now, clock);
     note_news(&app, &host, clock, &call).await?;
-    app.driver
-        .settle(&app, host.cluster.map_or(Scope::Host(key), Scope::Cluster))
-        .await;
+    let scope = host.cluster.map_or(Scope::Host(key), Scope::Cluster);
+    app.driver.settle_unless_resting(&app, scope).await;
     let host = app.host(key).await?;
     Ok(Reply::json_bytes(
         StatusCode::OK,

@@ -1,0 +1,180 @@
+//! The static agents that `make agents` built, each against a real `muster serve`: the one of
+//! this machine natively, the one of aarch64 under QEMU. Run by `make agents`, because nobody
+//! else has built them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+fn target(path: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../target")
+        .join(path);
+    assert!(
+        path.exists(),
+        "{} is missing; `make agents` builds it",
+        path.display()
+    );
+    path
+}
+
+/// Words that run the agent of an architecture.
+fn agent(architecture: &str) -> Vec<String> {
+    let path = target(&format!("agents/muster-agent-{architecture}"));
+    let runner =
+        (architecture != std::env::consts::ARCH).then(|| format!("qemu-{architecture}-static"));
+    runner
+        .into_iter()
+        .chain([path.to_string_lossy().into_owned()])
+        .collect()
+}
+
+fn run(words: &[String], more: &[&str]) -> std::process::Output {
+    Command::new(&words[0])
+        .args(&words[1..])
+        .args(more)
+        .output()
+        .unwrap()
+}
+
+struct Service {
+    child: Child,
+    url: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Service {
+    async fn start() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let folder = tempfile::tempdir().unwrap();
+        let child = Command::new(target("debug/muster"))
+            .args(["serve", "--plain-http", "--auth", "none"])
+            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .arg("--data-dir")
+            .arg(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let service = Self {
+            child,
+            url: format!("http://127.0.0.1:{port}"),
+            _folder: folder,
+        };
+        for _ in 0..300 {
+            if reqwest::get(format!("{}/health", service.url))
+                .await
+                .is_ok()
+            {
+                return service;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("muster serve never answered");
+    }
+
+    async fn call(&self, request: reqwest::RequestBuilder) -> Value {
+        let answer = request.send().await.unwrap();
+        let status = answer.status();
+        let text = answer.text().await.unwrap();
+        assert!(status.is_success(), "{status}: {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    async fn infra_env(&self) -> String {
+        let pull_secret = r#"{"auths":{"quay.io":{"auth":"dXNlcjpwYXNz"}}}"#;
+        let body = json!({"name": "lab", "pull_secret": pull_secret, "cpu_architecture": "x86_64"});
+        let url = format!("{}/api/assisted-install/v2/infra-envs", self.url);
+        let made = self
+            .call(reqwest::Client::new().post(url).json(&body))
+            .await;
+        made["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn host(&self, infra_env: &str, host: &str) -> Value {
+        let url = format!(
+            "{}/api/assisted-install/v2/infra-envs/{infra_env}/hosts/{host}",
+            self.url
+        );
+        self.call(reqwest::Client::new().get(url)).await
+    }
+}
+
+#[test]
+#[ignore = "needs the static agents; run by `make agents`"]
+fn the_agents_are_small_static_and_tell_their_version() {
+    for architecture in ["x86_64", "aarch64"] {
+        let size = fs::metadata(target(&format!("agents/muster-agent-{architecture}")))
+            .unwrap()
+            .len();
+        assert!(size < 8_000_000, "{architecture}: {size} bytes");
+        let done = run(&agent(architecture), &["--version"]);
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(
+            done.status.success() && said.contains(env!("CARGO_PKG_VERSION")),
+            "{said}"
+        );
+        let head = fs::read(target(&format!("agents/muster-agent-{architecture}"))).unwrap();
+        // A program that names an interpreter is not static.
+        let needle = b"/lib/ld-";
+        assert!(
+            !head.windows(needle.len()).any(|part| part == needle),
+            "{architecture}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the static agents and muster; run by `make agents`"]
+async fn each_agent_registers_polls_and_delivers_its_inventory_to_a_real_service() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let service = Service::start().await;
+    let infra_env = service.infra_env().await;
+    for (number, architecture) in ["x86_64", "aarch64"].iter().enumerate() {
+        let host = format!("00000000-0000-0000-0000-00000000000{number}");
+        let words = agent(architecture);
+        let (url, env, id) = (service.url.clone(), infra_env.clone(), host.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            run(
+                &words,
+                &[
+                    "--url",
+                    &url,
+                    "--infra-env-id",
+                    &env,
+                    "--host-id",
+                    &id,
+                    "--once",
+                ],
+            )
+        });
+        let done = done.await.unwrap();
+        assert!(
+            done.status.success(),
+            "{architecture}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        let known = service.host(&infra_env, &host).await;
+        let inventory = known["inventory"].as_str().unwrap_or_default();
+        assert!(inventory.contains("interfaces"), "{architecture}: {known}");
+    }
+}

@@ -1,0 +1,133 @@
+//! How registries are reached: options that every command about releases has.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use clap::Args;
+use muster_release::{Cache, Client, Fallback, Mirrors, Proxies, PullSecret, Settings};
+
+use super::meter;
+
+const GIB: u64 = 1 << 30;
+
+#[derive(Debug, Args)]
+pub struct Access {
+    /// Credentials of registries, as JSON [default: the file that podman or docker would use]
+    #[arg(
+        long,
+        value_name = "FILE",
+        global = true,
+        env = "MUSTER_PULL_SECRET_FILE"
+    )]
+    pull_secret: Option<PathBuf>,
+    /// Mirrors: ImageDigestMirrorSet, ImageTagMirrorSet, ImageContentSourcePolicy, install-config or
+    /// registries.conf; may be given several times
+    #[arg(long, value_name = "FILE", global = true)]
+    mirrors: Vec<PathBuf>,
+    /// Never ask a registry that has mirrors
+    #[arg(long, global = true)]
+    mirrors_only: bool,
+    /// Certificates to trust besides those of the system, as PEM; may be given several times
+    #[arg(long, value_name = "FILE", global = true)]
+    ca: Vec<PathBuf>,
+    /// Registry (host[:port]) whose certificate need not be trusted and which may speak plain HTTP;
+    /// may be given several times
+    #[arg(long, value_name = "HOST", global = true)]
+    insecure: Vec<String>,
+    /// Proxy for everything [default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment]
+    #[arg(long, value_name = "URL", global = true)]
+    proxy: Option<String>,
+    /// Where what was read is kept [default: muster/registry in the user's cache folder]
+    #[arg(long, value_name = "DIR", global = true)]
+    cache_dir: Option<PathBuf>,
+    /// How many GiB are kept
+    #[arg(long, value_name = "GIB", global = true, default_value_t = 20)]
+    cache_limit: u64,
+    /// Keep nothing
+    #[arg(long, global = true, conflicts_with_all = ["cache_dir"])]
+    no_cache: bool,
+}
+
+impl Access {
+    /// A client that tells its progress on standard error.
+    pub fn client(&self) -> anyhow::Result<Client> {
+        let mut settings = Settings {
+            pull_secret: self.credentials()?,
+            insecure: self.insecure.clone(),
+            ..Settings::default()
+        };
+        for file in &self.mirrors {
+            settings.mirrors.extend(Mirrors::read(file)?);
+        }
+        if self.mirrors_only {
+            settings.mirrors.set_fallback(Fallback::Never);
+        }
+        for file in &self.ca {
+            settings.trust_file(file)?;
+        }
+        if let Some(proxy) = &self.proxy {
+            settings.proxies = Proxies::Given {
+                http: Some(proxy.clone()),
+                https: Some(proxy.clone()),
+                no_proxy: env::var("NO_PROXY")
+                    .or_else(|_| env::var("no_proxy"))
+                    .unwrap_or_default(),
+            };
+        }
+        if !self.no_cache {
+            let folder = match &self.cache_dir {
+                Some(folder) => folder.clone(),
+                None => default_cache().context(
+                    "there is no home folder to keep what is read in; give --cache-dir or --no-cache",
+                )?,
+            };
+            let limit = self.cache_limit.saturating_mul(GIB);
+            settings.cache = Some(Cache::open(folder, Some(limit))?);
+        }
+        let meter = meter::Meter::new();
+        Ok(Client::new(settings)?.watched(move |progress| meter.show(&progress)))
+    }
+
+    fn credentials(&self) -> anyhow::Result<PullSecret> {
+        let file = match &self.pull_secret {
+            Some(file) => Some(file.clone()),
+            None => usual_files().into_iter().find(|file| file.exists()),
+        };
+        Ok(match file {
+            Some(file) => PullSecret::read(&file)?,
+            None => PullSecret::default(),
+        })
+    }
+}
+
+fn folder(variable: &str) -> Option<PathBuf> {
+    let folder = PathBuf::from(env::var_os(variable)?);
+    folder.is_absolute().then_some(folder)
+}
+
+fn below_home(path: &str) -> Option<PathBuf> {
+    Some(folder("HOME")?.join(path))
+}
+
+fn default_cache() -> Option<PathBuf> {
+    let cache = folder("XDG_CACHE_HOME").or_else(|| below_home(".cache"))?;
+    Some(cache.join("muster/registry"))
+}
+
+/// Where other tools keep credentials, in the order in which they look.
+fn usual_files() -> Vec<PathBuf> {
+    let containers = |base: Option<PathBuf>| base.map(|base| base.join("containers/auth.json"));
+    [
+        env::var_os("REGISTRY_AUTH_FILE").map(PathBuf::from),
+        containers(folder("XDG_RUNTIME_DIR")),
+        containers(folder("XDG_CONFIG_HOME").or_else(|| below_home(".config"))),
+        folder("DOCKER_CONFIG").map(|base| Path::join(&base, "config.json")),
+        below_home(".docker/config.json"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,129 @@
+//! Taking things out of a release: tools, files, manifests, the base ISO.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use muster_catalog::Arch;
+use muster_release::{Client, Platform, Release, TOOLS, Written, go_arch};
+use serde_json::json;
+
+use super::{Destination, Told, Which};
+
+/// Take a tool, a file or the manifests out of a release.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["tool", "file", "manifests"]))]
+pub struct Extract {
+    #[command(flatten)]
+    which: Which,
+    /// A tool: openshift-install, openshift-baremetal-install, openshift-install-fips, oc, ccoctl
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// A file, by its path in the component (or in the image itself, without --component)
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+    /// Component that has the file
+    #[arg(long, value_name = "NAME", requires = "file")]
+    component: Option<String>,
+    /// All manifests of the release, into a folder
+    #[arg(long)]
+    manifests: bool,
+    #[command(flatten)]
+    pub(super) destination: Destination,
+}
+
+/// Take the base live ISO of CoreOS out of a release.
+#[derive(Debug, Args)]
+pub struct BaseIso {
+    #[command(flatten)]
+    which: Which,
+    /// RHEL that CoreOS is made of: 9, or 10 for releases that carry both
+    #[arg(long, value_name = "NUMBER", default_value_t = 9, value_parser = clap::value_parser!(u32).range(9..=99))]
+    rhel: u32,
+    #[command(flatten)]
+    pub(super) destination: Destination,
+}
+
+impl Extract {
+    pub async fn run(&self, client: &Client) -> anyhow::Result<Told> {
+        let to = &self.destination.to;
+        let reference = &self.which.release;
+        if let (Some(path), None) = (&self.file, &self.component) {
+            let platform = self.which.arch.map_or(Platform::Any, Platform::Exactly);
+            let image = client.image(reference, platform).await?;
+            return Ok(written(&image.extract(path, to).await?));
+        }
+        let tool =
+            match &self.tool {
+                Some(name) => Some(TOOLS.iter().find(|tool| tool.name == name).with_context(
+                    || {
+                        let known: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+                        format!("there is no tool `{name}`; there are {}", known.join(", "))
+                    },
+                )?),
+                None => None,
+            };
+        let release = Release::open(client, reference, self.which.arch).await?;
+        if let Some(tool) = tool {
+            let done = release.extract_tool(tool, self.which.arch, to).await?;
+            return Ok(written(&done));
+        }
+        match (&self.component, &self.file) {
+            (Some(component), Some(path)) => {
+                let image = release.component(component, self.which.arch).await?;
+                Ok(written(&image.extract(path, to).await?))
+            }
+            _ => manifests(&release, to),
+        }
+    }
+}
+
+impl BaseIso {
+    pub async fn run(&self, client: &Client) -> anyhow::Result<Told> {
+        let release = Release::open(client, &self.which.release, self.which.arch).await?;
+        let arch = match (self.which.arch, release.arch()) {
+            (Some(arch), _) => arch,
+            (None, Arch::Multi) => bail!(
+                "this release is for several architectures; say which with --arch x86_64 (or \
+                 aarch64, ppc64le, s390x)"
+            ),
+            (None, arch) => arch,
+        };
+        let iso = release
+            .extract_iso(arch, self.rhel, &self.destination.to)
+            .await?;
+        let mut told = written(&iso.written);
+        if let Some(build) = &iso.coreos_version {
+            told.text += &format!("\nCoreOS {build} for {}", go_arch(arch));
+        }
+        told.json["coreos_version"] = json!(iso.coreos_version);
+        told.json["architecture"] = json!(go_arch(arch));
+        Ok(told)
+    }
+}
+
+fn written(done: &Written) -> Told {
+    let path = done.path.display();
+    Told {
+        text: format!("{path}: {} bytes, {}", done.size, done.sha256),
+        json: json!({"path": path.to_string(), "size": done.size, "sha256": done.sha256.hex()}),
+    }
+}
+
+/// Only plain names: what a payload calls its files decides nothing about where they go.
+fn manifests(release: &Release, to: &Path) -> anyhow::Result<Told> {
+    fs::create_dir_all(to).with_context(|| format!("making {}", to.display()))?;
+    let mut names = Vec::new();
+    for (name, bytes) in release.manifests() {
+        if name.contains('/') || name.starts_with('.') {
+            continue;
+        }
+        let path = to.join(name);
+        fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
+        names.push(name);
+    }
+    Ok(Told {
+        text: format!("{}: {} manifests", to.display(), names.len()),
+        json: json!({"path": to.display().to_string(), "files": names}),
+    })
+}

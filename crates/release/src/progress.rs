@@ -1,0 +1,67 @@
+//! What a long reading tells whoever waits for it.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{Digest, Failure};
+
+/// Something worth telling.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// Bytes of a layer have been read.
+    Layer {
+        /// Which.
+        digest: &'a Digest,
+        /// So many.
+        done: u64,
+        /// Of so many.
+        total: u64,
+    },
+    /// A location failed and is asked again.
+    Again {
+        /// What it did.
+        failure: &'a Failure,
+        /// After so long.
+        pause: Duration,
+    },
+    /// A location is given up; the next one is asked, if there is one.
+    GivenUp {
+        /// What it did.
+        failure: &'a Failure,
+    },
+    /// Another process or task is reading the same layer.
+    Waiting {
+        /// Which.
+        digest: &'a Digest,
+    },
+}
+
+type Tell = dyn Fn(Progress<'_>) + Send + Sync;
+
+/// Where progress goes.
+#[derive(Clone, Default)]
+pub(crate) struct Watcher(Option<Arc<Tell>>);
+
+impl Watcher {
+    pub fn new(tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(tell)))
+    }
+
+    pub fn tell(&self, progress: Progress<'_>) {
+        match &progress {
+            Progress::Again { failure, .. } | Progress::GivenUp { failure } => {
+                tracing::debug!(%failure, "a registry failed");
+            }
+            Progress::Layer { .. } | Progress::Waiting { .. } => {}
+        }
+        if let Some(tell) = &self.0 {
+            tell(progress);
+        }
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Watcher")
+    }
+}

@@ -1,0 +1,120 @@
+//! How registries are reached: trust, proxies, patience and limits.
+
+use std::{path::Path, time::Duration};
+
+use crate::{Cache, Error, Mirrors, PullSecret};
+
+/// Everything a [`crate::Client`] needs to know; the default reaches public registries.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Credentials.
+    pub pull_secret: PullSecret,
+    /// Where else images may be had.
+    pub mirrors: Mirrors,
+    /// Certificates trusted besides the system's, as PEM.
+    pub ca_bundles: Vec<Vec<u8>>,
+    /// Hosts (`host[:port]`) whose certificate need not be trusted and which may speak plain HTTP.
+    pub insecure: Vec<String>,
+    /// Proxies.
+    pub proxies: Proxies,
+    /// How long to wait, and how often to try.
+    pub patience: Patience,
+    /// How much to swallow.
+    pub limits: Limits,
+    /// Where what was read is kept; without it everything is read again each time.
+    pub cache: Option<Cache>,
+}
+
+impl Settings {
+    /// Trusts the certificates of a file.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn trust_file(&mut self, path: &Path) -> Result<(), Error> {
+        let pem = crate::bounded_text(path, 16 << 20)?;
+        if !pem.contains("-----BEGIN CERTIFICATE-----") {
+            return Err(Error::setting(
+                format!("CA bundle {}", path.display()),
+                "it holds no certificate; it must be PEM, one or more `BEGIN CERTIFICATE` blocks",
+            ));
+        }
+        self.ca_bundles.push(pem.into_bytes());
+        Ok(())
+    }
+}
+
+/// Which way out.
+#[derive(Debug, Clone, Default)]
+pub enum Proxies {
+    /// `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`, in either case.
+    #[default]
+    FromEnvironment,
+    /// None at all.
+    None,
+    /// These.
+    Given {
+        /// For plain HTTP.
+        http: Option<String>,
+        /// For HTTPS.
+        https: Option<String>,
+        /// Hosts, domains and networks reached directly, separated by commas.
+        no_proxy: String,
+    },
+}
+
+/// How long to wait, and how often to try.
+#[derive(Debug, Clone)]
+pub struct Patience {
+    /// For a connection.
+    pub connect: Duration,
+    /// For the next bytes; there is no limit to the whole, slow links are fine.
+    pub idle: Duration,
+    /// Questions to one location that bring nothing before the next one is asked.
+    pub tries: u32,
+    /// Wait after the first failure; doubles with each.
+    pub pause: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(20),
+            idle: Duration::from_secs(60),
+            tries: 5,
+            pause: Duration::from_millis(500),
+        }
+    }
+}
+
+/// How much to swallow before calling it an attack or a mistake.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Bytes of a manifest or manifest list.
+    pub manifest: u64,
+    /// Bytes of an image's configuration.
+    pub config: u64,
+    /// Layers of an image.
+    pub layers: usize,
+    /// Bytes of a layer as it is sent.
+    pub layer: u64,
+    /// Bytes of a layer once unpacked: this, or `growth` times its size if that is more.
+    pub unpacked: u64,
+    /// How many times its size a layer may grow.
+    pub growth: u64,
+    /// Bytes of what is read into memory, such as a release's manifests.
+    pub in_memory: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            manifest: 4 << 20,
+            config: 8 << 20,
+            layers: 512,
+            layer: 64 << 30,
+            unpacked: 8 << 30,
+            growth: 40,
+            in_memory: 256 << 20,
+        }
+    }
+}
