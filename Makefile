@@ -8,7 +8,7 @@ SHELL := /bin/bash
 LISTEN ?= 127.0.0.1:8090
 DATA_DIR ?= $(CURDIR)/target/run-data
 
-.PHONY: help run test bench fmt lint unit api boot agents build release bless deny clean
+.PHONY: help run test bench fmt lint unit api boot agents testbed build release bless deny clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,7 @@ test: ## Everything that is checked before a change lands
 	$(MAKE) unit
 	$(MAKE) boot
 	$(MAKE) api
+	$(MAKE) testbed
 	@echo "== all tests passed"
 
 lint: ## Formatting and lints
@@ -43,6 +44,12 @@ boot: ## Start made images, and a machine to look at, in virtual machines (takes
 	@scripts/prepare build test boot
 	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
 	cargo test --locked -p muster-agent --test guest -- --ignored
+
+testbed: ## Real machines boot our images and are discovered (builds their OS the first time; as root)
+	@scripts/prepare build test boot agents testbed
+	cargo build --locked -p muster-cli
+	PROFILE=dev scripts/build-agents x86_64
+	RUST_BACKTRACE=0 cargo test --locked -p muster-testbed --test stories -- --ignored --test-threads 1 --nocapture
 
 bench: ## Load figures against the reference's and nginx's, with ratios
 	@scripts/prepare build agents bench

@@ -15,11 +15,8 @@
 use std::{fs, path::Path, sync::OnceLock};
 
 use bytes::Bytes;
-use muster_image::{
-    Iso, Source, View,
-    iso9660::{Kind, SECTOR},
-};
-use sha2::{Digest, Sha256};
+use muster_image::{Iso, Source, View};
+use muster_testbed::os::recipe;
 use tempfile::TempDir;
 
 use crate::tools::{all, open, run};
@@ -136,7 +133,7 @@ fn finish(format: Format, folder: &TempDir, tree: &Path) -> Sample {
         fs::remove_file(tree.join("coreos/miniso.dat")).unwrap();
         let small = folder.path().join("minimal.iso");
         make(format, tree, &small);
-        add_recipe(&path, &small);
+        recipe::add(&path, &small).unwrap();
         minimal = Some(fs::read(small).unwrap());
     }
     add_headers(format, &path);
@@ -192,7 +189,7 @@ fn lay_out(format: Format, tree: &Path) {
         );
     }
     if format.has_recipe() {
-        put(tree, "coreos/miniso.dat", &[0; 65536]);
+        put(tree, "coreos/miniso.dat", &[0; recipe::ROOM]);
     }
     if format == Header2021 {
         let mut text = format!("{}\n", default_kargs()).into_bytes();
@@ -363,60 +360,4 @@ fn add_headers(format: Format, path: &Path) {
 
 pub fn fs_text(iso: &Iso, file: &str) -> String {
     String::from_utf8(all(&iso.file(file).unwrap())).unwrap()
-}
-
-/// Writes the recipe that turns the full image into the minimal one.
-fn add_recipe(full: &Path, minimal: &Path) {
-    let (large, small) = (open(full), open(minimal));
-    let mut table: Vec<(u32, u32, u32)> = Vec::new();
-    for (path, entry) in small.walk().unwrap() {
-        if entry.kind == Kind::File && !entry.is_empty() {
-            let there = large.find(&path).unwrap();
-            if all(&large.content(&there).unwrap()) == all(&small.content(&entry).unwrap()) {
-                let (here, there) = (entry.extents[0], there.extents[0]);
-                table.push((here.sector, there.sector, here.len));
-            }
-        }
-    }
-    table.sort();
-    table.dedup();
-    let image = fs::read(minimal).unwrap();
-    let (mut rest, mut end) = (Vec::new(), 0);
-    for (sector, _, len) in &table {
-        let start = *sector as usize * SECTOR as usize;
-        rest.extend(&image[end..start]);
-        end = start + *len as usize;
-    }
-    rest.extend(&image[end..]);
-    let packed = xz(&rest);
-    let number = |value: u32| match value {
-        0..=250 => vec![value as u8],
-        251..=65535 => [&[251][..], &(value as u16).to_le_bytes()].concat(),
-        _ => [&[252][..], &value.to_le_bytes()].concat(),
-    };
-    let mut recipe = b"MINISO\0\0\x01\x060.25.0".to_vec();
-    recipe.extend(number(table.len() as u32));
-    for (here, there, len) in table {
-        recipe.extend([number(here), number(there), number(len)].concat());
-    }
-    recipe.extend(Sha256::digest(&image));
-    recipe.extend(number(packed.len() as u32));
-    recipe.extend(packed);
-    assert!(
-        recipe.len() <= 65536,
-        "the recipe needs {} bytes",
-        recipe.len()
-    );
-    let at = large.find("coreos/miniso.dat").unwrap().extents[0].start() as usize;
-    let mut image = fs::read(full).unwrap();
-    image[at..at + recipe.len()].copy_from_slice(&recipe);
-    fs::write(full, image).unwrap();
-}
-
-fn xz(plain: &[u8]) -> Vec<u8> {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("rest");
-    fs::write(&path, plain).unwrap();
-    run("xz", &["-9", "--check=crc32", path.to_str().unwrap()]);
-    fs::read(path.with_extension("xz")).unwrap()
 }

@@ -1,0 +1,134 @@
+//! What a computer has: the definition a story writes down and later compares the inventory with.
+
+use std::path::PathBuf;
+
+/// How a machine starts its boot loader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Firmware {
+    /// As old PCs do.
+    Bios,
+    /// As new ones do.
+    Uefi,
+}
+
+/// What it starts from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Boot {
+    /// An image in its CD drive.
+    Cd(PathBuf),
+    /// The same image on a stick.
+    Usb(PathBuf),
+    /// Whatever the network offers.
+    Network,
+    /// Its first disk.
+    Disk,
+}
+
+/// How a disk is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bus {
+    /// `/dev/vdX`
+    Virtio,
+    /// `/dev/sdX`
+    Scsi,
+    /// `/dev/nvmeXn1`
+    Nvme,
+}
+
+/// A disk, empty at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// How it is attached.
+    pub bus: Bus,
+    /// Its size in GiB; only what is written takes room.
+    pub gib: u64,
+    /// The serial number it tells.
+    pub serial: String,
+    /// The world-wide name it tells; SCSI disks only.
+    pub wwn: Option<u64>,
+}
+
+impl Disk {
+    /// A disk with a serial number.
+    #[must_use]
+    pub fn new(bus: Bus, gib: u64, serial: &str) -> Self {
+        Self {
+            bus,
+            gib,
+            serial: serial.to_owned(),
+            wwn: None,
+        }
+    }
+
+    /// The same with a world-wide name.
+    #[must_use]
+    pub fn with_wwn(mut self, wwn: u64) -> Self {
+        self.wwn = Some(wwn);
+        self
+    }
+}
+
+/// A network card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nic {
+    /// Its address, in lower case.
+    pub mac: String,
+}
+
+/// A computer.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Its name in logs, and in DHCP if the network knows it.
+    pub name: String,
+    /// Processors.
+    pub cpus: u32,
+    /// Memory in MiB; only what is used takes room.
+    pub memory_mib: u64,
+    /// How it starts.
+    pub firmware: Firmware,
+    /// What it starts from.
+    pub boot: Boot,
+    /// Its cards, all on one wire.
+    pub nics: Vec<Nic>,
+    /// Its disks.
+    pub disks: Vec<Disk>,
+    /// SMBIOS manufacturer.
+    pub vendor: String,
+    /// SMBIOS product name.
+    pub product: String,
+    /// SMBIOS serial number.
+    pub serial: String,
+    /// SMBIOS UUID; the host's identity.
+    pub uuid: String,
+    /// What its clock shows at the start, such as `2020-01-01T00:00:00`; else the right time.
+    pub clock: Option<String>,
+}
+
+impl Machine {
+    /// A machine that differs from others in its number: MAC addresses, serial numbers, UUID.
+    #[must_use]
+    pub fn numbered(name: &str, number: u8, boot: Boot) -> Self {
+        Self {
+            name: name.to_owned(),
+            cpus: 2,
+            memory_mib: 2048,
+            firmware: Firmware::Bios,
+            boot,
+            nics: vec![Nic {
+                mac: format!("52:54:00:6d:75:{number:02x}"),
+            }],
+            disks: vec![Disk::new(Bus::Virtio, 20, &format!("MUSTER-DISK-{number}"))],
+            vendor: "Muster".into(),
+            product: "Test bench".into(),
+            serial: format!("MUSTER-{number:04}"),
+            uuid: format!("6d757374-6572-4000-8000-0000000000{number:02x}"),
+            clock: None,
+        }
+    }
+
+    /// The MAC address of its first card.
+    #[must_use]
+    pub fn mac(&self) -> &str {
+        self.nics.first().map_or("", |nic| &nic.mac)
+    }
+}

@@ -1,0 +1,294 @@
+//! A wire for machines: a bridge in a network namespace of its own, with the services that a
+//! machine room has. Nothing of it can be seen from outside, and it goes away with its owner.
+
+use std::{
+    fs,
+    net::Ipv4Addr,
+    path::PathBuf,
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+
+use crate::{
+    evidence::Evidence,
+    machine::Machine,
+    program::{Background, command, eventually, run},
+};
+
+const BRIDGE: &str = "wire";
+
+/// What a wire offers.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// Hand out addresses.
+    pub dhcp: bool,
+    /// Tell machines a way out; without it they reach nothing but the wire itself.
+    pub gateway: bool,
+    /// What a machine that boots from it is told to start, served by TFTP.
+    pub boot_file: Option<PathBuf>,
+    /// The address that an iPXE is told to go on with.
+    pub ipxe_script: Option<String>,
+    /// Names and their addresses, as in `api.lab.example.com`.
+    pub names: Vec<(String, Ipv4Addr)>,
+}
+
+impl Default for Offer {
+    fn default() -> Self {
+        Self {
+            dhcp: true,
+            gateway: true,
+            boot_file: None,
+            ipxe_script: None,
+            names: Vec::new(),
+        }
+    }
+}
+
+/// The wire.
+#[derive(Debug)]
+pub struct Network {
+    namespace: String,
+    evidence: Evidence,
+    services: Vec<Background>,
+    taps: AtomicU32,
+}
+
+impl Network {
+    /// The address of our side, where all services are.
+    pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 1);
+
+    /// An address of our side that is not on the wire; see [`Self::add_outside`].
+    pub const OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 99, 1);
+
+    /// The address a machine with this number gets.
+    #[must_use]
+    pub fn address(number: u8) -> Ipv4Addr {
+        Ipv4Addr::new(192, 168, 77, number)
+    }
+
+    /// Makes a wire with nothing on it.
+    ///
+    /// # Errors
+    /// When this user may not make network namespaces.
+    pub fn new(evidence: &Evidence) -> Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        sweep()?;
+        let namespace = format!("muster-{}-{number}", std::process::id());
+        run(command("ip").args(["netns", "add", &namespace]))
+            .context("the test bed needs the right to make network namespaces; run it as root")?;
+        let network = Self {
+            namespace,
+            evidence: evidence.clone(),
+            services: Vec::new(),
+            taps: AtomicU32::new(0),
+        };
+        for line in [
+            "link set lo up".to_owned(),
+            format!("link add {BRIDGE} type bridge forward_delay 0 stp_state 0"),
+            format!("address add {}/24 dev {BRIDGE}", Self::GATEWAY),
+            format!("link set {BRIDGE} up"),
+        ] {
+            run(network.command("ip").args(line.split(' ')))?;
+        }
+        Ok(network)
+    }
+
+    /// A command that runs on the wire.
+    #[must_use]
+    pub fn command(&self, program: &str) -> Command {
+        let mut inside = command("ip");
+        inside.args(["netns", "exec", &self.namespace]);
+        // Whoever ends the tests in the middle ends this too.
+        inside.args(["setpriv", "--pdeathsig", "KILL", program]);
+        inside
+    }
+
+    /// Starts DHCP (if wished), DNS, TFTP and NTP; `known` machines get the address of their number.
+    ///
+    /// # Errors
+    /// When a server does not start.
+    pub fn serve(&mut self, offer: &Offer, known: &[&Machine]) -> Result<()> {
+        let log = self.evidence.file("dnsmasq.log");
+        let mut dnsmasq = self.command("dnsmasq");
+        dnsmasq.args([
+            "--keep-in-foreground",
+            "--conf-file=/dev/null",
+            "--user=root",
+            "--no-resolv",
+            "--no-hosts",
+            "--no-daemon",
+            "--bind-interfaces",
+            "--log-dhcp",
+            "--log-queries",
+            "--domain=lab.example.com",
+        ]);
+        dnsmasq.arg(format!("--interface={BRIDGE}"));
+        dnsmasq.arg(format!(
+            "--dhcp-leasefile={}",
+            self.evidence.file("leases").display()
+        ));
+        for (name, address) in &offer.names {
+            dnsmasq.arg(format!("--address=/{name}/{address}"));
+        }
+        if offer.dhcp {
+            let gateway = Self::GATEWAY;
+            dnsmasq.arg("--dhcp-range=192.168.77.100,192.168.77.199,255.255.255.0,1h");
+            dnsmasq.arg(if offer.gateway {
+                format!("--dhcp-option=option:router,{gateway}")
+            } else {
+                // An empty option takes back what is told by default.
+                "--dhcp-option=option:router".to_owned()
+            });
+            dnsmasq.arg(format!("--dhcp-option=option:ntp-server,{gateway}"));
+            for machine in known {
+                let number = machine.mac().rsplit(':').next().unwrap_or_default();
+                let number = u8::from_str_radix(number, 16).unwrap_or_default();
+                let address = Self::address(number);
+                dnsmasq.arg(format!(
+                    "--dhcp-host={},{},{address}",
+                    machine.mac(),
+                    machine.name
+                ));
+            }
+        }
+        if let Some(file) = &offer.boot_file {
+            let folder = file.parent().context("the boot file has a folder")?;
+            let name = file
+                .file_name()
+                .context("the boot file has a name")?
+                .to_string_lossy();
+            dnsmasq.arg("--enable-tftp");
+            dnsmasq.arg(format!("--tftp-root={}", folder.display()));
+            dnsmasq.arg(format!("--dhcp-boot=tag:!ipxe,{name}"));
+        }
+        if let Some(script) = &offer.ipxe_script {
+            dnsmasq.arg("--dhcp-match=set:ipxe,175");
+            dnsmasq.arg(format!("--dhcp-boot=tag:ipxe,{script}"));
+        }
+        self.services
+            .push(Background::start("dnsmasq", &mut dnsmasq, &log)?);
+
+        let config = self.evidence.file("chronyd.conf");
+        let text = format!(
+            "local stratum 3\nallow all\nbindaddress {}\ncmdport 0\nbindcmdaddress /\npidfile {}\n",
+            Self::GATEWAY,
+            self.evidence.file("chronyd.pid").display()
+        );
+        fs::write(&config, text)?;
+        let log = self.evidence.file("chronyd.log");
+        let mut chronyd = self.command("chronyd");
+        chronyd.args(["-d", "-x", "-u", "root", "-f"]).arg(&config);
+        self.services
+            .push(Background::start("chronyd", &mut chronyd, &log)?);
+        self.settled()
+    }
+
+    /// Puts a second address on our side that is not on the wire: reachable only through a proxy.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn add_outside(&self) -> Result<()> {
+        for line in [
+            "link add outside type dummy".to_owned(),
+            format!("address add {}/24 dev outside", Self::OUTSIDE),
+            "link set outside up".to_owned(),
+        ] {
+            run(self.command("ip").args(line.split(' ')))?;
+        }
+        Ok(())
+    }
+
+    /// Starts an HTTP proxy on our side; returns its URL.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start_proxy(&mut self) -> Result<String> {
+        let (config, log) = (
+            self.evidence.file("proxy.conf"),
+            self.evidence.file("proxy.log"),
+        );
+        let text = format!(
+            "Port 3128\nListen {}\nTimeout 600\nMaxClients 50\nLogLevel Connect\nUser root\n",
+            Self::GATEWAY
+        );
+        fs::write(&config, text)?;
+        let mut proxy = self.command("tinyproxy");
+        proxy.args(["-d", "-c"]).arg(&config);
+        let mut proxy = Background::start("tinyproxy", &mut proxy, &log)?;
+        eventually(Duration::from_secs(20), "the proxy", || {
+            proxy.must_live(&log)?;
+            Ok((fs::metadata(&log)?.len() > 0).then_some(()))
+        })?;
+        self.services.push(proxy);
+        Ok(format!("http://{}:3128", Self::GATEWAY))
+    }
+
+    /// What went through the proxy so far.
+    #[must_use]
+    pub fn proxy_log(&self) -> String {
+        fs::read_to_string(self.evidence.file("proxy.log")).unwrap_or_default()
+    }
+
+    /// Waits until DNS answers, so that no machine comes too early.
+    fn settled(&mut self) -> Result<()> {
+        let logs = [
+            self.evidence.file("dnsmasq.log"),
+            self.evidence.file("chronyd.log"),
+        ];
+        for (service, log) in self.services.iter_mut().zip(&logs) {
+            eventually(Duration::from_secs(20), "the network's services", || {
+                service.must_live(log)?;
+                Ok((fs::metadata(log)?.len() > 0).then_some(()))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A new socket on the wire; returns the name of its interface on our side.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn plug(&self) -> Result<String> {
+        let tap = format!("tap{}", self.taps.fetch_add(1, Ordering::Relaxed));
+        for line in [
+            format!("tuntap add dev {tap} mode tap"),
+            format!("link set {tap} master {BRIDGE}"),
+            format!("link set {tap} up"),
+        ] {
+            run(self.command("ip").args(line.split(' ')))?;
+        }
+        Ok(tap)
+    }
+
+    /// What DHCP, DNS and TFTP have told so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.evidence.file("dnsmasq.log")).unwrap_or_default()
+    }
+}
+
+/// Removes what tests that were ended in the middle have left.
+fn sweep() -> Result<()> {
+    for line in run(command("ip").args(["netns", "list"]))?.lines() {
+        let name = line.split(' ').next().unwrap_or_default();
+        let owner = name
+            .strip_prefix("muster-")
+            .and_then(|rest| rest.split('-').next());
+        if owner.is_some_and(|pid| !PathBuf::from("/proc").join(pid).exists()) {
+            run(command("ip").args(["netns", "delete", name]))?;
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.services.clear();
+        // Nothing can be done about a namespace that stays.
+        let _ = run(command("ip").args(["netns", "delete", &self.namespace]));
+    }
+}

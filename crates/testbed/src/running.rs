@@ -1,0 +1,352 @@
+//! A machine that is switched on: a QEMU process, its consoles in files, its remote control.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+
+use crate::{
+    evidence::Evidence,
+    machine::{Boot, Bus, Disk, Firmware, Machine},
+    network::Network,
+    program::{Background, command, eventually},
+    qmp::Qmp,
+};
+
+const KVM: &str = "kvm";
+const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+const OVMF_VARS: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+
+/// A machine that is switched on, until this goes away.
+#[derive(Debug)]
+pub struct Running {
+    /// What it is.
+    pub machine: Machine,
+    process: Background,
+    qmp: Qmp,
+    evidence: Evidence,
+}
+
+impl Machine {
+    /// Switches it on.
+    ///
+    /// # Errors
+    /// When QEMU refuses.
+    pub fn start(self, network: &Network, story: &Evidence) -> Result<Running> {
+        let evidence = story.part(&self.name)?;
+        let mut qemu = network.command("qemu-system-x86_64");
+        self.describe(&mut qemu, network, &evidence)?;
+        let socket = monitor_socket();
+        qemu.args([
+            "-qmp",
+            &format!("unix:{},server=on,wait=off", socket.display()),
+        ]);
+        let log = evidence.file("qemu.log");
+        fs::write(&log, format!("{qemu:?}\n"))?;
+        let mut process = Background::start("QEMU", &mut qemu, &log)?;
+        eventually(Duration::from_secs(30), "QEMU's monitor", || {
+            process.must_live(&log)?;
+            Ok(socket.exists().then_some(()))
+        })?;
+        let qmp = Qmp::connect(&socket)?;
+        // Both ends are open; the name has done its work.
+        fs::remove_file(&socket)?;
+        Ok(Running {
+            machine: self,
+            process,
+            qmp,
+            evidence,
+        })
+    }
+
+    fn describe(&self, qemu: &mut Command, network: &Network, evidence: &Evidence) -> Result<()> {
+        let file = |name: &str| evidence.file(name).display().to_string();
+        qemu.args([
+            "-name",
+            &self.name,
+            "-display",
+            "none",
+            "-nodefaults",
+            "-vga",
+            "std",
+        ]);
+        let accelerator = accelerator();
+        // The least that RHEL 9 runs on; emulating what came later costs time.
+        let cpu = if accelerator == KVM {
+            "host"
+        } else {
+            "Nehalem"
+        };
+        qemu.args(["-machine", "pc", "-accel", accelerator, "-cpu", cpu]);
+        qemu.args([
+            "-smp",
+            &self.cpus.to_string(),
+            "-m",
+            &self.memory_mib.to_string(),
+        ]);
+        qemu.args(["-device", "virtio-rng-pci"]);
+        for console in ["console.log", "second-console.log", "journal.log"] {
+            qemu.args(["-serial", &format!("file:{}", file(console))]);
+        }
+        qemu.args([
+            "-smbios",
+            &format!(
+                "type=1,manufacturer={},product={},serial={},uuid={}",
+                self.vendor, self.product, self.serial, self.uuid
+            ),
+        ]);
+        if let Some(clock) = &self.clock {
+            qemu.args(["-rtc", &format!("base={clock}")]);
+        }
+        if self.firmware == Firmware::Uefi {
+            let variables = file("uefi-variables.fd");
+            fs::copy(OVMF_VARS, &variables)
+                .with_context(|| format!("{OVMF_VARS}: `scripts/prepare testbed` installs it"))?;
+            qemu.args([
+                "-drive",
+                &format!("if=pflash,format=raw,readonly=on,file={OVMF_CODE}"),
+            ]);
+            qemu.args(["-drive", &format!("if=pflash,format=raw,file={variables}")]);
+        }
+        let order = |wanted: bool| if wanted { ",bootindex=0" } else { "" };
+        match &self.boot {
+            Boot::Cd(image) => {
+                let drive = format!(
+                    "if=none,id=cd,media=cdrom,format=raw,readonly=on,file={}",
+                    image.display()
+                );
+                qemu.args([
+                    "-drive",
+                    &drive,
+                    "-device",
+                    "ide-cd,drive=cd,id=cd-drive,bootindex=0",
+                ]);
+            }
+            Boot::Usb(image) => {
+                let drive = format!(
+                    "if=none,id=stick,format=raw,readonly=on,file={}",
+                    image.display()
+                );
+                let device = "usb-storage,drive=stick,removable=on,bootindex=0";
+                qemu.args(["-device", "qemu-xhci", "-drive", &drive, "-device", device]);
+            }
+            Boot::Network | Boot::Disk => {}
+        }
+        for (index, nic) in self.nics.iter().enumerate() {
+            let tap = network.plug()?;
+            let netdev = format!("tap,id=net{index},ifname={tap},script=no,downscript=no");
+            let first = order(index == 0 && self.boot == Boot::Network);
+            let device = format!(
+                "virtio-net-pci,netdev=net{index},id=nic{index},mac={}{first}",
+                nic.mac
+            );
+            qemu.args(["-netdev", &netdev, "-device", &device]);
+        }
+        if self.disks.iter().any(|disk| disk.bus == Bus::Scsi) {
+            qemu.args(["-device", "virtio-scsi-pci,id=scsi"]);
+        }
+        for (index, disk) in self.disks.iter().enumerate() {
+            let path = evidence.file(&format!("disk{index}.img"));
+            prepare(&path, disk)?;
+            let drive = format!(
+                "if=none,id=disk{index},format=raw,discard=unmap,cache=unsafe,file={}",
+                path.display()
+            );
+            let first = order(index == 0 && self.boot == Boot::Disk);
+            let device = device(disk, index, first);
+            qemu.args(["-drive", &drive, "-device", &device]);
+        }
+        Ok(())
+    }
+}
+
+/// A short name of its own: the names of sockets must be shorter than many a folder.
+fn monitor_socket() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("muster-{}-{number}.qmp", std::process::id()))
+}
+
+/// A file of holes; one that is already there is kept, it holds an installed system.
+fn prepare(path: &Path, disk: &Disk) -> Result<()> {
+    let file = fs::File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)?;
+    file.set_len(disk.gib << 30)?;
+    Ok(())
+}
+
+fn device(disk: &Disk, index: usize, first: &str) -> String {
+    let serial = &disk.serial;
+    let kind = match disk.bus {
+        Bus::Virtio => "virtio-blk-pci".to_owned(),
+        Bus::Nvme => "nvme".to_owned(),
+        Bus::Scsi => {
+            let wwn = disk
+                .wwn
+                .map_or_else(String::new, |wwn| format!(",wwn=0x{wwn:016x}"));
+            format!("scsi-hd,bus=scsi.0{wwn}")
+        }
+    };
+    format!("{kind},drive=disk{index},serial={serial}{first}")
+}
+
+/// Hardware virtualisation where it works, else software.
+fn accelerator() -> &'static str {
+    static FOUND: OnceLock<&str> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let words = "5 qemu-system-x86_64 -accel kvm -cpu max -display none -nodefaults -S";
+        let output = command("timeout").args(words.split(' ')).output();
+        // One that works waits until its time is up; one that does not ends with an error.
+        match output.ok().and_then(|output| output.status.code()) {
+            Some(124) => KVM,
+            Some(_) | None => "tcg,thread=multi",
+        }
+    })
+}
+
+impl Running {
+    /// Where it writes down what it does.
+    #[must_use]
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
+    /// All it has said on its consoles and in its journal.
+    #[must_use]
+    pub fn said(&self) -> String {
+        ["console.log", "second-console.log", "journal.log"]
+            .map(|name| self.evidence.text(name))
+            .join("\n")
+    }
+
+    /// Waits until it says this.
+    ///
+    /// # Errors
+    /// When it does not in time or goes off; with what a person should read first.
+    pub fn wait_for(&mut self, words: &str, limit: Duration) -> Result<()> {
+        self.wait_until(&format!("{words:?}"), limit, |machine| {
+            Ok(machine.said().contains(words).then_some(()))
+        })
+    }
+
+    /// Waits for an answer, as long as the machine lives.
+    ///
+    /// # Errors
+    /// When there is none in time or it goes off; with what a person should read first.
+    pub fn wait_until<T>(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        mut question: impl FnMut(&mut Self) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let log = self.evidence.file("qemu.log");
+        let outcome = eventually(limit, what, || {
+            let answer = question(self)?;
+            if answer.is_none() {
+                self.process.must_live(&log)?;
+                if self
+                    .evidence
+                    .text("journal.log")
+                    .contains("Reached target emergency.target")
+                {
+                    bail!("it went into emergency mode before {what}");
+                }
+            }
+            Ok(answer)
+        });
+        outcome.map_err(|error| {
+            self.screenshot();
+            let name = &self.machine.name;
+            anyhow::anyhow!("machine {name}: {error:#}\n{}", self.evidence.summary())
+        })
+    }
+
+    /// Takes a picture of its screen; a machine that is off has none.
+    pub fn screenshot(&mut self) {
+        let file = self.evidence.file("screen.png");
+        let arguments = json!({"filename": file, "format": "png"});
+        if let Err(error) = self.qmp.ask("screendump", arguments) {
+            // Evidence is a help, not a duty; its absence is noted beside it.
+            let _ = fs::write(
+                file.with_extension("txt"),
+                format!("no picture: {error:#}\n"),
+            );
+        }
+    }
+
+    /// Presses the power button.
+    ///
+    /// # Errors
+    /// When the machine is gone.
+    pub fn press_power(&mut self) -> Result<()> {
+        self.qmp.ask("system_powerdown", json!({})).map(drop)
+    }
+
+    /// Presses the reset button.
+    ///
+    /// # Errors
+    /// When the machine is gone.
+    pub fn reset(&mut self) -> Result<()> {
+        self.qmp.ask("system_reset", json!({})).map(drop)
+    }
+
+    /// Takes the CD out, whether it is in use or not.
+    ///
+    /// # Errors
+    /// When there is no drive.
+    pub fn eject(&mut self) -> Result<()> {
+        self.qmp
+            .ask("eject", json!({"id": "cd-drive", "force": true}))
+            .map(drop)
+    }
+
+    /// Pulls a network cable or puts it back.
+    ///
+    /// # Errors
+    /// When there is no such card.
+    pub fn cable(&mut self, nic: usize, plugged: bool) -> Result<()> {
+        let arguments = json!({"name": format!("nic{nic}"), "up": plugged});
+        self.qmp.ask("set_link", arguments).map(drop)
+    }
+
+    /// Waits until it has switched itself off.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn wait_off(&mut self, limit: Duration) -> Result<()> {
+        self.process
+            .wait(limit)
+            .with_context(|| self.evidence.summary())
+    }
+
+    /// Pulls the plug.
+    pub fn cut_power(&mut self) {
+        self.process.kill();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.screenshot();
+            eprintln!("machine {}: {}", self.machine.name, self.evidence.summary());
+        } else {
+            // Disks are large and nobody looks at those of a story that went well.
+            for index in 0..self.machine.disks.len() {
+                let _ = fs::remove_file(self.evidence.file(&format!("disk{index}.img")));
+            }
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! `muster serve` on a wire, seen from outside: a process, an address, a log.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::{
+    evidence::Evidence,
+    network::Network,
+    os::Os,
+    program::{Background, eventually, last_lines, run},
+};
+
+/// The OpenShift version whose OS image the stand-in plays.
+pub const VERSION: &str = "4.20";
+const PORT: u16 = 8090;
+const CONFIG: &str = "muster.toml";
+/// Who the stories are in a service where people log in.
+const USER: &str = "storyteller";
+const PASSWORD: &str = "once upon a time";
+/// Lower than any time limit of a story; nothing here takes so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How the service is set up.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// TLS under a CA that the service makes, users log in and agents have tokens: as a service
+    /// on a network is by default. Otherwise plain HTTP and everybody may do everything.
+    pub secure: bool,
+    /// Listen on the address outside the wire instead of on the wire.
+    pub outside: bool,
+    /// Further flags of `muster serve`.
+    pub flags: Vec<String>,
+}
+
+/// A running `muster serve`; may be stopped and started again on the same data.
+#[derive(Debug)]
+pub struct Service {
+    network_command: Vec<String>,
+    setup: Setup,
+    data: PathBuf,
+    log: PathBuf,
+    process: Background,
+    token: Option<String>,
+}
+
+/// A program of this workspace that must have been built.
+fn built(name: &str) -> Result<PathBuf> {
+    let path = crate::target().join(name);
+    if !path.exists() {
+        bail!(
+            "{} is missing; `make testbed` builds it first",
+            path.display()
+        );
+    }
+    Ok(path.canonicalize()?)
+}
+
+impl Service {
+    /// Starts it on a wire with the stand-in as its OS image.
+    ///
+    /// # Errors
+    /// When it does not become ready; with the end of its log.
+    pub fn start(network: &Network, evidence: &Evidence, os: &Os, setup: Setup) -> Result<Self> {
+        if setup.outside {
+            network.add_outside()?;
+        }
+        let data = evidence.file("data");
+        fs::create_dir_all(&data)?;
+        let words = [
+            "os-images",
+            "add",
+            "--version",
+            VERSION,
+            "--arch",
+            "x86_64",
+            "--data-dir",
+        ];
+        let mut add = network.command(&built("debug/muster")?.display().to_string());
+        run(add.args(words).arg(&data).arg(&os.iso)).context("adding the OS image")?;
+        let ip = network.command("");
+        let mut network_command = vec![ip.get_program().to_string_lossy().into_owned()];
+        network_command.extend(
+            ip.get_args()
+                .map(|word| word.to_string_lossy().into_owned()),
+        );
+        network_command.pop();
+        let log = evidence.file("muster.log");
+        if setup.secure {
+            write_users(&data)?;
+        }
+        let process = launch(&network_command, &data, &log, &setup)?;
+        let mut service = Self {
+            network_command,
+            setup,
+            data,
+            log,
+            process,
+            token: None,
+        };
+        service.wait_ready()?;
+        if service.setup.secure {
+            service.log_in()?;
+        }
+        Ok(service)
+    }
+
+    /// Its address for hosts and users.
+    #[must_use]
+    pub fn url(&self) -> String {
+        url(&self.setup)
+    }
+
+    /// Ends it as a power cut does, and starts it again.
+    ///
+    /// # Errors
+    /// When it does not come back.
+    pub fn crash_and_restart(&mut self) -> Result<()> {
+        self.process.kill();
+        self.process = launch(&self.network_command, &self.data, &self.log, &self.setup)?;
+        self.wait_ready()
+    }
+
+    fn wait_ready(&mut self) -> Result<()> {
+        let address = format!("{}/ready", self.url());
+        eventually(PATIENCE, "the service to be ready", || {
+            self.process.must_live(&self.log)?;
+            Ok(self.curl(&["--fail", &address]).is_ok().then_some(()))
+        })
+        .with_context(|| last_lines(&fs::read_to_string(&self.log).unwrap_or_default(), 10))
+    }
+
+    fn log_in(&mut self) -> Result<()> {
+        let body = json!({"username": USER, "password": PASSWORD}).to_string();
+        let address = format!("{}/auth/token", self.url());
+        let answer = self.curl(&["--fail", "--data", &body, &address])?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        self.token = answer["token"].as_str().map(str::to_owned);
+        self.token
+            .as_ref()
+            .map(drop)
+            .context("logging in gives a token")
+    }
+
+    fn curl(&self, arguments: &[&str]) -> Result<String> {
+        let mut curl = crate::program::command(&self.network_command[0]);
+        curl.args(&self.network_command[1..]);
+        curl.args([
+            "curl",
+            "--silent",
+            "--show-error",
+            "--noproxy",
+            "*",
+            "--max-time",
+            "60",
+        ]);
+        if self.setup.secure {
+            curl.arg("--cacert").arg(self.data.join("tls/ca.crt"));
+        }
+        run(curl.args(arguments))
+    }
+
+    /// One request below the base path of the API; the answer must be a success.
+    ///
+    /// # Errors
+    /// When it is none; with what the service said.
+    pub fn call(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let address = format!("{}/api/assisted-install/v2{path}", self.url());
+        let body = body.to_string();
+        let bearer = self
+            .token
+            .as_ref()
+            .map(|token| format!("Authorization: Bearer {token}"));
+        let mut arguments = vec![
+            "--request",
+            method,
+            "--write-out",
+            "\n%{http_code}",
+            &address,
+        ];
+        if body != "null" {
+            arguments.extend([
+                "--header",
+                "Content-Type: application/json",
+                "--data",
+                &body,
+            ]);
+        }
+        if let Some(bearer) = &bearer {
+            arguments.extend(["--header", bearer]);
+        }
+        let answer = self.curl(&arguments)?;
+        let (text, status) = answer.rsplit_once('\n').context("an answer has a status")?;
+        if !status.starts_with('2') {
+            bail!("{method} {path} was answered with {status}: {text}");
+        }
+        if text.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_str(text).with_context(|| format!("{method} {path}: {text}"))
+    }
+
+    /// Reads something.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn get(&self, path: &str) -> Result<Value> {
+        self.call("GET", path, &Value::Null)
+    }
+
+    /// Registers an infra-env; `fields` are added to what each needs.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn new_infra_env(&self, name: &str, fields: &Value) -> Result<Value> {
+        let body =
+            json!({"name": name, "openshift_version": VERSION, "pull_secret": pull_secret()});
+        self.call("POST", "/infra-envs", &merged(body, fields))
+    }
+
+    /// Registers a cluster; `fields` are added to what each needs.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn new_cluster(&self, name: &str, fields: &Value) -> Result<Value> {
+        let body = json!({
+            "name": name, "openshift_version": VERSION, "pull_secret": pull_secret(),
+            "base_dns_domain": "example.com",
+        });
+        self.call("POST", "/clusters", &merged(body, fields))
+    }
+
+    /// The hosts of an infra-env.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn hosts(&self, infra_env: &str) -> Result<Vec<Value>> {
+        let hosts = self.get(&format!("/infra-envs/{infra_env}/hosts"))?;
+        Ok(hosts.as_array().cloned().unwrap_or_default())
+    }
+
+    /// Downloads the image of an infra-env.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn download_image(&self, infra_env: &str, to: &Path) -> Result<()> {
+        let answer = self.get(&format!("/infra-envs/{infra_env}/downloads/image-url"))?;
+        let address = answer["url"].as_str().context("an image has an address")?;
+        let to = to.display().to_string();
+        self.curl(&["--fail", "--output", &to, address]).map(drop)
+    }
+
+    /// What it has logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+fn address(setup: &Setup) -> std::net::Ipv4Addr {
+    if setup.outside {
+        Network::OUTSIDE
+    } else {
+        Network::GATEWAY
+    }
+}
+
+fn url(setup: &Setup) -> String {
+    let scheme = if setup.secure { "https" } else { "http" };
+    format!("{scheme}://{}:{PORT}", address(setup))
+}
+
+fn launch(on: &[String], data: &Path, log: &Path, setup: &Setup) -> Result<Background> {
+    let mut serve = crate::program::command(&on[0]);
+    serve
+        .args(&on[1..])
+        .arg(built("debug/muster")?)
+        .arg("serve");
+    serve
+        .arg("--listen")
+        .arg(format!("{}:{PORT}", address(setup)));
+    serve
+        .arg("--base-url")
+        .arg(url(setup))
+        .arg("--data-dir")
+        .arg(data);
+    serve.args(["--set", "images.fetch=never"]);
+    serve
+        .arg("--set")
+        .arg(format!("images.agent_dir={}", agent_folder()?.display()));
+    if setup.secure {
+        serve.arg("--config").arg(data.join(CONFIG));
+    } else {
+        serve.args(["--plain-http", "--auth", "none"]);
+    }
+    serve.args(&setup.flags);
+    Background::start("muster serve", &mut serve, log)
+}
+
+/// A folder with the static agent where the service looks for it, without what debuggers want.
+fn agent_folder() -> Result<PathBuf> {
+    let agent = built("x86_64-unknown-linux-musl/debug/muster-agent")?;
+    let folder = crate::workshop();
+    let place = folder.join("agents/x86_64");
+    fs::create_dir_all(&place)?;
+    let mut strip = crate::program::command("strip");
+    run(strip.arg("-o").arg(place.join("muster-agent")).arg(agent))?;
+    Ok(folder.canonicalize()?)
+}
+
+/// A configuration with a user whose password we know.
+fn write_users(data: &Path) -> Result<()> {
+    let script = "printf %s \"$2\" | \"$1\" hash-password";
+    let mut hash = crate::program::command("sh");
+    let hash = run(hash
+        .args(["-c", script, "hash"])
+        .arg(built("debug/muster")?)
+        .arg(PASSWORD))?;
+    let hash = hash.trim();
+    let text = format!(
+        "[[auth.users]]\nname = \"{USER}\"\npassword_hash = \"{hash}\"\nrole = \"admin\"\n"
+    );
+    Ok(fs::write(data.join(CONFIG), text)?)
+}
+
+fn pull_secret() -> String {
+    // user:password
+    json!({"auths": {
+        "cloud.openshift.com": {"auth": "dXNlcjpwYXNzd29yZA=="},
+        "quay.io": {"auth": "dXNlcjpwYXNzd29yZA=="},
+        "registry.redhat.io": {"auth": "dXNlcjpwYXNzd29yZA=="},
+        "registry.connect.redhat.com": {"auth": "dXNlcjpwYXNzd29yZA=="},
+    }})
+    .to_string()
+}
+
+fn merged(mut body: Value, fields: &Value) -> Value {
+    if let (Some(body), Some(fields)) = (body.as_object_mut(), fields.as_object()) {
+        body.extend(fields.clone());
+    }
+    body
+}

@@ -1,0 +1,13 @@
+//! Stories: real machines boot what Muster makes. `make testbed` runs them; each takes a minute
+//! or more, so plain `cargo test` passes them over.
+
+mod cluster;
+mod discovery;
+mod failure;
+mod ignition;
+mod installed;
+mod minimal;
+mod network_boot;
+mod robustness;
+mod scene;
+mod static_network;

@@ -1,0 +1,90 @@
+//! What the stories have in common: a wire, a service, an image, and waiting for hosts.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use muster_testbed::{
+    Machine, Network, Os, Running, Service, evidence::Evidence, network::Offer, service::Setup,
+};
+use serde_json::{Value, json};
+
+/// From power on to the first inventory: a minute or two, many on a busy machine. A machine that
+/// fails to start says so at once, so patience costs nothing.
+pub const BOOT: Duration = Duration::from_secs(1200);
+
+/// A wire with a service on it. What is declared first goes away first: machines, which a story
+/// holds itself, before these.
+pub struct Scene {
+    pub service: Service,
+    pub network: Network,
+    os: Os,
+    pub evidence: Evidence,
+}
+
+impl Scene {
+    /// The usual: DHCP, DNS and NTP on the wire, a plain service.
+    pub fn new(story: &str, known: &[&Machine]) -> Result<Self> {
+        let mut scene = Self::silent(story, Setup::default())?;
+        scene.network.serve(&Offer::default(), known)?;
+        Ok(scene)
+    }
+
+    /// A service on a wire that offers nothing yet.
+    pub fn silent(story: &str, setup: Setup) -> Result<Self> {
+        let evidence = Evidence::of(story)?;
+        let os = Os::ready()?;
+        let network = Network::new(&evidence)?;
+        let service = Service::start(&network, &evidence, &os, setup)?;
+        Ok(Self {
+            service,
+            network,
+            os,
+            evidence,
+        })
+    }
+
+    /// An infra-env and the file of its image.
+    pub fn image(&self, fields: &Value) -> Result<(String, PathBuf)> {
+        let infra_env = self.service.new_infra_env("lab", fields)?;
+        let id = infra_env["id"]
+            .as_str()
+            .context("an infra-env has an id")?
+            .to_owned();
+        let file = self.evidence.file("discovery.iso");
+        self.service.download_image(&id, &file)?;
+        Ok((id, file))
+    }
+
+    /// The OS image the service makes images of.
+    pub fn base_image(&self) -> &Path {
+        &self.os.iso
+    }
+
+    pub fn start(&self, machine: Machine) -> Result<Running> {
+        machine.start(&self.network, &self.evidence)
+    }
+
+    /// Waits until a machine has told its inventory; returns the host with it taken apart.
+    pub fn discovered(&self, machine: &mut Running, infra_env: &str) -> Result<Value> {
+        let id = machine.machine.uuid.clone();
+        machine.wait_until("the machine to be discovered", BOOT, |_| {
+            let mut hosts = self.service.hosts(infra_env)?;
+            let Some(host) = hosts.iter_mut().find(|host| host["id"] == id.as_str()) else {
+                return Ok(None);
+            };
+            let Some(text) = host["inventory"].as_str().filter(|text| !text.is_empty()) else {
+                return Ok(None);
+            };
+            host["inventory"] = serde_json::from_str(text)?;
+            Ok(Some(host.take()))
+        })
+    }
+}
+
+/// No further fields.
+pub fn nothing() -> Value {
+    json!({})
+}
