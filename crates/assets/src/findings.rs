@@ -62,7 +62,7 @@ impl Report {
     /// the order of the file, errors and warnings together.
     #[must_use]
     pub fn new(name: impl Into<String>, shown: String, mut findings: Vec<Finding>) -> Self {
-        findings.sort_by(|a, b| (a.span.start, a.severity).cmp(&(b.span.start, b.severity)));
+        findings.sort_by_key(|finding| (finding.span.start, finding.severity));
         let mut unique: Vec<Finding> = Vec::with_capacity(findings.len());
         for finding in findings {
             if !unique.contains(&finding) {

@@ -130,14 +130,10 @@ fn steps(path: &str) -> Result<Vec<Step>, String> {
     let bad = || format!("{path:?} is not a path such as compute[0].replicas");
     let mut steps = Vec::new();
     for part in path.split('.') {
-        let (name, rest) = part
-            .split_once('[')
-            .map_or((part, ""), |(name, rest)| (name, rest));
-        if name.is_empty() {
-            return Err(bad());
-        }
-        steps.push(Step::Name(name.to_owned()));
-        for index in rest.split('[').filter(|index| !index.is_empty()) {
+        let mut pieces = part.split('[');
+        let name = pieces.next().filter(|name| !name.is_empty());
+        steps.push(Step::Name(name.ok_or_else(bad)?.to_owned()));
+        for index in pieces {
             let index = index.strip_suffix(']').and_then(|index| index.parse().ok());
             let index = index.filter(|index| *index < LONGEST).ok_or_else(bad)?;
             steps.push(Step::Entry(index));

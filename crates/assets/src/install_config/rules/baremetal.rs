@@ -89,7 +89,8 @@ fn host_fields(facts: &Facts<'_>, verdicts: &mut Verdicts) {
 }
 
 fn hosts_unique(facts: &Facts<'_>, verdicts: &mut Verdicts) {
-    let fields: [(&str, fn(&Host) -> String); 3] = [
+    type Field = (&'static str, fn(&Host) -> String);
+    let fields: [Field; 3] = [
         ("name", |host| host.name.clone()),
         ("bootMACAddress", |host| {
             host.boot_mac_address.to_ascii_lowercase()

@@ -83,7 +83,8 @@ fn fencing_fields(facts: &Facts<'_>, verdicts: &mut Verdicts) {
 }
 
 fn fencing_unique(facts: &Facts<'_>, verdicts: &mut Verdicts) {
-    let fields: [(&str, fn(&Credential) -> &str); 3] = [
+    type Field = (&'static str, fn(&Credential) -> &str);
+    let fields: [Field; 3] = [
         ("hostName", |credential| &credential.host_name),
         ("macAddress", |credential| &credential.mac_address),
         ("address", |credential| &credential.address),

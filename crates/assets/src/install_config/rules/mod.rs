@@ -207,7 +207,7 @@ pub(super) fn run(judge: &mut Judge, around: Given) {
                 .iter()
                 .any(|broken| is_within(path, broken) || is_within(broken, path))
         };
-        if !rule.reads.iter().any(|path| touches(&path)) {
+        if !rule.reads.iter().any(touches) {
             judge.verdicts.rule = rule.name;
             (rule.check)(&facts, &mut judge.verdicts);
         }

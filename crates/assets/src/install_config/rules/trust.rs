@@ -90,6 +90,6 @@ fn block(text: &str) -> Option<(Pem, &str)> {
     let label = text.strip_prefix(BEGIN)?.split_once("-----")?.0;
     let end = format!("-----END {label}-----");
     let stop = text.find(&end)? + end.len();
-    let (_, block) = parse_x509_pem(text[..stop].as_bytes()).ok()?;
+    let (_, block) = parse_x509_pem(&text.as_bytes()[..stop]).ok()?;
     Some((block, &text[stop..]))
 }
