@@ -117,8 +117,8 @@ impl Directory {
 
 /// The Ignition of a case, whichever way it starts. Keys take their time, so each is made once.
 pub fn ignition(name: &str, version: &str) -> (Directory, Config) {
-    static MADE: LazyLock<Mutex<BTreeMap<String, BTreeMap<String, Vec<u8>>>>> =
-        LazyLock::new(Mutex::default);
+    type Files = BTreeMap<String, Vec<u8>>;
+    static MADE: LazyLock<Mutex<BTreeMap<String, Files>>> = LazyLock::new(Mutex::default);
     let (target, file) = if name.contains("single-node") {
         (
             Target::SingleNodeIgnitionConfig,

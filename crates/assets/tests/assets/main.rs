@@ -1,5 +1,7 @@
 //! The whole way from an install-config to Ignition, judged by the programs that will read it.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 mod cases;
 mod consumption;
 mod golden;
