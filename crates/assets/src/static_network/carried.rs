@@ -47,7 +47,10 @@ pub fn live_unit() -> &'static str {
 pub fn initrd_unit(delay: i64) -> String {
     include_str!("assets/initrd-network.service")
         .replace("@DELAY@", &delay.to_string())
-        .replace("@TIMEOUT@", &delay.saturating_add(SCRIPT_SECONDS).to_string())
+        .replace(
+            "@TIMEOUT@",
+            &delay.saturating_add(SCRIPT_SECONDS).to_string(),
+        )
 }
 
 /// The files of all hosts: which cards a host has, its profiles, and its name if it has one.
