@@ -49,7 +49,7 @@ testbed: ## Real machines boot our images and are discovered (builds their OS th
 	@scripts/prepare build test boot agents testbed
 	cargo build --locked -p muster-cli
 	PROFILE=dev scripts/build-agents x86_64
-	RUST_BACKTRACE=0 cargo test --locked -p muster-testbed --test stories -- --ignored --test-threads 1 --nocapture
+	RUST_BACKTRACE=0 cargo test --locked -p muster-testbed --test stories -- --ignored --test-threads 2 --nocapture
 
 bench: ## Load figures against the reference's and nginx's, with ratios
 	@scripts/prepare build agents bench

@@ -193,7 +193,7 @@ impl Network {
     /// When it cannot be made.
     pub fn add_outside(&self) -> Result<()> {
         for line in [
-            "link add outside type dummy".to_owned(),
+            "link add outside type bridge".to_owned(),
             format!("address add {}/24 dev outside", Self::OUTSIDE),
             "link set outside up".to_owned(),
         ] {

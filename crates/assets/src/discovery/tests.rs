@@ -164,7 +164,7 @@ fn a_static_network_is_in_the_config_of_full_images_and_in_the_initrd_of_others(
     };
     let unit = text("etc/systemd/system/pre-network-manager-config.service");
     assert!(unit.contains("DISCOVERY_DELAY_SECONDS=7\n"), "{unit}");
-    assert!(unit.contains("TimeoutSec=67\n"), "{unit}");
+    assert!(unit.contains("TimeoutSec=307\n"), "{unit}");
     let wish = "etc/systemd/system/initrd.target.wants/pre-network-manager-config.service";
     assert_eq!(
         text(wish),

@@ -16,6 +16,10 @@ pub const SCRIPT_PATH: &str = "/usr/local/bin/pre-network-manager-config.sh";
 /// The unit that runs it, in the live system and in the initrd.
 pub const UNIT_NAME: &str = "pre-network-manager-config.service";
 
+/// Seconds the script may take. It reads its tools from the medium, and one that a BMC brings over
+/// a slow line, or a busy virtual machine, needs more than the reference's 60.
+const SCRIPT_SECONDS: i64 = 300;
+
 /// A file for a host, for root's eyes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Carried {
@@ -43,7 +47,10 @@ pub fn live_unit() -> &'static str {
 pub fn initrd_unit(delay: i64) -> String {
     include_str!("assets/initrd-network.service")
         .replace("@DELAY@", &delay.to_string())
-        .replace("@TIMEOUT@", &delay.saturating_add(60).to_string())
+        .replace(
+            "@TIMEOUT@",
+            &delay.saturating_add(SCRIPT_SECONDS).to_string(),
+        )
 }
 
 /// The files of all hosts: which cards a host has, its profiles, and its name if it has one.
