@@ -25,7 +25,6 @@ test: ## Everything that is checked before a change lands
 	$(MAKE) unit
 	$(MAKE) boot
 	$(MAKE) api
-	$(MAKE) testbed
 	@echo "== all tests passed"
 
 lint: ## Formatting and lints

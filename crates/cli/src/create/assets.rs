@@ -197,8 +197,8 @@ fn release(assets: &Assets, state: Option<&State>) -> anyhow::Result<Option<Rele
 
 /// `4.20.3` of `quay.io/x/ocp-release:4.20.3-x86_64`.
 fn version_in_tag(image: &str) -> Option<String> {
+    let (image, _digest) = image.split_once('@').unwrap_or((image, ""));
     let (_, tag) = image.rsplit_once('/')?.1.split_once(':')?;
-    let tag = tag.split('@').next()?;
     let architectures = ["-x86_64", "-aarch64", "-ppc64le", "-s390x", "-multi"];
     let version = architectures
         .iter()
