@@ -307,6 +307,8 @@ async fn an_installation_that_was_cancelled_and_reset_can_be_begun_again() {
             "installed",
         ],
     );
+    // The first host that begins is enough for the user to cancel: the others may not have.
+    let mut begun_before = 0;
     for host in CONTROL {
         in_order(
             host,
@@ -323,9 +325,10 @@ async fn an_installation_that_was_cancelled_and_reset_can_be_begun_again() {
         let stages = stages(&report, host);
         let begun = stages.iter().rposition(|stage| stage == MASTER[0]).unwrap();
         let again = &stages[begun..];
-        assert!(begun > 0, "{host} never began before: {stages:?}");
+        begun_before += usize::from(begun > 0);
         assert!(again == MASTER || again == BOOTSTRAP, "{host}: {again:?}");
     }
+    assert!(begun_before > 0, "no host had begun when it was cancelled");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
