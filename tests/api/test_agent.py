@@ -1,5 +1,6 @@
 """The real `muster-agent` against the real server."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -15,18 +16,18 @@ def run_agent(server_url, infra_env_id, host_id, *more):
     return subprocess.run(command, capture_output=True, text=True, timeout=30)
 
 
-def test_the_agent_registers_polls_and_answers_honestly(api):
+def test_the_agent_registers_polls_and_tells_what_the_machine_is(api):
     body = {"name": "agents", "pull_secret": pull_secret(), "openshift_version": VERSION}
     infra_env = api.post("/v2/infra-envs", body).json()["id"]
     host = str(uuid.uuid4())
-    done = run_agent(api.url, infra_env, host)
+    done = run_agent(api.url, infra_env, host, "--agent-version", "agents/this:one")
     assert done.returncode == 0, done.stderr
     seen = api.host(infra_env, host)
-    assert seen["status"] == "discovering-unbound"
-    assert seen["discovery_agent_version"].startswith("muster-agent ")
-    # It cannot collect an inventory yet, says so, and the service invents none.
-    assert "inventory" not in seen
-    assert "cannot do this step yet" in done.stderr
+    assert seen["status"] in {"known-unbound", "insufficient-unbound"}
+    assert seen["discovery_agent_version"] == "agents/this:one"
+    inventory = json.loads(seen["inventory"])
+    assert inventory["cpu"]["count"] == os.cpu_count()
+    assert inventory["hostname"] == os.uname().nodename
 
 
 def test_the_agent_trusts_the_generated_ca_and_nothing_else(servers):
