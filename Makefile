@@ -39,10 +39,10 @@ api: ## Black-box tests with real clients: aicli, the Python client, schemathesi
 	cargo build --locked --workspace --bins
 	tests/run-api
 
+# With --workspace, so that nothing is built again with other features than for the tests above.
 boot: ## Start made images, and a machine to look at, in virtual machines (takes minutes)
 	@scripts/prepare build test boot
-	cargo test --locked -p muster-image --test images -- --ignored --test-threads 1
-	cargo test --locked -p muster-agent --test guest -- --ignored
+	cargo test --locked --workspace --test images --test guest -- --ignored --test-threads 1
 
 testbed: ## Real machines boot our images and are discovered (builds their OS the first time; as root)
 	@scripts/prepare build test boot agents testbed
