@@ -20,10 +20,11 @@ run: ## Build Muster, serve the API and show a simulated installation (LISTEN=â€
 	@LISTEN="$(LISTEN)" DATA_DIR="$(DATA_DIR)" scripts/run
 
 test: ## Everything that is checked before a change lands
-	@scripts/prepare build test boot
+	@scripts/prepare build test boot agents
 	$(MAKE) lint
 	$(MAKE) unit
 	$(MAKE) boot
+	$(MAKE) agents
 	$(MAKE) api
 	@echo "== all tests passed"
 
@@ -64,8 +65,8 @@ bench: ## Load figures against the reference's and nginx's, with ratios
 agents: ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
 	scripts/build-agents x86_64 aarch64
-	cargo build --locked -p muster-cli
-	cargo test --locked -p muster-agent --test static_agents -- --ignored
+	cargo build --locked --workspace --bins
+	cargo test --locked --workspace --test static_agents -- --ignored
 
 fmt: ## Format the code
 	cargo fmt --all
