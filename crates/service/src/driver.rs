@@ -380,6 +380,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn single_hosts_change_side_by_side_but_not_during_a_change_of_the_whole() {
+        let driver = Driver::default();
+        let id = ClusterId(Uuid::from_u128(1));
+        let hosts = [(); 2].map(|()| driver.shared_turn(id).now_or_never());
+        assert!(hosts.iter().all(Option::is_some));
+        assert!(driver.turn(id).now_or_never().is_none());
+        drop(hosts);
+        let whole = driver.turn(id).await;
+        assert!(driver.shared_turn(id).now_or_never().is_none());
+        drop(whole);
+        assert!(driver.shared_turn(id).now_or_never().is_some());
+    }
+
+    #[tokio::test]
     async fn a_record_that_breaks_the_rules_is_set_aside_and_the_others_go_on() {
         let driver = Driver::default();
         let [bad, good] = [1, 2].map(|number| Scope::Cluster(ClusterId(Uuid::from_u128(number))));
