@@ -1,4 +1,5 @@
-//! What is generated, kept for review: manifests as files, Ignition as a listing.
+//! What is generated, kept for review: manifests as files, Ignition as a listing, and of the one
+//! long script what differs from case to case.
 //!
 //! `BLESS=1 cargo test -p muster-assets golden` writes the directories anew; the diff is the review.
 
@@ -9,12 +10,16 @@ use std::path::Path;
 
 use muster_assets::file::File;
 use muster_assets::workdir::Target;
+use similar::TextDiff;
 
 use crate::cases::{CASES, Directory, folder, ignition, unpacked};
 
+/// The case whose `bootkube.sh` is kept whole; the others keep their difference to it.
+const WHOLE: &str = "baremetal-highly-available";
+
 #[test]
 fn every_platform_and_topology_is_generated_as_reviewed() {
-    let mut wrong = Vec::new();
+    let mut cases = Vec::new();
     for (name, version) in CASES {
         let mut files: BTreeMap<String, String> = BTreeMap::new();
         let mut directory = Directory::with(name);
@@ -29,11 +34,17 @@ fn every_platform_and_topology_is_generated_as_reviewed() {
         }
         let all = unpacked(&config);
         files.insert("bootstrap.txt".to_owned(), listing(&all, config.json()));
-        let bootkube = all
-            .iter()
-            .find(|file| file.path.ends_with("/bootkube.sh"))
-            .unwrap();
-        files.insert("bootkube.sh".to_owned(), bootkube.text());
+        cases.push((name, files, bootkube(&all)));
+    }
+    let (_, _, whole) = cases.iter().find(|(name, ..)| **name == WHOLE).unwrap();
+    let whole = whole.clone();
+    let mut wrong = Vec::new();
+    for (name, mut files, script) in cases {
+        if *name == WHOLE {
+            files.insert("bootkube.sh".to_owned(), script);
+        } else {
+            files.insert("bootkube.diff".to_owned(), difference(&whole, &script));
+        }
         wrong.extend(compare(&folder("golden").join(name), &files));
     }
     assert!(
@@ -41,6 +52,22 @@ fn every_platform_and_topology_is_generated_as_reviewed() {
         "differs from review (BLESS=1 to take over):\n{}",
         wrong.join("\n")
     );
+}
+
+fn bootkube(files: &[File]) -> String {
+    files
+        .iter()
+        .find(|file| file.path.ends_with("/bootkube.sh"))
+        .unwrap()
+        .text()
+}
+
+fn difference(whole: &str, script: &str) -> String {
+    TextDiff::from_lines(whole, script)
+        .unified_diff()
+        .context_radius(2)
+        .header(WHOLE, "this case")
+        .to_string()
 }
 
 fn listing(files: &[File], json: &serde_json::Value) -> String {
