@@ -44,8 +44,9 @@ def component(name, version):
 class Registry:
     """One registry; may be stopped and started again on the same port and data."""
 
-    def __init__(self, home):
+    def __init__(self, home, guarded=True):
         self.home = home
+        self.guarded = guarded
         self.port = free_port()
         self.host = f"127.0.0.1:{self.port}"
         self.process = None
@@ -62,8 +63,9 @@ class Registry:
                 "secret": "for-this-test",
                 "tls": {"certificate": str(home / "tls.crt"), "key": str(home / "tls.key")},
             },
-            "auth": {"htpasswd": {"realm": "test", "path": str(home / "users")}},
         }
+        if guarded:
+            config["auth"] = {"htpasswd": {"realm": "test", "path": str(home / "users")}}
         (home / "config.yml").write_text(json.dumps(config))
 
     def _authority(self):
@@ -125,20 +127,16 @@ class Registry:
         path.write_text(f'[[registry]]\nlocation = "{HOME}"\n[[registry.mirror]]\nlocation = "{self.host}/ocp"\n')
         return path
 
-    def environment(self, version, pinned, mirrored):
-        """Settings of a server that offers one release of this registry."""
-        url = f"{HOME if mirrored else self.host + '/ocp'}/release"
-        url += f"@{pinned}" if mirrored else f":{version}"
-        minor = ".".join(version.split(".")[:2])
-        release = {
-            "openshift_version": minor,
-            "version": version,
-            "cpu_architecture": "x86_64",
-            "cpu_architectures": ["x86_64"],
-            "url": url,
-            "default": True,
-        }
-        settings = {"RELEASE_IMAGES": json.dumps([release])}
+    def environment(self, releases, mirrored):
+        """Settings of a server that offers releases of this registry, by version with their digests."""
+        offered = []
+        for version, pinned in releases.items():
+            url = f"{HOME}/release@{pinned}" if mirrored else f"{self.host}/ocp/release:{version}"
+            entry = {"openshift_version": ".".join(version.split(".")[:2]), "version": version, "url": url}
+            entry |= {"cpu_architecture": "x86_64", "cpu_architectures": ["x86_64"]}
+            offered.append(entry)
+        offered[-1]["default"] = True
+        settings = {"RELEASE_IMAGES": json.dumps(offered)}
         if mirrored:
             settings["MUSTER_IMAGES_MIRRORS_FILE"] = str(self.mirrors_file())
             settings["MUSTER_IMAGES_MIRRORS_CA_FILE"] = str(self.ca_file)
