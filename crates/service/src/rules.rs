@@ -267,6 +267,27 @@ mod tests {
     }
 
     #[test]
+    fn images_that_only_the_release_knows_follow_what_was_read_of_it() {
+        let rules = rules(&Config::default());
+        let id = ClusterId(Uuid::nil());
+        let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Ready);
+        let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
+        cluster.openshift_version = "4.20.3".to_owned();
+        assert_eq!(
+            rules.of(Some(&cluster)).images.machine_config_operator,
+            None
+        );
+        let names = ["machine-config-operator", "must-gather", "stream-coreos"];
+        let read = names.map(|name| (name.to_owned(), format!("quay.test/{name}")));
+        cluster.recipe.payload.components = read.into();
+        let images = rules.of(Some(&cluster)).images.clone();
+        let told = images.machine_config_operator.as_deref();
+        assert_eq!(told, Some("quay.test/machine-config-operator"));
+        assert_eq!(images.coreos.as_deref(), Some("quay.test/stream-coreos"));
+        assert_eq!(images.must_gather["ocp"], "quay.test/must-gather");
+    }
+
+    #[test]
     fn agents_are_upgraded_to_the_configured_image_unless_that_is_switched_off() {
         let upgrade = |on: bool| {
             let mut config = Config::default();

@@ -91,7 +91,8 @@ mod tests {
             "openshift/99-openshift-worker-tang-encryption.yaml"
         );
         assert!(made.text().contains("rd.neednet=1"));
-        let luks = &config_of(&made).json()["storage"]["luks"][0];
+        let config = config_of(&made);
+        let luks = &config.json()["storage"]["luks"][0];
         assert_eq!(luks["clevis"]["tang"][0]["thumbprint"], "print");
         assert_eq!(luks["options"], json!(["--cipher", "aes-xts-plain64"]));
         let tpm = Encryption {

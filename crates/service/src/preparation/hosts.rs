@@ -132,23 +132,20 @@ fn leased(cluster: &Cluster) -> Vec<LeasedVip> {
     let Some([api, ingress]) = leases::cards(cluster) else {
         return Vec::new();
     };
-    let rows: [(&str, String, &Option<Vec<Vip>>, &Option<String>); 2] = [
-        ("api", api, &cluster.api_vips, &cluster.leases.api),
-        (
-            "ingress",
-            ingress,
-            &cluster.ingress_vips,
-            &cluster.leases.ingress,
-        ),
-    ];
-    rows.into_iter()
-        .filter_map(|(name, mac, vips, lease)| {
-            Some(LeasedVip {
-                name,
-                ip: vips.as_ref()?.first()?.ip,
-                mac,
-                lease: lease.clone().unwrap_or_default(),
-            })
+    let of = |name, mac, vips: &Option<Vec<Vip>>, lease: &Option<String>| {
+        Some(LeasedVip {
+            name,
+            ip: vips.as_ref()?.first()?.ip,
+            mac,
+            lease: lease.clone().unwrap_or_default(),
         })
-        .collect()
+    };
+    let (vips, leases) = ((&cluster.api_vips, &cluster.ingress_vips), &cluster.leases);
+    [
+        of("api", api, vips.0, &leases.api),
+        of("ingress", ingress, vips.1, &leases.ingress),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

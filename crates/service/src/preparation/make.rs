@@ -194,8 +194,8 @@ fn documents(manifest: &File) -> Vec<File> {
         return vec![manifest.clone()];
     };
     let parts = split_documents(&text);
-    if parts.len() < 2 {
-        return vec![manifest.clone()];
+    if let [only] = parts.as_slice() {
+        return vec![File::open(manifest.path.as_str(), only.as_str())];
     }
     let digest = <sha2::Sha256 as sha2::Digest>::digest(&manifest.content);
     let mark: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -267,6 +267,7 @@ mod tests {
             two[0].starts_with("manifests/a-") && two[0].ends_with("-00.yaml"),
             "{two:?}"
         );
+        assert_eq!(paths("# nothing\n---\n"), [""; 0]);
         let json = documents(&File::open("manifests/a.json", "{}"));
         assert_eq!(json.len(), 1);
     }

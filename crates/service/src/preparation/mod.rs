@@ -23,6 +23,8 @@ mod recipe;
 mod registry;
 mod site;
 mod system;
+#[cfg(test)]
+mod tests;
 
 use std::{sync::Arc, time::Instant};
 

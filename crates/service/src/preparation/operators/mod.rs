@@ -56,6 +56,7 @@ pub(super) fn manifests(from: &Ingredients) -> Result<OfOperators, String> {
         version: &version,
         cluster,
         hosts: &from.hosts,
+        health: &from.site.health,
     };
     let mut made = OfOperators::default();
     let mut seen = BTreeSet::new();

@@ -1,12 +1,14 @@
 //! What operators are given to work on.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use muster_assets::node_settings::Role;
 use muster_catalog::{OpenshiftVersion, Operator, operators::OdfSettings};
 use muster_engine::inventory::Inventory;
 use muster_model::{Cluster, Host, HostRole};
 use serde_json::{Value, json};
+
+use crate::preparation::site::NodeHealth;
 
 /// The cluster that operators come to.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub struct Scene<'a> {
     pub cluster: &'a Cluster,
     /// Its hosts.
     pub hosts: &'a [Arc<Host>],
+    /// When nodes count as sick.
+    pub health: &'a NodeHealth,
 }
 
 impl Scene<'_> {
@@ -188,7 +192,7 @@ pub fn later(operator: Operator, scene: &Scene<'_>) -> Vec<Value> {
             "NodeHealthCheck",
             "node-healthcheck-self-node-remediation-workers",
             false,
-            health_check(namespace),
+            health_check(namespace, scene.health),
         ),
         Numaresources => one(
             "nodetopology.openshift.io/v1",
@@ -239,9 +243,12 @@ sources:
     deviceLabelFields: [vendor]
 ";
 
-fn health_check(namespace: &str) -> Value {
+fn health_check(namespace: &str, health: &NodeHealth) -> Value {
     let absent = |key: &str| json!({ "key": key, "operator": "DoesNotExist" });
-    let unhealthy = |status: &str| json!({ "type": "Ready", "status": status, "duration": "300s" });
+    let unhealthy = |status: &str, after: Duration| {
+        let duration = format!("{}s", after.as_secs());
+        json!({ "type": "Ready", "status": status, "duration": duration })
+    };
     json!({
         "selector": { "matchExpressions": [
             absent("node-role.kubernetes.io/control-plane"),
@@ -250,11 +257,14 @@ fn health_check(namespace: &str) -> Value {
         "remediationTemplate": {
             "apiVersion": "self-node-remediation.medik8s.io/v1alpha1",
             "kind": "SelfNodeRemediationTemplate",
-            "name": "self-node-remediation-automatic-strategy-template",
+            "name": health.template,
             "namespace": namespace,
         },
-        "minHealthy": "51%",
-        "unhealthyConditions": [unhealthy("False"), unhealthy("Unknown")],
+        "minHealthy": health.min_healthy,
+        "unhealthyConditions": [
+            unhealthy("False", health.unready),
+            unhealthy("Unknown", health.unknown),
+        ],
     })
 }
 

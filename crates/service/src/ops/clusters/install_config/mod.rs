@@ -87,6 +87,12 @@ pub async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Failure> 
     })
 }
 
+/// The rendered install-config of records alone.
+#[cfg(test)]
+pub fn for_tests(cluster: &Cluster, hosts: &[&Host]) -> Value {
+    render::render(cluster, hosts, &render::Around::default()).unwrap()
+}
+
 /// The overrides may hold passwords, so the event does not repeat them.
 fn applied(cluster: &Cluster, cause: &Cause) -> Event {
     let scope = EventScope {
