@@ -311,6 +311,10 @@ class Fleet:
         """From ready to all machines done; the cluster is finalizing afterwards."""
         self.api.post(f"{self.path}/actions/install", expect=202)
         self.drive_until("installing")
+        self.finish_installation()
+
+    def finish_installation(self):
+        """From installing to all machines done."""
         for machine in self.machines:
             machine.wait_for("installing", "installing-in-progress")
             machine.work()

@@ -37,6 +37,12 @@ impl Entropy {
         ChaCha20Rng::from_seed(hash.finalize().into())
     }
 
+    /// Fills buffers with bytes for one purpose, for what asks for randomness by a function.
+    pub fn filler(&self, purpose: &str) -> impl FnMut(&mut [u8]) + use<> {
+        let mut stream = self.stream(purpose);
+        move |bytes| stream.fill_bytes(bytes)
+    }
+
     /// Text of `length` characters of `alphabet`, each equally likely.
     pub(crate) fn text(&self, purpose: &str, alphabet: &[u8], length: usize) -> String {
         let mut stream = self.stream(purpose);

@@ -112,14 +112,9 @@ pub const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
 /// use a setting takes it off this list.
 pub const NOT_YET: &[&str] = &[
     "cluster.max_time_difference_minutes",
-    "cluster.disk_encryption_cipher",
     "cluster.cluster_tls_override_dir",
     "features.ipv6",
     "images.install_redhat_ca",
-    "operators.node_unready_duration",
-    "operators.node_unknown_duration",
-    "operators.remediation_min_healthy",
-    "operators.self_node_remediation_template",
     "storage.s3_create_bucket",
     "timeouts.reset_cluster",
 ];

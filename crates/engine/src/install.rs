@@ -192,7 +192,8 @@ pub fn files_failed(view: &ClusterView<'_>, reason: &str, now: Timestamp) -> Dec
 }
 
 /// The cluster prepares and nobody has told yet how its files came out.
-pub(crate) fn awaits_files(cluster: &Cluster) -> bool {
+#[must_use]
+pub fn awaits_files(cluster: &Cluster) -> bool {
     cluster.status == ClusterStatus::PreparingForInstallation
         && !matches!(
             cluster.preparation.status.as_deref(),

@@ -34,6 +34,13 @@ impl fmt::Display for Kind {
     }
 }
 
+/// The cards under which the addresses of the API and of ingress are leased, if they are.
+#[must_use]
+pub fn cards(cluster: &Cluster) -> Option<[String; 2]> {
+    let leased = networks::dhcp_vips(cluster) && !networks::user_managed(cluster);
+    leased.then(|| [Kind::Api, Kind::Ingress].map(|kind| mac::of(cluster.id, kind)))
+}
+
 /// The network addresses are leased in: the first machine network.
 fn network(cluster: &Cluster) -> Option<IpNet> {
     networks::machine(cluster).ok()?.first().copied()

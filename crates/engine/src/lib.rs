@@ -17,7 +17,7 @@ mod history;
 mod ignition;
 pub mod install;
 pub mod inventory;
-mod leases;
+pub mod leases;
 mod majority;
 pub mod media;
 mod networks;

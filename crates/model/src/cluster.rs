@@ -103,6 +103,32 @@ pub struct Preparation {
     pub reason: Option<String>,
 }
 
+/// What a release image says about itself, as far as an installation needs it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Payload {
+    /// The image that was read.
+    pub image: String,
+    /// Its version.
+    pub version: String,
+    /// Images by component, as far as hosts are told of them.
+    pub components: BTreeMap<String, String>,
+}
+
+/// What the files of an installation are made from, kept so that they come out the same when they
+/// have to be made again: after a crash, on another replica, or for a host that comes later.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recipe {
+    /// 32 random bytes in base64 from which every key, password and name of the cluster follows;
+    /// empty before the first preparation and after a reset.
+    pub seed: Secret,
+    /// When the seed was drawn; root certificates begin then.
+    pub drawn_at: Option<Timestamp>,
+    /// What was found in the release image; empty until it was read.
+    pub payload: Payload,
+}
+
 /// Virtual addresses taken from a DHCP server (`vip_dhcp_allocation`); empty otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -239,6 +265,9 @@ pub struct Cluster {
     pub progress: ClusterProgress,
     /// Last preparation.
     pub preparation: Preparation,
+    /// What the files of the installation are made from.
+    #[serde(default)]
+    pub recipe: Recipe,
     /// When the installation began.
     pub install_started_at: Option<Timestamp>,
     /// When it ended.
@@ -346,6 +375,7 @@ impl Cluster {
             connectivity_basis: 0,
             progress: ClusterProgress::default(),
             preparation: Preparation::default(),
+            recipe: Recipe::default(),
             install_started_at: None,
             install_completed_at: None,
             kubeconfig_uploaded: false,

@@ -21,7 +21,7 @@ mod time;
 pub use access::Scheme;
 pub use cluster::{
     Cluster, ClusterProgress, DiskEncryption, FeatureUse, IgnitionEndpoint, Leases,
-    MonitoredOperator, Ntp, Platform, Preparation, Proxy,
+    MonitoredOperator, Ntp, Payload, Platform, Preparation, Proxy, Recipe,
 };
 pub use event::{Category, Event, EventScope, Severity};
 pub use host::{AgentUpgrade, Host, HostProgress, HostReports};

@@ -135,6 +135,12 @@ impl Mirrors {
         })
     }
 
+    /// The rules in the order they were read.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
     /// Rules from elsewhere, such as an install-config.
     ///
     /// # Errors

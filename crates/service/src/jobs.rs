@@ -1,35 +1,60 @@
 //! Work that takes longer than a request: started after its decision is stored.
 //!
 //! A job can be lost with the process, so its cause stays in the records: at start, clusters
-//! that are still preparing get their job again ([`resume`]).
+//! that are still preparing get their job again ([`resume`]). Among replicas the store says who
+//! does it ([`muster_store::Claim`]); the others wait, and take over when that one dies.
 
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use muster_api::error::Failure;
-use muster_engine::Job;
+use muster_engine::{Job, install::awaits_files};
 use muster_model::{ClusterId, ClusterStatus};
-use muster_store::{BlobPath, Deleted};
-use tracing::{error, info, warn};
+use muster_store::{BlobPath, Claim, Deleted};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tracing::{debug, error, info, warn};
 
 use crate::{
     aggregate::Cause,
-    app::{App, blob_failure},
+    app::{App, blob_failure, store_failure},
     ops,
+    preparation::Outcome,
 };
 
+/// How often a replica looks whether the one that does a job has died.
+const STANDBY: Duration = Duration::from_secs(2);
+
 /// Jobs under way. The rules wish for a job until its result is in, so a wish may come twice.
-#[derive(Debug, Default)]
-pub struct UnderWay(Mutex<HashSet<Job>>);
+#[derive(Debug)]
+pub struct UnderWay {
+    jobs: Mutex<HashSet<Job>>,
+    heavy: Semaphore,
+}
+
+impl Default for UnderWay {
+    fn default() -> Self {
+        Self {
+            jobs: Mutex::default(),
+            heavy: Semaphore::new(1),
+        }
+    }
+}
 
 impl UnderWay {
     fn enter(&self, job: Job) -> bool {
-        self.0
+        self.jobs
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(job)
+    }
+
+    /// Waits for the turn to use all cores.
+    pub async fn heavy(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed; were it, crowded is better than never.
+        self.heavy.acquire().await.ok()
     }
 }
 
@@ -38,7 +63,12 @@ struct Leaves(Arc<App>, Job);
 
 impl Drop for Leaves {
     fn drop(&mut self) {
-        let mut jobs = self.0.jobs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self
+            .0
+            .jobs
+            .jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         jobs.remove(&self.1);
     }
 }
@@ -69,25 +99,36 @@ async fn run(app: &Arc<App>, job: Job) -> Result<(), Failure> {
 /// Files that were made for an installation that was cancelled are not those of the next one:
 /// settings may have changed in between. Then they are made again.
 async fn make_cluster_files(app: &Arc<App>, id: ClusterId) -> Result<(), Failure> {
+    let Some(_claim) = claim(app, id).await? else {
+        return Ok(());
+    };
     loop {
+        let cluster = app.cluster(id).await?;
+        if !awaits_files(&cluster) {
+            return Ok(());
+        }
         info!(cluster = %id, "making install files");
-        let attempt = app.cluster(id).await?.install_started_at;
+        let attempt = cluster.install_started_at;
         let made = ops::files::generate(app, id).await;
         let cause = Cause::internal();
-        let (outdated, _) = app
+        let (standing, _) = app
             .change_cluster(id, &cause, |all| {
                 let cluster = all.cluster()?;
-                if cluster.install_started_at != attempt {
-                    return Ok(cluster.status == ClusterStatus::PreparingForInstallation);
+                let preparing = cluster.status == ClusterStatus::PreparingForInstallation;
+                if cluster.install_started_at != attempt && preparing {
+                    return Ok(Standing::Anew);
+                }
+                if !preparing {
+                    return Ok(Standing::GivenUp);
                 }
                 let decision = {
                     let view = all.view(&app.heartbeats)?;
                     match &made {
-                        Ok(files) => muster_engine::install::files_ready(
-                            &view,
-                            Some(files.openshift_cluster_id),
-                            cause.now,
-                        ),
+                        Ok(Outcome::Made(cluster_id)) => {
+                            muster_engine::install::files_ready(&view, Some(*cluster_id), cause.now)
+                        }
+                        // Cancelled and begun again between two looks.
+                        Ok(Outcome::Unwanted) => return Ok(Standing::Anew),
                         Err(failure) => {
                             muster_engine::install::files_failed(&view, &failure.reason, cause.now)
                         }
@@ -95,16 +136,47 @@ async fn make_cluster_files(app: &Arc<App>, id: ClusterId) -> Result<(), Failure
                 };
                 all.take(decision);
                 all.refresh(app, cause.now);
-                Ok(false)
+                Ok(Standing::Told)
             })
             .await?;
-        if outdated {
-            continue;
+        match (standing, made) {
+            (Standing::Anew, _) => continue,
+            (Standing::GivenUp, _) => {
+                info!(cluster = %id, "the installation was given up while its files were made");
+                return ops::files::delete_generated(app, id).await;
+            }
+            (Standing::Told, Err(failure)) => {
+                warn!(cluster = %id, reason = %failure.reason, "install files could not be made");
+                return Ok(());
+            }
+            (Standing::Told, Ok(_)) => return Ok(()),
         }
-        if let Err(failure) = made {
-            warn!(cluster = %id, reason = %failure.reason, "install files could not be made");
+    }
+}
+
+/// What became of the wish while it was fulfilled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// The result was stored.
+    Told,
+    /// Another attempt has begun.
+    Anew,
+    /// The installation was cancelled or reset.
+    GivenUp,
+}
+
+/// Waits until the job is ours; nothing if it was done by another replica meanwhile.
+async fn claim(app: &Arc<App>, id: ClusterId) -> Result<Option<Claim>, Failure> {
+    let work = format!("files/{id}");
+    loop {
+        if !awaits_files(&*app.cluster(id).await?) {
+            return Ok(None);
         }
-        return Ok(());
+        if let Some(claim) = app.store.claim(&work).await.map_err(store_failure)? {
+            return Ok(Some(claim));
+        }
+        debug!(cluster = %id, "another replica makes the install files");
+        tokio::time::sleep(STANDBY).await;
     }
 }
 

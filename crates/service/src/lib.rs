@@ -18,6 +18,7 @@ pub mod images;
 mod jobs;
 mod metrics;
 mod ops;
+mod preparation;
 mod replicas;
 mod rules;
 mod start;

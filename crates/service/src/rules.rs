@@ -15,15 +15,15 @@ use muster_engine::{
     Settings,
     settings::{Images, InventoryLimits, RequirementTable, Requirements, Timeouts},
 };
-use muster_model::{Cluster, FinalizingStage, HostStage, InfraEnv};
+use muster_model::{Cluster, FinalizingStage, HostStage, InfraEnv, Payload};
 
 use crate::catalog::Catalog;
 
 /// Releases whose constants are kept.
 const MOST_RELEASES: usize = 256;
 
-/// Version and architecture.
-type Release = (String, String);
+/// Version, architecture and what is known of the release image.
+type Release = (String, String, Payload);
 
 /// The constants, by release.
 #[derive(Debug)]
@@ -101,18 +101,25 @@ impl Rules {
     pub fn of(&self, cluster: Option<&Cluster>) -> Arc<Settings> {
         let architecture = cluster.and_then(|cluster| cluster.cpu_architecture.as_deref());
         let version = cluster.map_or("", |cluster| cluster.openshift_version.as_str());
-        self.of_release(version, architecture.unwrap_or_default())
+        let payload = cluster.map(|cluster| &cluster.recipe.payload);
+        self.of_release(version, architecture.unwrap_or_default(), payload)
     }
 
     /// The constants for hosts of the pool, which follow the release they booted.
     #[must_use]
     pub fn of_pool(&self, infra_env: Option<&InfraEnv>) -> Arc<Settings> {
         let version = infra_env.map_or("", |booted| booted.openshift_version.as_str());
-        self.of_release(version, "")
+        self.of_release(version, "", None)
     }
 
-    fn of_release(&self, version: &str, architecture: &str) -> Arc<Settings> {
-        let release = (version.to_owned(), architecture.to_owned());
+    fn of_release(
+        &self,
+        version: &str,
+        architecture: &str,
+        payload: Option<&Payload>,
+    ) -> Arc<Settings> {
+        let payload = payload.cloned().unwrap_or_default();
+        let release = (version.to_owned(), architecture.to_owned(), payload);
         let mut known = self
             .by_release
             .lock()
@@ -122,10 +129,7 @@ impl Rules {
         }
         let settings = Arc::new(Settings {
             requirements: self.requirements(version),
-            images: Images {
-                must_gather: self.must_gather(&release),
-                ..self.base.images.clone()
-            },
+            images: self.images(&release),
             ..self.base.clone()
         });
         // Imported clusters bring any version text they like.
@@ -136,8 +140,24 @@ impl Rules {
         settings
     }
 
+    /// Images by settings, by catalogue and by what the release image itself says.
+    fn images(&self, release: &Release) -> Images {
+        let (version, architecture, payload) = release;
+        let component = |name: &str| payload.components.get(name).cloned();
+        let mut must_gather = self.must_gather(version, architecture);
+        if let Some(image) = component("must-gather") {
+            must_gather.entry("ocp".to_owned()).or_insert(image);
+        }
+        Images {
+            machine_config_operator: component("machine-config-operator"),
+            coreos: component("rhel-coreos").or_else(|| component("stream-coreos")),
+            must_gather,
+            ..self.base.images.clone()
+        }
+    }
+
     /// Must-gather images that are known for the release; none for one nobody can read.
-    fn must_gather(&self, (version, architecture): &Release) -> BTreeMap<String, String> {
+    fn must_gather(&self, version: &str, architecture: &str) -> BTreeMap<String, String> {
         let (Ok(version), Ok(architecture)) = (version.parse(), architecture.parse()) else {
             return BTreeMap::new();
         };
@@ -244,6 +264,27 @@ mod tests {
         assert_eq!(images_of(&rules, "4.10.67", Some("arm64")), ["lso", "ocs"]);
         assert!(images_of(&rules, "4.10.67", None).is_empty());
         assert!(images_of(&rules, "nonsense", Some("x86_64")).is_empty());
+    }
+
+    #[test]
+    fn images_that_only_the_release_knows_follow_what_was_read_of_it() {
+        let rules = rules(&Config::default());
+        let id = ClusterId(Uuid::nil());
+        let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Ready);
+        let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
+        cluster.openshift_version = "4.20.3".to_owned();
+        assert_eq!(
+            rules.of(Some(&cluster)).images.machine_config_operator,
+            None
+        );
+        let names = ["machine-config-operator", "must-gather", "stream-coreos"];
+        let read = names.map(|name| (name.to_owned(), format!("quay.test/{name}")));
+        cluster.recipe.payload.components = read.into();
+        let images = rules.of(Some(&cluster)).images.clone();
+        let told = images.machine_config_operator.as_deref();
+        assert_eq!(told, Some("quay.test/machine-config-operator"));
+        assert_eq!(images.coreos.as_deref(), Some("quay.test/stream-coreos"));
+        assert_eq!(images.must_gather["ocp"], "quay.test/must-gather");
     }
 
     #[test]

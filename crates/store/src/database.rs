@@ -169,7 +169,8 @@ impl Pool {
         })
     }
 
-    async fn connect(&self) -> Result<Connection, StoreError> {
+    /// A connection of its own beside the pool, for what lives as long as it.
+    pub(crate) async fn connect(&self) -> Result<Connection, StoreError> {
         if self.options.block() {
             let options = self.options.clone();
             return Ok(aside(async move { options.connect().await }).await??);

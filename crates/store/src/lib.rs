@@ -9,6 +9,7 @@
 mod blobs;
 mod cache;
 mod changes;
+mod claim;
 mod database;
 mod document;
 mod error;
@@ -26,6 +27,7 @@ mod writer;
 
 pub use blobs::{BlobError, BlobInfo, BlobPath, Blobs};
 pub use changes::Changes;
+pub use claim::Claim;
 pub use database::Limits;
 pub use document::Row;
 pub use error::StoreError;

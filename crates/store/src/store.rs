@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use crate::{
     cache::{Library, Listed},
     changes::Changes,
+    claim::Claim,
     database::{Address, Limits, Pool},
     document::{Group, Row},
     error::StoreError,
@@ -155,6 +156,16 @@ impl Store {
     pub async fn ping(&self) -> Result<(), StoreError> {
         let statement = Statement::new("SELECT 1");
         self.reader().pool.rows(&statement).await.map(drop)
+    }
+
+    /// Claims a piece of work for this process among all that share the database; nothing when
+    /// another process has it. The claim ends when it is dropped, or with the process.
+    pub async fn claim(&self, work: &str) -> Result<Option<Claim>, StoreError> {
+        match &self.inner.writer {
+            // The file belongs to this process alone.
+            Writer::Sqlite(_) => Ok(Some(Claim::default())),
+            Writer::Postgres => Claim::take(&self.reader().pool, work).await,
+        }
     }
 
     /// A live cluster.

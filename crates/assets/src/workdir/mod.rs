@@ -448,7 +448,9 @@ fn extras(request: &Request<'_>) -> Result<Extras, WorkdirError> {
     Ok(extras)
 }
 
-fn is_internal_release_image(content: &[u8]) -> bool {
+/// Whether a manifest asks for a registry inside the cluster that holds its release.
+#[must_use]
+pub fn is_internal_release_image(content: &[u8]) -> bool {
     let object: Result<serde_json::Value, _> = serde_yaml_ng::from_slice(content);
     object.is_ok_and(|object| {
         object["kind"] == "InternalReleaseImage" && object["metadata"]["name"] == "cluster"

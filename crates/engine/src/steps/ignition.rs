@@ -26,35 +26,65 @@ struct Header<'a> {
     value: String,
 }
 
-/// Where a day-2 host fetches its Ignition, and with which credentials.
-pub(super) fn source(host: &Host, cluster: &Cluster) -> Option<String> {
+/// Where a day-2 host fetches its Ignition. Headers hold credentials, so `Debug` shows none.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The whole address, with the pool.
+    pub url: String,
+    /// Base64 of the PEM certificates to trust.
+    pub ca_certificate: Option<String>,
+    /// Headers to send.
+    pub headers: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a day-2 host fetches its Ignition, and with which credentials; nothing while nobody
+/// knows where the cluster's API is.
+#[must_use]
+pub fn endpoint(host: &Host, cluster: &Cluster) -> Option<Endpoint> {
     let endpoint = &cluster.ignition_endpoint;
-    let certificate = endpoint.ca_certificate.as_deref().filter(|c| !c.is_empty());
+    let certificate = endpoint.ca_certificate.clone().filter(|c| !c.is_empty());
     let own = endpoint.url.as_deref().filter(|url| !url.is_empty());
     let pool = pool(host);
     let url = match own {
         Some(url) => format!("{}/{pool}", url.trim_end_matches('/')),
         None => config_server(&api_host(cluster)?, &pool, certificate.is_some()),
     };
-    let token = host
-        .ignition_endpoint_token
-        .as_ref()
-        .filter(|token| !token.is_empty())
-        .map(|token| token.reveal());
-    let authorization = token.map(|token| Header {
-        key: "Authorization",
-        value: format!("Bearer {token}"),
-    });
+    let authorization =
+        token(host).map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
     let extra = host.ignition_endpoint_http_headers.iter().flatten();
-    let extra = extra.map(|(key, value)| Header {
+    let extra = extra.map(|(key, value)| (key.clone(), value.clone()));
+    Some(Endpoint {
+        url,
+        ca_certificate: certificate,
+        headers: authorization.into_iter().chain(extra).collect(),
+    })
+}
+
+fn token(host: &Host) -> Option<&str> {
+    let token = host.ignition_endpoint_token.as_ref();
+    token.map(|token| token.reveal()).filter(|t| !t.is_empty())
+}
+
+/// The same as the argument of a step.
+pub(super) fn source(host: &Host, cluster: &Cluster) -> Option<String> {
+    let endpoint = endpoint(host, cluster)?;
+    let headers = endpoint.headers.iter().map(|(key, value)| Header {
         key,
         value: value.clone(),
     });
     Some(json(&Source {
-        ca_certificate: certificate,
-        ignition_endpoint_token: token,
-        request_headers: authorization.into_iter().chain(extra).collect(),
-        url,
+        ca_certificate: endpoint.ca_certificate.as_deref(),
+        ignition_endpoint_token: token(host),
+        request_headers: headers.collect(),
+        url: endpoint.url.clone(),
     }))
 }
 

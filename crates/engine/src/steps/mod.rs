@@ -21,6 +21,7 @@ use muster_model::Host;
 use serde::Serialize;
 
 pub use announce::handed_out;
+pub use ignition::{Endpoint, endpoint};
 pub use kinds::{StepType, UnknownStep};
 pub use table::{StepRow, table};
 

@@ -24,7 +24,8 @@ pub(crate) trait HoldsSecrets {
 
 impl HoldsSecrets for Cluster {
     fn each_secret(&mut self, visit: Visit<'_>) -> Result<(), StoreError> {
-        visit("pull_secret", &mut self.pull_secret)
+        visit("pull_secret", &mut self.pull_secret)?;
+        visit("recipe.seed", &mut self.recipe.seed)
     }
 }
 
@@ -148,6 +149,7 @@ mod tests {
         let status = ClusterStatus::Ready;
         let mut cluster = Cluster::blank(id, ClusterKind::Cluster, "c", status, "me", Timestamp(1));
         cluster.pull_secret = Secret::new(MARK);
+        cluster.recipe.seed = Secret::new(MARK);
         cluster
     }
 

@@ -257,6 +257,34 @@ async fn two_replicas_on_one_postgres_see_each_others_writes_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_replicas_one_gets_a_piece_of_work_until_it_lets_go() {
+    let place = Place::postgres();
+    let (one, two) = (place.open().await, place.open().await);
+    let held = one.claim("files/a").await.unwrap();
+    assert!(held.is_some());
+    assert!(two.claim("files/a").await.unwrap().is_none());
+    assert!(two.claim("files/b").await.unwrap().is_some());
+    drop(held);
+    // The server notices a closed connection a moment later.
+    let mut taken = None;
+    for _ in 0..200 {
+        taken = two.claim("files/a").await.unwrap();
+        if taken.is_some() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(taken.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn alone_on_sqlite_everything_is_ours() {
+    let place = Place::sqlite();
+    let store = place.open().await;
+    assert!(store.claim("files/a").await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_agree_after_a_storm() {
     let place = Place::postgres();
     let writers = vec![place.open().await, place.open().await];

@@ -1,6 +1,6 @@
 //! What people do to a cluster: create, install, cancel, reset, open for more hosts.
 
-use muster_model::{Cluster, ClusterKind, ClusterProgress, ClusterStatus, Preparation};
+use muster_model::{Cluster, ClusterKind, ClusterProgress, ClusterStatus, Preparation, Recipe};
 
 use super::{Occasion, Row, To, Trigger::*, row};
 
@@ -107,6 +107,7 @@ fn start_over(cluster: &mut Cluster, _: &Occasion<'_>) {
         status: Some("not_started".to_owned()),
         reason: None,
     };
+    cluster.recipe = Recipe::default();
     for operator in cluster.monitored_operators.iter_mut().flatten() {
         operator.status = None;
         operator.status_info = None;

@@ -1,12 +1,13 @@
 //! Making and removing the files an installation needs.
 //!
-//! This build renders the install-config for real and everything after it as placeholders, and
-//! only when told so: a rehearsal must not be mistaken for an installation.
+//! They are made for real ([`crate::preparation`]) unless the service was started for rehearsals
+//! (`DUMMY_IGNITION`): then everything but the install-config is a placeholder that says so.
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use muster_api::error::Failure;
-use muster_model::{Cluster, ClusterId, HostKey};
+use muster_model::{Cluster, ClusterId, Host, HostKey, HostStatus};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -14,21 +15,22 @@ use super::{kubeconfig, kubeconfig::KubeconfigError, placeholders, places};
 use crate::{
     app::{App, blob_failure, store_failure},
     ops::clusters::install_config,
+    preparation::{self, Outcome},
 };
-
-/// What is known once the files of a cluster are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FilesMade {
-    /// The id the cluster will give itself.
-    pub openshift_cluster_id: Uuid,
-}
 
 /// Makes all files of a cluster that is being prepared.
 ///
-/// May be repeated, after a crash or because somebody wants the credentials early: ids and
+/// May be repeated, after a crash or because somebody wants the credentials early: ids, keys and
 /// password stay as they were made first, the rest follows the records.
-pub async fn generate(app: &Arc<App>, id: ClusterId) -> Result<FilesMade, Failure> {
-    require_rehearsal(app)?;
+pub async fn generate(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Failure> {
+    if app.config.features.dummy_ignition {
+        rehearse(app, id).await
+    } else {
+        preparation::prepare(app, id).await
+    }
+}
+
+async fn rehearse(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Failure> {
     // Two makers at once would mix two identities.
     let _turn = app.driver.turn(id).await;
     let cluster = app.cluster(id).await?;
@@ -81,14 +83,11 @@ pub async fn generate(app: &Arc<App>, id: ClusterId) -> Result<FilesMade, Failur
         let password = placeholders::password(&mut rand::rng());
         files.put(places::PASSWORD, password).await?;
     }
-    Ok(FilesMade {
-        openshift_cluster_id: identity.cluster_id,
-    })
+    Ok(Outcome::Made(identity.cluster_id))
 }
 
 /// Makes the Ignition config of a host that joins a running cluster.
 pub async fn generate_for_host(app: &Arc<App>, key: HostKey) -> Result<(), Failure> {
-    require_rehearsal(app)?;
     let host = app.host(key).await?;
     let cluster = host.cluster.ok_or_else(|| {
         Failure::conflict(format!(
@@ -96,11 +95,47 @@ pub async fn generate_for_host(app: &Arc<App>, key: HostKey) -> Result<(), Failu
             key.host
         ))
     })?;
-    let name = places::host_ignition(&host);
-    let title = name.trim_end_matches(".ign");
-    Files { app, cluster }
-        .put(&name, placeholders::ignition(title).to_string())
-        .await
+    let cluster = app.cluster(cluster).await?;
+    make_for_host(app, &host, &cluster).await.map(drop)
+}
+
+/// The Ignition config of a host, by its name. That of a host which joins a running cluster costs
+/// nothing to make, so it is made here if a crash came between its installation and its file.
+pub async fn host_ignition_of(
+    app: &App,
+    host: &Host,
+    cluster: &Cluster,
+) -> Result<(String, Option<Bytes>), Failure> {
+    let name = places::host_ignition(host);
+    let files = Files {
+        app,
+        cluster: cluster.id,
+    };
+    let found = files.get(&name).await?;
+    let installs = matches!(
+        host.status,
+        HostStatus::Installing | HostStatus::InstallingInProgress
+    );
+    if found.is_some() || !host.is_day2() || !installs {
+        return Ok((name, found));
+    }
+    let made = make_for_host(app, host, cluster).await?;
+    Ok((name, Some(made)))
+}
+
+async fn make_for_host(app: &App, host: &Host, cluster: &Cluster) -> Result<Bytes, Failure> {
+    let name = places::host_ignition(host);
+    let config = if app.config.features.dummy_ignition {
+        placeholders::ignition(name.trim_end_matches(".ign")).to_string()
+    } else {
+        preparation::host_config(host, cluster)?
+    };
+    let files = Files {
+        app,
+        cluster: cluster.id,
+    };
+    files.put(&name, config.clone()).await?;
+    Ok(config.into())
 }
 
 /// Removes what was made for a cluster; logs and the user's manifests stay.
@@ -136,16 +171,6 @@ pub async fn finish_kubeconfig(app: &Arc<App>, id: ClusterId, pem: &str) -> Resu
         KubeconfigError::Stored(_) => Failure::internal(error.to_string()),
     })?;
     files.put(places::KUBECONFIG, finished).await
-}
-
-fn require_rehearsal(app: &App) -> Result<(), Failure> {
-    if app.config.features.dummy_ignition {
-        return Ok(());
-    }
-    Err(Failure::conflict(
-        "this build cannot generate install assets yet, so the installation cannot be prepared; \
-         set DUMMY_IGNITION=true for a rehearsal with placeholder files",
-    ))
 }
 
 /// What tells this attempt of a cluster from all others.

@@ -5,7 +5,7 @@ mod generate;
 mod kubeconfig;
 mod links;
 mod placeholders;
-mod places;
+pub mod places;
 
 use http::StatusCode;
 use muster_api::{error::Failure, wire};
@@ -13,9 +13,11 @@ use muster_catalog::BuiltinOperator;
 use muster_model::{Cluster, ClusterId, ClusterStatus};
 
 pub use flow::{Outlet, produced};
-pub use generate::{delete_generated, finish_kubeconfig, generate, generate_for_host};
+pub use generate::{
+    delete_generated, finish_kubeconfig, generate, generate_for_host, host_ignition_of,
+};
 pub use links::{presign, presign_credentials};
-pub use places::{controller_logs, generated, host_ignition, host_logs};
+pub use places::{controller_logs, generated, host_logs};
 
 use crate::{
     app::{App, Shared, blob_failure},

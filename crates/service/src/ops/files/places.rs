@@ -6,6 +6,10 @@ use muster_store::BlobPath;
 
 use crate::app::blob_failure;
 
+/// What the bootstrap host boots with.
+pub const BOOTSTRAP: &str = "bootstrap.ign";
+/// What the controller inside the new cluster applies once its operators run.
+pub const CUSTOM_MANIFESTS: &str = "custom_manifests.json";
 /// The rendered install-config.
 pub const INSTALL_CONFIG: &str = "install-config.yaml";
 /// Names the cluster and its ids.

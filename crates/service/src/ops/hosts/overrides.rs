@@ -10,7 +10,7 @@ use muster_model::{Event, EventScope, Host, HostKey, Severity, Timestamp};
 use super::read::cluster_of;
 use crate::{
     aggregate::Cause,
-    app::{App, Shared, blob_failure, missing_cluster},
+    app::{App, Shared, missing_cluster},
     http::{Call, Reply},
     ops::files,
     views::{self, HostDetail},
@@ -106,18 +106,12 @@ async fn generated(app: &App, key: HostKey) -> Result<(String, bytes::Bytes), Fa
             cluster.name, cluster.status
         )));
     }
-    let name = files::host_ignition(&host);
-    let path = files::generated(id, &name)?;
-    let bytes = app
-        .blobs
-        .get(&path)
-        .await
-        .map_err(blob_failure)?
-        .ok_or_else(|| {
-            Failure::conflict(format!(
-                "{name} was not made yet; it comes with the host's installation"
-            ))
-        })?;
+    let (name, bytes) = files::host_ignition_of(app, &host, &cluster).await?;
+    let bytes = bytes.ok_or_else(|| {
+        Failure::conflict(format!(
+            "{name} was not made yet; it comes with the host's installation"
+        ))
+    })?;
     Ok((name, bytes))
 }
 

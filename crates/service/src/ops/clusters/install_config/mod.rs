@@ -18,6 +18,7 @@ use crate::{
     aggregate::Cause,
     app::{App, Shared, store_failure},
     http::{Call, Reply},
+    preparation::mirrors_of,
 };
 
 /// How the use of overrides is recorded.
@@ -72,13 +73,24 @@ pub async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Failure> 
         let infra_env = app.store.infra_env(id).await.map_err(store_failure)?;
         trust.extend(infra_env.and_then(|row| row.additional_trust_bundle.clone()));
     }
-    let trust: Vec<&str> = trust.iter().map(String::as_str).collect();
-    render::render(cluster, &hosts, &trust).map_err(|why| {
+    let (mirrors, authorities) = mirrors_of(app);
+    trust.push(authorities);
+    let around = render::Around {
+        trust: trust.iter().map(String::as_str).collect(),
+        mirrors,
+    };
+    render::render(cluster, &hosts, &around).map_err(|why| {
         Failure::bad_request(format!(
             "the install-config of cluster {} cannot be rendered: {why}; replace its overrides",
             cluster.id
         ))
     })
+}
+
+/// The rendered install-config of records alone.
+#[cfg(test)]
+pub fn for_tests(cluster: &Cluster, hosts: &[&Host]) -> Value {
+    render::render(cluster, hosts, &render::Around::default()).unwrap()
 }
 
 /// The overrides may hold passwords, so the event does not repeat them.

@@ -3,10 +3,12 @@
 //! Pure: the same records give the same text. What the user overrides is laid on last.
 
 use muster_catalog::OpenshiftVersion;
-use muster_model::{Cluster, Host, HostRole};
+use muster_engine::inventory;
+use muster_model::{Cluster, Host, HostRole, PlatformType};
 use serde_json::{Map, Value, json};
 
 use super::{overrides, platform};
+use crate::preparation::network_of_lead;
 
 /// Hosts of a cluster by what they become.
 #[derive(Debug, Default)]
@@ -35,13 +37,20 @@ impl<'a> Roles<'a> {
     }
 }
 
+/// What an install-config says besides what the cluster's record says.
+#[derive(Clone, Debug, Default)]
+pub struct Around<'a> {
+    /// PEM bundles that the hosts already trust.
+    pub trust: Vec<&'a str>,
+    /// Registries that stand in for others: source and mirrors.
+    pub mirrors: Vec<(String, Vec<String>)>,
+}
+
 /// Renders the install-config with the user's overrides.
-///
-/// `trust` are PEM bundles the hosts already trust.
 ///
 /// # Errors
 /// If the stored overrides do not fit; says why.
-pub fn render(cluster: &Cluster, hosts: &[&Host], trust: &[&str]) -> Result<Value, String> {
+pub fn render(cluster: &Cluster, hosts: &[&Host], around: &Around<'_>) -> Result<Value, String> {
     let overrides = overrides::parse(cluster.install_config_overrides.as_deref().unwrap_or(""))?;
     let roles = Roles::of(hosts);
     let version: Option<OpenshiftVersion> = cluster.openshift_version.parse().ok();
@@ -49,7 +58,7 @@ pub fn render(cluster: &Cluster, hosts: &[&Host], trust: &[&str]) -> Result<Valu
         "apiVersion": "v1",
         "baseDomain": cluster.base_dns_domain.as_deref().unwrap_or(""),
         "metadata": {"name": cluster.name},
-        "networking": networking(cluster),
+        "networking": networking(cluster, hosts),
         "controlPlane": pool(cluster, "master", masters(cluster, &roles)),
         "compute": [pool(cluster, "worker", roles.workers.len())],
         "platform": platform::render(cluster, &roles, version.as_ref()),
@@ -75,8 +84,33 @@ pub fn render(cluster: &Cluster, hosts: &[&Host], trust: &[&str]) -> Result<Valu
     if let Some(disk) = in_place_disk(cluster, hosts) {
         config["bootstrapInPlace"] = json!({"installationDisk": disk});
     }
+    let fencing = fencing(&roles);
+    if !fencing.is_empty() {
+        config["controlPlane"]["fencing"] = json!({ "credentials": fencing });
+        if version
+            .as_ref()
+            .is_some_and(|version| !version.at_least(4, 22))
+        {
+            config["featureSet"] = json!("TechPreviewNoUpgrade");
+        }
+    }
+    if !around.mirrors.is_empty() {
+        // By digest since 4.14; before there was only one kind of mirror.
+        let old = version
+            .as_ref()
+            .is_some_and(|version| !version.at_least(4, 14));
+        let key = if old {
+            "imageContentSources"
+        } else {
+            "imageDigestSources"
+        };
+        let entries = around.mirrors.iter();
+        let entries =
+            entries.map(|(source, mirrors)| json!({"source": source, "mirrors": mirrors}));
+        config[key] = entries.collect();
+    }
     overrides::lay(&mut config, &overrides);
-    add_trust(&mut config, trust);
+    add_trust(&mut config, &around.trust);
     Ok(config)
 }
 
@@ -119,7 +153,33 @@ fn hyperthreaded(cluster: &Cluster, pool: &str) -> bool {
     }
 }
 
-fn networking(cluster: &Cluster) -> Value {
+/// How hosts of a two-node cluster switch each other off, by the hosts' names.
+fn fencing(roles: &Roles<'_>) -> Vec<Value> {
+    let mut all: Vec<(String, Value)> = roles
+        .masters
+        .iter()
+        .filter_map(|host| {
+            let text = host.fencing_credentials.as_ref()?.reveal();
+            let mut credentials: Value = serde_json::from_str(text).ok()?;
+            let name = inventory::hostname(host);
+            let members = credentials.as_object_mut()?;
+            for (stored, written) in [("certificate_verification", "certificateVerification")] {
+                if let Some(value) = members.remove(stored) {
+                    members.insert(written.to_owned(), value);
+                }
+            }
+            members.insert("hostName".to_owned(), json!(name));
+            members.retain(|_, value| !value.is_null());
+            Some((name, credentials))
+        })
+        .collect();
+    all.sort_by(|one, other| one.0.cmp(&other.0));
+    all.into_iter()
+        .map(|(_, credentials)| credentials)
+        .collect()
+}
+
+fn networking(cluster: &Cluster, hosts: &[&Host]) -> Value {
     let mut networking = Map::new();
     if let Some(kind) = cluster
         .network_type
@@ -141,6 +201,11 @@ fn networking(cluster: &Cluster) -> Value {
         .iter()
         .flatten()
         .map(|cidr| json!({"cidr": cidr}));
+    let mut machines: Vec<Value> = machines.collect();
+    if machines.is_empty() && brings_own_network(cluster) {
+        // The user named none because there may be several; that of the lead is the one.
+        machines.extend(network_of_lead(hosts).map(|net| json!({"cidr": net.to_string()})));
+    }
     let services = cluster
         .networks
         .service
@@ -149,7 +214,7 @@ fn networking(cluster: &Cluster) -> Value {
         .map(|cidr| json!(cidr));
     for (name, list) in [
         ("clusterNetwork", pods.collect::<Vec<_>>()),
-        ("machineNetwork", machines.collect()),
+        ("machineNetwork", machines),
         ("serviceNetwork", services.collect()),
     ] {
         if !list.is_empty() {
@@ -157,6 +222,12 @@ fn networking(cluster: &Cluster) -> Value {
         }
     }
     Value::Object(networking)
+}
+
+/// Platforms on which the user brings DNS and load balancing.
+fn brings_own_network(cluster: &Cluster) -> bool {
+    let kind = cluster.platform.as_ref().map(|platform| platform.kind);
+    matches!(kind, Some(PlatformType::None | PlatformType::External))
 }
 
 /// The proxy, with everything inside the cluster kept away from it.

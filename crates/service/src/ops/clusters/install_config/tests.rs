@@ -67,7 +67,52 @@ fn host(number: u128, role: HostRole, name: &str) -> Host {
 }
 
 fn rendered(cluster: &Cluster, hosts: &[&Host]) -> Value {
-    render::render(cluster, hosts, &[]).unwrap()
+    render::render(cluster, hosts, &render::Around::default()).unwrap()
+}
+
+fn trusting<'a>(trust: &[&'a str]) -> render::Around<'a> {
+    render::Around {
+        trust: trust.to_vec(),
+        ..render::Around::default()
+    }
+}
+
+#[test]
+fn mirrors_of_the_site_are_named_by_digest_since_4_14() {
+    let mut cluster = cluster(PlatformType::None);
+    let around = render::Around {
+        mirrors: vec![("quay.io/ocp".into(), vec!["mirror.lab:5000/ocp".into()])],
+        ..render::Around::default()
+    };
+    let config = render::render(&cluster, &[], &around).unwrap();
+    assert_eq!(
+        config["imageDigestSources"],
+        json!([{"source": "quay.io/ocp", "mirrors": ["mirror.lab:5000/ocp"]}])
+    );
+    cluster.openshift_version = "4.13.1".into();
+    let config = render::render(&cluster, &[], &around).unwrap();
+    assert!(config["imageContentSources"].is_array() && config["imageDigestSources"].is_null());
+}
+
+#[test]
+fn hosts_that_fence_each_other_are_named_with_their_credentials() {
+    let mut cluster = cluster(PlatformType::Baremetal);
+    cluster.openshift_version = "4.20.1".into();
+    let mut hosts = [
+        host(1, HostRole::Master, "b"),
+        host(2, HostRole::Master, "a"),
+    ];
+    for host in &mut hosts {
+        let text = r#"{"address":"redfish+https://192.0.2.9","username":"u","password":"p","certificate_verification":"Disabled"}"#;
+        host.fencing_credentials = Some(Secret::new(text));
+    }
+    let all: Vec<&Host> = hosts.iter().collect();
+    let config = rendered(&cluster, &all);
+    let credentials = &config["controlPlane"]["fencing"]["credentials"];
+    assert_eq!(credentials[0]["hostName"], "a");
+    assert_eq!(credentials[1]["certificateVerification"], "Disabled");
+    assert_eq!(config["featureSet"], "TechPreviewNoUpgrade");
+    assert_eq!(known::INSTALL_CONFIG.check(&config, ""), Ok(()));
 }
 
 #[test]
@@ -187,12 +232,12 @@ fn overrides_win_and_bundles_of_hosts_are_added_to_theirs() {
     let mut cluster = cluster(PlatformType::None);
     let text = r#"{"fips": true, "additionalTrustBundle": "own"}"#;
     cluster.install_config_overrides = Some(text.into());
-    let config = render::render(&cluster, &[], &["theirs", "own", ""]).unwrap();
+    let config = render::render(&cluster, &[], &trusting(&["theirs", "own", ""])).unwrap();
     assert_eq!(config["fips"], true);
     assert_eq!(config["additionalTrustBundle"], "own\ntheirs");
     cluster.install_config_overrides = Some("{\"fipz\": true}".into());
     assert!(
-        render::render(&cluster, &[], &[])
+        render::render(&cluster, &[], &trusting(&[]))
             .unwrap_err()
             .contains("fipz")
     );
