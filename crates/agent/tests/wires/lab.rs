@@ -206,11 +206,33 @@ impl Lab {
         }
     }
 
+    /// Waits until the cluster has this status.
+    pub fn expect_cluster_status(&self, fits: impl Fn(&str) -> bool) {
+        let begun = Instant::now();
+        loop {
+            let known = self.of_cluster();
+            if known["status"].as_str().is_some_and(&fits) {
+                return;
+            }
+            if begun.elapsed() > PATIENCE {
+                let hosts = known["hosts"].as_array().into_iter().flatten();
+                let unmet: Vec<_> = hosts.chain([&known]).flat_map(unmet).collect();
+                let status = (&known["status"], &known["status_info"]);
+                panic!("the cluster stays {status:?}; {unmet:#?}");
+            }
+            thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    /// Waits until what is known of a host fits.
+    pub fn expect_record(&self, host: &Host, what: &str, fits: impl Fn(&Value) -> bool) {
+        self.until(what, host, || fits(&self.of(host)).then_some(()));
+    }
+
     /// Waits until a host has this status.
     pub fn expect_status(&self, host: &Host, fits: impl Fn(&str) -> bool) {
-        self.until("its status", host, || {
-            let known = self.of(host);
-            known["status"].as_str().is_some_and(&fits).then_some(())
+        self.expect_record(host, "its status", |known| {
+            known["status"].as_str().is_some_and(&fits)
         });
     }
 
@@ -224,10 +246,11 @@ impl Lab {
                 let known = self.of(host);
                 let id = what.split(':').next().unwrap_or_default();
                 panic!(
-                    "{} waited in vain for {what}\nit is {} and {:?}\nagent: {}\nservice: {}",
+                    "{} waited in vain for {what}\nit is {} with {:?}\nimages: {}\nagent: {}\nservice: {}",
                     host.machine.name,
                     known["status"],
                     judged(&known, id),
+                    known["images_status"],
                     host.agent.last_words(),
                     self.service.last_words(),
                 );
@@ -244,13 +267,23 @@ pub fn on_wire(number: u8) -> String {
 
 /// Result and message of a validation.
 fn judged(record: &Value, validation: &str) -> Option<(String, String)> {
-    let all: Value = serde_json::from_str(record["validations_info"].as_str()?).ok()?;
-    let found = all
-        .as_object()?
-        .values()
-        .filter_map(Value::as_array)
-        .flatten()
-        .find(|one| one["id"] == validation)?;
-    let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
-    Some((text("status"), text("message")))
+    let found = all(record).into_iter().find(|one| one.0 == validation);
+    found.map(|(_, status, message)| (status, message))
+}
+
+/// Validations that are neither good nor switched off.
+fn unmet(record: &Value) -> Vec<(String, String, String)> {
+    let bad = |one: &(String, String, String)| !matches!(&*one.1, "success" | "disabled");
+    all(record).into_iter().filter(bad).collect()
+}
+
+/// Id, result and message of all validations.
+fn all(record: &Value) -> Vec<(String, String, String)> {
+    let text = record["validations_info"].as_str().unwrap_or_default();
+    let groups: Value = serde_json::from_str(text).unwrap_or_default();
+    let groups = groups.as_object().into_iter().flatten();
+    let list = groups.filter_map(|(_, list)| list.as_array()).flatten();
+    let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+    list.map(|one| (text(one, "id"), text(one, "status"), text(one, "message")))
+        .collect()
 }

@@ -13,6 +13,7 @@ mod lab;
 mod links;
 mod offers;
 mod program;
+mod registry;
 mod relay;
 mod room;
 mod service;
@@ -55,6 +56,10 @@ const STORIES: &[Story] = &[
     ),
     ("a_clock_follows_the_time_source_it_is_given", offers::time),
     ("disks_are_unlocked_only_where_tang_answers", offers::tang),
+    (
+        "images_are_available_only_where_the_registry_has_them",
+        registry::images,
+    ),
 ];
 
 fn main() -> ExitCode {
