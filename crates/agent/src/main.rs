@@ -51,6 +51,11 @@ async fn run(cli: Cli, part: Part) -> anyhow::Result<ExitCode> {
     match cli.command {
         None => talk(cli.talk, part, machine).await,
         Some(Command::Step { kind, args }) => step(&cli.talk, machine, &kind, args).await,
+        Some(Command::SendLogs(options)) => {
+            let link = Arc::new(Link::new(options.directions()));
+            let request = vec![options.request()];
+            done(by_hand(&cli.talk, machine, link), "logs-gather", request).await
+        }
         Some(Command::Check(options)) => {
             let report = check::run(&*machine, &options).await?;
             print(&report.to_string())?;
@@ -120,15 +125,25 @@ async fn step(
             insecure: false,
             token: Default::default(),
         });
-    let context = Arc::new(steps::Context {
+    let context = by_hand(options, machine, Arc::new(Link::new(directions)));
+    done(context, kind, args).await
+}
+
+/// Where a step stands that somebody else than the service asks for.
+fn by_hand(options: &TalkOptions, machine: Arc<dyn Machine>, link: Arc<Link>) -> steps::Context {
+    steps::Context {
         host: options
             .host_id
             .unwrap_or_else(|| identity::host_id(&*machine)),
         infra_env: options.infra_env_id.unwrap_or_default(),
-        link: Arc::new(Link::new(directions)),
+        link,
         program: None,
         machine,
-    });
+    }
+}
+
+async fn done(context: steps::Context, kind: &str, args: Vec<String>) -> anyhow::Result<ExitCode> {
+    let context = Arc::new(context);
     let outcome = steps::perform(context, kind, args).await;
     if !outcome.output.is_empty() {
         print(&format!("{}\n", outcome.output))?;

@@ -13,7 +13,7 @@ use muster_catalog::{HardwareCatalog, HardwareProfile, MustGatherImages, Require
 use muster_config::Config;
 use muster_engine::{
     Settings,
-    settings::{Images, InventoryLimits, RequirementTable, Requirements, Timeouts},
+    settings::{Images, InventoryLimits, Polling, RequirementTable, Requirements, Timeouts},
 };
 use muster_model::{Cluster, FinalizingStage, HostStage, InfraEnv, Payload};
 
@@ -41,6 +41,7 @@ impl Rules {
         let images = &config.images;
         let base = Settings {
             timeouts: timeouts(config),
+            polling: polling(config),
             images: Images {
                 installer: images.installer.clone(),
                 controller: images.controller.clone(),
@@ -229,6 +230,16 @@ fn timeouts(config: &Config) -> Timeouts {
     }
 }
 
+/// Agents take an interval of zero for a mistake and come back after a minute.
+fn polling(config: &Config) -> Polling {
+    let normal = config.timeouts.poll_interval.max(Duration::from_secs(1));
+    Polling {
+        normal,
+        slow: normal * 2,
+        near_change: normal,
+    }
+}
+
 const fn minutes(n: u64) -> Duration {
     Duration::from_secs(n * 60)
 }
@@ -296,5 +307,17 @@ mod tests {
         };
         assert_eq!(upgrade(true), Some(Config::default().images.agent));
         assert_eq!(upgrade(false), None);
+    }
+
+    #[test]
+    fn no_setting_tells_agents_to_come_back_at_once() {
+        let polling = |interval| {
+            let mut config = Config::default();
+            config.timeouts.poll_interval = interval;
+            rules(&config).of(None).polling
+        };
+        assert_eq!(polling(minutes(1)), Polling::default());
+        let shortest = polling(Duration::from_millis(1));
+        assert_eq!((shortest.normal.as_secs(), shortest.slow.as_secs()), (1, 2));
     }
 }

@@ -72,7 +72,8 @@ impl RawSocket {
         UdpSocket::from_std(socket.into()).map(Self)
     }
 
-    /// Packets too large for the path are refused instead of cut into pieces.
+    /// Packets too large for the path are refused instead of cut into pieces. What the kernel
+    /// remembers of the path does not count: it would hold for ten minutes after a repair.
     ///
     /// # Errors
     /// The kernel does not know how.
@@ -82,9 +83,9 @@ impl RawSocket {
         };
         let socket = self.0.as_fd();
         if v6 {
-            set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?;
+            set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::PROBE)?;
         } else {
-            set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?;
+            set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::PROBE)?;
         }
         Ok(())
     }

@@ -92,6 +92,10 @@ checked_text!(
     TimeSource, "name or address of a time source", is_time_source
 );
 checked_text!(
+    /// A point in time as people tell journals: a date, a time, "yesterday".
+    Moment, "point in time", is_moment
+);
+checked_text!(
     /// A URL of the web.
     WebUrl, "URL of http or https", is_web_url
 );
@@ -102,6 +106,11 @@ fn is_image(text: &str) -> bool {
     let edges = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[')
         && text.ends_with(|c: char| c.is_ascii_alphanumeric());
     text.len() <= 512 && edges && text.chars().all(letters) && !text.contains("..")
+}
+
+fn is_moment(text: &str) -> bool {
+    let letters = |c: char| c.is_ascii_alphanumeric() || " :.+-".contains(c);
+    (1..=64).contains(&text.len()) && text.chars().all(letters)
 }
 
 fn is_nic(text: &str) -> bool {
@@ -248,6 +257,7 @@ mod tests {
         ] {
             assert!(reads::<Image>(image), "{image}");
         }
+        assert!(reads::<Moment>("2026-01-02 03:04:05") && !reads::<Moment>("$(date)"));
         assert!(reads::<Nic>("enp0s31f6") && reads::<Nic>("bond0.100"));
         assert!(reads::<Device>("/dev/disk/by-path/pci-0000:00:1f.2-ata-1"));
         assert!(!reads::<Device>("/etc/passwd") && !reads::<Device>("/dev/../etc/passwd"));

@@ -1,4 +1,6 @@
 //! `container-image-availability`: can the images of the installation be pulled, and how fast?
+//!
+//! Through podman, or through crictl on machines that have only the runtime of Kubernetes.
 
 use std::time::{Duration, Instant};
 
@@ -39,18 +41,60 @@ struct Status {
     time: Option<f64>,
 }
 
+/// A program that pulls images, and its words for what we ask.
+#[derive(Debug)]
+struct Tool {
+    program: &'static str,
+    list: &'static [&'static str],
+    pull: &'static [&'static str],
+    inspect: &'static [&'static str],
+    size: fn(&str) -> Option<f64>,
+}
+
+/// The first that is there is used. References are checked before they get here, so none is
+/// taken for an option; where a program knows `--`, it is said all the same.
+const TOOLS: &[Tool] = &[
+    Tool {
+        program: "podman",
+        list: &["images", "--quiet", "--"],
+        pull: &["pull", "--quiet", "--"],
+        inspect: &["image", "inspect", "--format={{.Size}}", "--"],
+        size: |text| text.trim().parse().ok(),
+    },
+    Tool {
+        program: "crictl",
+        list: &["images", "--quiet"],
+        pull: &["pull"],
+        inspect: &["inspecti", "--output=json"],
+        size: size_in_status,
+    },
+];
+
+/// The runtime tells 64-bit numbers as texts.
+fn size_in_status(text: &str) -> Option<f64> {
+    let told: serde_json::Value = serde_json::from_str(text).ok()?;
+    let size = &told["status"]["size"];
+    let number = size.as_f64();
+    number.or_else(|| size.as_str()?.parse().ok())
+}
+
 pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
     let request: Request = one(args)?;
     if request.images.len() > MOST {
         return Err(Unusable(format!("more than {MOST} images")));
     }
+    let tool = present(context).await;
     // One budget for all of them.
     let end = Instant::now() + Duration::from_secs(request.timeout.min(7200));
     let mut images = Vec::new();
     let mut problems = Vec::new();
     for image in &request.images {
         let left = end.saturating_duration_since(Instant::now());
-        match pull(context, image, left).await {
+        let pulled = match tool {
+            Some(tool) => pull(context, tool, image, left).await,
+            None => Err("neither podman nor crictl is on this machine".to_owned()),
+        };
+        match pulled {
             Ok(status) => images.push(status),
             Err(problem) => {
                 problems.push(format!("{image:?}: {problem}"));
@@ -70,15 +114,34 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
     })
 }
 
+async fn present(context: &Context) -> Option<&'static Tool> {
+    for tool in TOOLS {
+        let task = Task::new(tool.program, "is it there?")
+            .args(["--version"])
+            .deadline(SHORT);
+        match context.task(task).await {
+            Err(cause) if cause.is_missing() => {}
+            // One that is there and broken should be heard when it is asked for something.
+            Ok(_) | Err(_) => return Some(tool),
+        }
+    }
+    None
+}
+
 /// Also an image that is there is pulled: its registry must still be reachable later.
-async fn pull(context: &Context, image: &str, left: Duration) -> Result<Status, String> {
+async fn pull(
+    context: &Context,
+    tool: &Tool,
+    image: &str,
+    left: Duration,
+) -> Result<Status, String> {
     if left.is_zero() {
         return Err("no time was left for it".to_owned());
     }
-    let listed = podman(context, &["images", "--quiet", "--", image], SHORT).await?;
+    let listed = asked(context, tool, tool.list, image, SHORT).await?;
     let was_here = !listed.trim().is_empty();
     let begun = Instant::now();
-    podman(context, &["pull", "--quiet", "--", image], left).await?;
+    asked(context, tool, tool.pull, image, left).await?;
     let seconds = begun.elapsed().as_secs_f64();
     let mut status = Status {
         name: image.to_owned(),
@@ -86,12 +149,8 @@ async fn pull(context: &Context, image: &str, left: Duration) -> Result<Status, 
         ..Status::default()
     };
     if !was_here {
-        let format = "--format={{.Size}}";
-        let size = podman(context, &["image", "inspect", format, "--", image], SHORT).await?;
-        let size: f64 = size
-            .trim()
-            .parse()
-            .map_err(|_| format!("podman tells no size: {:?}", size.trim()))?;
+        let told = asked(context, tool, tool.inspect, image, SHORT).await?;
+        let size = (tool.size)(&told).ok_or_else(|| format!("{} tells no size", tool.program))?;
         status.size_bytes = Some(size);
         status.time = Some(seconds);
         status.download_rate = (seconds > 0.0).then_some(size / 1e6 / seconds);
@@ -99,10 +158,16 @@ async fn pull(context: &Context, image: &str, left: Duration) -> Result<Status, 
     Ok(status)
 }
 
-/// Arguments behind `--` are never options, whatever they begin with.
-async fn podman(context: &Context, args: &[&str], limit: Duration) -> Result<String, String> {
-    let task = Task::new("podman", "check a container image")
-        .args(args.iter().copied())
+async fn asked(
+    context: &Context,
+    tool: &Tool,
+    words: &[&str],
+    image: &str,
+    limit: Duration,
+) -> Result<String, String> {
+    let task = Task::new(tool.program, "check a container image")
+        .args(words.iter().copied())
+        .arg(image)
         .deadline(limit);
     let finished = context
         .task(task)
@@ -112,13 +177,8 @@ async fn podman(context: &Context, args: &[&str], limit: Duration) -> Result<Str
         return Ok(finished.out());
     }
     let words = finished.err();
-    let last = words
-        .trim()
-        .lines()
-        .last()
-        .unwrap_or("no reason given")
-        .to_owned();
-    Err(format!("podman says: {last}"))
+    let last = words.trim().lines().last().unwrap_or("no reason given");
+    Err(format!("{} says: {last}", tool.program))
 }
 
 #[cfg(test)]
@@ -191,5 +251,27 @@ mod tests {
             assert!(run(&context, vec![args]).await.is_err(), "{bad}");
         }
         assert!(machine.ran().is_empty());
+    }
+
+    #[tokio::test]
+    async fn without_podman_the_runtime_of_kubernetes_pulls() {
+        let machine = Simulated::default();
+        machine.on(["crictl"], Finished::with_output(""));
+        let told = r#"{"status":{"id":"sha256:1","size":"412345678"},"info":{}}"#;
+        machine.on(["crictl", "inspecti"], Finished::with_output(told));
+        let (context, machine) = on(machine);
+        let outcome = run(&context, vec![ARGS.into()]).await.unwrap();
+        assert_eq!(outcome.exit_code, 0, "{outcome:?}");
+        assert!(outcome.output.contains(r#""size_bytes":412345678.0"#));
+        let pulled = ["crictl", "pull", "quay.io/a/b:1"];
+        assert!(machine.ran().iter().any(|words| *words == pulled));
+    }
+
+    #[tokio::test]
+    async fn a_machine_that_can_pull_nothing_says_so() {
+        let (context, _) = on(Simulated::default());
+        let outcome = run(&context, vec![ARGS.into()]).await.unwrap();
+        assert_eq!(outcome.exit_code, NOT_PULLED);
+        assert!(outcome.error.contains("neither podman nor crictl"));
     }
 }

@@ -27,6 +27,8 @@ pub enum Answer {
     Circle,
     /// Begins an answer and hangs up.
     HangUp,
+    /// Begins an answer and goes on with a blank now and then, for ever.
+    Drip,
 }
 
 impl Answer {
@@ -146,7 +148,7 @@ impl Service {
 
     /// Waits until something was heard; fails the test if it never is.
     pub async fn until(&self, what: &str, done: impl Fn(&[Heard]) -> bool) {
-        for _ in 0..1200 {
+        for _ in 0..3000 {
             if done(&self.heard()) {
                 return;
             }
@@ -225,6 +227,12 @@ impl Service {
                 let _ = stream
                     .write_all(head("307 Temporary Redirect", &to).as_bytes())
                     .await;
+            }
+            Answer::Drip => {
+                let _ = stream.write_all(head("200 OK", "").as_bytes()).await;
+                while stream.write_all(b" ").await.is_ok() && stream.flush().await.is_ok() {
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
             }
             Answer::HangUp => {
                 let _ = stream

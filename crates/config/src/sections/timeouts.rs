@@ -19,6 +19,8 @@ section! {
         installation: Duration = hours(24), env ["INSTALLATION_TIMEOUT"];
         /// Finalizing of a cluster.
         finalizing: Duration = hours(5), env ["FINALIZING_TIMEOUT"];
+        /// Agents ask for work so often, and half as often while little can happen; at least 1s.
+        poll_interval: Duration = minutes(1), env [];
         /// A silent host counts as disconnected after this time.
         host_disconnection: Duration = minutes(3), env ["HOST_MAX_DISCONNECTION_TIME"];
         /// A host may wait for its user so long while installing.

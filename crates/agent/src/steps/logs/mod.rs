@@ -2,6 +2,9 @@
 //!
 //! The archive is made while it is sent: nothing is written to a machine that may run from
 //! memory, and no more than one log is held at a time. Secrets are taken out on the way.
+//!
+//! A bundle of the other machines takes up to half an hour to make, in which this one may be
+//! switched off; so what is there without it is sent before, and replaced by the whole later.
 
 mod bundle;
 mod redact;
@@ -17,12 +20,13 @@ use redact::Redactor;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
+use sources::Source;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{
     Context, Outcome,
-    args::{Unusable, one},
+    args::{Moment, Unusable, one},
     told,
     web::null_is_empty,
 };
@@ -43,13 +47,31 @@ struct Request {
     installer_gather: bool,
     #[serde(default, deserialize_with = "null_is_empty")]
     master_ips: Vec<IpAddr>,
+    /// From where on journals are read; not on the wire, but the reference's program has it.
+    #[serde(default)]
+    since: Option<Moment>,
+}
+
+/// How much is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// All but the bundle of the other machines.
+    Quick,
+    Whole,
 }
 
 pub(super) async fn run(context: &Arc<Context>, args: Vec<String>) -> Result<Outcome, Unusable> {
     let request: Request = one(args)?;
+    let takes_long = request.bootstrap && request.installer_gather;
+    if takes_long
+        && context.machine.exists(sources::GATHER_SCRIPT)
+        && let Err(problem) = send(context, &request, Extent::Quick).await
+    {
+        tracing::warn!("the first part of the logs was not sent: {problem}");
+    }
     let mut attempt = 1;
     loop {
-        match send(context, &request).await {
+        match send(context, &request, Extent::Whole).await {
             Ok(complaints) => {
                 return Ok(Outcome {
                     exit_code: 0,
@@ -69,14 +91,21 @@ pub(super) async fn run(context: &Arc<Context>, args: Vec<String>) -> Result<Out
     }
 }
 
-async fn send(context: &Arc<Context>, request: &Request) -> Result<String, String> {
+async fn send(context: &Arc<Context>, request: &Request, extent: Extent) -> Result<String, String> {
     let client = context.link.client(None).map_err(|cause| told(&cause))?;
     progress(&client, request, "requested").await;
     progress(&client, request, "collecting").await;
     let (pieces, receiver) = mpsc::channel(4);
     let boundary = Uuid::new_v4().simple().to_string();
     let secret = context.link.directions().token.token();
-    let gathering = gather(context, request, Redactor::new(secret), &boundary, pieces);
+    let gathering = gather(
+        context,
+        sources::of(request, extent),
+        format!("logs_host_{}", request.host_id),
+        Redactor::new(secret),
+        &boundary,
+        pieces,
+    );
     let path = format!(
         "clusters/{}/logs?host_id={}&infra_env_id={}&logs_type=host",
         request.cluster_id, request.host_id, request.infra_env_id
@@ -87,7 +116,9 @@ async fn send(context: &Arc<Context>, request: &Request) -> Result<String, Strin
     // An upload that ends early ends the gathering: its pieces go nowhere.
     let (complaints, uploaded) = tokio::join!(gathering, upload);
     uploaded.map_err(|cause| told(&cause))?;
-    progress(&client, request, "completed").await;
+    if extent == Extent::Whole {
+        progress(&client, request, "completed").await;
+    }
     Ok(complaints)
 }
 
@@ -106,7 +137,8 @@ async fn progress(client: &Client, request: &Request, state: &str) {
 /// Sends the form with the archive, log by log; what could not be collected is in its report.
 async fn gather(
     context: &Arc<Context>,
-    request: &Request,
+    sources: Vec<Source>,
+    folder: String,
     redactor: Redactor,
     boundary: &str,
     pieces: mpsc::Sender<Bytes>,
@@ -117,16 +149,12 @@ async fn gather(
     );
     let redactor = Arc::new(redactor);
     let mut sent = 0;
-    let mut bundle = Bundle::new(format!("logs_host_{}", request.host_id));
+    let mut bundle = Bundle::new(folder);
     let mut complaints = Vec::new();
     if pieces.send(head.into()).await.is_err() {
         return String::new();
     }
-    for source in sources::of(
-        request.bootstrap,
-        request.installer_gather,
-        &request.master_ips,
-    ) {
+    for source in sources {
         if sent > ENOUGH {
             complaints.push(format!(
                 "{}: left out, the archive is large enough",

@@ -10,7 +10,7 @@ use std::{
 use jiff::{Timestamp, tz::TimeZone};
 use muster_machine::Task;
 
-use super::Context;
+use super::{Context, Extent, Request};
 
 /// Of one command's output, this much is kept.
 const KEEP: usize = 48 << 20;
@@ -18,7 +18,8 @@ const KEEP: usize = 48 << 20;
 const LINES: &str = "--lines=300000";
 const SHORT: Duration = Duration::from_secs(120);
 const GATHER: Duration = Duration::from_secs(1800);
-const GATHER_SCRIPT: &str = "/usr/local/bin/installer-gather.sh";
+/// Makes a bundle of the other machines of a cluster.
+pub(super) const GATHER_SCRIPT: &str = "/usr/local/bin/installer-gather.sh";
 
 /// One file of the archive.
 pub(super) struct Source {
@@ -72,7 +73,18 @@ fn unit(name: &str, unit: &'static str) -> Source {
 }
 
 /// The files of an archive, in order.
-pub(super) fn of(bootstrap: bool, thorough: bool, masters: &[IpAddr]) -> Vec<Source> {
+pub(super) fn of(request: &Request, extent: Extent) -> Vec<Source> {
+    let (bootstrap, thorough) = (request.bootstrap, request.installer_gather);
+    let since = request.since.as_deref();
+    let since = since.map(|since| format!("--since={since}"));
+    let journal = |name: &str, filter: &[&str]| {
+        let all: Vec<&str> = since
+            .as_deref()
+            .into_iter()
+            .chain(filter.iter().copied())
+            .collect();
+        journal(name, &all)
+    };
     let mut sources = vec![
         commands(
             "mount.logs",
@@ -105,8 +117,8 @@ pub(super) fn of(bootstrap: bool, thorough: bool, masters: &[IpAddr]) -> Vec<Sou
         ));
         sources.push(journal("journal.logs", &[]));
     }
-    if thorough && bootstrap {
-        sources.push(bundle(masters));
+    if thorough && bootstrap && extent == Extent::Whole {
+        sources.push(bundle(&request.master_ips));
     }
     sources
 }

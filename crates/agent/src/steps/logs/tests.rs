@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, io::Read, sync::Mutex};
 
-use muster_machine::{Finished, Simulated};
+use muster_machine::{Finished, Simulated, Tree};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -111,19 +111,23 @@ fn files(request: &[u8]) -> BTreeMap<String, String> {
     archive.entries().unwrap().map(read).collect()
 }
 
-fn args() -> Vec<String> {
+fn args(bootstrap: bool) -> Vec<String> {
     let id = Uuid::from_u128(7);
     vec![
         json!({
             "cluster_id": id, "host_id": id, "infra_env_id": id,
-            "installer_gather": true, "bootstrap": false, "master_ips": null,
+            "installer_gather": true, "bootstrap": bootstrap, "master_ips": null,
+            "since": "2026-01-01 00:00:00",
         })
         .to_string(),
     ]
 }
 
 async fn gathered(refusals: usize) -> (Outcome, Seen) {
-    let machine = Simulated::default();
+    gathered_on(Simulated::default(), refusals, false).await
+}
+
+async fn gathered_on(machine: Simulated, refusals: usize, bootstrap: bool) -> (Outcome, Seen) {
     machine.on(
         ["journalctl"],
         Finished::with_output("all is well PULL_SECRET_TOKEN=hush\n"),
@@ -146,7 +150,7 @@ async fn gathered(refusals: usize) -> (Outcome, Seen) {
         link: Arc::new(link),
         ..context
     });
-    (run(&context, args()).await.unwrap(), seen)
+    (run(&context, args(bootstrap)).await.unwrap(), seen)
 }
 
 #[tokio::test]
@@ -181,4 +185,28 @@ async fn a_refused_upload_is_tried_again() {
         .filter(|(line, _)| line.contains("/logs?"))
         .count();
     assert_eq!(uploads, 2);
+}
+
+#[tokio::test]
+async fn what_is_quick_is_sent_before_the_bundle_that_takes_long() {
+    let tree = Tree::parse("[/usr/local/bin]\ninstaller-gather.sh = script\n").unwrap();
+    let machine = Simulated::new(tree);
+    machine.on([sources::GATHER_SCRIPT], Finished::with_output("done\n"));
+    let (outcome, seen) = gathered_on(machine, 0, true).await;
+    assert_eq!(outcome.exit_code, 0, "{outcome:?}");
+    let seen = seen.lock().unwrap();
+    let uploads: Vec<_> = seen
+        .iter()
+        .filter(|(line, _)| line.contains("/logs?"))
+        .collect();
+    assert_eq!(uploads.len(), 2);
+    let report = |upload: &(String, Vec<u8>)| files(&upload.1)["report.logs"].clone();
+    assert!(!report(uploads[0]).contains("log-bundle"));
+    assert!(files(&uploads[0].1).contains_key("journal.logs"));
+    // The script of this test makes no bundle, which only the second report can know.
+    assert!(report(uploads[1]).contains("log-bundle"));
+    let completed = |(_, bytes): &&(String, Vec<u8>)| {
+        String::from_utf8_lossy(bytes).contains(r#""logs_state":"completed""#)
+    };
+    assert_eq!(seen.iter().filter(completed).count(), 1);
 }
