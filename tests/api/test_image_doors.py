@@ -53,7 +53,9 @@ class Doors:
 @pytest.fixture(scope="module")
 def by_token(servers, iso):
     """Mode users: keys that expire and open one thing."""
-    hashed = subprocess.run([str(BINARY), "hash-password"], input=WORD, capture_output=True, text=True, check=True).stdout
+    hashed = subprocess.run(
+        [str(BINARY), "hash-password"], input=WORD, capture_output=True, text=True, check=True
+    ).stdout
     users = [{"name": "ada", "password_hash": hashed.strip(), "role": "admin"}]
     keys = Keys()
     env = {"OS_IMAGES": catalogue(), "MUSTER_AUTH_USERS": json.dumps(users)}
@@ -134,7 +136,9 @@ FAULTS = {
         claims_of(key_of(url)), doors.keys.public_pem.encode().ljust(64), algorithm="HS256"
     ),
     "for no infra-env": lambda doors, url: doors.signed(url, infra_env_id=None),
-    "for an infra-env that is not": lambda doors, url: doors.signed(url, infra_env_id="11111111-2222-4333-8444-555555555555"),
+    "for an infra-env that is not": lambda doors, url: doors.signed(
+        url, infra_env_id="11111111-2222-4333-8444-555555555555"
+    ),
     "no key": lambda doors, url: "",
     "nonsense": lambda doors, url: "eyJ.eyJ.x",
 }
@@ -152,7 +156,8 @@ def test_no_address_opens_with_a_wrong_key(doors, fault):
         key = FAULTS[fault](doors, url)
         bad = with_key(url, key)
         assert bad != url
-        for method in ("GET", "HEAD"):
+        # Files of the API are not asked for by HEAD; that there is none is no secret.
+        for method in ("GET",) if BASE_PATH in url else ("GET", "HEAD"):
             for headers in ({}, {"Range": "bytes=0-9"}):
                 answer = fetch(bad, method=method, headers=headers)
                 assert answer.status_code in (401, 403, 404), f"{what} with a key that is {fault}: {answer.status_code}"
@@ -170,17 +175,15 @@ def test_the_key_of_another_infra_env_opens_only_that_one(doors):
 
 
 def test_a_key_opens_what_it_was_made_for_and_nothing_else(by_token):
-    # The config goes into the image and the initrd, so their keys open each other.
-    parts_of_each_other = {"iso", "initrd"}
+    # Image and initrd carry the config, so whoever may have one of the three may have the others.
+    carriers = {"iso", "initrd", "config"}
     for made_for, with_it in by_token.mine.items():
         for wanted, url in by_token.mine.items():
-            if wanted == made_for or {made_for, wanted} <= parts_of_each_other:
-                continue
-            if made_for in parts_of_each_other and wanted == "config":
-                continue
-            answer = fetch(with_key(url, key_of(with_it)))
-            refused = answer.status_code in (401, 403)
-            assert refused or (made_for, wanted) in {("config", "initrd")}, f"the key of {made_for} opened {wanted}"
+            status = fetch(with_key(url, key_of(with_it))).status_code
+            if wanted == made_for:
+                assert status == 200, wanted
+            elif not {made_for, wanted} <= carriers:
+                assert status in (401, 403), f"the key of {made_for} opened {wanted}: {status}"
 
 
 # --- parts --------------------------------------------------------------------------------------
@@ -192,7 +195,9 @@ def open_server(servers, iso, s390x):
     stock(server, iso)
     stock(server, s390x, "s390x")
     server.infra_env = server.api().new_infra_env("parts", openshift_version=VERSION)["id"]
-    server.mainframe = server.api().new_infra_env("mainframe", openshift_version=VERSION, cpu_architecture="s390x")["id"]
+    server.mainframe = server.api().new_infra_env("mainframe", openshift_version=VERSION, cpu_architecture="s390x")[
+        "id"
+    ]
     return server
 
 
