@@ -2,7 +2,7 @@
 
 use std::{io::Write, time::Duration};
 
-use super::Run;
+use super::{Held, Run};
 
 const AIM: f64 = 0.95;
 const MEMORY_AIM_KIB: u64 = 2000;
@@ -40,17 +40,29 @@ impl Figures {
         let _ = writeln!(std::io::stderr(), "measured {downloads} downloads");
     }
 
-    pub fn memory(&mut self, ours: u64, theirs: u64) {
-        self.0.push(format!(
-            "{:<24} {ours:>7} KiB {theirs:>7} KiB {:>39}  {}",
+    pub fn memory(&mut self, ours: Held, theirs: Held) {
+        let mut row = |what, ours: u64, theirs: u64, told: &str| {
+            self.0.push(format!(
+                "{what:<24} {ours:>7} KiB {theirs:>7} KiB {:>39}  {told}",
+                ""
+            ));
+        };
+        row(
             "memory per 100 waiting",
-            "",
+            ours.downloads,
+            theirs.downloads,
             told(
-                ours <= MEMORY_AIM_KIB,
+                ours.downloads <= MEMORY_AIM_KIB,
                 "aim of 2 MB met",
-                "above the aim of 2 MB"
+                "above the aim of 2 MB",
             ),
-        ));
+        );
+        row(
+            "  before they ask",
+            ours.idle,
+            theirs.idle,
+            "what the connections cost by themselves",
+        );
     }
 
     pub fn first_byte(&mut self, times: Vec<Duration>) {

@@ -87,6 +87,15 @@ struct Side<'a> {
     pids: Vec<u32>,
 }
 
+/// KiB for a hundred connections.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// Before a request: what the connection and its encryption cost by themselves.
+    idle: u64,
+    /// While a download waits for its client.
+    downloads: u64,
+}
+
 /// What a load gave.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
@@ -136,18 +145,25 @@ impl Side<'_> {
         })
     }
 
-    /// Memory that downloads cost while their clients take nothing, KiB for a hundred.
-    async fn hold(&self, client: &Client) -> anyhow::Result<u64> {
+    /// Memory that connections cost before their request, and as downloads whose clients take
+    /// nothing.
+    async fn hold(&self, client: &Client) -> anyhow::Result<Held> {
         let before = Usage::of(&self.pids)?.memory_kib;
+        let grown = async || -> anyhow::Result<u64> {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let now = Usage::of(&self.pids)?.memory_kib;
+            Ok(now.saturating_sub(before) * 100 / HELD as u64)
+        };
         let mut held = Vec::new();
         for _ in 0..HELD {
-            let mut connection = client.connect(self.address).await?;
-            connection.ask(self.path, None).await?;
-            held.push(connection);
+            held.push(client.connect(self.address).await?);
         }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let after = Usage::of(&self.pids)?.memory_kib;
-        Ok(after.saturating_sub(before) * 100 / HELD as u64)
+        let idle = grown().await?;
+        for connection in &mut held {
+            connection.ask(self.path, None).await?;
+        }
+        let downloads = grown().await?;
+        Ok(Held { idle, downloads })
     }
 }
 

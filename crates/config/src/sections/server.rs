@@ -56,6 +56,8 @@ section! {
         max_upload_bytes: u64 = 2 << 30, env [];
         /// A client must send its request headers within this time; idle HTTP/1 connections end after it, idle HTTP/2 ones after 10 minutes.
         header_timeout: Duration = Duration::from_secs(120), env [];
+        /// A client that takes no byte of its answer for so long is cut off; a slow one that takes some is not.
+        stalled_timeout: Duration = minutes(5), env [];
         /// Time given to running requests when the service stops.
         shutdown_grace: Duration = Duration::from_secs(15), env [];
         /// The service counts as dead when its driver made no round for so long.

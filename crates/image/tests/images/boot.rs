@@ -4,7 +4,7 @@
 //! Needs QEMU, OVMF, busybox and a kernel, and minutes, so it does not run with the others:
 //! `make boot`.
 
-use std::{fs, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
 use muster_image::{
     Customization, Iso, View,
@@ -22,7 +22,8 @@ const INIT: &str = "#!/bin/busybox sh\n\
     /bin/busybox echo \"config $(/bin/busybox md5sum < /config.ign)\"\n\
     /bin/busybox poweroff -f\n";
 
-fn kernel() -> Vec<u8> {
+/// The newest kernel of this machine.
+pub fn kernel_file() -> PathBuf {
     let mut kernels: Vec<_> = fs::read_dir("/boot")
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -34,12 +35,13 @@ fn kernel() -> Vec<u8> {
         })
         .collect();
     kernels.sort();
-    fs::read(
-        kernels
-            .pop()
-            .expect("a kernel in /boot; `scripts/prepare boot` installs one"),
-    )
-    .unwrap()
+    kernels
+        .pop()
+        .expect("a kernel in /boot; `scripts/prepare boot` installs one")
+}
+
+fn kernel() -> Vec<u8> {
+    fs::read(kernel_file()).unwrap()
 }
 
 fn initrd() -> Vec<u8> {

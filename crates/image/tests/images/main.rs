@@ -8,6 +8,7 @@ mod formats;
 mod growth;
 mod hostile;
 mod interop;
+mod mounts;
 mod names;
 mod network;
 mod reduced;

@@ -16,7 +16,7 @@ use crate::{
 const DEEP: &str = "one/two/three/four/five/six/seven/eight/nine/ten";
 
 /// A tree with a deep directory, long names, a link and an empty file.
-fn image(options: &str) -> Iso {
+pub fn image(options: &str) -> Iso {
     let folder = TempDir::new().unwrap();
     let tree = folder.path().join("tree");
     let put = |path: &str, content: &[u8]| {

@@ -2,13 +2,15 @@
 //! finish.
 
 use std::{
-    convert::Infallible,
+    error::Error,
     fs, io,
     net::{IpAddr, SocketAddr},
+    pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
+use futures::TryFutureExt;
 use http::{Request, Version};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -18,6 +20,7 @@ use hyper_util::{
         graceful::{GracefulShutdown, Watcher},
     },
 };
+use rustix::net::sockopt::set_tcp_user_timeout;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
@@ -120,10 +123,10 @@ impl Listener {
                     peer,
                     door: self.door,
                     watcher: graceful.watcher(),
-                    _place: place,
                 },
                 stream,
                 self.tls.clone(),
+                place,
             ));
         }
         drop(self.socket);
@@ -163,40 +166,73 @@ fn open_files(limits: &str) -> Option<usize> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// One connection and what it holds on to.
+/// Who is at the other end of a connection, and what is needed to answer.
 struct Caller {
     app: Shared,
     peer: PeerAddress,
     door: Door,
     watcher: Watcher,
-    _place: OwnedSemaphorePermit,
 }
 
-async fn connection(caller: Caller, stream: TcpStream, tls: Option<TlsAcceptor>) {
+async fn connection(
+    caller: Caller,
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    _place: OwnedSemaphorePermit,
+) {
     // Answers are small and awaited: send them at once.
     let _ = stream.set_nodelay(true);
-    match tls {
-        None => speak(caller, stream.into()).await,
-        Some(acceptor) => {
-            match tokio::time::timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => speak(caller, stream.into()).await,
-                Ok(Err(error)) => debug!(%error, "a TLS handshake failed"),
-                Err(_) => debug!("a TLS handshake took too long"),
-            }
-        }
+    // The kernel sees what no one else can: whether the other side still takes bytes.
+    let _ = set_tcp_user_timeout(&stream, patience(caller.app.config.server.stalled_timeout));
+    let wire = match tls {
+        None => stream.into(),
+        Some(acceptor) => match handshake(acceptor, stream).await {
+            Some(wire) => wire,
+            None => return,
+        },
+    };
+    let (talk, traffic) = speak(caller, wire);
+    tokio::select! {
+        ended = talk => if let Err(error) = ended {
+            debug!(%error, "a connection ended early");
+        },
+        () = traffic.is_over() => debug!("a connection was quiet for too long"),
     }
 }
 
-async fn speak(caller: Caller, wire: Wire) {
+/// The setting in the kernel's milliseconds, where 0 would mean for ever.
+fn patience(limit: Duration) -> u32 {
+    u32::try_from(limit.as_millis()).unwrap_or(u32::MAX).max(1)
+}
+
+/// Apart and boxed: what a handshake needs is given back before the first request.
+async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> Option<Wire> {
+    match tokio::time::timeout(HANDSHAKE_LIMIT, Box::pin(acceptor.accept(stream))).await {
+        Ok(Ok(stream)) => return Some(stream.into()),
+        Ok(Err(error)) => debug!(%error, "a TLS handshake failed"),
+        Err(_) => debug!("a TLS handshake took too long"),
+    }
+    None
+}
+
+/// All requests of a connection and their answers.
+type Talk = Pin<Box<dyn Future<Output = Result<(), Box<dyn Error + Send + Sync>>> + Send>>;
+
+/// The whole talk on a connection, and what tells whether it has gone quiet.
+///
+/// Not an `async fn`, and what is large is boxed, because a connection that waits costs what its
+/// future holds: the work on a request is given back with the answer, and the parts of the
+/// connection are not kept once more on their way into it.
+fn speak(caller: Caller, wire: Wire) -> (Talk, Arc<Traffic>) {
     let Caller {
         app,
         peer,
         door,
         watcher,
-        _place,
     } = caller;
-    let header_timeout = app.config.server.header_timeout;
-    let traffic = Traffic::new(header_timeout);
+    let settings = &app.config.server;
+    let header_timeout = settings.header_timeout;
+    let traffic = Traffic::new(header_timeout, settings.stalled_timeout);
     let heard = Arc::clone(&traffic);
     let lane = wire.lane();
     let service = service_fn(move |mut request: Request<Incoming>| {
@@ -207,13 +243,10 @@ async fn speak(caller: Caller, wire: Wire) {
             request.extensions_mut().insert(lane.clone());
         }
         let answer = dispatch::answer(Arc::clone(&app), door, request);
-        async move {
-            let response = answer.await?;
-            Ok::<_, Infallible>(match running {
-                Some(running) => running.until_taken(response),
-                None => response,
-            })
-        }
+        Box::pin(answer.map_ok(|response| match running {
+            Some(running) => running.until_taken(response),
+            None => response,
+        }))
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
@@ -229,12 +262,7 @@ async fn speak(caller: Caller, wire: Wire) {
     let connection = builder
         .serve_connection(TokioIo::new(wire), service)
         .into_owned();
-    tokio::select! {
-        ended = watcher.watch(connection) => if let Err(error) = ended {
-            debug!(%error, "a connection ended early");
-        },
-        () = traffic.is_over() => debug!("a connection was quiet for too long"),
-    }
+    (Box::pin(watcher.watch(connection)), traffic)
 }
 
 #[cfg(test)]

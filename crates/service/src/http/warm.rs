@@ -7,6 +7,7 @@
 use std::{
     fs::File,
     io::{self, IoSliceMut},
+    ops::Range,
     os::unix::fs::FileExt,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -43,9 +44,27 @@ pub struct Warmer {
     /// The byte that was brought last; it is not brought again, so that a crowded memory slows
     /// a download down but cannot stop it.
     brought: Option<u64>,
+    /// The run found in memory last; it is often sent in several goes, and looked for once.
+    known: Range<u64>,
 }
 
 impl Warmer {
+    /// Ready with how much of a run can be taken, once its end is in memory, or was.
+    pub fn poll_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &Source,
+        file: &File,
+        offset: u64,
+        len: u64,
+    ) -> Poll<io::Result<u64>> {
+        if !self.known.contains(&offset) {
+            ready!(self.poll(cx, source, file, offset + len - 1))?;
+            self.known = offset..offset + len;
+        }
+        Poll::Ready(Ok(len.min(self.known.end - offset)))
+    }
+
     /// Ready once the byte at `offset` is in memory, or was.
     pub fn poll(
         &mut self,
@@ -108,6 +127,11 @@ mod tests {
             let mut byte = [0];
             assert_eq!(read(file, &mut byte, offset).unwrap(), Some(1));
             assert_eq!(byte, [7]);
+        }
+        // A run is looked for once and taken in any number of goes.
+        for (offset, len, expected) in [(0, 1_000, 1_000), (400, 1_000, 600), (1_000, 1, 1)] {
+            let taken = poll_fn(|cx| warmer.poll_run(cx, &source, file, offset, len));
+            assert_eq!(taken.await.unwrap(), expected, "{offset}");
         }
         // The end, and what is beyond it, is not waited for.
         poll_fn(|cx| warmer.poll(cx, &source, file, 300_000))

@@ -1,8 +1,8 @@
 //! The connection below hyper: sends files where a [`Lane`] says so.
 //!
 //! On a plain connection the kernel moves a file's bytes to the socket itself. With TLS they are
-//! read, encrypted and written in one go, through one buffer per thread; what a slow client has
-//! not taken yet is at most one such block.
+//! read, encrypted and written in one go, through one buffer per thread, and only once the socket
+//! has room for them: a client that waits holds no bytes of ours.
 
 use std::{
     cell::RefCell,
@@ -14,6 +14,7 @@ use std::{
 };
 
 use muster_image::Source;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::TcpStream,
@@ -43,6 +44,8 @@ pub struct Wire {
     lane: Lane,
     warmer: Warmer,
     this_turn: u64,
+    /// The socket took less than it was offered, so it is most likely full.
+    was_short: bool,
 }
 
 #[derive(Debug)]
@@ -70,6 +73,7 @@ impl Wire {
             lane: Lane::default(),
             warmer: Warmer::default(),
             this_turn: 0,
+            was_short: false,
         }
     }
 
@@ -88,7 +92,13 @@ impl Wire {
         let mut span = self.lane.next()?;
         span.len = span.len.min(most as u64).min(MOST_AT_ONCE);
         let sent = match &mut self.socket {
-            Socket::Plain(stream) => hand_over(cx, stream, &mut self.warmer, &span),
+            Socket::Plain(stream) => {
+                if self.was_short {
+                    ready!(room(cx, stream))?;
+                    self.was_short = false;
+                }
+                hand_over(cx, stream, &mut self.warmer, &mut span)
+            }
             Socket::Tls(stream) => encrypt(cx, stream, &mut self.warmer, &span),
         };
         let count = ready!(sent)?;
@@ -96,9 +106,34 @@ impl Wire {
             tracing::error!("an OS image has become shorter; a download was cut");
             return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
+        self.was_short = (count as u64) < span.len;
         self.this_turn += count as u64;
         self.lane.sent(count as u64);
         Poll::Ready(Ok(count))
+    }
+}
+
+/// Ready once the socket takes a good deal at once.
+///
+/// Cheaper than an attempt to send that gets nowhere. The kernel says so when a third of the
+/// socket's buffer is free, and looking arms its notice of that, which the runtime waits for.
+fn room(cx: &mut Context<'_>, stream: &TcpStream) -> Poll<io::Result<()>> {
+    loop {
+        ready!(stream.poll_write_ready(cx))?;
+        let looked = stream.try_io(Interest::WRITABLE, || {
+            let mut sockets = [PollFd::new(stream, PollFlags::OUT)];
+            let at_once = Timespec::default();
+            match poll(&mut sockets, Some(&at_once)) {
+                Ok(0) => Err(io::ErrorKind::WouldBlock.into()),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        });
+        match looked {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            looked => return Poll::Ready(looked),
+        }
     }
 }
 
@@ -106,12 +141,12 @@ fn hand_over(
     cx: &mut Context<'_>,
     stream: &TcpStream,
     warmer: &mut Warmer,
-    span: &Span,
+    span: &mut Span,
 ) -> Poll<io::Result<usize>> {
     let file = file(&span.source)?;
     loop {
         ready!(stream.poll_write_ready(cx))?;
-        ready!(warmer.poll(cx, &span.source, file, span.offset + span.len - 1))?;
+        span.len = ready!(warmer.poll_run(cx, &span.source, file, span.offset, span.len))?;
         let sent = stream.try_io(Interest::WRITABLE, || {
             let mut offset = span.offset;
             // It is at most MOST_AT_ONCE.
@@ -141,6 +176,7 @@ fn encrypt(
     if stream.get_ref().1.wants_write() {
         ready!(Pin::new(&mut *stream).poll_flush(cx))?;
     }
+    ready!(room(cx, stream.get_ref().0))?;
     PLAIN.with_borrow_mut(|block| {
         let most = BLOCK.min(span.len as usize);
         let block = &mut block[..most];

@@ -4,6 +4,7 @@
 use http::StatusCode;
 use muster_api::error::Failure;
 use muster_catalog::OsImage;
+use muster_config::sections::FetchOsImages;
 use serde_json::json;
 
 use super::{base::State, demand};
@@ -43,6 +44,45 @@ pub fn refusal(image: &OsImage, state: State) -> Failure {
     )
 }
 
+/// What becomes of an image that cannot be used, and what can be done about it.
+fn advice(image: &OsImage, state: &State, fetch: FetchOsImages) -> Option<String> {
+    let (version, arch) = (&image.openshift_version, image.cpu_architecture);
+    let by_hand =
+        format!("add it with `muster os-images add FILE --version {version} --arch {arch}`");
+    Some(match state {
+        State::Ready(_) => return None,
+        State::Fetching { active: true, .. } => {
+            "It is on its way; hosts that ask for it now are told to come back.".to_owned()
+        }
+        State::Fetching { active: false, .. } => match fetch {
+            FetchOsImages::Never => format!(
+                "A fetch was cut short; go on with `muster os-images fetch --version {version} \
+                 --arch {arch}`, or {by_hand}."
+            ),
+            FetchOsImages::WhenAsked | FetchOsImages::WhenNeeded => {
+                "A fetch was cut short; it goes on when the image is next asked for.".to_owned()
+            }
+        },
+        State::Missing => match fetch {
+            FetchOsImages::Never => {
+                format!("This service fetches none (images.fetch is never); {by_hand}.")
+            }
+            FetchOsImages::WhenAsked => {
+                format!("It is fetched when it is first asked for; or {by_hand}.")
+            }
+            FetchOsImages::WhenNeeded => {
+                format!("It is fetched once an infra-env boots it; or {by_hand}.")
+            }
+        },
+        State::Broken { .. } => match fetch {
+            FetchOsImages::Never => format!("To mend it, {by_hand}."),
+            FetchOsImages::WhenAsked | FetchOsImages::WhenNeeded => format!(
+                "It is tried again when the image is asked for, at most once a minute; or {by_hand}."
+            ),
+        },
+    })
+}
+
 /// All images and their states.
 pub fn states(app: &App) -> Result<Reply, Failure> {
     let images = app.catalog.os_images.iter().map(|image| {
@@ -51,9 +91,12 @@ pub fn states(app: &App) -> Result<Reply, Failure> {
             "cpu_architecture": image.cpu_architecture,
             "version": image.version,
         });
-        let state = serde_json::to_value(demand::state(app, image)).unwrap_or_default();
+        let state = demand::state(app, image);
+        let advice = advice(image, &state, app.config.images.fetch);
+        let state = serde_json::to_value(state).unwrap_or_default();
         if let (Some(entry), Some(state)) = (entry.as_object_mut(), state.as_object()) {
             entry.extend(state.clone());
+            entry.extend(advice.map(|advice| ("advice".to_owned(), advice.into())));
         }
         entry
     });
@@ -90,5 +133,41 @@ mod tests {
             let command = "muster os-images add FILE --version 4.20 --arch x86_64";
             assert!(refusal.reason.contains(command), "{}", refusal.reason);
         }
+    }
+
+    #[test]
+    fn advice_fits_the_state_and_the_setting() {
+        use FetchOsImages::{Never, WhenAsked, WhenNeeded};
+        let image = an_image("420.1", "https://images.test/a.iso");
+        let cut = State::Fetching {
+            done: 5,
+            total: None,
+            active: false,
+        };
+        let broken = State::Broken {
+            reason: "the disk is full".into(),
+        };
+        for (state, fetch, words) in [
+            (
+                &State::Missing,
+                Never,
+                "os-images add FILE --version 4.20 --arch x86_64",
+            ),
+            (&State::Missing, WhenAsked, "first asked for"),
+            (&State::Missing, WhenNeeded, "once an infra-env"),
+            (&cut, Never, "os-images fetch --version 4.20"),
+            (&cut, WhenAsked, "goes on when"),
+            (&broken, Never, "os-images add"),
+            (&broken, WhenAsked, "tried again"),
+        ] {
+            let told = advice(&image, state, fetch).unwrap();
+            assert!(told.contains(words), "{told}");
+        }
+        let ready = State::Ready(super::super::base::Record {
+            sha256: String::new(),
+            size: 1,
+            origin: super::super::base::Origin::Added,
+        });
+        assert_eq!(advice(&image, &ready, WhenAsked), None);
     }
 }

@@ -14,7 +14,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use muster_catalog::OsImage;
@@ -24,6 +24,9 @@ use serde::{Deserialize, Serialize};
 const FOLDER: &str = "os-images";
 /// Use is noted at most this often: it only decides which image makes way first.
 const NOTE_USE_EVERY: Duration = Duration::from_secs(60);
+/// For so long an image that was opened is not looked at again: firmware asks for thousands of
+/// small ranges, and hosts that boot together ask together.
+const LATELY: Duration = Duration::from_secs(1);
 
 /// How an image came to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +97,7 @@ pub struct Opened {
 #[derive(Debug)]
 pub struct BaseImages {
     folder: PathBuf,
-    open: Mutex<HashMap<String, Arc<Opened>>>,
+    open: Mutex<HashMap<String, (Arc<Opened>, Instant)>>,
 }
 
 impl BaseImages {
@@ -185,6 +188,14 @@ impl BaseImages {
         serde_json::from_slice(&bytes).map_err(io::Error::other)
     }
 
+    /// The image if it was opened a moment ago. Looks at no file.
+    #[must_use]
+    pub fn lately(&self, image: &OsImage) -> Option<Arc<Opened>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (opened, looked) = open.get(&stem(image))?;
+        (looked.elapsed() < LATELY).then(|| Arc::clone(opened))
+    }
+
     /// Opens an image for use. Reads a few sectors, so not for the threads of the runtime.
     ///
     /// # Errors
@@ -201,9 +212,10 @@ impl BaseImages {
         self.note_use(image);
         let stem = stem(image);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = open.get(&stem)
+        if let Some((known, looked)) = open.get_mut(&stem)
             && (known.inode, known.modified, &known.record) == (meta.ino(), modified, &record)
         {
+            *looked = Instant::now();
             return Ok(Arc::clone(known));
         }
         let source = Source::file(file).map_err(unreadable)?;
@@ -217,7 +229,7 @@ impl BaseImages {
             modified,
             inode: meta.ino(),
         });
-        open.insert(stem, Arc::clone(&opened));
+        open.insert(stem, (Arc::clone(&opened), Instant::now()));
         Ok(opened)
     }
 

@@ -6,7 +6,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::UNIX_EPOCH,
 };
 
@@ -65,6 +65,33 @@ impl Product {
     }
 }
 
+impl Made {
+    fn kept(&self) -> MutexGuard<'_, HashMap<Key, Arc<Download>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(infra_env: &Row<InfraEnv>, base: &Opened, product: Product) -> Key {
+    Key {
+        infra_env: infra_env.id,
+        version: infra_env.version,
+        base: base.record.sha256.clone(),
+        product,
+    }
+}
+
+/// Finds what was made lately.
+pub fn known(
+    app: &App,
+    infra_env: &Row<InfraEnv>,
+    base: &Opened,
+    product: Product,
+) -> Option<Download> {
+    let kept = app.images.made.kept();
+    kept.get(&key(infra_env, base, product))
+        .map(|known| Download::clone(known))
+}
+
 /// Makes it, or finds it. Reads files: not for the threads of the runtime.
 pub fn product(
     app: &App,
@@ -73,17 +100,10 @@ pub fn product(
     base: &Opened,
     product: Product,
 ) -> Result<Download, Failure> {
-    let key = Key {
-        infra_env: infra_env.id,
-        version: infra_env.version,
-        base: base.record.sha256.clone(),
-        product,
-    };
-    let kept = &app.images.made.kept;
-    let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = lock().get(&key) {
-        return Ok(Download::clone(known));
+    if let Some(known) = known(app, infra_env, base, product) {
+        return Ok(known);
     }
+    let key = key(infra_env, base, product);
     let view = view(app, infra_env, image, base, product)?;
     let download = Download {
         tag: view.tag(),
@@ -91,7 +111,7 @@ pub fn product(
         modified: infra_env.updated_at.http_date(),
         name: product.file_name(infra_env.id),
     };
-    let mut kept = lock();
+    let mut kept = app.images.made.kept();
     // Earlier versions of the infra-env are never asked for again.
     kept.retain(|other, _| other.infra_env != key.infra_env || other.version == key.version);
     if kept.len() >= KEPT

@@ -27,6 +27,7 @@ pub use mirrors::MirrorFiles;
 
 use muster_catalog::{CatalogError, OsImages};
 use muster_config::Config;
+use tokio::sync::Semaphore;
 
 /// What a running service needs to hand out boot images.
 #[derive(Debug)]
@@ -40,7 +41,11 @@ pub struct Images {
     /// Registries that stand in for others.
     pub mirrors: Option<MirrorFiles>,
     made: make::Made,
+    makers: Semaphore,
 }
+
+/// Images made at once. It is work for processors and disks, not for crowds.
+const MAKERS: usize = 4;
 
 impl Images {
     /// Over the folder of OS images in the data directory, with the agents and mirrors that the
@@ -55,6 +60,7 @@ impl Images {
             mirrors: MirrorFiles::read(&config.images)?,
             demand: demand::Demand::default(),
             made: make::Made::default(),
+            makers: Semaphore::new(MAKERS),
         })
     }
 }

@@ -224,6 +224,11 @@ async fn of_infra_env(
     image: &OsImage,
     product: Product,
 ) -> Result<Download, Failure> {
+    if let Some(base) = app.images.base.lately(image)
+        && let Some(known) = make::known(app, &infra_env, &base, product)
+    {
+        return Ok(known);
+    }
     with_base(app, image, move |app, image, base| {
         make::product(app, &infra_env, image, base, product)
     })
@@ -264,6 +269,8 @@ async fn with_base<T: Send + 'static>(
     image: &OsImage,
     work: impl FnOnce(&App, &OsImage, &Opened) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
+    // Every thread costs memory of its own: hosts that boot together wait for each other here.
+    let turn = app.images.makers.acquire().await;
     let outcome = tokio::task::spawn_blocking({
         let (app, image) = (Arc::clone(app), image.clone());
         move || match app.images.base.open(&image) {
@@ -273,6 +280,7 @@ async fn with_base<T: Send + 'static>(
     })
     .await
     .map_err(|_| Failure::internal("making the image failed; the service log says why"))?;
+    drop(turn);
     match outcome {
         Ok(made) => made,
         Err(broken @ State::Broken { .. }) => Err(absent::refusal(image, broken)),
