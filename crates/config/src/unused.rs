@@ -114,7 +114,6 @@ pub const NOT_YET: &[&str] = &[
     "cluster.max_time_difference_minutes",
     "cluster.disk_encryption_cipher",
     "cluster.cluster_tls_override_dir",
-    "features.ipv6",
     "images.install_redhat_ca",
     "operators.node_unready_duration",
     "operators.node_unknown_duration",
