@@ -113,7 +113,6 @@ pub const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
 pub const NOT_YET: &[&str] = &[
     "cluster.max_time_difference_minutes",
     "cluster.cluster_tls_override_dir",
-    "features.ipv6",
     "images.install_redhat_ca",
     "storage.s3_create_bucket",
     "timeouts.reset_cluster",

@@ -128,6 +128,8 @@ impl<'a> Draft<'a> {
             events: self.events,
             jobs: self.jobs,
             moves: self.moves,
+            measured: Vec::new(),
+            needs_no_refresh: false,
             wake_at: None,
         }
     }

@@ -46,4 +46,6 @@ pub use checks::{
 pub use refresh::{refresh, refresh_unbound};
 pub use settings::Settings;
 pub use steps::StepType;
-pub use view::{ClusterView, Decision, HostView, Job, Move, RefusalCode, Refused, Surroundings};
+pub use view::{
+    ClusterView, Decision, HostView, Job, Measured, Move, RefusalCode, Refused, Surroundings,
+};

@@ -68,6 +68,25 @@ pub struct Move {
     pub rule: &'static str,
 }
 
+/// Something a host has measured for the first time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Measured {
+    /// How long its installation disk takes to sync a write.
+    DiskSync {
+        /// In milliseconds.
+        milliseconds: i64,
+    },
+    /// How pulling an image went.
+    ImagePull {
+        /// The image.
+        image: String,
+        /// `success` or `failure`.
+        result: String,
+        /// In MB/s.
+        rate: f64,
+    },
+}
+
 /// What shall become true.
 ///
 /// Requests and replies change facts; only a refresh draws the conclusions. So the shell
@@ -85,6 +104,10 @@ pub struct Decision {
     pub jobs: Vec<Job>,
     /// Rules that changed a status, in order.
     pub moves: Vec<Move>,
+    /// Figures for those who watch the service; the records do not depend on them.
+    pub measured: Vec<Measured>,
+    /// A refresh would say the same as before: what changed is nothing the rules look at.
+    pub needs_no_refresh: bool,
     /// Next moment at which a refresh may say something else.
     pub wake_at: Option<Timestamp>,
 }

@@ -68,6 +68,8 @@ pub struct Aggregate {
     pub wake_at: Option<Timestamp>,
     /// The rules have already seen the records as they are.
     pub(crate) settled: bool,
+    /// Nothing changed that the rules look at.
+    pub(crate) needs_no_refresh: bool,
     /// What an unbound host booted.
     infra_env: Option<Row<InfraEnv>>,
     seen_cluster: Option<Row<Cluster>>,

@@ -131,7 +131,7 @@ impl Driver {
             for scope in scopes {
                 self.wake_at(scope, aggregate.wake_at);
             }
-        } else {
+        } else if !aggregate.needs_no_refresh {
             match scope {
                 Some(scope) => self.touch(scope),
                 None => aggregate.hosts.iter().for_each(|host| {
@@ -147,6 +147,12 @@ impl Driver {
     /// Runs the rules now if the scope was touched, or waits for a run that has begun;
     /// readers call this first.
     pub async fn settle(&self, app: &Arc<App>, scope: Scope) {
+        self.settle_by(scope, || self.evaluate(app, scope)).await;
+    }
+
+    /// The same with any evaluation. Whoever comes waits for at most one that began after it
+    /// came, however many follow each other.
+    async fn settle_by<E: Future<Output = ()>>(&self, scope: Scope, evaluate: impl FnOnce() -> E) {
         let arrived = self.lock().begun;
         loop {
             // Made before the look, so that an end in between is not missed.
@@ -178,7 +184,7 @@ impl Driver {
             finished: false,
         };
         let began = Instant::now();
-        self.evaluate(app, scope).await;
+        evaluate().await;
         let rest = REST.max(began.elapsed() * REST_FACTOR);
         self.lock().rested.insert(
             scope,
@@ -356,6 +362,10 @@ impl Drop for SettlingEnds<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::{cell::Cell, future::ready};
+
+    use futures::poll;
+    use tokio::sync::oneshot;
     use uuid::Uuid;
 
     use super::*;
@@ -377,6 +387,40 @@ mod tests {
         assert!(set(true, over, Some(1)), "it is being evaluated");
         assert!(!set(true, over, None), "its rest is over");
         assert!(!set(false, later, Some(1)), "small ones are exact");
+    }
+
+    #[tokio::test]
+    async fn a_reader_waits_for_one_evaluation_that_began_after_it_came_and_for_no_more() {
+        let driver = Driver::default();
+        let scope = Scope::Cluster(ClusterId(Uuid::from_u128(1)));
+        let until = |end: oneshot::Receiver<()>| {
+            driver.touch(scope);
+            let evaluation = async move { end.await.unwrap() };
+            Box::pin(driver.settle_by(scope, || evaluation))
+        };
+        let [first, second, third] = [(); 3].map(|()| oneshot::channel());
+        let mut one = until(first.1);
+        assert!(poll!(&mut one).is_pending());
+        let own = Cell::new(false);
+        let mut reader = Box::pin(driver.settle_by(scope, || {
+            own.set(true);
+            ready(())
+        }));
+        assert!(poll!(&mut reader).is_pending(), "one is under way");
+        first.0.send(()).unwrap();
+        assert!(poll!(&mut one).is_ready());
+        let mut two = until(second.1);
+        assert!(poll!(&mut two).is_pending());
+        assert!(
+            poll!(&mut reader).is_pending(),
+            "the first began before it came and may have missed what it looks for"
+        );
+        second.0.send(()).unwrap();
+        assert!(poll!(&mut two).is_ready());
+        let mut three = until(third.1);
+        assert!(poll!(&mut three).is_pending());
+        assert!(poll!(&mut reader).is_ready(), "it waits for the third too");
+        assert!(!own.get(), "others have done it");
     }
 
     #[tokio::test]

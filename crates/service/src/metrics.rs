@@ -1,13 +1,25 @@
 //! Figures for Prometheus, under the names dashboards already know.
 
-use std::time::Instant;
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
 
+use muster_engine::Measured;
 use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntCounter, IntGaugeVec, Opts, Registry, TextEncoder,
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
 /// The label value all HTTP figures carry.
 const SERVICE: &str = "assisted-installer";
+
+/// Images that have a row of their own. Hosts name them, and no host may fill our memory.
+const MOST_IMAGES: usize = 256;
+
+/// The row of all others.
+const OTHER_IMAGES: &str = "other";
 
 /// All figures of the process.
 #[derive(Debug)]
@@ -17,6 +29,9 @@ pub struct Metrics {
     pub cluster_creations: IntCounter,
     /// Installations started since the start.
     pub installations_started: IntCounter,
+    disk_sync: Histogram,
+    image_pulls: HistogramVec,
+    images: Mutex<HashSet<String>>,
     request_seconds: HistogramVec,
     response_bytes: HistogramVec,
     in_flight: IntGaugeVec,
@@ -33,6 +48,23 @@ impl Metrics {
         let installations_started = IntCounter::new(
             "service_assisted_installer_cluster_installation_started",
             "Installations started",
+        )?;
+        let disk_sync = Histogram::with_opts(
+            HistogramOpts::new(
+                "service_assisted_installer_cluster_host_disk_sync_duration_ms",
+                "Time an installation disk takes to sync a write",
+            )
+            .buckets(vec![1.0, 5.0, 10.0, 15.0, 20.0]),
+        )?;
+        let mut rates = vec![0.1, 0.5, 1.0];
+        rates.extend(prometheus::linear_buckets(5.0, 5.0, 10)?);
+        let image_pulls = HistogramVec::new(
+            HistogramOpts::new(
+                "service_assisted_installer_cluster_image_pull_status",
+                "Rate at which hosts pull images, in MB/s",
+            )
+            .buckets(rates),
+            &["imageName", "result"],
         )?;
         let labels = ["service", "handler", "method", "code"];
         let request_seconds = HistogramVec::new(
@@ -53,6 +85,8 @@ impl Metrics {
         )?;
         registry.register(Box::new(cluster_creations.clone()))?;
         registry.register(Box::new(installations_started.clone()))?;
+        registry.register(Box::new(disk_sync.clone()))?;
+        registry.register(Box::new(image_pulls.clone()))?;
         registry.register(Box::new(request_seconds.clone()))?;
         registry.register(Box::new(response_bytes.clone()))?;
         registry.register(Box::new(in_flight.clone()))?;
@@ -60,6 +94,9 @@ impl Metrics {
             registry,
             cluster_creations,
             installations_started,
+            disk_sync,
+            image_pulls,
+            images: Mutex::default(),
             request_seconds,
             response_bytes,
             in_flight,
@@ -76,6 +113,32 @@ impl Metrics {
             handler,
             method,
             began: Instant::now(),
+        }
+    }
+
+    /// A host has measured something.
+    pub fn measured(&self, figure: &Measured) {
+        match figure {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a histogram of milliseconds needs no exact ones"
+            )]
+            Measured::DiskSync { milliseconds } => self.disk_sync.observe(*milliseconds as f64),
+            Measured::ImagePull {
+                image,
+                result,
+                rate,
+            } => {
+                let mut known = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+                let counted = known.contains(image) || known.len() < MOST_IMAGES;
+                let name = if counted { image } else { OTHER_IMAGES };
+                self.image_pulls
+                    .with_label_values(&[name, result])
+                    .observe(*rate);
+                if counted {
+                    known.insert(image.clone());
+                }
+            }
         }
     }
 
@@ -125,5 +188,50 @@ impl Drop for InFlight<'_> {
             .in_flight
             .with_label_values(&[SERVICE, self.handler, self.method])
             .dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(figures: impl IntoIterator<Item = Measured>) -> String {
+        let metrics = Metrics::new().unwrap();
+        for figure in figures {
+            metrics.measured(&figure);
+        }
+        String::from_utf8(metrics.render()).unwrap()
+    }
+
+    fn pull(image: String) -> Measured {
+        Measured::ImagePull {
+            image,
+            result: "success".into(),
+            rate: 12.0,
+        }
+    }
+
+    #[test]
+    fn measurements_of_hosts_fall_into_the_known_buckets() {
+        let page = page([
+            Measured::DiskSync { milliseconds: 7 },
+            pull("quay.io/a:1".into()),
+        ]);
+        let has = |line: &str| assert!(page.contains(line), "{line} in {page}");
+        let disk = "service_assisted_installer_cluster_host_disk_sync_duration_ms_bucket";
+        has(&format!("{disk}{{le=\"5\"}} 0"));
+        has(&format!("{disk}{{le=\"10\"}} 1"));
+        let pulls = "service_assisted_installer_cluster_image_pull_status_bucket";
+        has(&format!(
+            "{pulls}{{imageName=\"quay.io/a:1\",result=\"success\",le=\"15\"}} 1"
+        ));
+    }
+
+    #[test]
+    fn hosts_cannot_make_up_images_without_end() {
+        let page = page((0..MOST_IMAGES + 50).map(|number| pull(format!("image-{number}"))));
+        let counts = page.lines().filter(|line| line.contains("status_count{"));
+        assert_eq!(counts.count(), MOST_IMAGES + 1);
+        assert!(page.contains("imageName=\"other\",result=\"success\"} 50"));
     }
 }

@@ -116,21 +116,37 @@ pub fn host_needs(
     cluster: ClusterShape<'_>,
     settings: &OperatorSettings,
 ) -> Requirement {
-    if operator == Operator::Odf {
-        return OdfMode::of(cluster.roles).host_needs(host.role, host.odf_disks, &settings.odf);
+    let open = host.role == HostRole::AutoAssign;
+    match operator {
+        Operator::Odf if open && !cluster.roles.allows_open_roles() => Requirement::default(),
+        Operator::Odf => OdfMode::of(cluster.roles, &settings.odf).host_needs(
+            host.role,
+            host.odf_disks,
+            &settings.odf,
+        ),
+        // Only workers carry models; a host that may become a master is not asked for it yet.
+        Operator::OpenshiftAi if open => Requirement::default(),
+        Operator::Lvm if host.role == HostRole::Master && !cluster.masters_schedulable => {
+            Requirement::default()
+        }
+        // The only node of a cluster is its control plane, whatever role it was given.
+        Operator::Mce if cluster.single_node => {
+            planned(operator, HostRole::Master, cluster, settings)
+        }
+        Operator::Cnv => {
+            let role = match host.role {
+                _ if cluster.single_node => HostRole::Master,
+                given => given,
+            };
+            let mut need = planned(operator, role, cluster, settings);
+            if cluster.single_node || matches!(role, HostRole::Worker | HostRole::AutoAssign) {
+                let devices = host.cnv_devices.saturating_mul(CNV_DEVICE_MIB);
+                need.ram_mib = need.ram_mib.saturating_add(devices);
+            }
+            need
+        }
+        _ => planned(operator, host.role, cluster, settings),
     }
-    let role = match host.role {
-        HostRole::AutoAssign => HostRole::Worker,
-        HostRole::Master | HostRole::Worker | HostRole::Arbiter => host.role,
-    };
-    let mut need = planned(operator, role, cluster, settings);
-    let hands_devices_through = role == HostRole::Worker || cluster.single_node;
-    if operator == Operator::Cnv && hands_devices_through {
-        need.ram_mib = need
-            .ram_mib
-            .saturating_add(host.cnv_devices.saturating_mul(CNV_DEVICE_MIB));
-    }
-    need
 }
 
 /// By how much the smallest data disk grows when MCE shares LVM or ODF storage, in GB.
@@ -174,10 +190,9 @@ fn planned(
         Operator::Cnv if master && cluster.single_node => Requirement::cpu_and_ram(6, 510),
         Operator::Cnv if master => Requirement::cpu_and_ram(4, 150),
         Operator::Cnv => Requirement::cpu_and_ram(2, 360),
-        Operator::Lvm if worker || cluster.masters_schedulable || cluster.single_node => {
+        Operator::Lvm => {
             Requirement::cpu_and_ram(settings.lvm_cpu, lvm_ram_mib(cluster.version, settings))
         }
-        Operator::Lvm => none,
         Operator::Mce if master && cluster.single_node => Requirement::cpu_and_ram(8, 32768),
         Operator::Mce => Requirement::cpu_and_ram(4, 16384),
         Operator::Mtv => Requirement::cpu_and_ram(settings.mtv_cpu, settings.mtv_ram_mib),

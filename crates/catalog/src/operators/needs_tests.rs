@@ -48,6 +48,7 @@ fn hosts_pay_what_the_reference_asks() {
         (Cnv, Master, "4.16", true, (6, 510)),
         (Cnv, Worker, "4.16", false, (2, 360)),
         (Cnv, AutoAssign, "4.16", false, (2, 360)),
+        (Cnv, AutoAssign, "4.16", true, (6, 510)),
         (Cnv, Arbiter, "4.19", false, (0, 0)),
         (Lvm, Master, "4.12.1", true, (1, 1200)),
         (Lvm, Master, "4.13.0", true, (1, 400)),
@@ -58,9 +59,18 @@ fn hosts_pay_what_the_reference_asks() {
         (Mce, Master, "4.16", false, (4, 16384)),
         (Mce, Master, "4.16", true, (8, 32768)),
         (Mce, Worker, "4.16", false, (4, 16384)),
+        (Mce, AutoAssign, "4.16", false, (4, 16384)),
+        (Mce, AutoAssign, "4.16", true, (8, 32768)),
+        (Mce, Arbiter, "4.19", false, (0, 0)),
         (Mtv, Worker, "4.16", false, (1, 1024)),
+        (Mtv, Arbiter, "4.19", false, (0, 0)),
         (Osc, Master, "4.16", false, (1, 1024)),
+        (Osc, Arbiter, "4.19", false, (0, 0)),
+        (Lvm, AutoAssign, "4.16", false, (1, 100)),
+        (Lvm, Arbiter, "4.19", false, (0, 0)),
         (OpenshiftAi, Master, "4.16", false, (0, 0)),
+        (OpenshiftAi, Master, "4.16", true, (0, 0)),
+        (OpenshiftAi, AutoAssign, "4.16", false, (0, 0)),
         (OpenshiftAi, Worker, "4.16", false, (8, 32768)),
         (Lso, Worker, "4.16", false, (0, 0)),
     ] {
@@ -210,4 +220,45 @@ fn a_cluster_of_unknown_version_is_counted_like_the_newest() {
         );
     }
     assert!(!cnv_needs_pool_disk(unknown, &settings));
+}
+
+#[test]
+fn a_host_without_a_role_pays_for_storage_only_where_its_role_is_clear() {
+    let version = version("4.19");
+    let cpu = |masters, arbiters, auto_assign| {
+        let roles = RoleCounts {
+            masters,
+            arbiters,
+            auto_assign,
+            ..RoleCounts::default()
+        };
+        let cluster = ClusterShape {
+            roles,
+            ..shape(&version, false)
+        };
+        let settings = OperatorSettings::default();
+        host_needs(
+            Operator::Odf,
+            host(HostRole::AutoAssign),
+            cluster,
+            &settings,
+        )
+        .cpu_cores
+    };
+    assert_eq!(cpu(2, 0, 1), 8);
+    assert_eq!(cpu(0, 0, 3), 8);
+    assert_eq!(cpu(2, 1, 1), 0);
+}
+
+#[test]
+fn what_to_plan_for_lvm_does_not_depend_on_who_runs_workload() {
+    let version = version("4.16");
+    for single_node in [false, true] {
+        let cluster = shape(&version, single_node);
+        let roles = preflight(Operator::Lvm, cluster, &OperatorSettings::default()).requirements;
+        for role in [roles.master, roles.worker] {
+            let need = role.quantitative;
+            assert_eq!((need.cpu_cores, need.ram_mib), (1, 100));
+        }
+    }
 }

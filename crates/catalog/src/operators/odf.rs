@@ -9,6 +9,9 @@ use crate::Requirement;
 
 const MIB_PER_GIB: u32 = 1024;
 
+/// Control plane nodes of a usual cluster, and its hosts where roles may stay open.
+const CONTROL_PLANE: usize = 3;
+
 /// Hosts of a cluster by the role they were given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoleCounts {
@@ -20,6 +23,21 @@ pub struct RoleCounts {
     pub workers: usize,
     /// Hosts that leave the choice to the service.
     pub auto_assign: usize,
+}
+
+impl RoleCounts {
+    /// All hosts.
+    #[must_use]
+    pub const fn total(self) -> usize {
+        self.masters + self.arbiters + self.workers + self.auto_assign
+    }
+
+    /// Whether a host without a role can be told to carry storage or not: three hosts all become
+    /// control plane, of more nobody knows which do.
+    #[must_use]
+    pub const fn allows_open_roles(self) -> bool {
+        self.total() == CONTROL_PLANE
+    }
 }
 
 /// Where ODF runs.
@@ -35,19 +53,20 @@ pub enum OdfMode {
 
 impl OdfMode {
     /// The mode of a cluster.
-    pub const fn of(hosts: RoleCounts) -> Self {
+    pub fn of(hosts: RoleCounts, settings: &OdfSettings) -> Self {
         let RoleCounts {
             masters,
             arbiters,
             workers,
             auto_assign,
         } = hosts;
-        let three_node = masters + auto_assign == 3 && workers == 0;
-        let control_plane_only = workers == 0 && auto_assign == 0 && masters + arbiters >= 3;
-        let quorum = masters >= 3 || (masters >= 2 && arbiters > 0);
+        let enough = usize::try_from(settings.min_hosts).unwrap_or(usize::MAX);
+        let three_node = masters + auto_assign == CONTROL_PLANE && workers == 0;
+        let control_plane_only = workers == 0 && auto_assign == 0 && masters + arbiters >= enough;
+        let quorum = masters >= CONTROL_PLANE || (masters >= 2 && arbiters > 0);
         if three_node || control_plane_only {
             Self::Compact
-        } else if quorum && workers >= 3 {
+        } else if quorum && workers >= enough {
             Self::Standard
         } else {
             Self::Unknown
@@ -91,12 +110,37 @@ mod tests {
     use super::*;
 
     fn mode(masters: usize, arbiters: usize, workers: usize, auto_assign: usize) -> OdfMode {
-        OdfMode::of(RoleCounts {
+        let roles = RoleCounts {
             masters,
             arbiters,
             workers,
             auto_assign,
-        })
+        };
+        OdfMode::of(roles, &OdfSettings::default())
+    }
+
+    #[test]
+    fn how_many_hosts_are_enough_is_a_setting() {
+        let four = OdfSettings {
+            min_hosts: 4,
+            ..OdfSettings::default()
+        };
+        let mode = |masters, workers| {
+            let roles = RoleCounts {
+                masters,
+                workers,
+                ..RoleCounts::default()
+            };
+            OdfMode::of(roles, &four)
+        };
+        assert_eq!(
+            mode(3, 0),
+            OdfMode::Compact,
+            "three nodes are a usual cluster"
+        );
+        assert_eq!(mode(4, 0), OdfMode::Compact);
+        assert_eq!(mode(3, 3), OdfMode::Unknown);
+        assert_eq!(mode(3, 4), OdfMode::Standard);
     }
 
     #[test]

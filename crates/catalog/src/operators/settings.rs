@@ -21,9 +21,9 @@ pub struct OperatorSettings {
     pub osc_ram_mib: u32,
     /// `OPENSHIFT_AI_MIN_WORKER_NODES`.
     pub openshift_ai_min_workers: u32,
-    /// `OPENSHIFT_AI_MIN_CPU_CORES`, per worker.
+    /// `OPENSHIFT_AI_MIN_WORKER_CPU_CORES`, per worker.
     pub openshift_ai_cpu: u32,
-    /// `OPENSHIFT_AI_MIN_MEMORY_GIB`, per worker.
+    /// `OPENSHIFT_AI_MIN_WORKER_MEMORY_GIB`, per worker.
     pub openshift_ai_ram_gib: u32,
     /// `CNV_SUPPORTED_GPUS`: `vendor:device` in lower case.
     pub cnv_gpus: Vec<String>,

@@ -7,6 +7,7 @@
 
 mod dhcp;
 mod inventory;
+mod news;
 mod preparation;
 mod reclaim;
 mod results;
@@ -24,7 +25,7 @@ use crate::{
     reports::keep,
     rules::triggers::{self, Occasion, Trigger},
     settings::Settings,
-    view::{Decision, Surroundings},
+    view::{Decision, Measured, Surroundings},
 };
 
 /// A reply to one step. Output may hold secrets of the host, so `Debug` shows only its length.
@@ -113,6 +114,7 @@ pub(crate) struct Outcome {
     pub(crate) host: Host,
     pub(crate) cluster: Option<Cluster>,
     pub(crate) events: Vec<Event>,
+    pub(crate) measured: Vec<Measured>,
 }
 
 /// Takes a reply in. Refresh afterwards: a reply changes facts, never the status by itself,
@@ -131,6 +133,7 @@ pub fn apply(
         host: host.clone(),
         cluster: None,
         events: Vec::new(),
+        measured: Vec::new(),
     };
     if reply.exit_code == 0 {
         outcome.host.media_recovered |= !host.media_connected;
@@ -139,7 +142,12 @@ pub fn apply(
     } else {
         failed(&mut outcome, around, reply, settings, now);
     }
+    let needs_no_refresh = outcome.cluster.is_none()
+        && outcome.events.is_empty()
+        && !news::for_rules(host, &outcome.host, settings);
     let mut decision = draft::about_host(host, outcome.host, outcome.events, now);
+    decision.needs_no_refresh = needs_no_refresh;
+    decision.measured = outcome.measured;
     decision.cluster = outcome.cluster.map(|mut cluster| {
         cluster.updated_at = now;
         cluster

@@ -13,7 +13,7 @@ use crate::{
         DiskInfo, DiskSpeed, DiskSpeedReply, ImagesReply, boot_device, disks_of, images_of, keep,
     },
     settings::Settings,
-    view::Surroundings,
+    view::{Measured, Surroundings},
     wire::{Stored, parse, text},
 };
 
@@ -57,6 +57,10 @@ pub(super) fn disk_speed(
     let before = disks.insert(result.path.clone(), fresh.clone());
     if before == Some(fresh) {
         return Ok(());
+    }
+    if reply.exit_code == 0 {
+        let milliseconds = measured;
+        outcome.measured.push(Measured::DiskSync { milliseconds });
     }
     let limit =
         needs_of_host(&outcome.host, around.cluster, None, settings).disk_speed_threshold_ms;
@@ -119,6 +123,15 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
             return Err(BadReply::not_now(step, reason));
         }
         known.insert(image.name.clone(), image.clone());
+        outcome.measured.push(Measured::ImagePull {
+            image: image.name.clone(),
+            result: image.result.clone(),
+            rate: image
+                .download_rate
+                .as_ref()
+                .and_then(serde_json::Number::as_f64)
+                .unwrap_or(0.0),
+        });
         let figure = |number: &Option<serde_json::Number>| {
             number
                 .as_ref()

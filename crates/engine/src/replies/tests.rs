@@ -433,3 +433,52 @@ fn resetting_a_measurement_forgets_that_of_the_boot_disk_only() {
     assert!(stored(&reset).reports.images_status.is_none());
     assert!(stored(&reset).reports.disks_info.is_some());
 }
+
+#[test]
+fn a_measurement_is_told_once_and_a_failed_one_never() {
+    use crate::Measured;
+    let mut fleet = Fleet::ready(3, 3);
+    let disk = r#"{"io_sync_duration":7,"path":"/dev/disk/by-id/wwn-1"}"#;
+    let first = say(&fleet, StepType::InstallationDiskSpeedCheck, 0, disk).unwrap();
+    assert_eq!(first.measured, [Measured::DiskSync { milliseconds: 7 }]);
+    fleet.store(first);
+    let again = say(&fleet, StepType::InstallationDiskSpeedCheck, 0, disk).unwrap();
+    assert!(again.measured.is_empty());
+    let failed = say(&fleet, StepType::InstallationDiskSpeedCheck, 1, disk).unwrap();
+    assert!(failed.measured.is_empty());
+    let images = r#"{"images":[{"name":"a","result":"success","download_rate":2.5},{"name":"b","result":"failure"}]}"#;
+    let pulled = say(&fleet, StepType::ContainerImageAvailability, 0, images).unwrap();
+    let pull = |image: &str, result: &str, rate| Measured::ImagePull {
+        image: image.into(),
+        result: result.into(),
+        rate,
+    };
+    assert_eq!(
+        pulled.measured,
+        [pull("a", "success", 2.5), pull("b", "failure", 0.0)]
+    );
+    fleet.store(pulled);
+    let again = say(&fleet, StepType::ContainerImageAvailability, 0, images).unwrap();
+    assert!(again.measured.is_empty());
+}
+
+#[test]
+fn a_report_that_differs_in_round_trips_alone_needs_no_refresh() {
+    let mut fleet = Fleet::ready(3, 3);
+    let report = |time: f64| {
+        format!(
+            r#"{{"remote_hosts":[{{"host_id":"h","l3_connectivity":[{{"average_rtt_ms":{time},"remote_ip_address":"192.0.2.1","successful":true}}]}}]}}"#
+        )
+    };
+    let mut tell = |time| {
+        let decision = say(&fleet, StepType::ConnectivityCheck, 0, &report(time)).unwrap();
+        let (stored, quiet) = (!decision.hosts.is_empty(), decision.needs_no_refresh);
+        fleet.store(decision);
+        (stored, quiet)
+    };
+    assert_eq!(tell(1.0), (true, false), "other peers than before");
+    assert_eq!(tell(1.1), (true, true));
+    assert_eq!(tell(1.1), (false, true));
+    assert_eq!(tell(200.0), (true, false), "more than a master may have");
+    assert_eq!(tell(1.1), (true, false), "and back");
+}

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use muster_catalog::{
     OpenshiftVersion, Operator, Requirement,
     operators::{
-        OperatorSettings,
+        OdfSettings, OperatorSettings,
         needs::{self, ClusterShape, HostShape},
         odf::{OdfMode, RoleCounts},
     },
@@ -99,17 +99,12 @@ impl Scene {
         self.given
     }
 
-    pub(super) fn host_count(&self) -> usize {
-        let given = self.given;
-        given.masters + given.arbiters + given.workers + given.auto_assign
-    }
-
     pub(super) fn masters_schedulable(&self) -> bool {
         self.single_node || self.workers < WORKERS_THAT_FREE_MASTERS
     }
 
-    pub(super) fn odf_mode(&self) -> OdfMode {
-        OdfMode::of(self.given)
+    pub(super) fn odf_mode(&self, settings: &OdfSettings) -> OdfMode {
+        OdfMode::of(self.given, settings)
     }
 
     /// By how much MCE enlarges each data disk of LVM or ODF, in GB.

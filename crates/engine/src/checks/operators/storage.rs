@@ -10,9 +10,6 @@ use super::{
 };
 use crate::{checks::Verdict, inventory};
 
-/// The number of hosts for which data foundation can tell its mode while roles are open.
-const HOSTS_OF_A_COMPACT_CLUSTER: usize = 3;
-
 pub(super) fn lvm(_: Operator, on: &OnHost<'_>) -> Verdict {
     if on.inventory.is_none() {
         return on.no_inventory();
@@ -45,11 +42,12 @@ pub(super) fn lvm(_: Operator, on: &OnHost<'_>) -> Verdict {
 }
 
 pub(super) fn odf_host(_: Operator, on: &OnHost<'_>) -> Verdict {
-    let mode = on.scene.odf_mode();
-    let count = on.scene.host_count();
-    if on.given == HostRole::AutoAssign && count != HOSTS_OF_A_COMPACT_CLUSTER {
+    let mode = on.scene.odf_mode(&on.settings.odf);
+    let roles = on.scene.given_roles();
+    if on.given == HostRole::AutoAssign && !roles.allows_open_roles() {
         return Verdict::wait(format!(
-            "Whether the host carries storage depends on its role, which can be left open in clusters of {HOSTS_OF_A_COMPACT_CLUSTER} hosts only, not {count}; give the host a role"
+            "Whether the host carries storage depends on its role, which can be left open in clusters of 3 hosts only, not {}; give the host a role",
+            roles.total()
         ));
     }
     if !mode.runs_on(catalogued(on.given)) {
@@ -87,9 +85,9 @@ pub(super) fn odf_host(_: Operator, on: &OnHost<'_>) -> Verdict {
 /// Over all hosts that carry storage, by the role in effect: the mode is settled by then.
 pub(super) fn odf_cluster(_: Operator, on: &OnCluster<'_>) -> Verdict {
     let odf = &on.settings.odf;
-    let mode = on.scene.odf_mode();
+    let mode = on.scene.odf_mode(odf);
+    let given = on.scene.given_roles();
     if mode == OdfMode::Unknown {
-        let given = on.scene.given_roles();
         return Verdict::fail(format!(
             "Data foundation runs on 3 or more control plane hosts without workers, or on 3 or more workers beside 3 control plane hosts (2 with an arbiter); there are {} control plane hosts, {} arbiters, {} workers and {} hosts without a role; add hosts or set roles",
             given.masters, given.arbiters, given.workers, given.auto_assign
@@ -97,9 +95,10 @@ pub(super) fn odf_cluster(_: Operator, on: &OnCluster<'_>) -> Verdict {
     }
     let (mut hosts, mut disks, mut waiting, mut objections) =
         (0_u32, 0_u32, Vec::new(), Vec::new());
+    let clear = |role| role != HostRole::AutoAssign || given.allows_open_roles();
     let carriers = on
         .cases()
-        .filter(|case| mode.runs_on(catalogued(case.role)));
+        .filter(|case| clear(case.role) && mode.runs_on(catalogued(case.role)));
     for case in carriers {
         let name = inventory::hostname_with(case.host, case.inventory);
         if case.inventory.is_none() {

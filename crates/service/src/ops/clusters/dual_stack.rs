@@ -46,8 +46,46 @@ pub fn ipv6_first(networks: &Networks) -> bool {
         .is_some_and(|(_, list)| list.first().is_some_and(|range| range.addr().is_ipv6()))
 }
 
-/// Checks all that both families must agree on; nothing to check for other clusters.
-pub fn check(cluster: &Cluster, version: Option<&OpenshiftVersion>) -> Result<(), String> {
+/// What a request names; the rest of a cluster may follow in a later one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// `cluster_networks`.
+    pub pods: bool,
+    /// `service_networks`.
+    pub services: bool,
+    /// `machine_networks`.
+    pub machines: bool,
+    /// `api_vips` or `ingress_vips`.
+    pub vips: bool,
+}
+
+/// Refuses a cluster of IPv6 alone where the service is configured without such clusters.
+pub fn check_allowed(cluster: &Cluster, allowed: bool) -> Result<(), String> {
+    if allowed || is_dual_stack(&cluster.networks) {
+        return Ok(());
+    }
+    let ranges = lists(&cluster.networks)
+        .map(|(member, list)| (member, list.iter().map(IpNet::addr).collect::<Vec<_>>()));
+    let vips = [
+        ("api_vips", addresses(cluster.api_vips.as_deref())),
+        ("ingress_vips", addresses(cluster.ingress_vips.as_deref())),
+    ];
+    let only_v6 = |list: &[IpAddr]| !list.is_empty() && list.iter().all(IpAddr::is_ipv6);
+    match ranges.iter().chain(&vips).find(|(_, list)| only_v6(list)) {
+        Some((member, _)) => Err(format!(
+            "{member} holds IPv6 only, and clusters of IPv6 alone are switched off in this service (features.ipv6); use IPv4 or both"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Checks all that both families must agree on; nothing to check for other clusters. Lists that
+/// the request does not name are not counted: clients set one after the other.
+pub fn check(
+    cluster: &Cluster,
+    version: Option<&OpenshiftVersion>,
+    named: Named,
+) -> Result<(), String> {
     if !is_dual_stack(&cluster.networks) {
         return Ok(());
     }
@@ -57,9 +95,15 @@ pub fn check(cluster: &Cluster, version: Option<&OpenshiftVersion>) -> Result<()
         ("ingress_vips", addresses(cluster.ingress_vips.as_deref())),
     ];
     let has_vips = vips.iter().any(|(_, vips)| !vips.is_empty());
-    for (member, list) in &lists {
-        let may_be_empty = *member == "machine_networks" && !has_vips;
-        if list.is_empty() && may_be_empty {
+    let placed = named.vips && has_vips;
+    let named = [
+        (named.pods, false),
+        (named.services, false),
+        (named.machines, placed),
+    ];
+    for ((member, list), (named, needed)) in lists.iter().zip(named) {
+        let judged = needed || (named && !list.is_empty());
+        if !judged {
             continue;
         }
         if list.len() != 2 || !is_mixed(list) {
@@ -152,6 +196,48 @@ mod tests {
         cluster
     }
 
+    const ALL: Named = Named {
+        pods: true,
+        services: true,
+        machines: true,
+        vips: true,
+    };
+
+    #[test]
+    fn lists_that_a_request_leaves_out_may_follow_later() {
+        let first = cluster(&[P4], &[S4], &[M4, M6], &[]);
+        let machines = Named {
+            machines: true,
+            ..Named::default()
+        };
+        assert_eq!(check(&first, None, machines), Ok(()));
+        let refusal = check(&first, None, ALL).unwrap_err();
+        assert!(refusal.starts_with("cluster_networks"), "{refusal}");
+        let placeless = cluster(&[P4, P6], &[S4, S6], &[], &["192.0.2.5"]);
+        let pods = Named {
+            pods: true,
+            ..Named::default()
+        };
+        assert_eq!(check(&placeless, None, pods), Ok(()));
+        let vips = Named { vips: true, ..pods };
+        assert!(check(&placeless, None, vips).is_err());
+    }
+
+    #[test]
+    fn a_service_without_ipv6_takes_ipv4_and_both_but_not_ipv6_alone() {
+        for (cluster, fine) in [
+            (cluster(&[P4], &[S4], &[M4], &["192.0.2.5"]), true),
+            (cluster(&[P4, P6], &[S4, S6], &[], &[]), true),
+            (cluster(&[P6], &[S6], &[M6], &[]), false),
+            (cluster(&[P4], &[S4], &[M6], &[]), false),
+            (cluster(&[P4], &[S4], &[], &["2001:db8::5"]), false),
+        ] {
+            assert_eq!(check_allowed(&cluster, true), Ok(()));
+            let told = check_allowed(&cluster, false);
+            assert_eq!(told.is_ok(), fine, "{told:?}");
+        }
+    }
+
     const P4: &str = "10.128.0.0/14";
     const P6: &str = "fd01::/48";
     const S4: &str = "172.30.0.0/16";
@@ -175,7 +261,7 @@ mod tests {
             cluster(&[P4], &[S4], &[M6], &[]),
         ] {
             assert_eq!(
-                check(&cluster, Some(&version)),
+                check(&cluster, Some(&version), ALL),
                 Ok(()),
                 "{:?}",
                 cluster.networks
@@ -205,7 +291,7 @@ mod tests {
             ),
             (cluster(&[P4, P6, M4], &[S4, S6], &[], &[]), "it holds 3"),
         ] {
-            let refusal = check(&cluster, None).unwrap_err();
+            let refusal = check(&cluster, None, ALL).unwrap_err();
             assert!(refusal.contains(part), "{refusal}");
         }
     }
@@ -215,10 +301,10 @@ mod tests {
         let six = cluster(&[P6, P4], &[S6, S4], &[], &[]);
         assert!(ipv6_first(&six.networks));
         assert!(
-            check(&six, Some(&"4.11.59".parse().unwrap()))
+            check(&six, Some(&"4.11.59".parse().unwrap()), ALL)
                 .unwrap_err()
                 .contains("4.12")
         );
-        assert_eq!(check(&six, Some(&"4.12.0".parse().unwrap())), Ok(()));
+        assert_eq!(check(&six, Some(&"4.12.0".parse().unwrap()), ALL), Ok(()));
     }
 }

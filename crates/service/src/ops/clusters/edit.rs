@@ -24,7 +24,7 @@ pub fn apply<'a>(
     site: Site<'_>,
 ) -> Result<(), String> {
     change_count(cluster, request.control_plane_count, site)?;
-    networking_change::apply(cluster, hosts, request)?;
+    networking_change::apply(cluster, hosts, request, site.config.features.ipv6)?;
     plain_settings::apply(cluster, request, site)?;
     if let Some(name) = &request.api_vip_dns_name {
         if !cluster.is_day2() {

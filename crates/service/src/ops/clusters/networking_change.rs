@@ -15,10 +15,12 @@ use super::{
 };
 
 /// Takes over the members of the request that are about the network, and checks the result.
+/// `ipv6_alone` says whether the service has clusters without IPv4.
 pub fn apply(
     cluster: &mut Cluster,
     hosts: &[Host],
     request: &wire::V2ClusterUpdateParams,
+    ipv6_alone: bool,
 ) -> Result<(), String> {
     let before = cluster.clone();
     change_platform(cluster, request)?;
@@ -37,7 +39,14 @@ pub fn apply(
     let version = cluster.openshift_version.parse().ok();
     if cluster.networks != before.networks || !same_vips(cluster, &before) {
         check_second_vips(cluster)?;
-        dual_stack::check(cluster, version.as_ref())?;
+        let named = dual_stack::Named {
+            pods: request.cluster_networks.is_some(),
+            services: request.service_networks.is_some(),
+            machines: request.machine_networks.is_some(),
+            vips: request.api_vips.is_some() || request.ingress_vips.is_some(),
+        };
+        dual_stack::check(cluster, version.as_ref(), named)?;
+        dual_stack::check_allowed(cluster, ipv6_alone)?;
     }
     if cluster.networks != before.networks
         || cluster.user_managed_networking != before.user_managed_networking
@@ -168,6 +177,13 @@ fn change_machines(cluster: &mut Cluster, wanted: Vec<String>) -> Result<(), Str
         (false, false) => MachineRange::ManyNodes,
     };
     networks::check_machines(&wanted, range)?;
+    let leads_with_v6 = wanted.first().is_some_and(|text| {
+        text.parse::<IpNet>()
+            .is_ok_and(|range| range.addr().is_ipv6())
+    });
+    if leased && leads_with_v6 {
+        return Err("machine_networks begins with an IPv6 range, but with vip_dhcp_allocation the addresses are leased by DHCP for IPv4; put an IPv4 range first or switch vip_dhcp_allocation off".to_owned());
+    }
     let first_changed = cluster
         .networks
         .machine
@@ -280,7 +296,7 @@ fn place_vips(cluster: &mut Cluster, hosts: &[Host], before: &Cluster) -> Result
         .or_else(|| first(&cluster.ingress_vips))
         .map(|vip| vip.ip)
     else {
-        clear(&mut cluster.networks.machine);
+        // What was found stays: the hosts have not moved.
         return Ok(());
     };
     let range = machine_network::holding(leader, hosts).ok_or_else(|| {

@@ -58,6 +58,7 @@ fn change(cluster: &Cluster, hosts: &[Host], request: Value) -> Result<Cluster, 
         &mut changed,
         hosts,
         &serde_json::from_value(request).unwrap(),
+        true,
     )?;
     Ok(changed)
 }
@@ -95,7 +96,7 @@ fn the_machine_network_is_found_from_the_addresses() {
         "nothing changes, nothing is asked"
     );
     let cleared = change(&set, &hosts, json!({"api_vips": [], "ingress_vips": []})).unwrap();
-    assert!(machines(&cleared).is_empty());
+    assert_eq!(machines(&cleared), ["192.0.2.0/24"], "what was found stays");
     assert!(
         change(&plain, &hosts, vips("198.51.100.5", "198.51.100.6"))
             .unwrap_err()
@@ -173,6 +174,8 @@ fn switching_dhcp_starts_afresh() {
     )
     .unwrap();
     with_leases.api_vips = given.api_vips.clone();
+    let six = json!({"machine_networks": [{"cidr": "2001:db8::/64"}]});
+    assert!(change(&leased, &[], six).unwrap_err().contains("IPv6"));
     let moved = change(
         &with_leases,
         &[],
@@ -239,14 +242,20 @@ fn a_cluster_can_become_dual_stack_and_go_back() {
             .unwrap_err()
             .contains("must agree")
     );
-    assert!(
-        change(
-            &plain,
-            &[],
-            json!({"machine_networks": dual["machine_networks"]})
-        )
-        .is_err()
+    let begun = change(
+        &plain,
+        &[],
+        json!({"machine_networks": dual["machine_networks"]}),
     );
+    assert_eq!(
+        machines(&begun.unwrap()).len(),
+        2,
+        "the other lists may follow"
+    );
+    let half = json!({
+        "cluster_networks": dual["cluster_networks"], "service_networks": [{"cidr": "172.30.0.0/16"}],
+    });
+    assert!(change(&plain, &[], half).is_err());
     let back = change(&both, &[], json!({
         "cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 23}], "service_networks": [{"cidr": "172.30.0.0/16"}],
     }))

@@ -252,7 +252,14 @@ fn set_ranges(
         machine: Some(machines),
     };
     let version: Option<OpenshiftVersion> = cluster.openshift_version.parse().ok();
-    dual_stack::check(cluster, version.as_ref())?;
+    let all = dual_stack::Named {
+        pods: true,
+        services: true,
+        machines: true,
+        vips: true,
+    };
+    dual_stack::check(cluster, version.as_ref(), all)?;
+    dual_stack::check_allowed(cluster, site.config.features.ipv6)?;
     if several && !dual_stack::is_dual_stack(&cluster.networks) && !vips::is_user_balanced(cluster)
     {
         return Err("several machine_networks are possible in dual-stack clusters or with a user-managed load_balancer only".to_owned());

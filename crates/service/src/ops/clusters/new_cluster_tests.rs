@@ -192,7 +192,7 @@ fn networks_given_replace_the_usual_ones() {
 }
 
 #[test]
-fn dual_stack_is_accepted_whole_only() {
+fn dual_stack_lists_hold_both_families_and_addresses_need_machine_networks() {
     let whole = json!({
         "cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 23}, {"cidr": "fd01::/48", "host_prefix": 64}],
         "service_networks": [{"cidr": "172.30.0.0/16"}, {"cidr": "fd02::/112"}],
@@ -206,10 +206,17 @@ fn dual_stack_is_accepted_whole_only() {
             .feature_usage
             .contains_key("Dual-stack VIPs")
     );
-    for missing in ["cluster_networks", "service_networks", "machine_networks"] {
+    for (list, may_follow) in [
+        ("cluster_networks", true),
+        ("service_networks", true),
+        ("machine_networks", false),
+    ] {
         let mut part = whole.clone();
-        part.as_object_mut().unwrap().remove(missing);
-        assert!(made(part).is_err(), "without {missing}");
+        part.as_object_mut().unwrap().remove(list);
+        assert_eq!(made(part).is_ok(), may_follow, "without {list}");
+        let mut short = whole.clone();
+        short[list].as_array_mut().unwrap().pop();
+        assert!(made(short).is_err(), "{list} of one family");
     }
 }
 

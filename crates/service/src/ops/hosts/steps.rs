@@ -220,7 +220,7 @@ pub async fn reply(app: Shared, mut call: Call) -> Result<Reply, Failure> {
         .map_err(store_failure)?;
     drop(host);
     let cause = Cause::from(&call);
-    app.change_host(key, &cause, |all| {
+    let change = app.change_host(key, &cause, |all| {
         let settings = match &all.cluster {
             Some(cluster) => app.rules.of(Some(cluster)),
             None => app.rules.of_pool(infra_env.as_deref()),
@@ -235,8 +235,10 @@ pub async fn reply(app: Shared, mut call: Call) -> Result<Reply, Failure> {
         };
         match decision {
             Ok(decision) => {
+                all.needs_no_refresh = decision.needs_no_refresh;
+                let measured = decision.measured.clone();
                 all.take(decision);
-                Ok(())
+                Ok(measured)
             }
             Err(bad) => {
                 let status =
@@ -244,7 +246,10 @@ pub async fn reply(app: Shared, mut call: Call) -> Result<Reply, Failure> {
                 Err(Failure::api(status, bad.to_string()))
             }
         }
-    })
-    .await?;
+    });
+    let (measured, _) = change.await?;
+    for figure in &measured {
+        app.metrics.measured(figure);
+    }
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
