@@ -23,9 +23,9 @@ use crate::{
 };
 
 const KVM: &str = "kvm";
-/// Without KVM. A cache of translated code of the default size costs a pause of many seconds in
-/// each boot, for no gain.
-const SOFTWARE: &str = "tcg,thread=multi,tb-size=512";
+/// Without KVM. The cache of translated code is small on purpose: when memory that held programs is
+/// used again, each write looks through all their translations, and only a full cache forgets them.
+const SOFTWARE: &str = "tcg,thread=multi,tb-size=128";
 /// The least that RHEL 9 runs on: emulating what came later costs time. It calls itself AMD's, so
 /// that the kernel does not guard it against Meltdown: that would be a third of the time.
 const EMULATED: &str = "Nehalem,vendor=AuthenticAMD";
@@ -86,11 +86,7 @@ impl Machine {
             "std",
         ]);
         let accelerator = accelerator();
-        let cpu = if accelerator == KVM {
-            "host"
-        } else {
-            EMULATED
-        };
+        let cpu = if accelerator == KVM { "host" } else { EMULATED };
         qemu.args(["-machine", "pc", "-accel", accelerator, "-cpu", cpu]);
         qemu.args([
             "-smp",
