@@ -20,11 +20,12 @@ run: ## Build Muster, serve the API and show a simulated installation (LISTEN=â€
 	@LISTEN="$(LISTEN)" DATA_DIR="$(DATA_DIR)" scripts/run
 
 test: ## Everything that is checked before a change lands
-	@scripts/prepare build test boot agents
+	@scripts/prepare build test boot agents testbed
 	$(MAKE) lint
 	$(MAKE) unit
 	$(MAKE) boot
 	$(MAKE) agents
+	$(MAKE) testbed
 	$(MAKE) api
 	@echo "== all tests passed"
 
@@ -45,11 +46,12 @@ boot: ## Start made images, and a machine to look at, in virtual machines (takes
 	@scripts/prepare build test boot
 	cargo test --locked --workspace --test images --test guest -- --ignored --test-threads 1
 
+# After `agents`, which builds all that runs in it: two machines at a time, one per core.
 testbed: ## Real machines boot our images and are discovered (builds their OS the first time; as root)
 	@scripts/prepare build test boot agents testbed
-	cargo build --locked -p muster-cli
-	PROFILE=dev scripts/build-agents x86_64
-	RUST_BACKTRACE=0 cargo test --locked -p muster-testbed --test stories -- --ignored --test-threads 2 --nocapture
+	scripts/build-agents x86_64
+	cargo build --locked --workspace --bins
+	RUST_BACKTRACE=0 cargo test --locked --workspace --test stories -- --ignored --test-threads 2 --nocapture
 
 bench: ## Load figures against the reference's and nginx's, with ratios
 	@scripts/prepare build agents bench

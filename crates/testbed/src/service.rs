@@ -302,14 +302,16 @@ fn launch(on: &[String], data: &Path, log: &Path, setup: &Setup) -> Result<Backg
     Background::start("muster serve", &mut serve, log)
 }
 
-/// A folder with the static agent where the service looks for it, without what debuggers want.
+/// A folder with the static agent where the service looks for it.
 fn agent_folder() -> Result<PathBuf> {
-    let agent = built("x86_64-unknown-linux-musl/debug/muster-agent")?;
+    let agent = built("agents/muster-agent-x86_64")?;
     let folder = crate::workshop();
     let place = folder.join("agents/x86_64");
     fs::create_dir_all(&place)?;
-    let mut strip = crate::program::command("strip");
-    run(strip.arg("-o").arg(place.join("muster-agent")).arg(agent))?;
+    // Put in place whole: another story may be reading it.
+    let fresh = place.join(format!("muster-agent.{}", std::process::id()));
+    fs::copy(agent, &fresh)?;
+    fs::rename(fresh, place.join("muster-agent"))?;
     Ok(folder.canonicalize()?)
 }
 

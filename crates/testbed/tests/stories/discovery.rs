@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use muster_testbed::{Boot, Bus, Disk, Firmware, Machine, Network, Nic};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, nothing};
+use crate::scene::{BOOT, GREETED, GREETING, Scene};
 
 /// A machine with one of everything.
 fn well_equipped(number: u8, boot: Boot) -> Machine {
@@ -101,7 +101,11 @@ fn is_discovered_as_it_is(
 ) -> Result<()> {
     let definition = well_equipped(21, boot("unknown yet".into()));
     let scene = Scene::new(story, &[&definition])?;
-    let (infra_env, image) = scene.image(&nothing())?;
+    let wishes = json!({
+        "ignition_config_override": GREETING,
+        "kernel_arguments": [{"operation": "append", "value": "marked.by=story"}],
+    });
+    let (infra_env, image) = scene.image(&wishes)?;
     let mut definition = well_equipped(21, boot(image));
     definition.firmware = firmware;
     let mode = match firmware {
@@ -119,7 +123,11 @@ fn is_discovered_as_it_is(
     let address = address_of(inventory, definition.mac());
     assert_eq!(address, Some(format!("{}/24", Network::address(21))));
     assert_eq!(inventory["hostname"], "bench");
-    Ok(())
+    let arguments = inventory["boot"]["command_line"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(arguments.contains("marked.by=story"), "{arguments}");
+    machine.wait_for(GREETED, BOOT)
 }
 
 #[test]

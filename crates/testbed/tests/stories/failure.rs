@@ -1,12 +1,20 @@
 //! A machine that does not do what it should says why: things broken on purpose.
 
-use std::time::Duration;
+use std::{fs, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
-use muster_image::{Customization, kargs::Edits};
+use muster_image::{Customization, Iso, Source, View, kargs::Edits};
 use muster_testbed::{Boot, Machine, Network, Os, evidence::Evidence};
 
-use crate::ignition::customized;
+/// The live image with a wish fulfilled, without any service.
+fn customized(os: &Os, evidence: &Evidence, wish: Customization) -> Result<PathBuf> {
+    let image = evidence.file("live.iso");
+    let file = fs::File::open(&os.iso)?;
+    let iso = Iso::open(View::of(Source::file(file)?))?;
+    let mut view = wish.apply(&iso)?.reader();
+    std::io::copy(&mut view, &mut fs::File::create(&image)?)?;
+    Ok(image)
+}
 
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]

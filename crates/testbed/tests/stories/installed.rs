@@ -12,7 +12,7 @@ use muster_testbed::{
     program::{Background, run},
 };
 
-use crate::{ignition::CONFIG, scene::BOOT};
+use crate::scene::{BOOT, GREETED, GREETING};
 
 fn first_boot_and_second(story: &str, firmware: Firmware) -> Result<()> {
     let evidence = Evidence::of(story)?;
@@ -23,7 +23,7 @@ fn first_boot_and_second(story: &str, firmware: Firmware) -> Result<()> {
     network.serve(&Offer::default(), &[&machine])?;
 
     let web = evidence.part("web")?;
-    fs::write(web.file("pointed.ign"), CONFIG)?;
+    fs::write(web.file("pointed.ign"), GREETING)?;
     let mut server = network.command("python3");
     server
         .args(["-m", "http.server", "8000", "--directory"])
@@ -44,12 +44,12 @@ fn first_boot_and_second(story: &str, firmware: Firmware) -> Result<()> {
     metal::put_on_boot(&disk, &pointer, "ignition/config.ign").context("placing the pointer")?;
 
     let mut machine = machine.start(&network, &evidence)?;
-    machine.wait_for("greeting from ignition", BOOT)?;
+    machine.wait_for(GREETED, BOOT)?;
     machine.wait_for("Finished ignition-firstboot-complete.service", BOOT)?;
     machine.reset()?;
     machine.wait_until("the second boot", BOOT, |machine| {
         let said = machine.evidence().text("console.log");
-        Ok((said.matches("greeting from ignition").count() == 2).then_some(()))
+        Ok((said.matches(GREETED).count() == 2).then_some(()))
     })?;
     let runs = machine
         .evidence()

@@ -4,9 +4,7 @@
 mod cluster;
 mod discovery;
 mod failure;
-mod ignition;
 mod installed;
-mod minimal;
 mod network_boot;
 mod robustness;
 mod scene;

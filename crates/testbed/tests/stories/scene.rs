@@ -15,6 +15,20 @@ use serde_json::{Value, json};
 /// fails to start says so at once, so patience costs nothing.
 pub const BOOT: Duration = Duration::from_secs(1200);
 
+/// A config with a file, and a unit that says on the first serial port what is in it.
+pub const GREETING: &str = r#"{
+  "ignition": {"version": "3.1.0"},
+  "storage": {"files": [
+    {"path": "/usr/local/bin/greet", "mode": 493,
+     "contents": {"source": "data:;base64,IyEvYmluL3NoCmVjaG8gZ3JlZXRpbmcgZnJvbSAkKGNhdCAvZXRjL3dvcmQpID4gL2Rldi90dHlTMAo="}},
+    {"path": "/etc/word", "mode": 420, "contents": {"source": "data:,ignition"}}
+  ]},
+  "systemd": {"units": [{"name": "greet.service", "enabled": true,
+    "contents": "[Service]\nType=oneshot\nExecStart=/usr/local/bin/greet\n[Install]\nWantedBy=multi-user.target\n"}]}
+}"#;
+/// What it says.
+pub const GREETED: &str = "greeting from ignition";
+
 /// A wire with a service on it. What is declared first goes away first: machines, which a story
 /// holds itself, before these.
 pub struct Scene {

@@ -1,5 +1,7 @@
 //! Machines on a wire without DHCP, with addresses that came in their image.
 
+use std::fs;
+
 use anyhow::Result;
 use muster_testbed::{Boot, Machine, Network, network::Offer, service::Setup};
 use serde_json::{Value, json};
@@ -23,7 +25,14 @@ fn static_address(mac: &str) -> Value {
     }])
 }
 
-fn is_discovered_without_dhcp(story: &str, image_type: &str) -> Result<()> {
+/// Where the root file system comes from: the image, or the service.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Image {
+    Full,
+    Minimal,
+}
+
+fn is_discovered_without_dhcp(story: &str, image_type: Image) -> Result<()> {
     let mut scene = Scene::silent(story, Setup::default())?;
     let offer = Offer {
         dhcp: false,
@@ -32,10 +41,22 @@ fn is_discovered_without_dhcp(story: &str, image_type: &str) -> Result<()> {
     scene.network.serve(&offer, &[])?;
     let definition = Machine::numbered("fixed", NUMBER, Boot::Network);
     let fields = json!({
-        "image_type": image_type,
+        "image_type": match image_type {
+            Image::Full => "full-iso",
+            Image::Minimal => "minimal-iso",
+        },
         "static_network_config": static_address(definition.mac()),
     });
     let (infra_env, image) = scene.image(&fields)?;
+    let (size, base) = (
+        fs::metadata(&image)?.len(),
+        fs::metadata(scene.base_image())?.len(),
+    );
+    assert_eq!(
+        size < base / 2,
+        image_type == Image::Minimal,
+        "the image has {size} bytes, the one it is made from {base}"
+    );
     let machine = Machine {
         boot: Boot::Cd(image),
         ..definition
@@ -49,6 +70,14 @@ fn is_discovered_without_dhcp(story: &str, image_type: &str) -> Result<()> {
         json!([address]),
         "{interface:#}"
     );
+    let arguments = host["inventory"]["boot"]["command_line"]
+        .as_str()
+        .unwrap_or_default();
+    assert_eq!(
+        arguments.contains("/boot-artifacts/rootfs/"),
+        image_type == Image::Minimal,
+        "{arguments}"
+    );
     assert!(
         !scene.network.log().contains("DHCPOFFER"),
         "somebody offered an address"
@@ -59,11 +88,11 @@ fn is_discovered_without_dhcp(story: &str, image_type: &str) -> Result<()> {
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
 fn a_machine_finds_its_address_in_the_full_image() -> Result<()> {
-    is_discovered_without_dhcp("static-full", "full-iso")
+    is_discovered_without_dhcp("static-full", Image::Full)
 }
 
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
 fn a_machine_finds_its_address_in_the_minimal_image_and_fetches_the_rest_with_it() -> Result<()> {
-    is_discovered_without_dhcp("static-minimal", "minimal-iso")
+    is_discovered_without_dhcp("static-minimal", Image::Minimal)
 }

@@ -14,7 +14,8 @@ installkernel() {
     hostonly='' instmods \
         virtio_pci virtio_net virtio_blk virtio_scsi e1000 e1000e \
         sd_mod sr_mod ahci ata_piix nvme usb-storage uas xhci-pci ehci-pci \
-        iso9660 squashfs overlay loop vfat nls_cp437 nls_ascii nls_utf8 ext4 xfs qemu_fw_cfg
+        iso9660 squashfs overlay loop vfat nls_cp437 nls_ascii nls_utf8 ext4 qemu_fw_cfg \
+        virtio_rng af_packet ipv6 unix bonding 8021q
 }
 
 install() {
