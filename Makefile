@@ -82,6 +82,7 @@ release: ## Optimised binaries in target/release
 bless: ## Rewrite documents made from code; review the diff
 	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-assets -p muster-cli
 	BLESS=1 cargo test --quiet --locked -p muster-agent --test machines
+	BLESS=1 cargo test --quiet --locked -p muster-service --lib preparation
 
 deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny

@@ -344,17 +344,23 @@ def test_a_kill_in_the_middle_only_delays(servers, registry, tmp_path):
 
 
 @pytest.mark.timeout(400)
-def test_a_cancelled_preparation_ends_and_leaves_nothing(servers, registry):
-    server = servers("cancelled", env=registry.environment({RELEASE: registry.pinned}, mirrored=True)).start()
+@pytest.mark.parametrize("action", ["cancel", "reset"])
+def test_a_preparation_that_is_given_up_ends_and_leaves_nothing(servers, registry, action):
+    server = servers(action, env=registry.environment({RELEASE: registry.pinned}, mirrored=True)).start()
     fleet = fleet_of(server, registry, "fickle")
     fleet.drive_until("ready", 60)
     press_install(fleet)
     wait_for_line(server, "the release was read")
-    fleet.api.post(f"{fleet.path}/actions/cancel", expect=202)
-    assert "install files are stored" not in server.log(), "the files came first; nothing was cancelled in between"
+    fleet.api.post(f"{fleet.path}/actions/{action}", expect=202)
+    assert "install files are stored" not in server.log(), "the files came first; nothing was given up in between"
     wait_for_line(server, "given up while its files were made", PATIENCE)
     stored = server.data_dir / "files" / fleet.cluster_id / "files"
     assert not list(stored.glob("*"))
+    if action == "reset":
+        # The machines boot the discovery image again.
+        for machine in fleet.machines:
+            machine.register()
+            machine.send_inventory()
     fleet.drive_until("ready", 60)
     press_install(fleet)
     drive_to_installing(fleet)

@@ -30,7 +30,9 @@ FLEETS = {
     "encrypted": (["--topology", "compact", "--with", "encrypted"], {"master": 3}),
     "operators": (["--topology", "ha", "--workers", "3", "--operators", OPERATORS], {"master": 3, "worker": 3}),
     "dhcp-vips": (["--topology", "compact", "--with", "dhcp-vips", "--openshift-version", "4.14.9"], {"master": 3}),
-    **{version: (["--topology", "compact", "--openshift-version", version], {"master": 3}) for version in RELEASES[:-1]},
+    **{
+        version: (["--topology", "compact", "--openshift-version", version], {"master": 3}) for version in RELEASES[:-1]
+    },
 }
 
 
@@ -50,9 +52,7 @@ def test_a_simulated_fleet_is_installed_with_real_files(server, name, tmp_path):
     arguments, hosts = FLEETS[name]
     cluster_name = f"sim-{name.replace('.', '-')}"
     command = [str(BINARY), "simulate", "--url", server.url, "--name", cluster_name, "--keep", "--speed", "1000"]
-    run = subprocess.run(
-        [*command, *arguments], env=quiet_environment(), capture_output=True, text=True, timeout=280
-    )
+    run = subprocess.run([*command, *arguments], env=quiet_environment(), capture_output=True, text=True, timeout=280)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
     api = server.api()
     cluster = next(c for c in api.get("/v2/clusters").json() if c["name"] == cluster_name)

@@ -140,6 +140,6 @@ mod tests {
             });
             assert!(known, "{entry} is no setting");
         }
-        assert!(is_idle("operators.node_unready_duration") && !is_idle("operators.odf_min_disks"));
+        assert!(is_idle("timeouts.reset_cluster") && !is_idle("operators.odf_min_disks"));
     }
 }

@@ -27,10 +27,15 @@ use crate::{
 /// How often a replica looks whether the one that does a job has died.
 const STANDBY: Duration = Duration::from_secs(2);
 
+/// Clusters whose files are made at the same time: while one uses the processor, others may wait for
+/// their registry. Each holds a connection to the database.
+const PREPARING: usize = 4;
+
 /// Jobs under way. The rules wish for a job until its result is in, so a wish may come twice.
 #[derive(Debug)]
 pub struct UnderWay {
     jobs: Mutex<HashSet<Job>>,
+    preparing: Semaphore,
     heavy: Semaphore,
 }
 
@@ -38,6 +43,7 @@ impl Default for UnderWay {
     fn default() -> Self {
         Self {
             jobs: Mutex::default(),
+            preparing: Semaphore::new(PREPARING),
             heavy: Semaphore::new(1),
         }
     }
@@ -99,7 +105,7 @@ async fn run(app: &Arc<App>, job: Job) -> Result<(), Failure> {
 /// Files that were made for an installation that was cancelled are not those of the next one:
 /// settings may have changed in between. Then they are made again.
 async fn make_cluster_files(app: &Arc<App>, id: ClusterId) -> Result<(), Failure> {
-    let Some(_claim) = claim(app, id).await? else {
+    let Some(_ours) = claim(app, id).await? else {
         return Ok(());
     };
     loop {
@@ -165,16 +171,28 @@ enum Standing {
     GivenUp,
 }
 
+/// A preparation that is this process's to do.
+struct Ours<'a> {
+    _claim: Claim,
+    _turn: Option<SemaphorePermit<'a>>,
+}
+
 /// Waits until the job is ours; nothing if it was done by another replica meanwhile.
-async fn claim(app: &Arc<App>, id: ClusterId) -> Result<Option<Claim>, Failure> {
+async fn claim(app: &App, id: ClusterId) -> Result<Option<Ours<'_>>, Failure> {
     let work = format!("files/{id}");
     loop {
+        // Given back before each pause: who waits for another replica must not hold up others.
+        let turn = app.jobs.preparing.acquire().await.ok();
         if !awaits_files(&*app.cluster(id).await?) {
             return Ok(None);
         }
         if let Some(claim) = app.store.claim(&work).await.map_err(store_failure)? {
-            return Ok(Some(claim));
+            return Ok(Some(Ours {
+                _claim: claim,
+                _turn: turn,
+            }));
         }
+        drop(turn);
         debug!(cluster = %id, "another replica makes the install files");
         tokio::time::sleep(STANDBY).await;
     }

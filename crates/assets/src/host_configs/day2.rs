@@ -1,10 +1,12 @@
 //! The pointer of a machine that joins a running cluster.
 
+use std::fmt;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-/// Where a machine that joins fetches its config.
-#[derive(Clone, Debug, Default)]
+/// Where a machine that joins fetches its config. Headers are credentials: `Debug` shows none.
+#[derive(Clone, Default)]
 pub struct Endpoint<'a> {
     /// The whole address, with the pool.
     pub url: &'a str,
@@ -12,6 +14,14 @@ pub struct Endpoint<'a> {
     pub headers: Vec<(&'a str, String)>,
     /// PEM certificates to trust, each once.
     pub authorities: Vec<String>,
+}
+
+impl fmt::Debug for Endpoint<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Endpoint<'_> {

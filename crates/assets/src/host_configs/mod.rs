@@ -8,7 +8,7 @@
 
 pub mod day2;
 
-use std::net::IpAddr;
+use std::{fmt, net::IpAddr};
 
 use muster_ignition::{Builder, Config, Faults, file, unit};
 use thiserror::Error;
@@ -105,8 +105,8 @@ fn monitor(leased: &[LeasedVip]) -> String {
     text
 }
 
-/// What only one machine is.
-#[derive(Clone, Copy, Debug, Default)]
+/// What only one machine is. Overrides may hold secrets: `Debug` does not show them.
+#[derive(Clone, Copy, Default)]
 pub struct HostConfig<'a> {
     /// What it is called.
     pub hostname: &'a str,
@@ -118,6 +118,15 @@ pub struct HostConfig<'a> {
     pub overrides: Option<&'a str>,
     /// It was discovered on the disk it is installed to: what discovery left there goes.
     pub clears_discovery: bool,
+}
+
+impl fmt::Debug for HostConfig<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostConfig")
+            .field("hostname", &self.hostname)
+            .field("pool", &self.pool)
+            .finish_non_exhaustive()
+    }
 }
 
 impl HostConfig<'_> {

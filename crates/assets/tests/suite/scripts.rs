@@ -3,6 +3,9 @@
 use std::{fs, process::Command};
 
 use muster_assets::discovery::{self, Site};
+use muster_assets::host_configs::{HostConfig, RoleConfig};
+use muster_assets::node_settings::Dnsmasq;
+use muster_ignition::Config;
 use muster_model::ImageType;
 
 use crate::{an_infra_env, network, run, said};
@@ -42,4 +45,40 @@ fn shellcheck_is_content_with_every_script_as_it_reaches_a_host() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 7, "{seen:?}");
+}
+
+#[test]
+fn shellcheck_is_content_with_the_scripts_of_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let dnsmasq = Dnsmasq {
+        cluster_name: "lab",
+        base_domain: "example.com",
+        node_ip: None,
+        extra_names: &["rhods-dashboard"],
+    };
+    let machine_config: serde_json::Value =
+        serde_yaml_ng::from_slice(&dnsmasq.manifest().content).unwrap();
+    let of_node = Config::from_json(&machine_config["spec"]["config"]).unwrap();
+    let role = RoleConfig::default()
+        .over(r#"{"ignition":{"version":"3.2.0"}}"#)
+        .unwrap();
+    let host = HostConfig {
+        hostname: "n",
+        clears_discovery: true,
+        ..HostConfig::default()
+    };
+    let of_host = host.over(&role).unwrap();
+    for (config, path) in [
+        (&of_node, "/usr/local/bin/dnsmasq_config.sh"),
+        (&of_node, "/etc/NetworkManager/dispatcher.d/forcedns"),
+        (
+            &of_host,
+            "/usr/local/bin/cleanup-assisted-discovery-stateroot.sh",
+        ),
+    ] {
+        let copy = folder.path().join(path.replace('/', "_"));
+        fs::write(&copy, config.file(path).unwrap().unwrap()).unwrap();
+        let output = run(Command::new("shellcheck").arg(&copy));
+        assert!(output.status.success(), "{path}: {}", said(&output));
+    }
 }

@@ -1,6 +1,6 @@
 //! Everything that files are made from, read once.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 use muster_api::error::Failure;
@@ -16,8 +16,7 @@ use crate::{
     },
 };
 
-/// What [`super::make::make`] works with.
-#[derive(Debug)]
+/// What [`super::make::make`] works with. Full of secrets, so `Debug` shows next to nothing.
 pub struct Ingredients {
     /// The cluster.
     pub cluster: Arc<Cluster>,
@@ -37,6 +36,15 @@ pub struct Ingredients {
     pub created: Timestamp,
     /// When those certificates begin that live for a day.
     pub issued: Timestamp,
+}
+
+impl fmt::Debug for Ingredients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ingredients")
+            .field("cluster", &self.cluster.id)
+            .field("release", &self.release)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Reads records, install-config and manifests.

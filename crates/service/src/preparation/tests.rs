@@ -154,13 +154,13 @@ fn the_same_ingredients_give_the_same_bytes_and_the_list_of_files_is_known() {
     assert!(texts(&one) == texts(&two), "files differ from run to run");
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/src/preparation/golden.txt");
     let listing = listing(&one);
-    if std::env::var_os("MUSTER_BLESS").is_some() {
+    if std::env::var_os("BLESS").is_some() {
         std::fs::write(golden, &listing).unwrap();
     }
     let known = std::fs::read_to_string(golden).unwrap_or_default();
     assert_eq!(
         listing, known,
-        "run with MUSTER_BLESS=1 if this is as it should be"
+        "run with BLESS=1 if this is as it should be"
     );
 }
 
