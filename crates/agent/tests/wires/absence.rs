@@ -34,6 +34,11 @@ pub fn away() {
     lab.service.renew_trust();
     lab.expect(&host, "connected", "success");
     lab.expect_visit(&host);
+    // Somebody there who has forgotten the host.
+    lab.forget(&host);
+    lab.expect_record(&host, "another registration", |known| {
+        known["inventory"].is_string()
+    });
 }
 
 pub fn endless() {

@@ -153,6 +153,12 @@ impl Lab {
         format!("/infra-envs/{}/hosts/{}", self.infra_env, host.id)
     }
 
+    /// Deletes a host from the service, while its agent goes on.
+    pub fn forget(&self, host: &Host) {
+        self.service
+            .call(Method::DELETE, &self.path(host), &Value::Null);
+    }
+
     /// What the service knows of a host; null if nothing.
     pub fn of(&self, host: &Host) -> Value {
         let path = format!("/infra-envs/{}/hosts", self.infra_env);
@@ -246,11 +252,10 @@ impl Lab {
                 let known = self.of(host);
                 let id = what.split(':').next().unwrap_or_default();
                 panic!(
-                    "{} waited in vain for {what}\nit is {} with {:?}\nimages: {}\nagent: {}\nservice: {}",
+                    "{} waited in vain for {what}\nit is {} with {:?}\nagent: {}\nservice: {}",
                     host.machine.name,
                     known["status"],
                     judged(&known, id),
-                    known["images_status"],
                     host.agent.last_words(),
                     self.service.last_words(),
                 );
