@@ -44,7 +44,7 @@ pub async fn install(app: Shared, call: Call) -> Result<Reply, Failure> {
     })
     .await?;
     app.metrics.installations_started.inc();
-    read::show(&app, id, StatusCode::ACCEPTED).await
+    read::accepted(&app, id).await
 }
 
 /// `POST …/actions/cancel`.
@@ -54,14 +54,14 @@ pub async fn cancel(app: Shared, call: Call) -> Result<Reply, Failure> {
         cancellation::cancel(view, cause.now)
     })
     .await?;
-    read::show(&app, id, StatusCode::ACCEPTED).await
+    read::accepted(&app, id).await
 }
 
 /// `POST …/actions/reset`.
 pub async fn reset(app: Shared, call: Call) -> Result<Reply, Failure> {
     let (id, cause) = (call.cluster_id(), Cause::from(&call));
     decide(&app, id, &cause, |view| resetting::reset(view, cause.now)).await?;
-    read::show(&app, id, StatusCode::ACCEPTED).await
+    read::accepted(&app, id).await
 }
 
 /// `POST …/actions/allow-add-hosts` and its older twin `allow-add-workers`.
@@ -71,7 +71,7 @@ pub async fn allow_add_hosts(app: Shared, call: Call) -> Result<Reply, Failure> 
         installation::allow_add_hosts(view, cause.now)
     })
     .await?;
-    read::show(&app, id, StatusCode::ACCEPTED).await
+    read::accepted(&app, id).await
 }
 
 /// `POST …/actions/complete-installation`: completes nothing (the rules decide that), but
@@ -98,7 +98,7 @@ pub async fn complete_installation(app: Shared, mut call: Call) -> Result<Reply,
         Ok(())
     })
     .await?;
-    read::show(&app, id, StatusCode::ACCEPTED).await
+    read::accepted(&app, id).await
 }
 
 /// Names of the operators an unsuccessful completion lists as failed.

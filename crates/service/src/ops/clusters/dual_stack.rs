@@ -12,9 +12,9 @@ use muster_model::{Cluster, Networks, Vip};
 use super::networks::{family, ranges};
 
 /// One list of ranges by its member name.
-type Named = (&'static str, Vec<IpNet>);
+type List = (&'static str, Vec<IpNet>);
 
-fn lists(networks: &Networks) -> [Named; 3] {
+fn lists(networks: &Networks) -> [List; 3] {
     let pods: Option<Vec<String>> = networks
         .cluster
         .as_ref()

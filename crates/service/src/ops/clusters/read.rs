@@ -126,22 +126,27 @@ async fn full_body(app: &App, id: muster_model::ClusterId) -> Result<CachedBody,
     Ok(app.bodies.put(id, key, bytes.into()))
 }
 
-/// The answer of an operation that changed or touched one cluster.
-pub async fn show(
-    app: &Arc<App>,
-    id: muster_model::ClusterId,
-    status: StatusCode,
-) -> Result<Reply, Failure> {
+/// The answer to a changed cluster.
+pub async fn changed(app: &Arc<App>, id: muster_model::ClusterId) -> Result<Reply, Failure> {
+    Reply::json(StatusCode::CREATED, &whole(app, id).await?)
+}
+
+/// The answer to an action, which names no bundles: clients know it so.
+pub async fn accepted(app: &Arc<App>, id: muster_model::ClusterId) -> Result<Reply, Failure> {
+    let mut view = whole(app, id).await?;
+    view.operator_bundles = None;
+    Reply::json(StatusCode::ACCEPTED, &view)
+}
+
+async fn whole(app: &Arc<App>, id: muster_model::ClusterId) -> Result<wire::Cluster, Failure> {
     let cluster = app.cluster(id).await?;
     let hosts = app
         .store
         .hosts_of_cluster(id)
         .await
         .map_err(store_failure)?;
-    Reply::json(
-        status,
-        &views::cluster(&cluster, &hosts, HostsShown::Full, &app.heartbeats),
-    )
+    let shown = HostsShown::Full;
+    Ok(views::cluster(&cluster, &hosts, shown, &app.heartbeats))
 }
 
 async fn hosts_of(app: &App, cluster: &Cluster) -> Result<Vec<Row<Host>>, Failure> {

@@ -3,7 +3,6 @@
 //! A fault of the request is told before the state of the cluster is looked at, so clients can
 //! tell "wrong" from "not now". The answer shows the validations of the changed settings.
 
-use http::StatusCode;
 use muster_api::{error::Failure, wire};
 use muster_model::{Cluster, Event, EventScope, Severity, Timestamp};
 
@@ -44,7 +43,7 @@ pub async fn update(app: Shared, mut call: Call) -> Result<Reply, Failure> {
         Ok(())
     })
     .await?;
-    super::read::show(&app, id, StatusCode::CREATED).await
+    super::read::changed(&app, id).await
 }
 
 fn check_state(cluster: &Cluster) -> Result<(), Failure> {
