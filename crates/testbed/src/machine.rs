@@ -112,7 +112,8 @@ impl Machine {
     pub fn numbered(name: &str, number: u8, boot: Boot) -> Self {
         Self {
             name: name.to_owned(),
-            cpus: 2,
+            // One each, so that two machines beside each other have a core each.
+            cpus: 1,
             memory_mib: 2048,
             firmware: Firmware::Bios,
             boot,

@@ -12,6 +12,7 @@ fn well_equipped(number: u8, boot: Boot) -> Machine {
     machine.nics.push(Nic {
         mac: format!("52:54:00:6d:76:{number:02x}"),
     });
+    machine.cpus = 2;
     machine.tpm = true;
     machine.disks = vec![
         Disk::new(Bus::Virtio, 20, "MUSTER-VIRTIO"),
