@@ -260,6 +260,12 @@ fn device(disk: &Disk, index: usize, order: &str) -> String {
 fn accelerator() -> &'static str {
     static FOUND: OnceLock<&str> = OnceLock::new();
     FOUND.get_or_init(|| {
+        // Some hosts offer KVM without it and run kernels that were not made for them at a crawl.
+        let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let mut words = processor.split_whitespace();
+        if !words.any(|word| word == "vmx" || word == "svm") {
+            return SOFTWARE;
+        }
         let words = "5 qemu-system-x86_64 -accel kvm -cpu max -display none -nodefaults -S";
         let output = command("timeout").args(words.split(' ')).output();
         // One that works waits until its time is up; one that does not ends with an error.

@@ -13,7 +13,6 @@ fn well_equipped(number: u8, boot: Boot) -> Machine {
         mac: format!("52:54:00:6d:76:{number:02x}"),
     });
     machine.cpus = 2;
-    machine.tpm = true;
     machine.disks = vec![
         Disk::new(Bus::Virtio, 20, "MUSTER-VIRTIO"),
         Disk::new(Bus::Scsi, 30, "MUSTER-SCSI").with_wwn(0x5000_c500_1234_5678),
@@ -112,6 +111,8 @@ fn is_discovered_as_it_is(
     let (infra_env, image) = scene.image(&wishes)?;
     let mut definition = well_equipped(21, boot(image));
     definition.firmware = firmware;
+    // As it is sold: new machines have one, old ones do not.
+    definition.tpm = firmware == Firmware::Uefi;
     let mode = match firmware {
         Firmware::Bios => "bios",
         Firmware::Uefi => "uefi",
