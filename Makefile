@@ -49,6 +49,7 @@ boot: ## Start made images, and a machine to look at, in virtual machines (takes
 # After `agents`, which builds all that runs in it: two machines at a time, one per core.
 testbed: ## Real machines boot our images and are discovered (builds their OS the first time; as root)
 	@scripts/prepare build test boot agents testbed
+	@tests/setup-coreos-installer
 	scripts/build-agents x86_64
 	cargo build --locked --workspace --bins
 	RUST_BACKTRACE=0 cargo test --locked --workspace --test stories -- --ignored --test-threads 2 --nocapture

@@ -1,6 +1,7 @@
 //! Where a story leaves what it saw, and what it says when it fails.
 
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -66,11 +67,13 @@ impl Evidence {
         let console = self.text("console.log");
         let journal = self.text("journal.log");
         let mut summary = format!("the end of its console:\n{}\n", last_lines(&console, 15));
-        let mut telling: Vec<&str> = journal.lines().filter(|line| is_telling(line)).collect();
-        telling.dedup();
+        let mut seen = HashSet::new();
+        let telling = journal
+            .lines()
+            .filter(|line| is_telling(line) && seen.insert(gist(line)));
+        // What comes first is the cause, the rest its consequences.
+        let telling: Vec<&str> = telling.take(15).collect();
         if !telling.is_empty() {
-            // What comes first is the cause, the rest its consequences.
-            telling.truncate(15);
             let complaints = telling.join("\n");
             summary += &format!("what its journal complained about first:\n{complaints}\n");
         }
@@ -78,7 +81,13 @@ impl Evidence {
     }
 }
 
-/// Lines that tend to name the cause, without those that only repeat that there was one.
+/// A line without what differs each time it is said again: times and numbers.
+fn gist(line: &str) -> String {
+    line.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// Lines that tend to name the cause, without those that only repeat that there was one, and
+/// without those that every machine of ours says.
 fn is_telling(line: &str) -> bool {
     const TELLING: [&str; 12] = [
         "error",
@@ -94,7 +103,10 @@ fn is_telling(line: &str) -> bool {
         "no medium",
         "no root file system",
     ];
-    const ECHO: [&str; 7] = [
+    const ECHO: [&str; 10] = [
+        "selinux.service",
+        "/run/network/ifstate",
+        "libnm-device-plugin",
         "OnFailure=",
         "Dependency failed",
         "failed with result",
@@ -137,6 +149,16 @@ mod tests {
         let said =
             "\u{1b}[0;32m  OK  \u{1b}[0m] Started \u{1b}[0;1;39magent\u{1b}[0m.\r\n\u{1b}cnext";
         assert_eq!(plain(said), "  OK  ] Started agent.\nnext");
+    }
+
+    #[test]
+    fn what_is_said_again_and_again_is_told_once() {
+        let evidence = Evidence::of("unit-repeats").unwrap();
+        let journal =
+            "[ 1.5] agent[7]: WARN refused wait=1\n[ 12.25] agent[7]: WARN refused wait=29\n";
+        fs::write(evidence.file("journal.log"), journal).unwrap();
+        let summary = evidence.summary();
+        assert_eq!(summary.matches("WARN refused").count(), 1, "{summary}");
     }
 
     #[test]

@@ -100,6 +100,8 @@ pub struct Machine {
     pub serial: String,
     /// SMBIOS UUID; the host's identity.
     pub uuid: String,
+    /// Whether it has a TPM 2.0.
+    pub tpm: bool,
     /// What its clock shows at the start, such as `2020-01-01T00:00:00`; else the right time.
     pub clock: Option<String>,
 }
@@ -110,7 +112,8 @@ impl Machine {
     pub fn numbered(name: &str, number: u8, boot: Boot) -> Self {
         Self {
             name: name.to_owned(),
-            cpus: 2,
+            // One each, so that two machines beside each other have a core each.
+            cpus: 1,
             memory_mib: 2048,
             firmware: Firmware::Bios,
             boot,
@@ -122,6 +125,7 @@ impl Machine {
             product: "Test bench".into(),
             serial: format!("MUSTER-{number:04}"),
             uuid: format!("6d757374-6572-4000-8000-0000000000{number:02x}"),
+            tpm: false,
             clock: None,
         }
     }

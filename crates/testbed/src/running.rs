@@ -8,7 +8,7 @@ use std::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
@@ -38,6 +38,8 @@ pub struct Running {
     /// What it is.
     pub machine: Machine,
     process: Background,
+    _tpm: Option<Background>,
+    started: Instant,
     qmp: Qmp,
     evidence: Evidence,
 }
@@ -51,7 +53,11 @@ impl Machine {
         let evidence = story.part(&self.name)?;
         let mut qemu = network.command("qemu-system-x86_64");
         self.describe(&mut qemu, network, &evidence)?;
-        let socket = monitor_socket();
+        let tpm = match self.tpm {
+            true => Some(start_tpm(&mut qemu, &evidence)?),
+            false => None,
+        };
+        let socket = socket("qmp");
         qemu.args([
             "-qmp",
             &format!("unix:{},server=on,wait=off", socket.display()),
@@ -69,6 +75,8 @@ impl Machine {
         Ok(Running {
             machine: self,
             process,
+            _tpm: tpm,
+            started: Instant::now(),
             qmp,
             evidence,
         })
@@ -118,7 +126,6 @@ impl Machine {
             ]);
             qemu.args(["-drive", &format!("if=pflash,format=raw,file={variables}")]);
         }
-        let order = |wanted: bool| if wanted { ",bootindex=0" } else { "" };
         match &self.boot {
             Boot::Cd(image) => {
                 let drive = format!(
@@ -145,9 +152,12 @@ impl Machine {
         for (index, nic) in self.nics.iter().enumerate() {
             let tap = network.plug()?;
             let netdev = format!("tap,id=net{index},ifname={tap},script=no,downscript=no");
-            let first = order(index == 0 && self.boot == Boot::Network);
+            let order = match (index, &self.boot) {
+                (0, Boot::Network) => ",bootindex=0",
+                _ => "",
+            };
             let device = format!(
-                "virtio-net-pci,netdev=net{index},id=nic{index},mac={}{first}",
+                "virtio-net-pci,netdev=net{index},id=nic{index},mac={}{order}",
                 nic.mac
             );
             qemu.args(["-netdev", &netdev, "-device", &device]);
@@ -162,8 +172,13 @@ impl Machine {
                 "if=none,id=disk{index},format=raw,discard=unmap,cache=unsafe,file={}",
                 path.display()
             );
-            let first = order(index == 0 && self.boot == Boot::Disk);
-            let device = device(disk, index, first);
+            // The first disk is next when there is nothing else to start from.
+            let order = match (index, &self.boot) {
+                (0, Boot::Disk) => ",bootindex=0",
+                (0, _) => ",bootindex=1",
+                _ => "",
+            };
+            let device = device(disk, index, order);
             qemu.args(["-drive", &drive, "-device", &device]);
         }
         Ok(())
@@ -171,10 +186,48 @@ impl Machine {
 }
 
 /// A short name of its own: the names of sockets must be shorter than many a folder.
-fn monitor_socket() -> PathBuf {
+fn socket(kind: &str) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("muster-{}-{number}.qmp", std::process::id()))
+    std::env::temp_dir().join(format!("muster-{}-{number}.{kind}", std::process::id()))
+}
+
+/// A TPM 2.0 as a program beside the machine; it ends when the machine lets go of it.
+fn start_tpm(qemu: &mut Command, evidence: &Evidence) -> Result<Background> {
+    let (state, log, socket) = (
+        evidence.part("tpm")?,
+        evidence.file("tpm.log"),
+        socket("tpm"),
+    );
+    let mut swtpm = command("setpriv");
+    swtpm.args([
+        "--pdeathsig",
+        "KILL",
+        "swtpm",
+        "socket",
+        "--tpm2",
+        "--terminate",
+    ]);
+    swtpm
+        .arg("--tpmstate")
+        .arg(format!("dir={}", state.folder().display()));
+    swtpm
+        .arg("--ctrl")
+        .arg(format!("type=unixio,path={}", socket.display()));
+    let mut process = Background::start("swtpm", &mut swtpm, &log)?;
+    eventually(Duration::from_secs(30), "the TPM", || {
+        process.must_live(&log)?;
+        Ok(socket.exists().then_some(()))
+    })?;
+    let chardev = format!("socket,id=tpm-wire,path={}", socket.display());
+    qemu.args([
+        "-chardev",
+        &chardev,
+        "-tpmdev",
+        "emulator,id=tpm,chardev=tpm-wire",
+    ]);
+    qemu.args(["-device", "tpm-tis,tpmdev=tpm"]);
+    Ok(process)
 }
 
 /// A file of holes; one that is already there is kept, it holds an installed system.
@@ -188,7 +241,7 @@ fn prepare(path: &Path, disk: &Disk) -> Result<()> {
     Ok(())
 }
 
-fn device(disk: &Disk, index: usize, first: &str) -> String {
+fn device(disk: &Disk, index: usize, order: &str) -> String {
     let serial = &disk.serial;
     let kind = match disk.bus {
         Bus::Virtio => "virtio-blk-pci".to_owned(),
@@ -200,13 +253,19 @@ fn device(disk: &Disk, index: usize, first: &str) -> String {
             format!("scsi-hd,bus=scsi.0{wwn}")
         }
     };
-    format!("{kind},drive=disk{index},serial={serial}{first}")
+    format!("{kind},drive=disk{index},serial={serial}{order}")
 }
 
 /// Hardware virtualisation where it works, else software.
 fn accelerator() -> &'static str {
     static FOUND: OnceLock<&str> = OnceLock::new();
     FOUND.get_or_init(|| {
+        // Some hosts offer KVM without it and run kernels that were not made for them at a crawl.
+        let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let mut words = processor.split_whitespace();
+        if !words.any(|word| word == "vmx" || word == "svm") {
+            return SOFTWARE;
+        }
         let words = "5 qemu-system-x86_64 -accel kvm -cpu max -display none -nodefaults -S";
         let output = command("timeout").args(words.split(' ')).output();
         // One that works waits until its time is up; one that does not ends with an error.
@@ -267,6 +326,11 @@ impl Running {
             }
             Ok(answer)
         });
+        let name = &self.machine.name;
+        let seconds = self.started.elapsed().as_secs();
+        if outcome.is_ok() {
+            eprintln!("   machine {name}: {what}, {seconds} s after power on");
+        }
         outcome.map_err(|error| {
             self.screenshot();
             let name = &self.machine.name;

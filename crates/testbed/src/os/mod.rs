@@ -5,8 +5,9 @@
 //! | layer | made from | by |
 //! |---|---|---|
 //! | `base-*.tar` | `os/packages`, `os/left-out` | `mmdebstrap` |
-//! | `parts-*` | the base, `os/assemble`, `os/root`, `os/dracut` | dracut, `mksquashfs` |
+//! | `parts-*` | the base, `os/assemble`, `os/root`, `os/dracut`, coreos-installer | dracut, `mksquashfs` |
 //! | `live-*.iso` | the parts and the code in [`live`] | `genisoimage`, `isohybrid` |
+//! | `metal-*.img.zst` | the parts and the code in [`metal`] | `sgdisk`, `mke2fs`, GRUB |
 //!
 //! What is not the newest of its kind is removed.
 
@@ -28,6 +29,8 @@ use crate::program::{command, run};
 /// Where the packages come from.
 const SUITE: &str = "bookworm";
 const ARCHIVE: &str = "deb http://deb.debian.org/debian bookworm main";
+/// What `tests/setup-coreos-installer` builds.
+const INSTALLER: &str = "test-tools/bin/coreos-installer";
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/os");
 
 /// The built operating system.
@@ -54,6 +57,13 @@ impl Os {
         let lock = fs::File::create(folder.join("lock"))?;
         lock.lock()?;
         let sources = Path::new(SOURCES);
+        let installer = crate::target().join(INSTALLER);
+        if !installer.exists() {
+            bail!(
+                "{} is missing; `make testbed` builds it first",
+                installer.display()
+            );
+        }
         let base_key = digest(
             &[&sources.join("packages"), &sources.join("left-out")],
             ARCHIVE,
@@ -63,6 +73,7 @@ impl Os {
                 &sources.join("assemble"),
                 &sources.join("root"),
                 &sources.join("dracut"),
+                &installer,
             ],
             &base_key,
         )?;
@@ -80,7 +91,9 @@ impl Os {
                     step("fetching Debian packages", || make_base(&base))?;
                     forget_others(&folder, "base-", &base)?;
                 }
-                step("assembling the operating system", || os.assemble(&base))?;
+                step("assembling the operating system", || {
+                    os.assemble(&base, &installer)
+                })?;
                 forget_others(&folder, "parts-", &os.parts)?;
             }
             step("writing the live image", || live::write(&os))?;
@@ -89,12 +102,13 @@ impl Os {
         Ok(os)
     }
 
-    fn assemble(&self, base: &Path) -> Result<()> {
+    fn assemble(&self, base: &Path, installer: &Path) -> Result<()> {
         let work = self.parts.with_extension("work");
         remove(&work)?;
         let script = Path::new(SOURCES).join("assemble");
         let mut assemble = command(script);
-        assemble.arg(base).arg(SOURCES).arg(&self.build).arg(&work);
+        assemble.arg(base).arg(SOURCES).arg(installer);
+        assemble.arg(&self.build).arg(&work);
         run(&mut assemble)?;
         remove(&work.join("root"))?;
         fs::rename(work, &self.parts)?;

@@ -12,6 +12,7 @@ fn well_equipped(number: u8, boot: Boot) -> Machine {
     machine.nics.push(Nic {
         mac: format!("52:54:00:6d:76:{number:02x}"),
     });
+    machine.cpus = 2;
     machine.disks = vec![
         Disk::new(Bus::Virtio, 20, "MUSTER-VIRTIO"),
         Disk::new(Bus::Scsi, 30, "MUSTER-SCSI").with_wwn(0x5000_c500_1234_5678),
@@ -44,6 +45,7 @@ fn promised(machine: &Machine, boot_mode: &str) -> Value {
         "cpus": machine.cpus,
         "memory": machine.memory_mib << 20,
         "boot_mode": boot_mode,
+        "tpm": if machine.tpm { "2.0" } else { "none" },
         "macs": macs,
         "disks": disks,
     })
@@ -81,6 +83,7 @@ fn told(inventory: &Value) -> Result<Value> {
         "cpus": inventory["cpu"]["count"],
         "memory": inventory["memory"]["physical_bytes"],
         "boot_mode": inventory["boot"]["current_boot_mode"],
+        "tpm": inventory["tpm_version"],
         "macs": macs,
         "disks": disks,
     }))
@@ -108,6 +111,8 @@ fn is_discovered_as_it_is(
     let (infra_env, image) = scene.image(&wishes)?;
     let mut definition = well_equipped(21, boot(image));
     definition.firmware = firmware;
+    // As it is sold: new machines have one, old ones do not.
+    definition.tpm = firmware == Firmware::Uefi;
     let mode = match firmware {
         Firmware::Bios => "bios",
         Firmware::Uefi => "uefi",

@@ -1,20 +1,12 @@
 //! A machine that does not do what it should says why: things broken on purpose.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use muster_image::{Customization, Iso, Source, View, kargs::Edits};
+use muster_image::{Customization, kargs::Edits};
 use muster_testbed::{Boot, Machine, Network, Os, evidence::Evidence};
 
-/// The live image with a wish fulfilled, without any service.
-fn customized(os: &Os, evidence: &Evidence, wish: Customization) -> Result<PathBuf> {
-    let image = evidence.file("live.iso");
-    let file = fs::File::open(&os.iso)?;
-    let iso = Iso::open(View::of(Source::file(file)?))?;
-    let mut view = wish.apply(&iso)?.reader();
-    std::io::copy(&mut view, &mut fs::File::create(&image)?)?;
-    Ok(image)
-}
+use crate::scene::customized;
 
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
@@ -29,7 +21,7 @@ fn a_wrong_kernel_argument_is_named_in_the_failure() -> Result<()> {
         },
         ..Customization::default()
     };
-    let image = customized(&os, &evidence, wish)?;
+    let image = customized(&os, &evidence, &wish)?;
     let network = Network::new(&evidence)?;
     let machine = Machine::numbered("lost", 12, Boot::Cd(image));
     let mut machine = machine.start(&network, &evidence)?;

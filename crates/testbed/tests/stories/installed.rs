@@ -1,28 +1,59 @@
-//! A machine that starts from its own disk: Ignition runs once, follows the pointer it finds on
-//! the boot partition, and leaves the machine alone from then on.
+//! A machine is installed and starts from its own disk: `coreos-installer` in the live system writes
+//! the metal image, Ignition runs at the first boot of the disk, follows the pointer it finds
+//! there, and leaves the machine alone from then on.
 
-use std::{fs, process::Command};
+use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use muster_image::Customization;
 use muster_testbed::{
-    Boot, Firmware, Machine, Network, Os,
-    evidence::Evidence,
-    network::Offer,
-    os::metal,
-    program::{Background, run},
+    Boot, Machine, Network, Os, evidence::Evidence, network::Offer, program::Background,
 };
+use serde_json::json;
 
-use crate::scene::{BOOT, GREETED, GREETING};
+use crate::scene::{BOOT, GREETED, GREETING, customized};
 
-fn first_boot_and_second(story: &str, firmware: Firmware) -> Result<()> {
-    let evidence = Evidence::of(story)?;
+const WRITTEN: &str = "the disk is written";
+
+/// Writes the metal image and the pointer onto the first disk.
+fn installs_itself(web: &str) -> String {
+    let unit = format!(
+        "[Unit]\nWants=network-online.target\nAfter=network-online.target\n\
+         [Service]\nType=oneshot\n\
+         ExecStart=/usr/bin/coreos-installer install /dev/vda --insecure --insecure-ignition \
+         --image-url {web}/metal.img.zst --ignition-url {web}/pointer.ign\n\
+         ExecStart=/bin/sh -c 'echo {WRITTEN} > /dev/ttyS0'\n\
+         [Install]\nWantedBy=multi-user.target\n"
+    );
+    json!({
+        "ignition": {"version": "3.1.0"},
+        "systemd": {"units": [{"name": "install.service", "enabled": true, "contents": unit}]},
+    })
+    .to_string()
+}
+
+#[test]
+#[ignore = "starts virtual machines; run `make testbed`"]
+fn an_installed_machine_runs_ignition_at_its_first_boot_only() -> Result<()> {
+    let evidence = Evidence::of("installed-disk")?;
     let os = Os::ready()?;
-    let mut machine = Machine::numbered("installed", 81, Boot::Disk);
-    machine.firmware = firmware;
+    let address = format!("http://{}:8000", Network::GATEWAY);
+    let wish = Customization {
+        ignition: Some(installs_itself(&address).into_bytes().into()),
+        ..Customization::default()
+    };
+    let image = customized(&os, &evidence, &wish)?;
+    let machine = Machine::numbered("installed", 81, Boot::Cd(image));
     let mut network = Network::new(&evidence)?;
     network.serve(&Offer::default(), &[&machine])?;
 
     let web = evidence.part("web")?;
+    fs::hard_link(os.metal()?, web.file("metal.img.zst"))?;
+    let pointer = json!({"ignition": {
+        "version": "3.1.0",
+        "config": {"merge": [{"source": format!("{address}/pointed.ign")}]},
+    }});
+    fs::write(web.file("pointer.ign"), pointer.to_string())?;
     fs::write(web.file("pointed.ign"), GREETING)?;
     let mut server = network.command("python3");
     server
@@ -30,24 +61,14 @@ fn first_boot_and_second(story: &str, firmware: Firmware) -> Result<()> {
         .arg(web.folder());
     let _server = Background::start("web server", &mut server, &evidence.file("web.log"))?;
 
-    let disk = evidence.part(&machine.name)?.file("disk0.img");
-    run(Command::new("cp")
-        .arg("--sparse=always")
-        .arg(os.metal()?)
-        .arg(&disk))?;
-    let pointer = evidence.file("pointer.ign");
-    let source = format!("http://{}:8000/pointed.ign", Network::GATEWAY);
-    let text = format!(
-        r#"{{"ignition":{{"version":"3.1.0","config":{{"merge":[{{"source":"{source}"}}]}}}}}}"#
-    );
-    fs::write(&pointer, text)?;
-    metal::put_on_boot(&disk, &pointer, "ignition/config.ign").context("placing the pointer")?;
-
     let mut machine = machine.start(&network, &evidence)?;
+    machine.wait_for(WRITTEN, BOOT)?;
+    machine.eject()?;
+    machine.reset()?;
     machine.wait_for(GREETED, BOOT)?;
     machine.wait_for("Finished ignition-firstboot-complete.service", BOOT)?;
     machine.reset()?;
-    machine.wait_until("the second boot", BOOT, |machine| {
+    machine.wait_until("the second boot of the disk", BOOT, |machine| {
         let said = machine.evidence().text("console.log");
         Ok((said.matches(GREETED).count() == 2).then_some(()))
     })?;
@@ -56,12 +77,9 @@ fn first_boot_and_second(story: &str, firmware: Firmware) -> Result<()> {
         .text("journal.log")
         .matches("Starting ignition-files.service")
         .count();
-    assert_eq!(runs, 1, "Ignition ran again");
+    assert_eq!(
+        runs, 2,
+        "Ignition runs in the live system and at the first boot of the disk"
+    );
     Ok(())
-}
-
-#[test]
-#[ignore = "starts virtual machines; run `make testbed`"]
-fn an_installed_disk_runs_ignition_at_its_first_boot_only() -> Result<()> {
-    first_boot_and_second("installed-disk", Firmware::Bios)
 }

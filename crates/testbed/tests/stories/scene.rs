@@ -1,11 +1,13 @@
 //! What the stories have in common: a wire, a service, an image, and waiting for hosts.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context, Result};
+use muster_image::{Customization, Iso, Source, View};
 use muster_testbed::{
     Machine, Network, Os, Running, Service, evidence::Evidence, network::Offer, service::Setup,
 };
@@ -84,7 +86,7 @@ impl Scene {
     /// Waits until a machine has told its inventory; returns the host with it taken apart.
     pub fn discovered(&self, machine: &mut Running, infra_env: &str) -> Result<Value> {
         let id = machine.machine.uuid.clone();
-        machine.wait_until("the machine to be discovered", BOOT, |_| {
+        let found = machine.wait_until("the machine to be discovered", BOOT, |_| {
             let mut hosts = self.service.hosts(infra_env)?;
             let Some(host) = hosts.iter_mut().find(|host| host["id"] == id.as_str()) else {
                 return Ok(None);
@@ -94,6 +96,10 @@ impl Scene {
             };
             host["inventory"] = serde_json::from_str(text)?;
             Ok(Some(host.take()))
+        });
+        found.with_context(|| match machine.said().contains("Started agent.service") {
+            true => "its agent.service was started",
+            false => "its agent.service was not started",
         })
     }
 }
@@ -101,4 +107,14 @@ impl Scene {
 /// No further fields.
 pub fn nothing() -> Value {
     json!({})
+}
+
+/// The live image with a wish fulfilled, without any service.
+pub fn customized(os: &Os, evidence: &Evidence, wish: &Customization) -> Result<PathBuf> {
+    let image = evidence.file("live.iso");
+    let file = fs::File::open(&os.iso)?;
+    let iso = Iso::open(View::of(Source::file(file)?))?;
+    let mut view = wish.apply(&iso)?.reader();
+    std::io::copy(&mut view, &mut fs::File::create(&image)?)?;
+    Ok(image)
 }
