@@ -212,3 +212,31 @@ pub(crate) fn open(findings: &Findings, gate: Gate) -> bool {
         .all(|check| findings.passes(check.id))
         && (gate != Gate::Install || operators::open(findings))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::good_cluster;
+
+    #[test]
+    fn what_is_ignored_or_switched_off_does_not_count_when_roles_are_suggested() {
+        let id = "odf-requirements-satisfied";
+        let mut settings = Settings::default();
+        let mut cluster = good_cluster(3);
+        let counts =
+            |cluster: &Cluster, settings: &Settings, id: &str| !excused(cluster, settings)(id);
+        assert!(counts(&cluster, &settings, id));
+        settings.disabled_host_checks.insert(id.to_owned());
+        assert!(!counts(&cluster, &settings, id));
+        for (list, counted) in [
+            ("[]", true),
+            (r#"["odf-requirements-satisfied"]"#, false),
+            (r#"["lvm-requirements-satisfied"]"#, true),
+            (r#"["all"]"#, false),
+        ] {
+            cluster.ignored_host_validations = Some(list.to_owned());
+            assert_eq!(counts(&cluster, &settings, id), counted, "{list}");
+            assert!(counts(&cluster, &settings, "hostname-unique"), "{list}");
+        }
+    }
+}

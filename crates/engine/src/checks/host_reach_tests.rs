@@ -150,7 +150,16 @@ fn packets_of_full_size_must_pass_inside_the_machine_network() {
     with_mtu("eth0", "nowhere", false).expect(MTU, "success");
     // A card with an address of another family is not on the way.
     with_mtu("eth0", "2001:db8::5", false)
-        .with_cluster(|cluster| cluster.networks.machine = Some(vec!["2001:db8::/64".into()]))
+        .with_cluster(|cluster| {
+            cluster.networks.machine = Some(vec!["192.0.2.0/24".into(), "2001:db8::/64".into()]);
+        })
+        .expect(MTU, "success");
+    // Nor is one that is in another network.
+    with_mtu("eth0", &address(2), false)
+        .with_inventory(|inventory| {
+            inventory.interfaces.0.as_mut().unwrap()[0].ipv4_addresses =
+                vec!["198.51.100.1/24".to_owned()].into();
+        })
         .expect(MTU, "success");
     with_mtu("eth0", "198.51.100.9", false)
         .user_managed()
@@ -198,8 +207,12 @@ fn each_role_has_its_own_limits() {
         (HostRole::Arbiter, 1000.0, "success", 0.01, "failure"),
         (HostRole::Worker, 1000.0, "success", 10.0, "success"),
         (HostRole::Worker, 1000.1, "failure", 10.1, "failure"),
+        (HostRole::AutoAssign, 5000.0, "success", 50.0, "success"),
     ] {
-        let bed = measured(role, rtt, loss);
+        let bed = measured(role, rtt, loss).with(|bed| {
+            bed.host.suggested_role = HostRole::AutoAssign;
+            bed.others[0].host.suggested_role = HostRole::AutoAssign;
+        });
         bed.expect(LATENCY, latency);
         bed.expect(LOSS, lost);
         assert_eq!(

@@ -31,6 +31,8 @@ fn roles_make_the_right_number_of_control_plane_hosts() {
     let id = "sufficient-masters-count";
     let (letter, message) = judged(&changed(|c| c.control_plane_count = Some(5)), id);
     assert!(letter == 'F' && message.contains("exactly 5"), "{message}");
+    let unsaid = changed(|c| c.control_plane_count = None);
+    assert_eq!(judged(&unsaid, id).0, 'S', "three unless told otherwise");
     let mut fleet = Fleet::ready(3, 4);
     for host in &mut fleet.hosts {
         host.role = HostRole::Master;
@@ -46,6 +48,10 @@ fn roles_make_the_right_number_of_control_plane_hosts() {
 #[test]
 fn a_single_node_has_no_workers() {
     let id = "sufficient-masters-count";
+    let mut alone = Fleet::new(1, 1);
+    alone.boot_all();
+    alone.settle();
+    assert_eq!(judged(&alone, id).0, 'S');
     let mut fleet = Fleet::new(1, 2);
     fleet.boot_all();
     fleet.settle();
