@@ -21,6 +21,8 @@ pub struct Site {
     pub fips_host: bool,
     /// When nodes count as sick.
     pub health: NodeHealth,
+    /// Disks smaller than so many GB carry no replicated storage.
+    pub least_storage_gb: u32,
 }
 
 /// When the operator for node health steps in.
@@ -46,6 +48,7 @@ impl Site {
             invoker: app.config.cluster.install_invoker.clone(),
             cipher: app.config.cluster.disk_encryption_cipher.clone(),
             single_node_dnsmasq: app.config.features.single_node_dnsmasq,
+            least_storage_gb: app.catalog.operators.odf.min_disk_gb,
             health: NodeHealth {
                 unready: operators.node_unready_duration,
                 unknown: operators.node_unknown_duration,

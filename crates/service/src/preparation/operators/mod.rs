@@ -8,6 +8,7 @@
 
 mod resources;
 mod rows;
+mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +57,7 @@ pub(super) fn manifests(from: &Ingredients) -> Result<OfOperators, String> {
         version: &version,
         cluster,
         hosts: &from.hosts,
-        health: &from.site.health,
+        site: &from.site,
     };
     let mut made = OfOperators::default();
     let mut seen = BTreeSet::new();
@@ -86,7 +87,7 @@ pub(super) fn manifests(from: &Ingredients) -> Result<OfOperators, String> {
             later.push((monitored, resources));
         }
     }
-    if let Some((storage, resources)) = resources::hub_storage(&scene) {
+    if let Some((storage, resources)) = storage::of_hub(&scene) {
         let owner = chosen.iter().find(|(operator, _)| *operator == storage);
         later.extend(owner.map(|(_, monitored)| (*monitored, resources)));
     }
