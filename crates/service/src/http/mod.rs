@@ -16,6 +16,7 @@ mod quiet;
 mod reply;
 mod routes;
 pub mod server;
+mod stall;
 mod warm;
 mod wire;
 

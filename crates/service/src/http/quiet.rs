@@ -3,7 +3,7 @@
 //! hyper closes an HTTP/1 connection whose next request does not come, but it waits for ever for
 //! the very first bytes of a connection, for the next request on an HTTP/2 one, and for a client
 //! that lets the answers on it lie. Here all three have an end. A client that takes nothing from
-//! its socket at all is the kernel's to cut (`server::connection`).
+//! its socket at all is seen in [`stall`](super::stall).
 
 use std::{
     io,

@@ -20,17 +20,17 @@ use hyper_util::{
         graceful::{GracefulShutdown, Watcher},
     },
 };
-use rustix::net::sockopt::set_tcp_user_timeout;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
 };
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tracing::{debug, info, warn};
 
 use super::{
     dispatch::{self, Door},
     quiet::Traffic,
+    stall,
     wire::Wire,
 };
 use crate::app::Shared;
@@ -182,12 +182,12 @@ async fn connection(
 ) {
     // Answers are small and awaited: send them at once.
     let _ = stream.set_nodelay(true);
-    // The kernel sees what no one else can: whether the other side still takes bytes.
-    let _ = set_tcp_user_timeout(&stream, patience(caller.app.config.server.stalled_timeout));
+    stall::prepare(&stream);
+    let patience = caller.app.config.server.stalled_timeout;
     let wire = match tls {
-        None => stream.into(),
+        None => Wire::plain(stream, patience),
         Some(acceptor) => match handshake(acceptor, stream).await {
-            Some(wire) => wire,
+            Some(stream) => Wire::tls(stream, patience),
             None => return,
         },
     };
@@ -200,15 +200,10 @@ async fn connection(
     }
 }
 
-/// The setting in the kernel's milliseconds, where 0 would mean for ever.
-fn patience(limit: Duration) -> u32 {
-    u32::try_from(limit.as_millis()).unwrap_or(u32::MAX).max(1)
-}
-
 /// Apart and boxed: what a handshake needs is given back before the first request.
-async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> Option<Wire> {
+async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
     match tokio::time::timeout(HANDSHAKE_LIMIT, Box::pin(acceptor.accept(stream))).await {
-        Ok(Ok(stream)) => return Some(stream.into()),
+        Ok(Ok(stream)) => return Some(stream),
         Ok(Err(error)) => debug!(%error, "a TLS handshake failed"),
         Err(_) => debug!("a TLS handshake took too long"),
     }
@@ -248,7 +243,13 @@ fn speak(caller: Caller, wire: Wire) -> (Talk, Arc<Traffic>) {
             None => response,
         }))
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // Known from the handshake, and not by reading the first bytes, which would make hyper keep
+    // twice the buffer for the rest.
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = match wire.is_http2() {
+        true => builder.http2_only(),
+        false => builder.http1_only(),
+    };
     builder
         .http1()
         .timer(TokioTimer::new())

@@ -11,6 +11,7 @@ use std::{
     os::unix::fs::FileExt,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use muster_image::Source;
@@ -23,6 +24,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::{
     lane::{Lane, Span, is_blank},
+    stall::Stall,
     warm::{self, Warmer},
 };
 
@@ -43,6 +45,7 @@ pub struct Wire {
     socket: Socket,
     lane: Lane,
     warmer: Warmer,
+    stall: Stall,
     this_turn: u64,
     /// The socket took less than it was offered, so it is most likely full.
     was_short: bool,
@@ -54,24 +57,23 @@ enum Socket {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl From<TcpStream> for Wire {
-    fn from(stream: TcpStream) -> Self {
-        Self::new(Socket::Plain(stream))
-    }
-}
-
-impl From<TlsStream<TcpStream>> for Wire {
-    fn from(stream: TlsStream<TcpStream>) -> Self {
-        Self::new(Socket::Tls(Box::new(stream)))
-    }
-}
-
 impl Wire {
-    fn new(socket: Socket) -> Self {
+    /// Without encryption; no write may wait for longer than `patience`.
+    pub fn plain(stream: TcpStream, patience: Duration) -> Self {
+        Self::new(Socket::Plain(stream), patience)
+    }
+
+    /// With TLS.
+    pub fn tls(stream: TlsStream<TcpStream>, patience: Duration) -> Self {
+        Self::new(Socket::Tls(Box::new(stream)), patience)
+    }
+
+    fn new(socket: Socket, patience: Duration) -> Self {
         Self {
             socket,
             lane: Lane::default(),
             warmer: Warmer::default(),
+            stall: Stall::new(patience),
             this_turn: 0,
             was_short: false,
         }
@@ -80,6 +82,14 @@ impl Wire {
     /// Where bodies on this connection put their files.
     pub fn lane(&self) -> Lane {
         self.lane.clone()
+    }
+
+    /// Whether both sides agreed on HTTP/2, which takes TLS.
+    pub fn is_http2(&self) -> bool {
+        match &self.socket {
+            Socket::Plain(_) => false,
+            Socket::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+        }
     }
 
     /// Sends some of the next file in place of `most` blanks.
@@ -233,14 +243,15 @@ impl AsyncWrite for Wire {
         let first = slices.iter().position(|slice| !slice.is_empty());
         let slices = &slices[first.unwrap_or(slices.len())..];
         let plain = slices.iter().take_while(|slice| !is_blank(slice)).count();
-        match (plain, slices.first()) {
+        let written = match (plain, slices.first()) {
             (0, Some(blanks)) => self.poll_send(cx, blanks.len()),
             (0, None) => Poll::Ready(Ok(0)),
             _ => match &mut self.socket {
                 Socket::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, &slices[..plain]),
                 Socket::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, &slices[..plain]),
             },
-        }
+        };
+        self.stall.watch(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -248,16 +259,18 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.socket {
+        let done = match &mut self.socket {
             Socket::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Socket::Tls(stream) => Pin::new(stream).poll_flush(cx),
-        }
+        };
+        self.stall.watch(cx, done)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.socket {
+        let done = match &mut self.socket {
             Socket::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Socket::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        };
+        self.stall.watch(cx, done)
     }
 }

@@ -15,6 +15,7 @@ use muster_catalog::{Arch, OsImage};
 use muster_image::pxe::PxeSet;
 use muster_model::{InfraEnv, InfraEnvId, Timestamp};
 use muster_store::Row;
+use tokio::sync::SemaphorePermit;
 
 use super::{
     absent,
@@ -224,12 +225,19 @@ async fn of_infra_env(
     image: &OsImage,
     product: Product,
 ) -> Result<Download, Failure> {
-    if let Some(base) = app.images.base.lately(image)
-        && let Some(known) = make::known(app, &infra_env, &base, product)
-    {
+    let known = || {
+        let base = app.images.base.lately(image)?;
+        make::known(app, &infra_env, &base, product)
+    };
+    if let Some(known) = known() {
         return Ok(known);
     }
-    with_base(app, image, move |app, image, base| {
+    let turn = turn(app).await?;
+    // Whoever was first has made it for all who waited.
+    if let Some(known) = known() {
+        return Ok(known);
+    }
+    with_base(app, image, turn, move |app, image, base| {
         make::product(app, &infra_env, image, base, product)
     })
     .await
@@ -247,7 +255,7 @@ async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download,
             "there is no boot artifact {what:?}; ask for kernel or rootfs, on s390x also for ins-file"
         )));
     }
-    with_base(app, image, move |_, _, base| {
+    with_base(app, image, turn(app).await?, move |_, _, base| {
         let set = || PxeSet::of(&base.iso, &muster_image::View::default());
         let made = match what.as_str() {
             "kernel" => set().map(|set| (set.kernel, "vmlinuz")),
@@ -263,14 +271,20 @@ async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download,
     .await
 }
 
+/// A turn at making images. Every thread costs memory of its own, so hosts that boot together
+/// wait for each other here.
+async fn turn(app: &App) -> Result<SemaphorePermit<'_>, Failure> {
+    let turn = app.images.makers.acquire().await;
+    turn.map_err(|_| Failure::internal("no more images are made: the service stops"))
+}
+
 /// Does something with the content of an OS image, where reading files holds up nobody.
 async fn with_base<T: Send + 'static>(
     app: &Shared,
     image: &OsImage,
+    turn: SemaphorePermit<'_>,
     work: impl FnOnce(&App, &OsImage, &Opened) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    // Every thread costs memory of its own: hosts that boot together wait for each other here.
-    let turn = app.images.makers.acquire().await;
     let outcome = tokio::task::spawn_blocking({
         let (app, image) = (Arc::clone(app), image.clone());
         move || match app.images.base.open(&image) {
