@@ -35,6 +35,8 @@ lint: ## Formatting and lints
 
 unit: ## Unit, property and store tests (SQLite and a real PostgreSQL), images against coreos-installer
 	@tests/setup-coreos-installer
+	@tests/setup-kube-apiserver
+	@tests/setup-crds
 	cargo test --locked --workspace
 
 api: ## Black-box tests with real clients: aicli, the Python client, schemathesis, kill -9

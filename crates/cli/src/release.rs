@@ -2,7 +2,7 @@
 //!
 //! Nothing but the network is needed: no `oc`, no `podman`, no storage of containers.
 
-mod access;
+pub mod access;
 mod meter;
 mod show;
 mod take;
@@ -89,7 +89,7 @@ struct Destination {
 
 /// Runs the command.
 pub fn run(command: Release) -> ExitCode {
-    let client = match command.access.client() {
+    let client = match command.access.client(None) {
         Ok(client) => client,
         Err(error) => {
             output::failure(&error);

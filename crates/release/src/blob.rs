@@ -9,7 +9,6 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     path::PathBuf,
-    time::Duration,
 };
 
 use bytes::{Buf, Bytes};
@@ -25,11 +24,12 @@ use crate::{
     wire::{Asked, broken},
 };
 
-/// Chunks between the network and the thread that unpacks.
-const AHEAD: usize = 64;
+/// Batches between the network and the thread that unpacks.
+const AHEAD: usize = 16;
+/// Bytes handed over at once: waking a thread for each record of TLS would cost more than the record.
+const BATCH: usize = 512 << 10;
 /// A try that brings less than this counts as one that brought nothing.
 const WORTHWHILE: u64 = 64 << 10;
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// What may be wrong with a layer's content, or with where it goes.
 #[derive(Debug, thiserror::Error)]
@@ -179,7 +179,7 @@ impl Layer<'_> {
 
     async fn download(
         &self,
-        sender: mpsc::Sender<Bytes>,
+        sender: mpsc::Sender<Vec<Bytes>>,
         first: usize,
         resumed: u64,
         mut hash: Sha256,
@@ -219,7 +219,7 @@ impl Layer<'_> {
                     self.give_up(at, fault, failures);
                     break;
                 }
-                let pause = (patience.pause * 2u32.saturating_pow(tries - 1)).min(LONGEST_PAUSE);
+                let pause = fault.pause(patience.pause, tries);
                 let failure = self.failure(at, fault);
                 self.client.watcher().tell(Progress::Again {
                     failure: &failure,
@@ -235,7 +235,21 @@ impl Layer<'_> {
     async fn pull(
         &self,
         at: usize,
-        sender: &mpsc::Sender<Bytes>,
+        sender: &mpsc::Sender<Vec<Bytes>>,
+        offset: &mut u64,
+        hash: &mut Sha256,
+    ) -> Result<(), Option<Fault>> {
+        let mut outlet = Outlet::new(sender);
+        let ended = self.pull_into(at, &mut outlet, offset, hash).await;
+        // What came counts, however the request ended.
+        outlet.flush().await.map_err(|_| None)?;
+        ended
+    }
+
+    async fn pull_into(
+        &self,
+        at: usize,
+        outlet: &mut Outlet<'_>,
         offset: &mut u64,
         hash: &mut Sha256,
     ) -> Result<(), Option<Fault>> {
@@ -295,7 +309,7 @@ impl Layer<'_> {
             if !chunk.is_empty() {
                 hash.update(&chunk);
                 *offset += chunk.len() as u64;
-                sender.send(chunk).await.map_err(|_| None)?;
+                outlet.push(chunk).await.map_err(|_| None)?;
                 self.progress(*offset);
             }
         }
@@ -371,23 +385,95 @@ fn starts_at(headers: &HeaderMap) -> Option<u64> {
     start.parse().ok()
 }
 
+/// Gathers chunks into batches.
+struct Outlet<'a> {
+    sender: &'a mpsc::Sender<Vec<Bytes>>,
+    batch: Vec<Bytes>,
+    size: usize,
+}
+
+/// Nobody takes the bytes any more.
+struct NobodyThere;
+
+impl<'a> Outlet<'a> {
+    fn new(sender: &'a mpsc::Sender<Vec<Bytes>>) -> Self {
+        Self {
+            sender,
+            batch: Vec::new(),
+            size: 0,
+        }
+    }
+
+    async fn push(&mut self, chunk: Bytes) -> Result<(), NobodyThere> {
+        self.size += chunk.len();
+        self.batch.push(chunk);
+        match self.size >= BATCH {
+            true => self.flush().await,
+            false => Ok(()),
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), NobodyThere> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        self.size = 0;
+        let batch = std::mem::take(&mut self.batch);
+        self.sender.send(batch).await.map_err(|_| NobodyThere)
+    }
+}
+
 /// The bytes of a layer: first those of the unfinished file, then those from the network.
 struct Feed {
-    receiver: mpsc::Receiver<Bytes>,
+    receiver: mpsc::Receiver<Vec<Bytes>>,
     part: Option<Part>,
     replay: u64,
+    batch: std::vec::IntoIter<Bytes>,
     chunk: Bytes,
     left: u64,
 }
 
 impl Feed {
-    fn new(receiver: mpsc::Receiver<Bytes>, part: Option<Part>, replay: u64, size: u64) -> Self {
+    fn new(
+        receiver: mpsc::Receiver<Vec<Bytes>>,
+        part: Option<Part>,
+        replay: u64,
+        size: u64,
+    ) -> Self {
         Self {
             receiver,
             part,
             replay,
+            batch: Vec::new().into_iter(),
             chunk: Bytes::new(),
             left: size,
+        }
+    }
+
+    /// The next chunk from the network, kept in the cache on its way.
+    fn receive(&mut self) -> io::Result<Bytes> {
+        loop {
+            if let Some(chunk) = self.batch.next() {
+                return Ok(chunk);
+            }
+            let batch = self
+                .receiver
+                .blocking_recv()
+                .ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+            // A full disk costs the cache, not the answer.
+            if let Some(mut part) = self.part.take() {
+                match batch
+                    .iter()
+                    .try_for_each(|chunk| part.file.write_all(chunk))
+                {
+                    Ok(()) => self.part = Some(part),
+                    Err(error) => {
+                        tracing::warn!(%error, "a layer is not kept in the cache");
+                        part.discard();
+                    }
+                }
+            }
+            self.batch = batch.into_iter();
         }
     }
 }
@@ -408,20 +494,7 @@ impl Read for Feed {
             count
         } else {
             if self.chunk.is_empty() {
-                self.chunk = self
-                    .receiver
-                    .blocking_recv()
-                    .ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
-                // A full disk costs the cache, not the answer.
-                if let Some(mut part) = self.part.take() {
-                    match part.file.write_all(&self.chunk) {
-                        Ok(()) => self.part = Some(part),
-                        Err(error) => {
-                            tracing::warn!(%error, "a layer is not kept in the cache");
-                            part.discard();
-                        }
-                    }
-                }
+                self.chunk = self.receive()?;
             }
             let count = self.chunk.len().min(buffer.len());
             self.chunk.copy_to_slice(&mut buffer[..count]);

@@ -1,6 +1,6 @@
 //! The way to registries: finds images wherever settings say they may be.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use muster_catalog::Arch;
 
@@ -13,8 +13,6 @@ use crate::{
     settings::Settings,
     wire::{Asked, Wire, bounded, manifest_headers},
 };
-
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A client for any number of registries. Cheap to clone.
 #[derive(Clone)]
@@ -190,7 +188,7 @@ impl Client {
             if last {
                 return Err(failure);
             }
-            let pause = (patience.pause * 2u32.saturating_pow(tries - 1)).min(LONGEST_PAUSE);
+            let pause = failure.fault.pause(patience.pause, tries);
             self.watcher.tell(Progress::Again {
                 failure: &failure,
                 pause,
@@ -267,6 +265,7 @@ fn choose(entries: &[(String, Descriptor)], platform: Platform) -> Result<&Descr
     })
 }
 
-fn this_machine() -> Option<Arch> {
+/// What we run on, if it is something releases exist for.
+pub(crate) fn this_machine() -> Option<Arch> {
     std::env::consts::ARCH.parse().ok()
 }

@@ -4,7 +4,7 @@
 //! may do better. An [`Error`] is what is left when all of them have been tried, or when the fault
 //! lies in the image or in what the user gave us.
 
-use std::{fmt, io, path::PathBuf};
+use std::{fmt, io, path::PathBuf, time::Duration};
 
 use http::StatusCode;
 
@@ -156,12 +156,14 @@ pub enum Fault {
     #[error("has no {0}")]
     Absent(String),
     /// Another status.
-    #[error("answered {status}{detail}")]
+    #[error("answered {status}{detail}{}", asked_for(*again))]
     Answered {
         /// Which one.
         status: StatusCode,
         /// The registry's own words, cut short; empty or starting with `: `.
         detail: String,
+        /// How long it asks to be left alone.
+        again: Option<Duration>,
     },
     /// It sent something else than was asked for.
     #[error("sent bytes with digest {found} instead of {expected}")]
@@ -193,11 +195,39 @@ fn denied(status: StatusCode, with_credentials: bool) -> String {
     }
 }
 
+fn asked_for(again: Option<Duration>) -> String {
+    again.map_or_else(String::new, |again| {
+        format!(" and asks to be left alone for {} s", again.as_secs())
+    })
+}
+
+/// Pauses of our own choice get no longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Pauses that a registry asks for may be this long.
+const LONGEST_WISH: Duration = Duration::from_secs(300);
+
 impl Fault {
+    /// How long to wait before the next try: as long as the registry asks, at least our own pause
+    /// doubled with each try.
+    pub(crate) fn pause(&self, first: Duration, tries: u32) -> Duration {
+        let doubled = first.saturating_mul(2u32.saturating_pow(tries.saturating_sub(1)));
+        let ours = doubled.min(LONGEST_PAUSE);
+        match self {
+            Self::Answered {
+                again: Some(again), ..
+            } => ours.max(*again),
+            _ => ours,
+        }
+    }
+
     /// Whether the same question to the same location may be answered next time.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::WrongSize { .. } => true,
+            // Whoever wants to be left alone for longer is as good as down.
+            Self::Answered {
+                again: Some(again), ..
+            } if *again > LONGEST_WISH => false,
             Self::Answered { status, .. } => {
                 status.is_server_error()
                     || *status == StatusCode::TOO_MANY_REQUESTS
@@ -231,5 +261,31 @@ impl Fault {
             }
             Self::Answered { .. } | Self::Odd(_) => "",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_that_says_when_to_come_back_is_heard() {
+        let busy = |seconds: Option<u64>| Fault::Answered {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            detail: String::new(),
+            again: seconds.map(Duration::from_secs),
+        };
+        let first = Duration::from_secs(1);
+        assert_eq!(busy(None).pause(first, 3), Duration::from_secs(4));
+        assert_eq!(busy(None).pause(first, 99), LONGEST_PAUSE);
+        assert_eq!(busy(Some(7)).pause(first, 1), Duration::from_secs(7));
+        assert_eq!(busy(Some(0)).pause(first, 2), Duration::from_secs(2));
+        assert!(busy(Some(300)).is_passing());
+        assert!(!busy(Some(301)).is_passing());
+        assert!(
+            busy(Some(3600))
+                .to_string()
+                .contains("left alone for 3600 s")
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! say, and takes single files out of its layers while they stream by. Everything is verified by
 //! digest, transfers that break go on where they broke, and nothing half done is ever shown.
 //! A [`Release`] knows the components of an OpenShift or OKD payload, hands out its tools and the
-//! base ISO; [`Seed`] tells what a seed image holds.
+//! base ISO, and runs its own [`Installer`]; [`Seed`] tells what a seed image holds.
 
 mod auth;
 mod blob;
@@ -13,6 +13,7 @@ mod client;
 mod credentials;
 mod error;
 mod image;
+mod installer;
 mod layer;
 mod manifest;
 mod mirrors;
@@ -33,6 +34,7 @@ pub use client::Client;
 pub use credentials::PullSecret;
 pub use error::{Error, Failure, Fault};
 pub use image::{Image, Platform};
+pub use installer::{Files, Installer, InstallerError, Run};
 pub use manifest::{ImageConfig, go_arch, rpm_arch};
 pub use mirrors::{Fallback, Location, Mirror, Mirrors, Rule, Serves, Source};
 pub use output::Written;

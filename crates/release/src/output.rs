@@ -1,5 +1,7 @@
 //! Where extracted content goes: a file that appears only when it is whole and verified, or memory.
 
+mod behind;
+
 use std::{
     collections::BTreeMap,
     fs::{self, File, Permissions, TryLockError},
@@ -9,6 +11,8 @@ use std::{
 };
 
 use sha2::{Digest as _, Sha256};
+
+use behind::Behind;
 
 use crate::{Digest, Error, blob::LayerFault, layer::Entry, search::Sink};
 
@@ -31,6 +35,7 @@ pub(crate) struct Output {
     hash: Sha256,
     size: u64,
     mode: u32,
+    behind: Behind,
     done: bool,
 }
 
@@ -73,6 +78,7 @@ impl Output {
             hash: Sha256::new(),
             size: 0,
             mode: 0o644,
+            behind: Behind::default(),
             done: false,
         };
         output.clear().map_err(Error::file(path))?;
@@ -109,6 +115,7 @@ impl Output {
     /// Shows the file under its name. Blocks until it is on the disk.
     pub fn commit(mut self) -> Result<Written, Error> {
         let mode = 0o644 | (self.mode & 0o111);
+        self.behind.end();
         self.file
             .set_permissions(Permissions::from_mode(mode))
             .and_then(|()| self.file.sync_all())
@@ -192,7 +199,9 @@ impl Sink for Target {
                 output
                     .file
                     .write_all(bytes)
-                    .map_err(|cause| output.fault(cause))
+                    .map_err(|cause| output.fault(cause))?;
+                output.behind.wrote(bytes.len(), &output.file);
+                Ok(())
             }
             Self::Memory(memory) => {
                 if let Some(file) = memory.files.get_mut(&memory.current) {

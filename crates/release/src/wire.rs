@@ -7,6 +7,7 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
 };
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -282,6 +283,7 @@ impl Wire {
             return Err(Fault::Answered {
                 status,
                 detail: format!(": its token service {host} could not help"),
+                again: again(response.headers()),
             });
         }
         let body = bounded(response, TOKEN_BYTES, "token").await?;
@@ -312,13 +314,25 @@ async fn refusal(response: Response, asked: Asked<'_>, with_credentials: bool) -
         },
         StatusCode::NOT_FOUND => Fault::Absent(asked.name()),
         status => {
+            let again = again(response.headers());
             let body = prefix(response, ERROR_BYTES).await;
             Fault::Answered {
                 status,
                 detail: said(&body),
+                again,
             }
         }
     }
+}
+
+/// What `Retry-After` says: seconds, or a moment.
+fn again(headers: &HeaderMap) -> Option<Duration> {
+    let wish = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = wish.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let moment = httpdate::parse_http_date(wish).ok()?;
+    Some(moment.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
 /// The registry's own words, without anything that could disturb a terminal.

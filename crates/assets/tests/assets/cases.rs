@@ -51,6 +51,8 @@ pub struct Directory {
     pub seed: u8,
     pub force: bool,
     pub load_certificates: bool,
+    /// The time, if it matters.
+    pub now: Option<Timestamp>,
 }
 
 impl Directory {
@@ -74,7 +76,7 @@ impl Directory {
             state: self.state.clone(),
             release: Some(release(version)),
             fresh_seed: [self.seed; 32],
-            now: now(),
+            now: self.now.unwrap_or_else(now),
             lenient: false,
             fips_host: FipsHost::No,
             force: self.force,

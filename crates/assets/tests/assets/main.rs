@@ -4,6 +4,9 @@
 
 mod cases;
 mod consumption;
+mod control_plane;
 mod golden;
+mod host;
 mod readers;
 mod scripts;
+mod services;

@@ -1,33 +1,27 @@
 //! `muster create manifests | ignition-configs | single-node-ignition-config`: reads a directory,
-//! has [`muster_assets::workdir`] decide, and writes the directory.
+//! has one of two generators decide, and writes the directory.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
-use std::net::{IpAddr, ToSocketAddrs};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, anyhow, bail};
-use clap::Args;
-use muster_assets::file::File;
-use muster_assets::install_config::FipsHost;
-use muster_assets::plan::Extras;
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
 use muster_assets::profiles::Release;
-use muster_assets::workdir::{Outcome, Request, STATE_FILE, State, Target, WorkdirError, run};
+use muster_assets::workdir::{STATE_FILE, State, Target};
 use muster_catalog::{Arch, ReleaseCatalog};
 
-use crate::diagnostics;
+use super::directory::{self, Made, read_one};
+use super::native::{Answer, Work};
+use super::{by_release, native};
 
-/// Files of later commands that an earlier one may find.
-const TOP: &[&str] = &[
-    "install-config.yaml",
-    "master.ign",
-    "worker.ign",
-    "arbiter.ign",
-];
-/// Directories whose files count.
-const FOLDERS: &[&str] = &["manifests", "openshift", "tls"];
+/// Who makes the assets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Generator {
+    /// Muster's own generator: no network, no download.
+    Muster,
+    /// The release's own openshift-install, taken out of its payload and run apart.
+    Release,
+}
 
 /// What to make assets from.
 #[derive(Debug, Args)]
@@ -50,75 +44,60 @@ pub struct Assets {
     /// Throw edited manifests away where install-config.yaml was changed after them
     #[arg(long)]
     force: bool,
-    /// Who makes the assets: muster, or the release's own openshift-install
-    #[arg(long, value_name = "GENERATOR", default_value = "muster")]
-    assets: String,
+    /// Who makes the assets [default: who began in this directory; else Muster, and the release's
+    /// own installer if Muster does not know the release]
+    #[arg(long, value_name = "GENERATOR")]
+    assets: Option<Generator>,
     /// Derive every key from this number instead of chance: for tests only, anybody can guess them
     #[arg(long, value_name = "NUMBER", hide = true)]
     insecure_seed: Option<u64>,
+    #[command(flatten)]
+    installer: by_release::Installer,
 }
 
 /// Makes the assets; the text says what there is now.
 pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
-    if assets.assets != "muster" {
-        bail!(
-            "--assets={} is not part of this build: run the release's own openshift-install for \
-             releases Muster has no profile for",
-            assets.assets
-        );
-    }
     let directory = &assets.dir;
-    let on_disk = read(directory)?;
-    let state = read_state(directory)?;
-    let release = release(assets, state.as_ref())?;
-    let mut seed = [0; 32];
-    match assets.insecure_seed {
-        Some(number) => seed[..8].copy_from_slice(&number.to_be_bytes()),
-        None => rand::fill(&mut seed),
-    }
-    let invoker = variable("OPENSHIFT_INSTALL_INVOKER").unwrap_or_default();
-    let request = Request {
-        target,
-        on_disk,
-        state,
-        release,
-        fresh_seed: seed,
-        now: now()?,
-        lenient: !invoker.is_empty(),
-        fips_host: fips_host(),
-        force: assets.force,
-        load_certificates: variable("OPENSHIFT_INSTALL_LOAD_CLUSTER_CERTS").as_deref()
-            == Some("true"),
-        extras: Extras {
-            invoker,
-            bootstrap_node_ip: variable("OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP")
-                .and_then(|ip| ip.parse().ok()),
-            cluster_profile: variable("OPENSHIFT_INSTALL_EXPERIMENTAL_CLUSTER_PROFILE"),
-            unmanaged_image_policy: variable("OPENSHIFT_INSTALL_EXPERIMENTAL_DISABLE_IMAGE_POLICY")
-                .is_some(),
-            ..Extras::default()
-        },
-        lookup: &lookup,
-    };
-    let outcome = run(&request).map_err(|error| match error {
-        WorkdirError::InstallConfig(report) => {
-            diagnostics::show(&report);
-            anyhow!("the install-config cannot be used")
+    let begun = by_release::begun(directory)?;
+    let made = match (assets.assets, &begun) {
+        (Some(Generator::Release), _) | (None, Some(_)) => by_its_release(assets, begun, target)?,
+        (Some(Generator::Muster), Some(_)) => bail!(
+            "the release's own installer began in this directory, and Muster's generator cannot go \
+             on with its keys: finish with --assets=release, or start with the install-config in \
+             another directory"
+        ),
+        (chosen, None) => {
+            let state = read_state(assets)?;
+            let work = Work {
+                target,
+                on_disk: directory::read(directory, native::TOP, native::FOLDERS)?,
+                release: release(assets, state.as_ref())?,
+                state,
+                seed: assets.insecure_seed,
+                force: assets.force,
+            };
+            match native::make(work)? {
+                Answer::Made(made) => made,
+                Answer::NotOurs(why) if chosen.is_some() => bail!(why),
+                Answer::NotOurs(why) => {
+                    let _ = writeln!(io::stderr(), "note: {why}");
+                    let _ = writeln!(
+                        io::stderr(),
+                        "note: nobody chose a generator, so the release's own installer is used \
+                         (--assets=muster would refuse)"
+                    );
+                    by_its_release(assets, None, target)?
+                }
+            }
         }
-        other => anyhow!(other),
-    })?;
-    apply(directory, &outcome)?;
-    for line in outcome.notes.iter().map(String::as_str) {
-        let _ = writeln!(io::stderr(), "note: {line}");
-    }
-    if let Some(report) = &outcome.report {
-        diagnostics::show(report);
-    }
-    let mut shown: Vec<&str> = outcome
+    };
+    directory::apply(directory, &made)?;
+    let mut shown: Vec<&str> = made
         .write
         .iter()
+        .filter(|file| !file.path.starts_with('.'))
         .map(|file| match file.path.split_once('/') {
-            Some((folder @ ("manifests" | "openshift"), _)) => folder,
+            Some((folder @ ("manifests" | "openshift" | "cluster-api"), _)) => folder,
             _ => file.path.as_str(),
         })
         .collect();
@@ -130,30 +109,29 @@ pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
     ))
 }
 
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-fn now() -> anyhow::Result<jiff::Timestamp> {
-    // Certificates know no fractions of a second.
-    let second = jiff::Timestamp::now().as_second();
-    jiff::Timestamp::from_second(second).context("the clock is far off")
-}
-
-fn fips_host() -> FipsHost {
-    let enabled = fs::read_to_string("/proc/sys/crypto/fips_enabled");
-    if enabled.is_ok_and(|text| text.trim() == "1") {
-        FipsHost::Yes
-    } else if variable("OPENSHIFT_INSTALL_SKIP_HOSTCRYPT_VALIDATION").is_some() {
-        FipsHost::Bypassed
-    } else {
-        FipsHost::No
+/// Has the release's own installer make the assets.
+fn by_its_release(assets: &Assets, begun: Option<String>, target: Target) -> anyhow::Result<Made> {
+    if assets.insecure_seed.is_some() {
+        bail!("--insecure-seed is for Muster's own generator; the release's installer takes none");
     }
+    // Asked for by name, by version, or what began here.
+    let image = match (&assets.release_image, begun) {
+        (Some(image), _) => image.clone(),
+        (None, Some(image)) if assets.release_version.is_none() => image,
+        (None, _) => match release(assets, None)? {
+            Some(release) => release.image,
+            None => bail!("name the release to install with --release-image"),
+        },
+    };
+    by_release::make(&assets.dir, &image, target, &assets.installer)
 }
 
-fn lookup(name: &str) -> Option<IpAddr> {
-    let mut found = (name, 0).to_socket_addrs().ok()?;
-    found.next().map(|address| address.ip())
+fn read_state(assets: &Assets) -> anyhow::Result<Option<State>> {
+    let Some(bytes) = read_one(&assets.dir, STATE_FILE)? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8(bytes).with_context(|| format!("{STATE_FILE} is not text"))?;
+    Ok(Some(State::from_text(&text)?))
 }
 
 /// The release asked for; nothing if the state knows it.
@@ -169,7 +147,10 @@ fn release(assets: &Assets, state: Option<&State>) -> anyhow::Result<Option<Rele
             .or(known)
             .or_else(|| version_in_tag(image));
         let Some(version) = version else {
-            bail!("the version of {image} is not known; name it with --release-version");
+            bail!(
+                "the version of {image} is not known; name it with --release-version, or let the \
+                 release's own installer make the assets with --assets=release"
+            );
         };
         return Ok(Some(Release {
             version,
@@ -207,91 +188,6 @@ fn version_in_tag(image: &str) -> Option<String> {
     version
         .starts_with(|c: char| c.is_ascii_digit())
         .then(|| version.to_owned())
-}
-
-fn read(directory: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
-    let mut files = BTreeMap::new();
-    let mut take = |relative: String, path: &Path| -> anyhow::Result<()> {
-        match fs::read(path) {
-            Ok(content) => {
-                files.insert(relative, content);
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
-        }
-    };
-    for name in TOP {
-        take((*name).to_owned(), &directory.join(name))?;
-    }
-    for folder in FOLDERS {
-        let path = directory.join(folder);
-        let entries = match fs::read_dir(&path) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error).context(format!("{} cannot be read", path.display())),
-        };
-        for entry in entries {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if entry.path().is_file() {
-                take(format!("{folder}/{name}"), &entry.path())?;
-            }
-        }
-    }
-    Ok(files)
-}
-
-fn read_state(directory: &Path) -> anyhow::Result<Option<State>> {
-    match fs::read_to_string(directory.join(STATE_FILE)) {
-        Ok(text) => Ok(Some(State::from_text(&text)?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).context(format!("{STATE_FILE} cannot be read")),
-    }
-}
-
-/// Writes everything, then the state, and only then takes away what was used up: whatever
-/// interrupts this, the command can be run again.
-fn apply(directory: &Path, outcome: &Outcome) -> anyhow::Result<()> {
-    for file in &outcome.write {
-        write(directory, file, 0o640)?;
-    }
-    let state = File::secret(STATE_FILE, outcome.state.to_text());
-    write(directory, &state, 0o600)?;
-    for path in &outcome.remove {
-        let path = directory.join(path);
-        fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
-    }
-    for folder in ["manifests", "openshift"] {
-        // Fails where the user has files of their own in it, which is as it should be.
-        let _ = fs::remove_dir(directory.join(folder));
-    }
-    Ok(())
-}
-
-fn write(directory: &Path, file: &File, mode: u32) -> anyhow::Result<()> {
-    let path = directory.join(&file.path);
-    let cannot = || format!("{} cannot be written", path.display());
-    if let Some(folder) = path.parent() {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o750)
-            .create(folder)
-            .with_context(cannot)?;
-    }
-    let part = path.with_extension("part");
-    let mut options = fs::OpenOptions::new();
-    let mut out = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(&part)
-        .with_context(cannot)?;
-    out.write_all(&file.content)
-        .and_then(|()| out.sync_all())
-        .with_context(cannot)?;
-    fs::rename(&part, &path).with_context(cannot)
 }
 
 #[cfg(test)]

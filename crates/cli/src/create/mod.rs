@@ -2,7 +2,10 @@
 
 mod ask;
 mod assets;
+mod by_release;
+mod directory;
 mod install_config;
+mod native;
 mod questions;
 mod recipe;
 
@@ -27,11 +30,11 @@ enum Target {
     /// Write an install-config.yaml, asking for what no flag says.
     InstallConfig(Box<install_config::Wanted>),
     /// Write the manifests that an install-config.yaml means, to look at and to change.
-    Manifests(assets::Assets),
+    Manifests(Box<assets::Assets>),
     /// Write the Ignition configs of the bootstrap host and of each role, and the log-ins.
-    IgnitionConfigs(assets::Assets),
+    IgnitionConfigs(Box<assets::Assets>),
     /// Write the Ignition config of a single node that installs itself from a live ISO.
-    SingleNodeIgnitionConfig(assets::Assets),
+    SingleNodeIgnitionConfig(Box<assets::Assets>),
 }
 
 /// Creates it.

@@ -51,14 +51,31 @@ pub struct Access {
     no_cache: bool,
 }
 
+/// What is known about registries without any option, such as from an install-config.
+#[derive(Default)]
+pub struct Known {
+    /// Credentials, unless an option names others.
+    pub pull_secret: Option<String>,
+    /// Certificates to trust besides, as PEM.
+    pub trusted: Option<String>,
+    /// Mirrors, besides those of options.
+    pub mirrors: Option<String>,
+}
+
 impl Access {
     /// A client that tells its progress on standard error.
-    pub fn client(&self) -> anyhow::Result<Client> {
+    pub fn client(&self, known: Option<&Known>) -> anyhow::Result<Client> {
         let mut settings = Settings {
-            pull_secret: self.credentials()?,
+            pull_secret: self.credentials(known)?,
             insecure: self.insecure.clone(),
             ..Settings::default()
         };
+        if let Some(mirrors) = known.and_then(|known| known.mirrors.as_deref()) {
+            settings.mirrors.extend(Mirrors::parse(mirrors)?);
+        }
+        if let Some(trusted) = known.and_then(|known| known.trusted.as_ref()) {
+            settings.ca_bundles.push(trusted.clone().into_bytes());
+        }
         for file in &self.mirrors {
             settings.mirrors.extend(Mirrors::read(file)?);
         }
@@ -91,7 +108,13 @@ impl Access {
         Ok(Client::new(settings)?.watched(move |progress| meter.show(&progress)))
     }
 
-    fn credentials(&self) -> anyhow::Result<PullSecret> {
+    fn credentials(&self, known: Option<&Known>) -> anyhow::Result<PullSecret> {
+        if let (None, Some(text)) = (
+            &self.pull_secret,
+            known.and_then(|known| known.pull_secret.as_deref()),
+        ) {
+            return Ok(PullSecret::parse(text)?);
+        }
         let file = match &self.pull_secret {
             Some(file) => Some(file.clone()),
             None => usual_files().into_iter().find(|file| file.exists()),

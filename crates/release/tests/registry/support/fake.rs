@@ -140,12 +140,21 @@ impl Drop for Fake {
 
 fn response(answer: Answer) -> Response<BoxBody<Bytes, Infallible>> {
     let body = Bytes::from(answer.body);
-    let body = match answer.endless {
-        true => {
+    // Whoever states a length may have less than that: the connection breaks then.
+    let stated = answer
+        .headers
+        .iter()
+        .any(|(name, _)| *name == "content-length");
+    let body = match (answer.endless, stated) {
+        (true, _) => {
             let chunks = for_ever(body);
             BodyExt::boxed(StreamBody::new(chunks))
         }
-        false => BodyExt::boxed(http_body_util::Full::new(body)),
+        (false, true) => {
+            let once = futures::stream::iter([Ok(Frame::data(body))]);
+            BodyExt::boxed(StreamBody::new(once))
+        }
+        (false, false) => BodyExt::boxed(http_body_util::Full::new(body)),
     };
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(answer.status).expect("a status");

@@ -27,6 +27,12 @@ pub struct Plan<'a> {
     /// Whether `.iso.sha256` tells the truth.
     pub honest: bool,
     pub docker: bool,
+    /// Instead of noise with markers.
+    pub program: Option<&'a [u8]>,
+    /// An `openshift-install` for these architectures beside the payload's own.
+    pub artifacts: &'a [&'static str],
+    /// Components that are left out.
+    pub without: &'a [&'a str],
 }
 
 impl Default for Plan<'_> {
@@ -40,6 +46,9 @@ impl Default for Plan<'_> {
             iso: None,
             honest: true,
             docker: false,
+            program: None,
+            artifacts: &[],
+            without: &[],
         }
     }
 }
@@ -67,7 +76,10 @@ pub fn iso(arch: &str, size: usize) -> Vec<u8> {
 
 /// An executable with the places where an installer is told its release.
 pub fn installer(arch: &str) -> Vec<u8> {
-    let mut bytes = noise(100_000, arch.len() as u64);
+    with_places(noise(100_000, arch.len() as u64))
+}
+
+fn with_places(mut bytes: Vec<u8>) -> Vec<u8> {
     for name in [
         "_RELEASE_IMAGE_LOCATION_",
         "_RELEASE_VERSION_LOCATION_",
@@ -94,6 +106,19 @@ pub async fn push_payload(registry: &Registry, plan: &Plan<'_>) -> Payload {
             push_list(registry, &content, "", &machine_os, plan.docker).await,
         ),
     };
+    let artifacts = match plan.artifacts {
+        [] => None,
+        _ => Some(
+            push(
+                registry,
+                &content,
+                "",
+                artifacts_image(plan.arches[0], plan),
+            )
+            .await,
+        ),
+    };
+    let artifacts = artifacts.map(|pushed| pushed.digest);
     let repository = format!("{}/release", plan.path);
     let mut release = Vec::new();
     for &arch in plan.arches {
@@ -102,7 +127,7 @@ pub async fn push_payload(registry: &Registry, plan: &Plan<'_>) -> Payload {
         } else {
             ""
         };
-        let recipe = release_image(arch, plan, &installer, &os);
+        let recipe = release_image(arch, plan, &installer, artifacts.as_ref(), &os);
         release.push(push(registry, &repository, tag, recipe).await);
     }
     let digest = match plan.arches.len() {
@@ -117,7 +142,35 @@ pub async fn push_payload(registry: &Registry, plan: &Plan<'_>) -> Payload {
     }
 }
 
+fn program(arch: &str, plan: &Plan<'_>) -> Vec<u8> {
+    match plan.program {
+        Some(program) => with_places(program.to_vec()),
+        None => installer(arch),
+    }
+}
+
+/// What runs on machines of other architectures.
+fn artifacts_image(arch: &'static str, plan: &Plan<'_>) -> Recipe {
+    let files: Vec<(String, Vec<u8>)> = plan
+        .artifacts
+        .iter()
+        .map(|other| {
+            let path = format!("usr/share/openshift/linux_{other}/openshift-install");
+            (path, program(other, plan))
+        })
+        .collect();
+    let files: Vec<(&str, &[u8])> = files
+        .iter()
+        .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+        .collect();
+    Recipe {
+        arch,
+        ..Recipe::new(vec![layer(Packing::Gzip, &files)])
+    }
+}
+
 fn installer_image(arch: &'static str, plan: &Plan<'_>) -> Recipe {
+    let program = program(arch, plan);
     let old = layer(
         Packing::Gzip,
         &[
@@ -128,7 +181,7 @@ fn installer_image(arch: &'static str, plan: &Plan<'_>) -> Recipe {
     let new = layer(
         Packing::Zstd,
         &[
-            ("usr/bin/openshift-install", &installer(arch)),
+            ("usr/bin/openshift-install", &program),
             ("etc/.wh.gone", b""),
         ],
     );
@@ -168,7 +221,13 @@ fn machine_os_image(arch: &'static str, plan: &Plan<'_>) -> Recipe {
     }
 }
 
-fn release_image(arch: &'static str, plan: &Plan<'_>, installer: &Digest, os: &Digest) -> Recipe {
+fn release_image(
+    arch: &'static str,
+    plan: &Plan<'_>,
+    installer: &Digest,
+    artifacts: Option<&Digest>,
+    os: &Digest,
+) -> Recipe {
     let tag = |name: &str, digest: &Digest, versions: &str| {
         json!({
             "name": name,
@@ -179,16 +238,19 @@ fn release_image(arch: &'static str, plan: &Plan<'_>, installer: &Digest, os: &D
             },
         })
     };
+    let mut tags = vec![
+        tag("installer", installer, ""),
+        tag("machine-os-images", os, ""),
+        tag("hyperkube", os, "kubernetes=1.33.5"),
+        json!({"name": "not-an-image", "from": {"kind": "ImageStreamTag", "name": "x"}}),
+    ];
+    tags.extend(artifacts.map(|digest| tag("installer-artifacts", digest, "")));
+    tags.retain(|tag| !plan.without.iter().any(|name| tag["name"] == *name));
     let references = json!({
         "kind": "ImageStream",
         "apiVersion": "image.openshift.io/v1",
         "metadata": {"name": plan.version, "creationTimestamp": "2026-01-02T03:04:05Z"},
-        "spec": {"tags": [
-            tag("installer", installer, ""),
-            tag("machine-os-images", os, ""),
-            tag("hyperkube", os, "kubernetes=1.33.5"),
-            {"name": "not-an-image", "from": {"kind": "ImageStreamTag", "name": "x"}},
-        ]},
+        "spec": {"tags": tags},
     });
     let mut metadata = json!({
         "kind": "cincinnati-metadata-v0",

@@ -1,0 +1,218 @@
+//! Every generated manifest against the schema its kind was published with, by the server that
+//! enforces schemas: nothing unknown, nothing missing, nothing of another type.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use muster_assets::workdir::Target;
+use serde_json::{Value, json};
+
+use super::{control_plane, said};
+use crate::cases::{CASES, Directory};
+
+/// Kinds whose schema was not published with the others.
+const UNPUBLISHED: &[&str] = &["OSImageStream"];
+
+/// Fields that are newer than the schemas we have: kind and path.
+const NEWER: &[(&str, &str)] = &[
+    (
+        "Infrastructure",
+        "/status/platformStatus/baremetal/dnsRecordsType",
+    ),
+    ("Provisioning", "/spec/provisioningNetworkGateway"),
+];
+
+/// Takes newer fields out; says which there were.
+fn without_newer_fields(object: &mut Value) -> Vec<&'static str> {
+    let (_, kind) = kind(object);
+    let mut found = Vec::new();
+    for (of, path) in NEWER.iter().filter(|(of, _)| *of == kind) {
+        let (parent, name) = path.rsplit_once('/').unwrap();
+        let parent = object.pointer_mut(parent).and_then(Value::as_object_mut);
+        if parent.and_then(|parent| parent.remove(name)).is_some() {
+            found.push(*of);
+        }
+    }
+    found
+}
+
+/// Groups that kube-apiserver knows by itself.
+const BUILT_IN: &[&str] = &["v1", "rbac.authorization.k8s.io/v1"];
+
+/// Case, file and object of every manifest of every case.
+fn manifests() -> Vec<(&'static str, String, Value)> {
+    let mut all = Vec::new();
+    for (case, version) in CASES {
+        let mut directory = Directory::with(case);
+        directory.create(Target::Manifests, version);
+        for (path, content) in &directory.files {
+            if path.starts_with("manifests/") || path.starts_with("openshift/") {
+                for document in serde_yaml_ng::Deserializer::from_slice(content) {
+                    use serde::Deserialize;
+                    let object = Value::deserialize(document)
+                        .unwrap_or_else(|error| panic!("{case} {path}: {error}"));
+                    if !object.is_null() {
+                        all.push((*case, path.clone(), object));
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Published definitions by version and kind; of several, the one with every feature in it.
+fn published() -> BTreeMap<(String, String), Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-tools/crds");
+    let entries = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("no schemas ({error}); `tests/setup-crds` fetches them"));
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut found = BTreeMap::new();
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let partial = [
+            "-Default.",
+            "-DevPreviewNoUpgrade.",
+            "-TechPreviewNoUpgrade.",
+        ];
+        if !name.ends_with(".yaml") || partial.iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        let text = fs::read(&file).unwrap();
+        let mut definition: Value = serde_yaml_ng::from_slice(&text).unwrap();
+        let spec = &mut definition["spec"];
+        for version in spec["versions"].as_array_mut().unwrap() {
+            // Objects are judged whole, statuses too.
+            version.as_object_mut().unwrap().remove("subresources");
+            without_newer_rules(&mut version["schema"]);
+        }
+        let spec = spec.clone();
+        for version in spec["versions"].as_array().unwrap() {
+            let version = format!(
+                "{}/{}",
+                spec["group"].as_str().unwrap(),
+                version["name"].as_str().unwrap()
+            );
+            let kind = spec["names"]["kind"].as_str().unwrap().to_owned();
+            found.insert((version, kind), definition.clone());
+        }
+    }
+    found
+}
+
+/// Leaves out rules in words that this server does not know yet.
+fn without_newer_rules(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Array(rules)) = fields.get_mut("x-kubernetes-validations") {
+                rules.retain(|rule| !rule["rule"].as_str().unwrap().contains("format."));
+            }
+            fields.values_mut().for_each(without_newer_rules);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_newer_rules),
+        _ => {}
+    }
+}
+
+fn kind(object: &Value) -> (String, String) {
+    let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
+    (text("apiVersion"), text("kind"))
+}
+
+#[test]
+fn every_manifest_fits_the_schema_of_its_kind() {
+    let plane = control_plane();
+    let mut manifests = manifests();
+    let mut newer: Vec<&str> = manifests
+        .iter_mut()
+        .flat_map(|(_, _, object)| without_newer_fields(object))
+        .collect();
+    newer.sort_unstable();
+    newer.dedup();
+    assert_eq!(
+        newer,
+        NEWER.iter().map(|(kind, _)| *kind).collect::<Vec<_>>()
+    );
+    let published = published();
+
+    let mut needed = BTreeMap::new();
+    let mut without = BTreeSet::new();
+    let mut namespaces = BTreeSet::new();
+    for (_, _, object) in &manifests {
+        let (version, kind) = kind(object);
+        if let Some(namespace) = object["metadata"]["namespace"].as_str() {
+            namespaces.insert(namespace.to_owned());
+        }
+        if !BUILT_IN.contains(&version.as_str()) {
+            match published.get(&(version, kind.clone())) {
+                Some(definition) => _ = needed.insert(kind, definition.clone()),
+                None => _ = without.insert(kind),
+            }
+        }
+    }
+    assert_eq!(
+        without.iter().map(String::as_str).collect::<Vec<_>>(),
+        UNPUBLISHED
+    );
+
+    let mut setting: Vec<Value> = needed.into_values().collect();
+    setting.extend(
+        namespaces
+            .iter()
+            .filter(|name| !name.starts_with("kube-"))
+            .map(
+                |name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}),
+            ),
+    );
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": setting});
+    plane.admin(&["create", "-f", "-"], &list.to_string());
+    plane.admin(
+        &[
+            "wait",
+            "--for=condition=Established",
+            "--timeout=120s",
+            "crd",
+            "--all",
+        ],
+        "",
+    );
+
+    let mut faults = Vec::new();
+    for (case, _) in CASES {
+        let folder = tempfile::tempdir().unwrap();
+        for (index, (of, path, object)) in manifests.iter().enumerate() {
+            if of == case && !UNPUBLISHED.contains(&kind(object).1.as_str()) {
+                let name = format!("{}-{index}.json", path.replace('/', "-"));
+                fs::write(folder.path().join(name), object.to_string()).unwrap();
+            }
+        }
+        let output = plane.kubectl(
+            "auth/kubeconfig",
+            &[
+                "create",
+                "--dry-run=server",
+                "--validate=strict",
+                "-f",
+                folder.path().to_str().unwrap(),
+            ],
+        );
+        let told = said(&output);
+        let fitting = told
+            .lines()
+            .filter(|line| line.ends_with("(server dry run)"))
+            .count();
+        let objects = fs::read_dir(folder.path()).unwrap().count();
+        if !output.status.success() || fitting != objects {
+            let lines = told
+                .lines()
+                .filter(|line| !line.ends_with("(server dry run)"));
+            faults.push(format!(
+                "{case}: {fitting} of {objects} fit\n{}",
+                lines.collect::<Vec<_>>().join("\n")
+            ));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

@@ -1,0 +1,460 @@
+//! The other services of the bootstrap host, run as the scripts they are: what they wait for, what
+//! they ask for, and that they can be interrupted.
+
+use std::fs;
+use std::process::Command;
+
+use crate::host::Host;
+
+/// Runs until something that a pause brings about: `sleep` does this instead of sleeping.
+fn meanwhile(host: &Host, body: &str) {
+    host.tool("sleep", body);
+}
+
+/// The number of the call of a tool, in `$n`.
+const COUNTED: &str = r#"n=$(($(cat "$ROOT/count-$0" 2>/dev/null || echo 0) + 1)); mkdir -p "$(dirname "$ROOT/count-$0")"; echo $n >"$ROOT/count-$0""#;
+
+fn results(host: &Host, service: &str) -> Vec<(String, String)> {
+    let record = host.record(service);
+    let ends = record
+        .into_iter()
+        .filter(|(phase, _, _)| phase == "stage end");
+    ends.map(|(_, stage, result)| (stage, result)).collect()
+}
+
+fn pair(stage: &str, result: &str) -> (String, String) {
+    (stage.to_owned(), result.to_owned())
+}
+
+#[test]
+fn the_release_image_is_pulled_until_it_comes_and_the_console_tells_why_it_does_not() {
+    let host = Host::new("none-highly-available", "5.0.0");
+    let podman = |architecture: &str| {
+        format!(
+            r#"{COUNTED}
+case "$1 $2" in
+  "image exists") exit 1 ;;
+  "image inspect") echo '[{{"Architecture":"{architecture}"}}]' ;;
+  "pull --quiet") [ "$n" -gt 4 ] || {{ echo "trying"; echo "no route to registry"; exit 125; }} >&2 ;;
+esac"#
+        )
+    };
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    host.tool("podman", &podman(machine));
+    meanwhile(
+        &host,
+        r#"cp "$ROOT/etc/issue.d/50_release-image.issue" "$ROOT/shown""#,
+    );
+    assert!(host.run("release-image-download.sh"), "{}", host.stderr());
+    assert_eq!(
+        host.read("/shown"),
+        "\\e{red}The release image cannot be pulled: no route to registry\\e{reset}\n"
+    );
+    assert!(!host.has("/etc/issue.d/50_release-image.issue"));
+    assert!(host.calls_of("agetty").len() >= 2);
+    let done = [
+        pair("pull-release-image", "success"),
+        pair("image-metadata-arches-match", "success"),
+    ];
+    assert_eq!(results(&host, "release-image-download"), done);
+
+    let host = Host::new("none-highly-available", "5.0.0");
+    host.tool("podman", &podman("s390x").replace("-gt 4", "-gt 0"));
+    assert!(!host.run("release-image-download.sh"));
+    let shown = host.read("/etc/issue.d/50_release-image.issue");
+    assert!(shown.contains("is for s390x, this machine is"), "{shown}");
+    let failed = pair("image-metadata-arches-match", "failure");
+    assert_eq!(results(&host, "release-image-download")[1], failed);
+}
+
+#[test]
+fn the_runtime_and_the_kubelet_get_the_pause_image_of_the_release() {
+    let host = Host::new("none-highly-available", "5.0.0");
+    host.tool(
+        "podman",
+        r#"case "$*" in
+  "image inspect"*) echo '[{"Digest":"sha256:1","RepoDigests":["r.example/release@sha256:0","r.example/release@sha256:1"]}]' ;;
+  "run --quiet --rm --net=none r.example/release@sha256:1 image pod") echo r.example/pod@sha256:7 ;;
+  "image exists"*) ;;
+  *) exit 9 ;;
+esac"#,
+    );
+    host.write("/etc/kubernetes/here", "");
+    assert!(host.run("crio-configure.sh"), "{}", host.stderr());
+    let crio = host.read("/etc/crio/crio.conf.d/50-bootstrap-override.conf");
+    assert!(
+        crio.contains("pause_image = \"r.example/pod@sha256:7\""),
+        "{crio}"
+    );
+    assert!(crio.contains("pause_command = \"/usr/bin/pod\""), "{crio}");
+    assert!(host.run("kubelet-pause-image.sh"), "{}", host.stderr());
+    assert_eq!(
+        host.read("/etc/kubernetes/kubelet-pause-image-override"),
+        "MACHINE_CONFIG_INFRA_IMAGE=r.example/pod@sha256:7\n"
+    );
+    let record = host.record("kubelet-pause-image");
+    let phases: Vec<&str> = record.iter().map(|(phase, _, _)| phase.as_str()).collect();
+    assert_eq!(phases, ["pre-command start", "pre-command end"]);
+}
+
+#[test]
+fn the_kubelet_runs_alone_with_the_flags_of_a_bootstrap_host() {
+    let host = Host::new("none-highly-available", "5.0.0");
+    host.tool("kubelet", "");
+    fs::create_dir_all(host.path("/usr/bin")).unwrap();
+    fs::rename(host.path("/fake/kubelet"), host.path("/usr/bin/kubelet")).unwrap();
+    assert!(host.run("kubelet.sh"), "{}", host.stderr());
+    let calls = host.calls_of("kubelet");
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    for flag in [
+        "--anonymous-auth=false",
+        "--container-runtime-endpoint=/var/run/crio/crio.sock",
+        "--runtime-request-timeout=10m",
+        "--pod-manifest-path=/etc/kubernetes/manifests",
+        "--minimum-container-ttl-duration=6m0s",
+        "--serialize-image-pulls=false",
+        "--cgroup-driver=systemd",
+    ] {
+        assert!(calls[0].contains(flag), "{flag} in {}", calls[0]);
+    }
+    assert!(!calls[0].contains("kubeconfig"), "{}", calls[0]);
+}
+
+#[test]
+fn requests_for_certificates_are_approved_once_until_bootkube_is_done() {
+    let host = Host::new("none-highly-available", "5.0.0");
+    host.tool(
+        "oc",
+        r#"[ "$1 $2" != "get csr" ] || echo '{"items":[
+  {"metadata":{"name":"csr-new"},"status":{}},
+  {"metadata":{"name":"csr-old"},"status":{"conditions":[{"type":"Approved"}]}}]}'"#,
+    );
+    meanwhile(&host, r#"touch "$ROOT/opt/openshift/.bootkube.done""#);
+    assert!(
+        host.run_file("/usr/local/bin/approve-csr.sh", &["/a/kubeconfig"]),
+        "{}",
+        host.stderr()
+    );
+    assert_eq!(
+        host.calls_of("oc"),
+        [
+            "oc get csr --output json",
+            "oc adm certificate approve csr-new"
+        ]
+    );
+    host.forget();
+    assert!(host.run_file("/usr/local/bin/approve-csr.sh", &["/a/kubeconfig"]));
+    assert!(host.calls_of("oc").is_empty());
+}
+
+/// Answers of the API while two API servers come up one after the other.
+const GROWING: &str = r#"case "$1 $2" in
+  "get infrastructure") [ "$n" -gt 1 ] && echo -n HighlyAvailable ;;
+  "get kubeapiserver") [ "$n" -gt 4 ] && two=2 || two=0
+    echo "{\"status\":{\"nodeStatuses\":[{\"currentRevision\":3},{\"currentRevision\":$two}]}}" ;;
+  "get configmap") [ -e "$ROOT/told" ] ;;
+  "create configmap") [ "$n" -gt 8 ] && touch "$ROOT/told" ;;
+esac"#;
+
+#[test]
+fn the_end_of_the_bootstrap_is_told_when_the_api_survives_it_and_only_once() {
+    let host = Host::new("none-highly-available", "5.0.0");
+    host.tool("oc", &format!("{COUNTED}\n{GROWING}"));
+    meanwhile(&host, r#"touch "$ROOT/opt/openshift/.bootkube.done""#);
+    let report = || host.run_file("/usr/local/bin/report-progress.sh", &["/a/kubeconfig"]);
+    assert!(report(), "{}", host.stderr());
+    let calls = host.calls_of("oc");
+    let at = |part: &str| calls.iter().rposition(|call| call.contains(part)).unwrap();
+    assert!(at("get infrastructure cluster") < at("get kubeapiserver cluster"));
+    assert!(at("get kubeapiserver cluster") < at("create configmap bootstrap"));
+    let created =
+        "oc create configmap bootstrap --namespace kube-system --from-literal=status=complete";
+    let tries = calls.iter().filter(|call| *call == created).count();
+    assert!(tries > 1, "tried until it worked: {calls:?}");
+    let done = [
+        pair("wait-for-bootstrap-complete", "success"),
+        pair("report-bootstrap-complete", "success"),
+    ];
+    assert_eq!(results(&host, "report-progress"), done);
+
+    host.forget();
+    assert!(report());
+    assert!(!host.calls_of("oc").contains(&created.to_owned()));
+}
+
+/// A store of trees that remembers nothing but what scripts look at.
+const OSTREE: &str = r#"case "$1 $2" in
+  "init --mode=bare") mkdir -p "${3#--repo=}" && touch "${3#--repo=}/config" ;;
+  "container image") [ "$n" -gt 4 ] || exit 1 ;;
+  "admin config-diff") printf 'M    hostname\nA    motd.d/x\nD    gone\n' ;;
+  "checkout "*) for word in "$@"; do case $word in --skip-list=*) cp "${word#*=}" "$ROOT/skipped" ;; esac; done
+    mkdir -p "${!#}/usr" ;;
+esac
+case "$*" in
+  *"--list ostree/container/blob") echo ostree/container/blob/base ;;
+  *"--list ostree/container/image") echo ostree/container/image/docker ;;
+esac"#;
+
+#[test]
+fn a_live_system_unpacks_the_node_image_into_memory() {
+    let host = Host::new("none-two-nodes-fencing", "4.20.3");
+    host.write("/run/ostree-live", "");
+    host.write("/proc/cmdline", "quiet coreos.liveiso=x\n");
+    host.tool(
+        "podman",
+        r#"case "$*" in
+  "image inspect"*) echo '[{"Digest":"sha256:1","RepoDigests":["r.example/release@sha256:1"]}]' ;;
+  *"image rhel-coreos") echo r.example/os@sha256:5 ;;
+esac"#,
+    );
+    host.tool("ostree", &format!("{COUNTED}\n{OSTREE}"));
+    meanwhile(&host, ":");
+    assert!(host.run("node-image-pull.sh"), "{}", host.stderr());
+    let calls = host.calls_of("ostree");
+    let repo = "/var/ostree-container/repo";
+    let pull = format!(
+        "ostree container image pull --authfile /root/.docker/config.json {repo} \
+         ostree-unverified-image:docker://r.example/os@sha256:5"
+    );
+    assert!(
+        calls.iter().filter(|call| **call == pull).count() > 1,
+        "{calls:#?}"
+    );
+    let shared = format!("ostree pull-local --repo={repo} /ostree/repo ostree/container/blob/base");
+    let named = format!(
+        "ostree refs --repo={repo} --create=coreos/node-image --force ostree/container/image/docker"
+    );
+    let at = |call: &str| calls.iter().rposition(|known| known == call).unwrap();
+    assert!(
+        at(&shared) < at(&pull) && at(&pull) < at(&named),
+        "{calls:#?}"
+    );
+    // Changed by Ignition: these stay.
+    assert_eq!(
+        host.read("/skipped"),
+        "/usr/etc/hostname\n/usr/etc/motd.d/x\n"
+    );
+    assert!(host.has("/var/ostree-container/checkout/usr"));
+    assert!(!host.has(repo), "memory is short");
+    assert!(host.has("/run/node-image-pulled"));
+
+    host.forget();
+    for tool in ["mount", "rsync", "semodule", "selinuxenabled"] {
+        host.tool(tool, "");
+    }
+    assert!(host.run("node-image-overlay.sh"), "{}", host.stderr());
+    let calls = host.calls();
+    let calls: Vec<&String> = calls
+        .iter()
+        .filter(|call| !call.starts_with("systemctl") && !call.starts_with("journalctl"))
+        .collect();
+    let checkout = "/var/ostree-container/checkout";
+    assert_eq!(
+        calls,
+        [
+            &format!("mount --bind --options ro /usr/lib/modules {checkout}/usr/lib/modules"),
+            &format!("mount --rbind --options ro {checkout}/usr /usr"),
+            &format!("rsync --archive --exclude=/crypto-policies {checkout}/usr/etc/ /etc/"),
+            "selinuxenabled ",
+            "semodule --reload",
+        ]
+    );
+}
+
+#[test]
+fn only_a_plain_coreos_lays_the_node_image_over_itself() {
+    let host = Host::new("none-two-nodes-fencing", "4.20.3");
+    let generator = "/etc/systemd/system-generators/node-image-overlay-generator";
+    let early = host.path("/early");
+    fs::create_dir_all(&early).unwrap();
+    let folder = early.to_str().unwrap();
+    host.tool("rpm", "exit 0");
+    assert!(host.run_file(generator, &[folder, folder, folder]));
+    assert!(!host.has("/early/default.target"));
+    host.tool("rpm", "exit 1");
+    assert!(host.run_file(generator, &[folder, folder, folder]));
+    let target = fs::read_link(early.join("default.target")).unwrap();
+    assert_eq!(
+        target.to_str().unwrap(),
+        "/etc/systemd/system/node-image-overlay.target"
+    );
+}
+
+/// The API of a single node after its first boot.
+const OWN_API: &str = r#"case "$*" in
+  "get csr --output json") echo '{"items":[{"metadata":{"name":"csr-new"}}]}' ;;
+  "get configmap bootstrap"*) exit 1 ;;
+  "get nodes"*) [ "$n" -gt 10 ] && echo '{"items":[{"status":{"conditions":[{"type":"Ready","status":"True"}]}}]}' || echo '{"items":[]}' ;;
+esac"#;
+
+#[test]
+fn a_single_node_hands_over_to_itself_and_goes_on_after_an_interruption() {
+    let host = Host::new("none-single-node", "4.20.3");
+    let script = host
+        .find("bootstrap-in-place-post-reboot.sh")
+        .expect("it is carried along");
+    let pod = "/etc/kubernetes/manifests/kube-apiserver-pod.yaml";
+    host.write(pod, "name: bootstrap-kube-apiserver\n");
+    host.write("/etc/kubernetes/bootstrap-secrets/kubeconfig", "");
+    host.write("/opt/openshift/original_cvo_overrides.patch", "{}");
+    host.tool("oc", &format!("{COUNTED}\n{OWN_API}"));
+    // The operator replaces the pod while the script waits.
+    meanwhile(
+        &host,
+        &format!("echo 'name: kube-apiserver' >\"$ROOT{pod}\""),
+    );
+    host.tool(
+        "systemctl",
+        r#"[ -e "$ROOT/second" ] || [ "$1" != restart ]"#,
+    );
+    assert!(!host.run_file(&script, &[]), "interrupted");
+    let calls = host.calls_of("oc");
+    let has = |calls: &[String], part: &str| calls.iter().any(|call| call.contains(part));
+    for part in [
+        "create configmap bootstrap --namespace kube-system --from-literal=status=complete",
+        "delete --ignore-not-found --namespace openshift-cluster-version lease version",
+        "delete --ignore-not-found --namespace kube-system lease cluster-policy-controller-lock",
+        "patch clusterversion version --type=merge",
+        "adm certificate approve csr-new",
+    ] {
+        assert!(has(&calls, part), "{part} in {calls:#?}");
+    }
+    assert!(host.has("/opt/openshift/cvo-overrides.done"));
+    assert!(!host.has("/opt/openshift/restart-kubelet.done"));
+
+    host.forget();
+    host.write("/second", "");
+    assert!(host.run_file(&script, &[]), "{}", host.stderr());
+    let calls = host.calls_of("oc");
+    for part in ["create configmap", "delete", "patch"] {
+        assert!(!has(&calls, part), "{part} in {calls:#?}");
+    }
+    assert!(has(
+        &calls,
+        "wait clusterversion version --for condition=Available=True"
+    ));
+    assert!(has(&host.calls(), "systemctl disable bootkube.service"));
+    for gone in [
+        "/opt/openshift",
+        "/etc/kubernetes/bootstrap-secrets",
+        "/usr/local/bin/installer-gather.sh",
+    ] {
+        assert!(!host.has(gone), "{gone}");
+    }
+}
+
+#[test]
+fn a_log_bundle_holds_what_explains_a_failure_and_no_secret() {
+    let host = Host::new("baremetal-highly-available", "4.22.0");
+    host.write(
+        "/opt/openshift/manifests/leaked.yaml",
+        "kind: Secret\ndata: {}\n",
+    );
+    host.write(
+        "/opt/openshift/cvo-bootstrap/manifests/0000_a.yaml",
+        "kind: X\n",
+    );
+    host.write("/var/log/openshift/bootkube.json", "[]");
+    host.tool(
+        "systemctl",
+        r#"[ "$1" != list-units ] || echo "kubelet.service loaded failed failed""#,
+    );
+    host.tool(
+        "crictl",
+        r#"[ "$1" != ps ] || echo '{"containers":[{"id":"c1","metadata":{"name":"etcd"}}]}'"#,
+    );
+    host.tool("podman", r#"[ "$1" != ps ] || echo "p1 render""#);
+    host.tool(
+        "oc",
+        r#"case "$*" in
+  *" machineconfigs "*) echo '{"items":[{"spec":{"config":{"storage":{"files":[{"contents":{"source":"data:,PRIVATE KEY"}}]}}}}]}' ;;
+  *) echo '{"items":[]}' ;;
+esac"#,
+    );
+    for tool in ["scp", "ssh"] {
+        host.tool(tool, "");
+    }
+    let gathered = host.run_file(
+        "/usr/local/bin/installer-gather.sh",
+        &["--id", "7", "192.168.111.20"],
+    );
+    assert!(gathered, "{}", host.stderr());
+    let unpacked = host.path("/unpacked");
+    fs::create_dir_all(&unpacked).unwrap();
+    let done = Command::new("tar")
+        .arg("--extract")
+        .arg("--file")
+        .arg(host.path("/log-bundle-7.tar.gz"))
+        .arg("--directory")
+        .arg(&unpacked)
+        .status();
+    assert!(done.unwrap().success());
+    for file in [
+        "bootstrap/services/bootkube.json",
+        "bootstrap/journals/bootkube.log",
+        "bootstrap/containers/etcd-c1.log",
+        "bootstrap/containers/render-p1.log",
+        "unit-status/kubelet.service.txt",
+        "resources/nodes.json",
+        "resources/configmaps-kube-system.json",
+        "rendered-assets/cvo-bootstrap/manifests/0000_a.yaml",
+    ] {
+        assert!(
+            host.has(&format!("/unpacked/log-bundle-7/{file}")),
+            "{file}"
+        );
+    }
+    let leaks = Command::new("grep")
+        .args(["--recursive", "--files-with-matches", "--extended-regexp"])
+        .arg("PRIVATE KEY|client-key-data|^kind: Secret|\"auth\":|dXNlcjpwYXNz")
+        .arg(&unpacked)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&leaks.stdout), "");
+    assert!(!host.has("/log-bundle-7"), "only the archive stays");
+    let calls = host.calls();
+    assert!(calls.iter().any(|call| call.starts_with("ssh ")
+        && call.contains("core@192.168.111.20 sudo ./installer-masters-gather.sh --id '7'")));
+
+    host.forget();
+    assert!(host.run_file("/usr/local/bin/installer-masters-gather.sh", &["--id", "7"]));
+    assert!(host.has("/tmp/artifacts-7/containers/etcd-c1.log"));
+    assert!(host.has("/tmp/artifacts-7/journals/kubelet.log"));
+}
+
+#[test]
+fn the_machine_asks_its_own_name_server_first() {
+    let host = Host::new("baremetal-highly-available", "4.22.0");
+    let script = "/etc/NetworkManager/dispatcher.d/30-local-dns-prepender";
+    let from = "/run/NetworkManager/resolv.conf";
+    host.write(
+        from,
+        "search example.org\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n",
+    );
+    host.tool("systemctl", "exit 1");
+    assert!(host.run_file(script, &["ens3", "down"]));
+    assert!(!host.has("/etc/resolv.conf"));
+    let wanted =
+        "search example.org\nnameserver 127.0.0.1\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n";
+    for event in ["up", "dhcp4-change", "dns-change"] {
+        assert!(host.run_file(script, &["ens3", event]), "{}", host.stderr());
+        assert_eq!(host.read("/etc/resolv.conf"), wanted, "{event}");
+        // Once more, with its own server already there.
+        host.write(from, wanted);
+    }
+    host.tool("systemctl", "");
+    assert!(host.run_file(script, &["ens3", "up"]), "{}", host.stderr());
+    let resolved = host.read("/etc/systemd/resolved.conf.d/60-kni.conf");
+    assert!(
+        resolved.starts_with("[Resolve]\nDNS=127.0.0.1\nDomains="),
+        "{resolved}"
+    );
+    assert!(
+        host.calls_of("systemctl")
+            .contains(&"systemctl restart systemd-resolved".to_owned())
+    );
+}
