@@ -5,9 +5,11 @@
 //! byte where it broke, if need be at the next location: the digest decides in the end whether
 //! the whole is right, so it does not matter where the parts came from.
 
+mod pipe;
+
 use std::{
     fs::File,
-    io::{self, Read, Seek, SeekFrom, Write},
+    io::{self, Read, Seek, SeekFrom},
     path::PathBuf,
 };
 
@@ -15,6 +17,8 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sha2::{Digest as _, Sha256};
 use tokio::{sync::mpsc, task};
+
+use pipe::{AHEAD, Feed, Outlet};
 
 use crate::{
     Client, Digest, Error, Failure, ImageRef, Location, Progress,
@@ -24,10 +28,6 @@ use crate::{
     wire::{Asked, broken},
 };
 
-/// Batches between the network and the thread that unpacks.
-const AHEAD: usize = 16;
-/// Bytes handed over at once: waking a thread for each record of TLS would cost more than the record.
-const BATCH: usize = 512 << 10;
 /// A try that brings less than this counts as one that brought nothing.
 const WORTHWHILE: u64 = 64 << 10;
 
@@ -383,124 +383,4 @@ fn starts_at(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
     let (start, _) = range.strip_prefix("bytes ")?.split_once('-')?;
     start.parse().ok()
-}
-
-/// Gathers chunks into batches.
-struct Outlet<'a> {
-    sender: &'a mpsc::Sender<Vec<Bytes>>,
-    batch: Vec<Bytes>,
-    size: usize,
-}
-
-/// Nobody takes the bytes any more.
-struct NobodyThere;
-
-impl<'a> Outlet<'a> {
-    fn new(sender: &'a mpsc::Sender<Vec<Bytes>>) -> Self {
-        Self {
-            sender,
-            batch: Vec::new(),
-            size: 0,
-        }
-    }
-
-    async fn push(&mut self, chunk: Bytes) -> Result<(), NobodyThere> {
-        self.size += chunk.len();
-        self.batch.push(chunk);
-        match self.size >= BATCH {
-            true => self.flush().await,
-            false => Ok(()),
-        }
-    }
-
-    async fn flush(&mut self) -> Result<(), NobodyThere> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
-        self.size = 0;
-        let batch = std::mem::take(&mut self.batch);
-        self.sender.send(batch).await.map_err(|_| NobodyThere)
-    }
-}
-
-/// The bytes of a layer: first those of the unfinished file, then those from the network.
-struct Feed {
-    receiver: mpsc::Receiver<Vec<Bytes>>,
-    part: Option<Part>,
-    replay: u64,
-    batch: std::vec::IntoIter<Bytes>,
-    chunk: Bytes,
-    left: u64,
-}
-
-impl Feed {
-    fn new(
-        receiver: mpsc::Receiver<Vec<Bytes>>,
-        part: Option<Part>,
-        replay: u64,
-        size: u64,
-    ) -> Self {
-        Self {
-            receiver,
-            part,
-            replay,
-            batch: Vec::new().into_iter(),
-            chunk: Bytes::new(),
-            left: size,
-        }
-    }
-
-    /// The next chunk from the network, kept in the cache on its way.
-    fn receive(&mut self) -> io::Result<Bytes> {
-        loop {
-            if let Some(chunk) = self.batch.next() {
-                return Ok(chunk);
-            }
-            let batch = self
-                .receiver
-                .blocking_recv()
-                .ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
-            // A full disk costs the cache, not the answer.
-            if let Some(mut part) = self.part.take() {
-                match batch
-                    .iter()
-                    .try_for_each(|chunk| part.file.write_all(chunk))
-                {
-                    Ok(()) => self.part = Some(part),
-                    Err(error) => {
-                        tracing::warn!(%error, "a layer is not kept in the cache");
-                        part.discard();
-                    }
-                }
-            }
-            self.batch = batch.into_iter();
-        }
-    }
-}
-
-impl Read for Feed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 || buffer.is_empty() {
-            return Ok(0);
-        }
-        let count = if let (1.., Some(part)) = (self.replay, &mut self.part) {
-            let most = usize::try_from(self.replay).unwrap_or(usize::MAX);
-            let most = most.min(buffer.len());
-            let count = part.file.read(&mut buffer[..most])?;
-            if count == 0 {
-                return Err(io::Error::other("the unfinished file became shorter"));
-            }
-            self.replay -= count as u64;
-            count
-        } else {
-            if self.chunk.is_empty() {
-                self.chunk = self.receive()?;
-            }
-            let count = self.chunk.len().min(buffer.len());
-            self.chunk.copy_to_slice(&mut buffer[..count]);
-            count
-        };
-        self.left -= count as u64;
-        Ok(count)
-    }
 }

@@ -5,6 +5,7 @@
 mod cases;
 mod consumption;
 mod control_plane;
+mod gathering;
 mod golden;
 mod host;
 mod readers;

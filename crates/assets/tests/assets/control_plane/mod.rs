@@ -12,7 +12,7 @@ mod schemas;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{LazyLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,6 +38,7 @@ struct ControlPlane {
     machine: Machine,
     /// `/opt/openshift` of the bootstrap host, and `auth/` of whoever installs.
     folder: PathBuf,
+    servers: Vec<Child>,
 }
 
 fn control_plane() -> &'static ControlPlane {
@@ -67,12 +68,16 @@ impl ControlPlane {
                 "kubernetes.default.svc openshift.default.svc.cluster.local".to_owned(),
             ),
         ];
-        let plane = Self {
+        let mut plane = Self {
             machine: Machine::start(&folder, &names),
             folder,
+            servers: Vec::new(),
         };
-        plane.start_etcd();
-        plane.start_api_server();
+        let etcd = plane.start_etcd();
+        plane.servers.push(etcd);
+        let api = plane.start_api_server();
+        plane.servers.push(api);
+        plane.wait_until_ready();
         plane
     }
 
@@ -81,7 +86,7 @@ impl ControlPlane {
     }
 
     /// With the certificates the etcd operator makes on the bootstrap host.
-    fn start_etcd(&self) {
+    fn start_etcd(&self) -> Child {
         let signer = Issuer::new(&self.folder.join("tls"), "etcd-signer");
         let here = format!("DNS:localhost,IP:127.0.0.1,IP:{ADDRESS}");
         let both = "serverAuth,clientAuth";
@@ -117,10 +122,10 @@ impl ControlPlane {
                 &format!("--peer-cert-file={}", self.tls("etcd-peer.crt")),
                 &format!("--peer-key-file={}", self.tls("etcd-peer.key")),
             ],
-        );
+        )
     }
 
-    fn start_api_server(&self) {
+    fn start_api_server(&self) -> Child {
         let program = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../target/test-tools/bin/kube-apiserver");
         assert!(
@@ -183,16 +188,19 @@ impl ControlPlane {
         arguments.push(format!("--advertise-address={ADDRESS}"));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let program = program.display().to_string();
-        self.machine.serve("kube-apiserver", &program, &arguments);
+        self.machine.serve("kube-apiserver", &program, &arguments)
+    }
 
+    fn wait_until_ready(&mut self) {
         let began = Instant::now();
         loop {
             let ready = self.kubectl("auth/kubeconfig-loopback", &["get", "--raw", "/readyz"]);
             if ready.status.success() {
                 return;
             }
+            let ended = |server: &mut Child| server.try_wait().unwrap().is_some();
             assert!(
-                began.elapsed() < PATIENCE,
+                began.elapsed() < PATIENCE && !self.servers.iter_mut().any(ended),
                 "{}\netcd: {}\nkube-apiserver: {}",
                 said(&ready),
                 self.machine.log("etcd"),
