@@ -61,6 +61,7 @@ def test_a_simulated_fleet_is_installed_with_real_files(server, name, tmp_path):
     configs = {file.name: file.read_text() for file in stored.glob("*.ign")}
     for text in configs.values():
         validated(text, tmp_path)
+    assert {file.stat().st_mode & 0o777 for file in stored.iterdir()} == {0o600}, "they hold private keys"
     for role, count in hosts.items():
         assert len([file for file in configs if file.startswith(f"{role}-")]) == count, sorted(configs)
         assert f"{role}.ign" in configs

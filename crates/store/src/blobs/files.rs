@@ -63,7 +63,13 @@ impl Folder {
     pub(super) async fn incoming(&self) -> io::Result<Incoming> {
         let name = format!("{UNFINISHED}{}", Uuid::new_v4().as_u128());
         let unfinished = Unfinished(self.root.join(name));
-        let file = tokio::fs::File::create_new(&unfinished.0).await?;
+        // Kubeconfigs and Ignition configs are full of private keys.
+        let file = tokio::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&unfinished.0)
+            .await?;
         Ok(Incoming {
             folder: self.clone(),
             file,
