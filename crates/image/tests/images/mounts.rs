@@ -183,6 +183,21 @@ fn told(images: &[(String, View)]) -> BTreeMap<String, BTreeMap<String, String>>
     images.iter().map(named).collect()
 }
 
+/// The same in the words of Joliet, which cuts names at 103 characters, has empty files for
+/// links, and needs no place to move directories to that are too deep.
+fn as_in_joliet(tree: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let cut = |part: &str| part.chars().take(103).collect::<String>();
+    tree.iter()
+        .filter(|(path, _)| *path != "rr_moved")
+        .map(|(path, what)| {
+            let path = path.split('/').map(cut).collect::<Vec<_>>().join("/");
+            let is_link = what != "directory" && what.len() != 64;
+            let empty = || format!("{:x}", sha2::Sha256::digest([]));
+            (path, if is_link { empty() } else { what.clone() })
+        })
+        .collect()
+}
+
 #[test]
 #[ignore = "starts a virtual machine; run `make boot`"]
 fn the_kernel_lists_and_reads_every_file_of_every_image() {
@@ -217,15 +232,9 @@ fn the_kernel_lists_and_reads_every_file_of_every_image() {
     let told = told(&images);
     for (name, expected) in &told {
         assert_eq!(&trees["rockridge"][name], expected, "{name}, Rock Ridge");
-        let files = |tree: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-            let digest = |what: &String| what.len() == 64;
-            let kept = tree.iter().filter(|(_, what)| digest(what));
-            kept.map(|(path, what)| (path.clone(), what.clone()))
-                .collect()
-        };
         assert_eq!(
-            files(&trees["joliet"][name]),
-            files(expected),
+            trees["joliet"][name],
+            as_in_joliet(expected),
             "{name}, Joliet"
         );
     }
