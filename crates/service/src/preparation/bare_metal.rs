@@ -12,6 +12,7 @@ use muster_model::Cluster;
 use serde_json::{Value, json};
 
 use super::gather::Ingredients;
+use crate::ops::clusters::install_config::machine_networks;
 
 /// From here the operator takes the state of a host it has never seen.
 const STATUS: &str = "baremetalhost.metal3.io/status";
@@ -73,13 +74,7 @@ fn status(cluster: &Cluster, name: &str, inventory: &Inventory) -> Value {
 }
 
 fn hardware(cluster: &Cluster, name: &str, inventory: &Inventory) -> Value {
-    let networks: Vec<IpNet> = cluster
-        .networks
-        .machine
-        .iter()
-        .flatten()
-        .filter_map(|cidr| cidr.parse().ok())
-        .collect();
+    let networks = machine_networks(cluster);
     let cards = inventory.interfaces.items().iter();
     let disks = inventory.disks.items().iter();
     let mut hardware = json!({

@@ -55,12 +55,7 @@ pub(super) async fn gather(app: &Arc<App>, id: ClusterId) -> Result<Ingredients,
         .hosts_of_cluster(id)
         .await
         .map_err(store_failure)?;
-    let config = install_config::of_cluster(app, &cluster).await?;
-    let install_config = serde_yaml_ng::to_string(&config).map_err(|cause| {
-        Failure::internal(format!(
-            "the install-config cannot be written as YAML: {cause}"
-        ))
-    })?;
+    let install_config = install_config::yaml_of_cluster(app, &cluster).await?;
     let payload = &cluster.recipe.payload;
     let drawn = cluster.recipe.drawn_at.unwrap_or(cluster.created_at);
     let started = cluster.install_started_at.unwrap_or(drawn).max(drawn);

@@ -39,12 +39,7 @@ async fn rehearse(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Failure> {
         .hosts_of_cluster(id)
         .await
         .map_err(store_failure)?;
-    let config = install_config::of_cluster(app, &cluster).await?;
-    let config = serde_yaml_ng::to_string(&config).map_err(|cause| {
-        Failure::internal(format!(
-            "the install-config cannot be written as YAML: {cause}"
-        ))
-    })?;
+    let config = install_config::yaml_of_cluster(app, &cluster).await?;
     let identity = Identity::kept_or_new(app, &cluster).await?;
 
     let files = Files { app, cluster: id };

@@ -14,6 +14,8 @@ use muster_catalog::{BuiltinOperator, OpenshiftVersion};
 use muster_model::{Cluster, Event, EventScope, FeatureUse, Host, MonitoredOperator, Severity};
 use serde_json::Value;
 
+pub use platform::machine_networks;
+
 use crate::{
     aggregate::Cause,
     app::{App, Shared, store_failure},
@@ -58,7 +60,7 @@ pub async fn update(app: Shared, mut call: Call) -> Result<Reply, Failure> {
 }
 
 /// The rendered install-config of a cluster as it is now. Holds the pull secret.
-pub async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Failure> {
+async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Failure> {
     let rows = app
         .store
         .hosts_of_cluster(cluster.id)
@@ -83,6 +85,16 @@ pub async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Failure> 
         Failure::bad_request(format!(
             "the install-config of cluster {} cannot be rendered: {why}; replace its overrides",
             cluster.id
+        ))
+    })
+}
+
+/// The same as YAML, the form installers read.
+pub async fn yaml_of_cluster(app: &App, cluster: &Cluster) -> Result<String, Failure> {
+    let config = of_cluster(app, cluster).await?;
+    serde_yaml_ng::to_string(&config).map_err(|cause| {
+        Failure::internal(format!(
+            "the install-config cannot be written as YAML: {cause}"
         ))
     })
 }

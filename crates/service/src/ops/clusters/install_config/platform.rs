@@ -96,15 +96,15 @@ fn baremetal_host(cluster: &Cluster, role: &str, name: &str, host: &Host) -> Opt
     }))
 }
 
+/// The networks machines live in, as far as they can be read.
+pub fn machine_networks(cluster: &Cluster) -> Vec<IpNet> {
+    let networks = cluster.networks.machine.iter().flatten();
+    networks.filter_map(|cidr| cidr.parse().ok()).collect()
+}
+
 /// The card with an address in a machine network, else the first with any address.
 fn boot_mac(cluster: &Cluster, inventory: &Inventory) -> Option<String> {
-    let networks: Vec<IpNet> = cluster
-        .networks
-        .machine
-        .iter()
-        .flatten()
-        .filter_map(|cidr| cidr.parse().ok())
-        .collect();
+    let networks = machine_networks(cluster);
     let inside = |address: IpAddr| networks.iter().any(|network| network.contains(&address));
     let mac = |wanted: &dyn Fn(IpAddr) -> bool| {
         let mut addresses = inventory.addresses();
