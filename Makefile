@@ -7,6 +7,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 LISTEN ?= 127.0.0.1:8090
 DATA_DIR ?= $(CURDIR)/target/run-data
+# With --tests, so that dependencies have the features they have in `cargo test --workspace` and
+# nothing is compiled twice.
+programs = cargo build --locked --workspace --bins --tests
 
 .PHONY: help run test bench fmt lint unit api boot agents testbed build release bless deny clean
 
@@ -40,7 +43,7 @@ unit: ## Unit, property and store tests (SQLite and a real PostgreSQL), images a
 	cargo test --locked --workspace
 
 api: ## Black-box tests with real clients: aicli, the Python client, schemathesis, kill -9
-	cargo build --locked --workspace --bins
+	$(programs)
 	tests/run-api
 
 # With --workspace, so that nothing is built again with other features than for the tests above.
@@ -53,7 +56,7 @@ testbed: ## Real machines boot our images and are discovered (builds their OS th
 	@scripts/prepare build test boot agents testbed
 	@tests/setup-coreos-installer
 	scripts/build-agents x86_64
-	cargo build --locked --workspace --bins
+	$(programs)
 	RUST_BACKTRACE=0 cargo test --locked --workspace --test stories -- --ignored --test-threads 2 --nocapture
 
 bench: ## Load figures against the reference's and nginx's, with ratios
@@ -70,7 +73,7 @@ bench: ## Load figures against the reference's and nginx's, with ratios
 agents: ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
 	scripts/build-agents x86_64 aarch64
-	cargo build --locked --workspace --bins
+	$(programs)
 	cargo test --locked --workspace --test static_agents -- --ignored
 
 fmt: ## Format the code
