@@ -24,6 +24,7 @@ install() {
         sort tail wc mktemp readlink tee date id env expr uniq install test awk
     inst_multiple -o /etc/ssl/certs/ca-certificates.crt
     inst_simple /usr/lib/systemd/journald.conf.d/10-standin.conf
+    inst_simple "$moddir/patient.conf" /usr/lib/systemd/system.conf.d/10-patient.conf
     inst_simple "$moddir/10-core-user.ign" /usr/lib/ignition/base.d/10-core-user.ign
     inst_script "$moddir/setfiles" /usr/sbin/setfiles
     inst_script "$moddir/karg" /usr/bin/karg
