@@ -21,7 +21,9 @@ def catalogue(url="https://images.invalid/live.iso", **extra):
 def os_images(server, *arguments, expect=0):
     """Runs `muster os-images` on the data of a server."""
     command = [str(BINARY), "os-images", "--data-dir", str(server.data_dir), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**quiet_environment(), **server.env}, timeout=60)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**quiet_environment(), **server.env}, timeout=60
+    )
     assert done.returncode == expect, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 

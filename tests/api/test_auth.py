@@ -1,6 +1,7 @@
 """Who may call what: the modes users, local and agent-installer-local, and TLS with the server's own CA."""
 
 import base64
+import contextlib
 import json
 import os
 import socket
@@ -387,17 +388,47 @@ def test_half_a_login_is_not_waited_for_for_ever(guarded):
     assert answer.startswith(b"HTTP/1.1 408 "), answer
 
 
-@pytest.mark.parametrize(
-    "first", [b"", b"PRI * HTTP/2.0\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])]
-)
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+EMPTY_SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+
+
+def waits_in_vain(line, first):
+    """How long a connection lives that says no more than this."""
+    line.sendall(first)
+    began = time.monotonic()
+    while line.recv(4096):
+        pass
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /ready HTTP/1.1\r\n"])
 def test_a_connection_without_a_request_is_closed(hasty, first):
     parts = urlsplit(hasty.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as wire:
-        wire.sendall(first)
-        began = time.monotonic()
-        while wire.recv(4096):
-            pass
-    assert time.monotonic() - began > 1
+        assert waits_in_vain(wire, first) > 1
+
+
+def test_http2_is_refused_where_nobody_could_agree_on_it(hasty):
+    parts = urlsplit(hasty.url)
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as wire:
+        wire.sendall(PREFACE + EMPTY_SETTINGS)
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            while piece := wire.recv(4096):
+                answer += piece
+    assert not answer or answer.startswith(b"HTTP/1.1 4"), answer
+
+
+@pytest.mark.parametrize("first", [PREFACE[:16], PREFACE + EMPTY_SETTINGS])
+def test_an_encrypted_connection_without_a_request_is_closed(servers, first):
+    hasty = servers("hasty-tls", plain=False, env={"MUSTER_SERVER_HEADER_TIMEOUT": "2s"}).start()
+    parts = urlsplit(hasty.url)
+    context = ssl.create_default_context(cafile=str(hasty.data_dir / "tls" / "ca.crt"))
+    context.set_alpn_protocols(["h2"])
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as wire:
+        with context.wrap_socket(wire, server_hostname=parts.hostname) as line:
+            assert line.selected_alpn_protocol() == "h2"
+            assert waits_in_vain(line, first) > 1
 
 
 def test_the_log_never_holds_passwords_or_tokens(guarded):

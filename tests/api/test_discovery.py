@@ -48,7 +48,9 @@ def embedded(content, folder):
     """The payload inside a downloaded ISO."""
     path = folder / "image.iso"
     path.write_bytes(content)
-    done = subprocess.run([str(BINARY), "iso", "cat", str(path), "images/ignition.img"], capture_output=True, timeout=60)
+    done = subprocess.run(
+        [str(BINARY), "iso", "cat", str(path), "images/ignition.img"], capture_output=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     return members(done.stdout)
 
@@ -76,7 +78,11 @@ def test_ignition_puts_the_agent_from_the_image_where_its_unit_runs_it(shipping,
     (system / "base.d").mkdir(parents=True)
     (system / "base.d" / "40-muster-agent.ign").write_bytes(inside[AGENT_CONFIG][1])
     (tmp_path / "config.ign").write_bytes(inside["config.ign"][1])
-    env = {**os.environ, "IGNITION_SYSTEM_CONFIG_DIR": str(system), "IGNITION_CONFIG_FILE": str(tmp_path / "config.ign")}
+    env = {
+        **os.environ,
+        "IGNITION_SYSTEM_CONFIG_DIR": str(system),
+        "IGNITION_CONFIG_FILE": str(tmp_path / "config.ign"),
+    }
     places = [word for name in ("config-cache", "state-file", "neednet") for word in (f"-{name}", str(tmp_path / name))]
     for stage in ("fetch", "files"):
         command = [IGNITION, "-platform", "file", "-log-to-stdout", "-stage", stage, "-root", str(root), *places]
@@ -133,7 +139,9 @@ def test_a_static_network_reaches_each_kind_of_boot_once(shipping, tmp_path):
     archive = api.get(f"{files}/files", params={"file_name": "static-network-config"}).content
     names = tarfile.open(fileobj=io.BytesIO(archive)).getnames()
     stem = "etc/assisted/network/host0/"
-    assert {name.lstrip("/") for name in names} == {stem + name for name in ("eth0.nmconnection", "mac_interface.ini", "ymlFile0.yml")}
+    assert {name.lstrip("/") for name in names} == {
+        stem + name for name in ("eth0.nmconnection", "mac_interface.ini", "ymlFile0.yml")
+    }
     assert path.lstrip("/") in members(api.get(f"{files}/minimal-initrd").content)
 
 
@@ -141,9 +149,15 @@ def test_a_static_network_reaches_each_kind_of_boot_once(shipping, tmp_path):
     ("yaml", "told"),
     [
         ("interfaces:\n- name: eth0\n  type: ethernet\n- name: b\n  type: bond\n", 'interface "b" (line 4)'),
-        ("interfaces:\n- {name: eth0, type: ethernet, ipv4: {address: [{ip: 999.0.0.1}]}}\n", 'interface "eth0" (line 2)'),
+        (
+            "interfaces:\n- {name: eth0, type: ethernet, ipv4: {address: [{ip: 999.0.0.1}]}}\n",
+            'interface "eth0" (line 2)',
+        ),
         ("interfaces:\n- {name: ../../etc/x, type: dummy}\n", "begins with a dot"),
-        ("a: &a [x, x]\nb: &b [*a, *a]\n" + "c: [*b, *b, *b, *b, *b, *b, *b, *b]\n" * 3000, "counting what aliases repeat"),
+        (
+            "a: &a [x, x]\nb: &b [*a, *a]\n" + "c: [*b, *b, *b, *b, *b, *b, *b, *b]\n" * 3000,
+            "counting what aliases repeat",
+        ),
         ("[" * 100_000, "recursion limit"),
         ("interfaces: \x01", "control character"),
     ],

@@ -53,7 +53,13 @@ def test_the_firmware_port_serves_boot_scripts(firmware):
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/"), ("GET", "/metrics"), ("GET", "/docs"), ("POST", "/auth/token"), ("GET", "/api/assisted-install/v2/clusters")],
+    [
+        ("GET", "/"),
+        ("GET", "/metrics"),
+        ("GET", "/docs"),
+        ("POST", "/auth/token"),
+        ("GET", "/api/assisted-install/v2/clusters"),
+    ],
 )
 def test_the_firmware_port_serves_nothing_else(firmware, method, path):
     _, door = firmware

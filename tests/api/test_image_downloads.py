@@ -177,4 +177,3 @@ def test_a_download_begun_on_one_replica_ends_on_another(replicas):
         changed = fetch(server.url + path, headers={"Range": "bytes=9-", "If-Range": tag}, stream=True)
         assert changed.status_code == 200, "parts of two versions are never mixed"
         changed.close()
-

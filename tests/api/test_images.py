@@ -36,7 +36,9 @@ def read_iso(folder, content, *arguments):
     """What `muster iso` says about downloaded bytes."""
     path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.iso"
     path.write_bytes(content)
-    done = subprocess.run([str(BINARY), "iso", *arguments[:2], str(path), *arguments[2:]], capture_output=True, timeout=60)
+    done = subprocess.run(
+        [str(BINARY), "iso", *arguments[:2], str(path), *arguments[2:]], capture_output=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -78,7 +80,9 @@ def test_the_minimal_image_lacks_the_root_file_system_and_says_where_it_is(image
     assert made["download_url"].endswith("/minimal.iso")
     content = fetch(made["download_url"]).content
     assert len(content) < len(live_iso.ROOTFS)
-    words = dict(word.split("=", 1) for word in read_iso(tmp_path, content, "kargs", "show").decode().split() if "=" in word)
+    words = dict(
+        word.split("=", 1) for word in read_iso(tmp_path, content, "kargs", "show").decode().split() if "=" in word
+    )
     assert fetch(words["coreos.live.rootfs_url"]).content == live_iso.ROOTFS
     assert "&" not in words["coreos.live.rootfs_url"], "boot loaders end the command there"
     inside = read_iso(tmp_path, content, "ignition", "show").decode()
@@ -259,7 +263,9 @@ def guarded(servers, iso, name, auth, **env):
 @pytest.fixture(scope="module")
 def token_server(servers, iso):
     word = "a long enough word"
-    hashed = subprocess.run([str(BINARY), "hash-password"], input=word, capture_output=True, text=True, check=True).stdout
+    hashed = subprocess.run(
+        [str(BINARY), "hash-password"], input=word, capture_output=True, text=True, check=True
+    ).stdout
     users = [{"name": "ada", "password_hash": hashed.strip(), "role": "admin"}]
     server = guarded(servers, iso, "tokens", "users", MUSTER_AUTH_USERS=json.dumps(users), IMAGE_EXPIRATION_TIME="4s")
     body = {"username": "ada", "password": word}

@@ -224,10 +224,12 @@ def test_an_image_that_is_larger_than_the_cache_is_not_begun(servers, mirror):
 def on_small_disk(server, mebibytes, *arguments):
     """Runs `muster os-images` with a small disk of its own below the data directory."""
     server.data_dir.mkdir(parents=True, exist_ok=True)
-    mount = f"mount -t tmpfs -o size={mebibytes}m none {server.data_dir} && exec \"$@\""
+    mount = f'mount -t tmpfs -o size={mebibytes}m none {server.data_dir} && exec "$@"'
     alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", mount, "sh"]
     command = [*alone, str(BINARY), "os-images", "--data-dir", str(server.data_dir), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={**quiet_environment(), **server.env}, timeout=60)
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**quiet_environment(), **server.env}, timeout=60
+    )
 
 
 def test_a_disk_that_is_too_small_is_told_before_and_a_full_one_when_it_is_full(servers, mirror):

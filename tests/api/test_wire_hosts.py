@@ -146,7 +146,10 @@ def test_an_outdated_agent_gets_one_step_without_an_id_until_it_was_upgraded(api
     wanted, machine.agent = machine.agent, "quay.io/edge-infrastructure/assisted-installer-agent:old"
     machine.register()
     (upgrade,) = machine.poll()["instructions"]
-    assert upgrade == {"step_type": "upgrade-agent", "args": [json.dumps({"agent_image": wanted}, separators=(",", ":"))]}
+    assert upgrade == {
+        "step_type": "upgrade-agent",
+        "args": [json.dumps({"agent_image": wanted}, separators=(",", ":"))],
+    }
     machine.poll()
     machine.reply("upgrade-agent", {"agent_image": wanted, "result": "success"})
     assert machine.poll()["instructions"][0]["step_type"] == "inventory"
