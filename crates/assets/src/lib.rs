@@ -27,3 +27,4 @@ pub mod spanned_yaml;
 pub mod static_network;
 pub mod workdir;
 mod yaml;
+pub mod yaml_bounds;

@@ -23,16 +23,17 @@ pub struct PatchError {
     pub why: String,
 }
 
-#[derive(Deserialize)]
-struct Change {
+/// One operation.
+#[derive(Debug, Deserialize)]
+pub struct Change {
     op: Op,
-    path: String,
-    from: Option<String>,
+    path: Pointer,
+    from: Option<Pointer>,
     #[serde(default)]
     value: Value,
 }
 
-#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Op {
     Add,
@@ -41,6 +42,41 @@ enum Op {
     Move,
     Copy,
     Test,
+}
+
+/// A JSON pointer.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct Pointer(String);
+
+impl TryFrom<String> for Pointer {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.is_empty() || text.starts_with('/') {
+            Ok(Self(text))
+        } else {
+            Err(format!(
+                "{text:?} is no JSON pointer; one looks like /spec/replicas"
+            ))
+        }
+    }
+}
+
+/// The operations of a patch.
+///
+/// # Errors
+/// What is wrong with its form.
+pub fn read(patch: &[u8]) -> Result<Vec<Change>, String> {
+    let changes: Vec<Change> = serde_yaml_ng::from_slice(patch).map_err(|cause| {
+        format!("it is no list of operations in the form of RFC 6902 (op, path …): {cause}")
+    })?;
+    let lacks_source =
+        |change: &&Change| matches!(change.op, Op::Move | Op::Copy) && change.from.is_none();
+    match changes.iter().find(lacks_source) {
+        Some(change) => Err(format!("{}: move and copy need `from`", change.path.0)),
+        None => Ok(changes),
+    }
 }
 
 /// The file that a patch of this name changes; nothing for other files.
@@ -85,14 +121,13 @@ pub fn apply(files: &mut BTreeMap<String, File>) -> Result<(), PatchError> {
 }
 
 fn patched(content: &[u8], patch: &[u8]) -> Result<String, String> {
-    let changes: Vec<Change> = serde_yaml_ng::from_slice(patch)
-        .map_err(|cause| format!("it is no list of operations: {cause}"))?;
+    let changes = read(patch)?;
     let mut object: Value = serde_yaml_ng::from_slice(content)
         .map_err(|cause| format!("the manifest is not one YAML document: {cause}"))?;
     for change in &changes {
         change
             .make(&mut object)
-            .map_err(|why| format!("{}: {why}", change.path))?;
+            .map_err(|why| format!("{}: {why}", change.path.0))?;
     }
     Ok(yaml::text(&object))
 }
@@ -100,33 +135,32 @@ fn patched(content: &[u8], patch: &[u8]) -> Result<String, String> {
 impl Change {
     fn make(&self, object: &mut Value) -> Result<(), String> {
         match self.op {
-            Op::Add => add(object, &self.path, self.value.clone()),
-            Op::Remove => take(object, &self.path).map(drop),
+            Op::Add => add(object, &self.path.0, self.value.clone()),
+            Op::Remove => take(object, &self.path.0).map(drop),
             Op::Replace => {
-                let place = object.pointer_mut(&self.path).ok_or(ABSENT)?;
+                let place = object.pointer_mut(&self.path.0).ok_or(ABSENT)?;
                 *place = self.value.clone();
                 Ok(())
             }
-            Op::Test => match object.pointer(&self.path) {
+            Op::Test => match object.pointer(&self.path.0) {
                 Some(found) if *found == self.value => Ok(()),
                 Some(_) => Err("the value there is another one than the test expects".to_owned()),
                 None => Err(ABSENT.to_owned()),
             },
             Op::Copy => {
-                let value = object.pointer(self.from()?).ok_or(ABSENT)?.clone();
-                add(object, &self.path, value)
+                let value = object.pointer(self.from()).ok_or(ABSENT)?.clone();
+                add(object, &self.path.0, value)
             }
             Op::Move => {
-                let value = take(object, self.from()?)?;
-                add(object, &self.path, value)
+                let value = take(object, self.from())?;
+                add(object, &self.path.0, value)
             }
         }
     }
 
-    fn from(&self) -> Result<&str, String> {
-        self.from
-            .as_deref()
-            .ok_or_else(|| "move and copy need `from`".to_owned())
+    /// Where a move or copy takes its value; [`read`] saw to it that they say so.
+    fn from(&self) -> &str {
+        self.from.as_ref().map_or("", |from| from.0.as_str())
     }
 }
 
@@ -217,6 +251,8 @@ mod tests {
             ("[{op: add, path: /l/7, value: 2}]", "no such place"),
             ("[{op: add, path: /a/b, value: 2}]", "neither an object"),
             ("{op: add}", "no list of operations"),
+            ("[{op: add, path: a}]", "no JSON pointer"),
+            ("[{op: move, path: /a}]", "need `from`"),
         ] {
             let mut all = files(&[
                 ("openshift/a.yaml", "a: 1\nl: []\n"),

@@ -1,21 +1,20 @@
 //! A user's YAML before any other parser sees it: is it of sane size, and what is on which line?
 //!
-//! Parsers that build trees can be made to work for minutes by deep nesting and by aliases of
-//! aliases. This one walks over events and stops in time; on the way it notes where each
-//! interface is described, for the messages.
+//! On the way through [`yaml_bounds`] it notes where each interface is described, for the
+//! messages.
 
-use std::collections::HashMap;
+use saphyr_parser::Event;
 
-use saphyr_parser::{Event, Parser};
+use crate::yaml_bounds::{self, Limits};
 
 /// Longest document of one host.
 const LONGEST: usize = 256 * 1024;
-/// Deepest nesting.
-const DEEPEST: usize = 64;
-/// Most values in a document, those that aliases repeat counted each time.
-const MOST_VALUES: usize = 50_000;
-/// Brackets and aliases that do no harm to any parser.
-const FEW: usize = 200;
+/// How much it may hold.
+const LIMITS: Limits = Limits {
+    depth: 64,
+    values: 50_000,
+    text: 1 << 20,
+};
 
 /// Where interfaces are described.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -47,23 +46,13 @@ pub fn survey(text: &str) -> Result<Places, String> {
         return Err(format!("line {line} has a control character in it"));
     }
     let mut walk = Walk::default();
-    for event in Parser::new_from_str(text) {
-        match event {
-            Ok((event, span)) => walk.step(&event, span.start.line())?,
-            // It is stricter than YAML in places. Where it gives up, the next parser may go on,
-            // if there is nothing in the document that could keep that one busy.
-            Err(_) if text.matches(['[', '{', '*']).count() <= FEW => return Ok(walk.places),
-            Err(cause) => return Err(format!("it is not YAML: {cause}")),
-        }
-    }
+    yaml_bounds::walk(text, LIMITS, |event, line| walk.step(event, line))?;
     Ok(walk.places)
 }
 
 /// An open list or mapping.
 #[derive(Default)]
 struct Open {
-    anchor: usize,
-    values_before: usize,
     is_list: bool,
     is_interfaces: bool,
     /// In a mapping: the key whose value comes next.
@@ -74,71 +63,36 @@ struct Open {
 struct Walk {
     places: Places,
     open: Vec<Open>,
-    values: usize,
-    weights: HashMap<usize, usize>,
 }
 
 impl Walk {
-    fn step(&mut self, event: &Event<'_>, line: usize) -> Result<(), String> {
+    fn step(&mut self, event: &Event<'_>, line: usize) {
         match event {
-            Event::SequenceStart(anchor, _) => self.enter(*anchor, line, true)?,
-            Event::MappingStart(anchor, _) => self.enter(*anchor, line, false)?,
-            Event::SequenceEnd | Event::MappingEnd => self.leave(),
-            Event::Scalar(text, _, anchor, _) => {
-                self.count(1, line)?;
-                self.weights.insert(*anchor, 1);
-                self.value(Some(text), line);
+            Event::SequenceStart(..) => self.enter(line, true),
+            Event::MappingStart(..) => self.enter(line, false),
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.open.pop();
             }
-            Event::Alias(anchor) => {
-                let weight = self.weights.get(anchor).copied().unwrap_or(MOST_VALUES);
-                self.count(weight, line)?;
-                self.value(None, line);
-            }
+            Event::Scalar(text, ..) => self.value(Some(text), line),
+            Event::Alias(_) => self.value(None, line),
             Event::Nothing
             | Event::StreamStart
             | Event::StreamEnd
             | Event::DocumentStart(_)
             | Event::DocumentEnd => {}
         }
-        Ok(())
     }
 
-    fn count(&mut self, values: usize, line: usize) -> Result<(), String> {
-        self.values = self.values.saturating_add(values);
-        if self.values > MOST_VALUES {
-            return Err(format!(
-                "line {line}: more than {MOST_VALUES} values, counting what aliases repeat"
-            ));
-        }
-        Ok(())
-    }
-
-    fn enter(&mut self, anchor: usize, line: usize, is_list: bool) -> Result<(), String> {
-        self.count(1, line)?;
-        if self.open.len() >= DEEPEST {
-            return Err(format!(
-                "line {line}: nested more than {DEEPEST} levels deep"
-            ));
-        }
+    fn enter(&mut self, line: usize, is_list: bool) {
         let is_interfaces = is_list
             && matches!(self.open.as_slice(),
                 [top] if top.key.as_deref() == Some("interfaces"));
         self.value(None, line);
         self.open.push(Open {
-            anchor,
-            values_before: self.values,
             is_list,
             is_interfaces,
             key: None,
         });
-        Ok(())
-    }
-
-    fn leave(&mut self) {
-        if let Some(closed) = self.open.pop() {
-            let weight = self.values - closed.values_before + 1;
-            self.weights.insert(closed.anchor, weight);
-        }
     }
 
     /// Something begins that is an entry of a list, or a key or a value of a mapping.
@@ -184,12 +138,12 @@ mod tests {
         for (text, wanted) in [
             (bomb.as_str(), "counting what aliases repeat"),
             (wide.as_str(), "more than 50000 values"),
-            (&"[".repeat(100_000), "recursion limit"),
+            (&"[".repeat(100_000), "not YAML"),
             (&"{a: ".repeat(50_000), "not YAML"),
             (&"- ".repeat(100_000), "levels deep"),
             (&"a".repeat(300_000), "bytes long"),
             ("a: b\nc: \0", "line 2 has a control character"),
-            ("a: &a [*a]\n", "counting what aliases repeat"),
+            ("a: &a [*a]\n", "part of what it stands for"),
         ] {
             let refusal = survey(text).unwrap_err();
             assert!(refusal.contains(wanted), "{wanted}: {refusal}");

@@ -8,4 +8,3 @@ pub mod pem;
 pub mod proxy;
 pub mod pull_secret;
 pub mod ssh_keys;
-pub mod yaml;

@@ -1,23 +1,28 @@
 //! What a manifest may contain: text of the promised format, and not too much of it.
 //!
-//! The checks look at the form only and keep nothing of what they read: a small document full
-//! of references to itself must not grow in memory.
-
-use std::fmt;
+//! What passes is read by others into trees, so a small document full of references to itself
+//! must not pass.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use muster_api::error::Failure;
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, IgnoredAny, Visitor},
+use muster_assets::{
+    patches,
+    yaml_bounds::{self, Limits},
 };
+use serde::{Deserialize, de::IgnoredAny};
 
 use super::name::{Format, ManifestName};
-use crate::ops::fields::yaml;
 
 /// Most bytes of a manifest.
 const LARGEST: usize = 1 << 20;
+
+/// What a manifest may grow to when it is read; without aliases none of a mebibyte does.
+const LIMITS: Limits = Limits {
+    depth: 200,
+    values: 1_000_000,
+    text: 16 << 20,
+};
 
 /// Unpacks the base64 text of a request.
 pub fn decode(name: &ManifestName, base64: &str) -> Result<Bytes, Failure> {
@@ -65,12 +70,7 @@ fn check_form(format: Format, content: &[u8]) -> Result<(), String> {
         Format::Yaml => check_yaml(content),
         Format::Patch => {
             check_yaml(content)?;
-            serde_yaml_ng::from_slice::<Vec<Change>>(content).map(drop).map_err(|cause| {
-                format!(
-                    "the content is not a list of changes in the form of RFC 6902 (op, path …): \
-                     {cause}"
-                )
-            })
+            patches::read(content).map(drop)
         }
     }
 }
@@ -80,56 +80,13 @@ fn check_form(format: Format, content: &[u8]) -> Result<(), String> {
 fn check_yaml(content: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(content)
         .map_err(|cause| format!("the content is not UTF-8 text: {cause}"))?;
-    yaml::check_depth(text)?;
+    yaml_bounds::check(text, LIMITS)?;
     for (index, document) in serde_yaml_ng::Deserializer::from_str(text).enumerate() {
         IgnoredAny::deserialize(document).map_err(|cause| {
             format!("document {} of the content is not YAML: {cause}", index + 1)
         })?;
     }
     Ok(())
-}
-
-/// One change of a patch; only its form is of interest.
-#[derive(Deserialize)]
-struct Change {
-    #[serde(rename = "op")]
-    _op: Op,
-    #[serde(rename = "path")]
-    _path: Pointer,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Op {
-    Add,
-    Remove,
-    Replace,
-    Move,
-    Copy,
-    Test,
-}
-
-/// A JSON pointer that was looked at and dropped.
-struct Pointer;
-
-impl<'de> Deserialize<'de> for Pointer {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Look;
-        impl Visitor<'_> for Look {
-            type Value = Pointer;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON pointer such as /spec/replicas")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Pointer, E> {
-                if text.is_empty() || text.starts_with('/') {
-                    Ok(Pointer)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-        }
-        deserializer.deserialize_str(Look)
-    }
 }
 
 #[cfg(test)]
@@ -190,6 +147,23 @@ mod tests {
             assert_eq!(verdict.is_ok(), fits, "{format:?} {content:?}: {verdict:?}");
         }
         assert!(check_form(Format::Yaml, b"\xff\xfe\xff").is_err());
+    }
+
+    #[test]
+    fn what_would_fill_the_memory_of_its_readers_is_refused() {
+        let square = format!("- &a [{}]\n- [{}]\n", "1,".repeat(2000), "*a,".repeat(2000));
+        let patch = format!(
+            "- {{op: add, path: /a, value: &a {}}}\n- {{op: add, path: /b, value: [{}]}}\n",
+            "x".repeat(20_000),
+            "*a,".repeat(2000)
+        );
+        for (format, content) in [(Format::Yaml, square), (Format::Patch, patch)] {
+            let refusal = check_form(format, content.as_bytes()).unwrap_err();
+            assert!(
+                refusal.contains("line 2: more than") && refusal.contains("aliases"),
+                "{refusal}"
+            );
+        }
     }
 
     #[test]
