@@ -259,6 +259,26 @@ impl Client {
         response.text().await.map_err(ClientError::Unreachable)
     }
 
+    /// Downloads a file, however large, from a path below `/v2/` or a URL of the same service.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; what cannot be written is told apart.
+    pub async fn download(
+        &self,
+        path: &str,
+        limit: Duration,
+        to: &mut impl std::io::Write,
+    ) -> Result<std::io::Result<()>, ClientError> {
+        let request = self.request(Method::GET, path)?.timeout(limit);
+        let mut response = self.send(request).await?;
+        while let Some(chunk) = response.chunk().await.map_err(ClientError::Unreachable)? {
+            if let Err(error) = to.write_all(&chunk) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(to.flush())
+    }
+
     /// Uploads one file as the form that log senders use.
     ///
     /// # Errors

@@ -11,10 +11,13 @@ mod iso;
 mod logging;
 mod os_images;
 mod output;
+mod own_service;
 mod password;
+mod rehearse;
 mod release;
 mod serve;
 mod simulate;
+mod stop;
 mod watch;
 
 use std::process::ExitCode;
@@ -41,6 +44,8 @@ enum Command {
     Serve(serve::Serve),
     /// Simulate a fleet of hosts: discovery, installation and faults, without a single machine.
     Simulate(Box<simulate::Simulate>),
+    /// Boot the cluster of an install-config in virtual machines, before any hardware is touched.
+    Rehearse(rehearse::Rehearse),
     /// Show live what happens to clusters and hosts.
     Watch(watch::Watch),
     /// Explain the rules: states, validations, events, steps, fields of files.
@@ -69,6 +74,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(serve) => serve::run(serve),
         Command::Simulate(simulate) => simulate::run(*simulate),
+        Command::Rehearse(rehearse) => rehearse::run(&rehearse),
         Command::Watch(watch) => watch::run(watch),
         Command::Explain(explain) => explain::run(&explain),
         Command::Create(create) => create::run(create),

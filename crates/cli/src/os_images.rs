@@ -4,13 +4,14 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use muster_assets::install_config::Release;
 use muster_catalog::{Arch, OsImage, OsImages as Catalogue};
 use muster_config::{Config, Overrides, Sources};
 use muster_service::images::{
@@ -130,6 +131,51 @@ pub fn run(command: OsImages) -> ExitCode {
     }
 }
 
+/// What a data directory has for boot images.
+pub struct Stock(Shelf);
+
+/// The stock of a data directory, found as `muster serve` finds it.
+pub fn stock(data_dir: Option<String>, file: Option<PathBuf>) -> anyhow::Result<Stock> {
+    shelf(data_dir, file).map(Stock)
+}
+
+impl Stock {
+    /// The newest OpenShift version with an OS image for x86_64 here.
+    pub fn newest(&self) -> Option<String> {
+        let here = shown(&self.0, true).filter(|(image, state)| {
+            image.cpu_architecture == Arch::X86_64 && matches!(state, State::Ready(_))
+        });
+        let newest = here.max_by_key(|(image, _)| Release::parse(image.openshift_version.as_str()));
+        newest.map(|(image, _)| image.openshift_version.to_string())
+    }
+
+    /// Fails if the OS image of a version is not here.
+    pub fn must_have(&self, version: &str) -> anyhow::Result<()> {
+        let choice = Choice {
+            version: version.to_owned(),
+            arch: Arch::X86_64,
+        };
+        let image = choice.find(&self.0.images)?;
+        if !matches!(self.0.store.state(image), State::Ready(_)) {
+            bail!(
+                "the OS image of OpenShift {version} is not here; `muster os-images fetch \
+                 --version {version}` or `add` brings it"
+            );
+        }
+        Ok(())
+    }
+
+    /// The folder of the images.
+    pub fn folder(&self) -> &Path {
+        self.0.store.folder()
+    }
+
+    /// The folder of agents, if the configuration names one.
+    pub fn agents(&self) -> Option<&Path> {
+        self.0.config.images.agent_dir.as_deref()
+    }
+}
+
 fn shelf(data_dir: Option<String>, file: Option<PathBuf>) -> anyhow::Result<Shelf> {
     let mut flags = Overrides::default();
     flags.config_file = file;
@@ -220,7 +266,7 @@ fn list_json(shelf: &Shelf, here: bool) -> serde_json::Value {
 
 fn add(
     shelf: &Shelf,
-    file: &std::path::Path,
+    file: &Path,
     choice: &Choice,
     sha256: Option<&str>,
 ) -> anyhow::Result<String> {

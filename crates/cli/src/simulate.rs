@@ -12,19 +12,16 @@ use anyhow::{Context, bail};
 use clap::Args;
 use muster_api::client::{Client, ClientOptions};
 use muster_sim::{Feature, Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
-use serde_json::{Value, json};
 
-use crate::output;
+use crate::{output, own_service::log_in, stop::Stop};
 
 mod load;
 mod local;
 mod stage;
-mod stop;
 mod usage;
 
 use load::{Figures, Meter};
 use stage::Stage;
-use stop::Stop;
 
 /// Screens a second.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -332,7 +329,7 @@ impl Simulate {
     /// The way to the service, logged in.
     async fn line(&self, own: Option<&local::Local>) -> anyhow::Result<Line> {
         let ca_pem = match (&self.ca, own) {
-            (_, Some(own)) => own.ca_pem.clone(),
+            (_, Some(own)) => own.service.ca_pem.clone(),
             (Some(path), None) => Some(
                 std::fs::read_to_string(path)
                     .with_context(|| format!("reading {}", path.display()))?,
@@ -340,7 +337,7 @@ impl Simulate {
             (None, None) => None,
         };
         let url = match (&self.url, own) {
-            (_, Some(own)) => own.url.clone(),
+            (_, Some(own)) => own.service.url.clone(),
             (Some(url), None) => url.clone(),
             (None, None) => bail!("no service to talk to"),
         };
@@ -351,7 +348,7 @@ impl Simulate {
         };
         let client = Client::new(&url, options)?;
         let login = match own {
-            Some(own) => own.login(),
+            Some(own) => own.service.login(),
             None => self.user.clone().zip(self.password.clone()),
         };
         let token = match (login, &self.token) {
@@ -370,19 +367,6 @@ impl Simulate {
             .with_context(|| format!("the service at {url} cannot be used"))?;
         Ok(Line::new(client))
     }
-}
-
-async fn log_in(client: &Client, user: &str, password: &str) -> anyhow::Result<String> {
-    let body = json!({ "username": user, "password": password });
-    // The login is beside the API, not below it.
-    let answer: Value = client
-        .call(http::Method::POST, "../../../auth/token", Some(&body))
-        .await
-        .context("logging in")?;
-    let token = answer["token"].as_str();
-    token
-        .map(str::to_owned)
-        .context("logging in: the service gave no token")
 }
 
 /// Shows what is new, on a terminal no more than fits.

@@ -46,7 +46,7 @@ pub use plug::Plugs;
 pub use report::{Change, Moment, Report};
 pub use scenario::Scenario;
 pub use seed::Seed;
-pub use sight::{Sight, Sights};
+pub use sight::{Lookout, Places, Sight, Sights};
 pub use tally::{Kind, Traffic};
 pub use topology::{Act, Topology, UnknownName, Until};
 pub use view::{Style, View};

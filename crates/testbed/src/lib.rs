@@ -1,27 +1,33 @@
 //! Real machines for tests: they boot the images that Muster makes, in software.
 //!
 //! [`Os`] is the operating system they run, built from Debian packages in the shape of CoreOS;
-//! [`Network`] is a wire with DHCP, DNS, NTP and TFTP in a network namespace of its own;
-//! [`Machine`] says what a computer has and [`Running`] is one that is switched on; [`Service`] is
-//! `muster serve` on that wire. A story in `tests/stories` is made of these. `docs/testbed.md`
-//! tells how to run them and how to read a failure.
+//! [`Service`] is `muster serve` on a wire. A story in `tests/stories` is made of these and of the
+//! machines and wires of `muster-vm`. `docs/testbed.md` tells how to run them and how to read a
+//! failure.
 
-pub mod evidence;
-pub mod machine;
-pub mod network;
 pub mod os;
-pub mod program;
-pub mod qmp;
-pub mod running;
 pub mod service;
 
-pub use machine::{Boot, Bus, Disk, Firmware, Machine, Nic};
-pub use network::Network;
 pub use os::Os;
-pub use running::Running;
 pub use service::Service;
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
+
+use anyhow::{Context, Result};
+use muster_vm::Evidence;
+
+/// An empty folder for what a story leaves; kept until the story runs again.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn evidence_of(story: &str) -> Result<Evidence> {
+    let folder = workshop().join("stories").join(story);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot clear {}", folder.display()))?;
+    }
+    Evidence::at(&folder)
+}
 
 /// The folder of everything the test bed builds and leaves: `target/testbed`.
 #[must_use]

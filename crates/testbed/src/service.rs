@@ -7,14 +7,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use muster_vm::{
+    Evidence, Network,
+    program::{Background, command, eventually, last_lines, run},
+};
 use serde_json::{Value, json};
 
-use crate::{
-    evidence::Evidence,
-    network::Network,
-    os::Os,
-    program::{Background, eventually, last_lines, run},
-};
+use crate::os::Os;
 
 /// The OpenShift version whose OS image the stand-in plays.
 pub const VERSION: &str = "4.20";
@@ -50,7 +49,10 @@ pub struct Service {
 }
 
 /// A program of this workspace that must have been built.
-fn built(name: &str) -> Result<PathBuf> {
+///
+/// # Errors
+/// When it was not.
+pub fn built(name: &str) -> Result<PathBuf> {
     let path = crate::target().join(name);
     if !path.exists() {
         bail!(
@@ -72,17 +74,7 @@ impl Service {
         }
         let data = evidence.file("data");
         fs::create_dir_all(&data)?;
-        let words = [
-            "os-images",
-            "add",
-            "--version",
-            VERSION,
-            "--arch",
-            "x86_64",
-            "--data-dir",
-        ];
-        let mut add = network.command(&built("debug/muster")?.display().to_string());
-        run(add.args(words).arg(&data).arg(&os.iso)).context("adding the OS image")?;
+        add_os_image(os, &data)?;
         let ip = network.command("");
         let mut network_command = vec![ip.get_program().to_string_lossy().into_owned()];
         network_command.extend(
@@ -148,7 +140,7 @@ impl Service {
     }
 
     fn curl(&self, arguments: &[&str]) -> Result<String> {
-        let mut curl = crate::program::command(&self.network_command[0]);
+        let mut curl = command(&self.network_command[0]);
         curl.args(&self.network_command[1..]);
         curl.args([
             "curl",
@@ -276,7 +268,7 @@ fn url(setup: &Setup) -> String {
 }
 
 fn launch(on: &[String], data: &Path, log: &Path, setup: &Setup) -> Result<Background> {
-    let mut serve = crate::program::command(&on[0]);
+    let mut serve = command(&on[0]);
     serve
         .args(&on[1..])
         .arg(built("debug/muster")?)
@@ -302,8 +294,22 @@ fn launch(on: &[String], data: &Path, log: &Path, setup: &Setup) -> Result<Backg
     Background::start("muster serve", &mut serve, log)
 }
 
+/// Puts the stand-in into a data directory as OS image of [`VERSION`].
+///
+/// # Errors
+/// When it is refused.
+pub fn add_os_image(os: &Os, data: &Path) -> Result<()> {
+    let words = ["os-images", "add", "--version", VERSION, "--data-dir"];
+    let mut add = command(built("debug/muster")?);
+    run(add.args(words).arg(data).arg(&os.iso)).context("adding the OS image")?;
+    Ok(())
+}
+
 /// A folder with the static agent where the service looks for it.
-fn agent_folder() -> Result<PathBuf> {
+///
+/// # Errors
+/// When it was not built.
+pub fn agent_folder() -> Result<PathBuf> {
     let agent = built("agents/muster-agent-x86_64")?;
     let folder = crate::workshop();
     let place = folder.join("agents/x86_64");
@@ -318,7 +324,7 @@ fn agent_folder() -> Result<PathBuf> {
 /// A configuration with a user whose password we know.
 fn write_users(data: &Path) -> Result<()> {
     let script = "printf %s \"$2\" | \"$1\" hash-password";
-    let mut hash = crate::program::command("sh");
+    let mut hash = command("sh");
     let hash = run(hash
         .args(["-c", script, "hash"])
         .arg(built("debug/muster")?)
@@ -330,7 +336,9 @@ fn write_users(data: &Path) -> Result<()> {
     Ok(fs::write(data.join(CONFIG), text)?)
 }
 
-fn pull_secret() -> String {
+/// One that opens nothing.
+#[must_use]
+pub fn pull_secret() -> String {
     // user:password
     json!({"auths": {
         "cloud.openshift.com": {"auth": "dXNlcjpwYXNzd29yZA=="},

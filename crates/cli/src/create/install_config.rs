@@ -23,7 +23,7 @@ use super::{
 };
 use crate::diagnostics;
 
-pub(super) const FILE: &str = "install-config.yaml";
+pub const FILE: &str = "install-config.yaml";
 
 /// Flags for what a file usually says; `--set` says anything else.
 #[derive(Debug, Args)]
@@ -182,7 +182,8 @@ pub fn check(check: &Check) -> anyhow::Result<String> {
     }
 }
 
-pub(super) fn judge(name: &str, bytes: &[u8], given: Given) -> Result<Loaded, Report> {
+/// Reads a file called `name` with what this machine knows.
+pub fn judge(name: &str, bytes: &[u8], given: Given) -> Result<Loaded, Report> {
     surroundings(given, |around| load(name, bytes, around))
 }
 
@@ -195,7 +196,7 @@ pub fn surroundings<T>(given: Given, run: impl FnOnce(&mut Surroundings<'_>) -> 
 }
 
 /// What is known from this machine and its environment.
-pub(super) fn given(agent: bool) -> Given {
+pub fn given(agent: bool) -> Given {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let fips = fs::read_to_string("/proc/sys/crypto/fips_enabled");
     let in_fips_mode = fips.is_ok_and(|switch| switch.trim() == "1");

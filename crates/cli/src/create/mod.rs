@@ -16,7 +16,9 @@ use muster_assets::workdir;
 
 use crate::output;
 
-pub use install_config::{Check, check};
+#[cfg(test)]
+pub use install_config::surroundings;
+pub use install_config::{Check, FILE, check, given, judge};
 
 /// What to create.
 #[derive(Debug, Args)]

@@ -110,6 +110,12 @@ impl BaseImages {
         }
     }
 
+    /// The folder itself.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Where the finished file of an image lies.
     #[must_use]
     pub fn file(&self, image: &OsImage) -> PathBuf {

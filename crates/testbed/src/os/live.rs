@@ -7,7 +7,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{Os, hex, recipe};
-use crate::program::{command, run};
+use muster_vm::program::{command, run};
 
 /// The Ignition area.
 const AREA: usize = 262_144;

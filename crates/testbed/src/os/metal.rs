@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
 use super::{Os, hex, remove, step};
-use crate::program::{command, run};
+use muster_vm::program::{command, run};
 
 const SECTOR: u64 = 512;
 const MIB: u64 = 1 << 20;

@@ -24,7 +24,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
-use crate::program::{command, run};
+use muster_vm::program::{command, run};
 
 /// Where the packages come from.
 const SUITE: &str = "bookworm";

@@ -9,7 +9,7 @@ use muster_image::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::program::{command, run};
+use muster_vm::program::{command, run};
 
 /// Room for the recipe in the full image.
 pub const ROOM: usize = 65_536;

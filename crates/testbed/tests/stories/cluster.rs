@@ -4,9 +4,8 @@
 use std::{net::Ipv4Addr, path::Path, time::Duration};
 
 use anyhow::Result;
-use muster_testbed::{
-    Boot, Bus, Disk, Machine, Network, Running, network::Offer, program::eventually, service::Setup,
-};
+use muster_testbed::service::Setup;
+use muster_vm::{Boot, Bus, Disk, Machine, Network, Offer, Running, program::eventually};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;

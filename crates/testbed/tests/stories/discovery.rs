@@ -1,7 +1,7 @@
 //! A machine boots the image of an infra-env and is discovered as exactly what it is.
 
 use anyhow::{Context, Result};
-use muster_testbed::{Boot, Bus, Disk, Firmware, Machine, Network, Nic};
+use muster_vm::{Boot, Bus, Disk, Firmware, Machine, Network, Nic};
 use serde_json::{Value, json};
 
 use crate::scene::{BOOT, GREETED, GREETING, Scene};

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use muster_image::{Customization, kargs::Edits};
-use muster_testbed::{Boot, Machine, Network, Os, evidence::Evidence};
+use muster_testbed::{Os, evidence_of};
+use muster_vm::{Boot, Machine, Network};
 
 use crate::scene::customized;
 
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
 fn a_wrong_kernel_argument_is_named_in_the_failure() -> Result<()> {
-    let evidence = Evidence::of("failure")?;
+    let evidence = evidence_of("failure")?;
     let os = Os::ready()?;
     let wish = Customization {
         ignition: Some(b"{\"ignition\":{\"version\":\"3.1.0\"}}".to_vec().into()),

@@ -6,9 +6,8 @@ use std::fs;
 
 use anyhow::Result;
 use muster_image::Customization;
-use muster_testbed::{
-    Boot, Machine, Network, Os, evidence::Evidence, network::Offer, program::Background,
-};
+use muster_testbed::{Os, evidence_of};
+use muster_vm::{Boot, Machine, Network, Offer, program::Background};
 use serde_json::json;
 
 use crate::scene::{BOOT, GREETED, GREETING, customized};
@@ -35,7 +34,7 @@ fn installs_itself(web: &str) -> String {
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
 fn an_installed_machine_runs_ignition_at_its_first_boot_only() -> Result<()> {
-    let evidence = Evidence::of("installed-disk")?;
+    let evidence = evidence_of("installed-disk")?;
     let os = Os::ready()?;
     let address = format!("http://{}:8000", Network::GATEWAY);
     let wish = Customization {

@@ -6,6 +6,7 @@ mod discovery;
 mod failure;
 mod installed;
 mod network_boot;
+mod rehearsal;
 mod robustness;
 mod scene;
 mod static_network;

@@ -2,7 +2,8 @@
 //! the service.
 
 use anyhow::Result;
-use muster_testbed::{Boot, Firmware, Machine, Network, network::Offer, service::Setup};
+use muster_testbed::service::Setup;
+use muster_vm::{Boot, Firmware, Machine, Network, Offer};
 
 use crate::scene::{Scene, nothing};
 

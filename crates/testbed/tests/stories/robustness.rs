@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use muster_testbed::{Boot, Machine, network::Offer, service::Setup};
+use muster_testbed::service::Setup;
+use muster_vm::{Boot, Machine, Offer};
 use serde_json::json;
 
 use crate::scene::{BOOT, Scene, nothing};

@@ -8,9 +8,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use muster_image::{Customization, Iso, Source, View};
-use muster_testbed::{
-    Machine, Network, Os, Running, Service, evidence::Evidence, network::Offer, service::Setup,
-};
+use muster_testbed::{Os, Service, evidence_of, service::Setup};
+use muster_vm::{Evidence, Machine, Network, Offer, Running};
 use serde_json::{Value, json};
 
 /// From power on to the first inventory: a minute or two, many on a busy machine. A machine that
@@ -50,7 +49,7 @@ impl Scene {
 
     /// A service on a wire that offers nothing yet.
     pub fn silent(story: &str, setup: Setup) -> Result<Self> {
-        let evidence = Evidence::of(story)?;
+        let evidence = evidence_of(story)?;
         let os = Os::ready()?;
         let network = Network::new(&evidence)?;
         let service = Service::start(&network, &evidence, &os, setup)?;

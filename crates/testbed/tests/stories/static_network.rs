@@ -3,7 +3,8 @@
 use std::fs;
 
 use anyhow::Result;
-use muster_testbed::{Boot, Machine, Network, network::Offer, service::Setup};
+use muster_testbed::service::Setup;
+use muster_vm::{Boot, Machine, Network, Offer};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;

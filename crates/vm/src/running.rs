@@ -95,13 +95,13 @@ impl Machine {
         ]);
         let accelerator = accelerator();
         let cpu = if accelerator == KVM { "host" } else { EMULATED };
-        qemu.args(["-machine", "pc", "-accel", accelerator, "-cpu", cpu]);
-        qemu.args([
-            "-smp",
-            &self.cpus.to_string(),
-            "-m",
-            &self.memory_mib.to_string(),
-        ]);
+        let machine = "pc,memory-backend=memory";
+        qemu.args(["-machine", machine, "-accel", accelerator, "-cpu", cpu]);
+        let (cpus, memory) = (self.cpus.to_string(), self.memory_mib.to_string());
+        qemu.args(["-smp", &cpus, "-m", &memory]);
+        // Only what is used takes room, so a laptop may promise more than it has.
+        let memory = format!("memory-backend-ram,id=memory,size={memory}M,reserve=off");
+        qemu.args(["-object", &memory]);
         qemu.args(["-device", "virtio-rng-pci"]);
         for console in ["console.log", "second-console.log", "journal.log"] {
             qemu.args(["-serial", &format!("file:{}", file(console))]);
@@ -119,7 +119,7 @@ impl Machine {
         if self.firmware == Firmware::Uefi {
             let variables = file("uefi-variables.fd");
             fs::copy(OVMF_VARS, &variables)
-                .with_context(|| format!("{OVMF_VARS}: `scripts/prepare testbed` installs it"))?;
+                .with_context(|| format!("{OVMF_VARS} is missing; install the package ovmf"))?;
             qemu.args([
                 "-drive",
                 &format!("if=pflash,format=raw,readonly=on,file={OVMF_CODE}"),
@@ -311,18 +311,11 @@ impl Running {
         limit: Duration,
         mut question: impl FnMut(&mut Self) -> Result<Option<T>>,
     ) -> Result<T> {
-        let log = self.evidence.file("qemu.log");
         let outcome = eventually(limit, what, || {
             let answer = question(self)?;
             if answer.is_none() {
-                self.process.must_live(&log)?;
-                if self
-                    .evidence
-                    .text("journal.log")
-                    .contains("Reached target emergency.target")
-                {
-                    bail!("it went into emergency mode before {what}");
-                }
+                self.must_be_well()
+                    .with_context(|| format!("waiting for {what}"))?;
             }
             Ok(answer)
         });
@@ -336,6 +329,19 @@ impl Running {
             let name = &self.machine.name;
             anyhow::anyhow!("machine {name}: {error:#}\n{}", self.evidence.summary())
         })
+    }
+
+    /// Fails if it has gone off or given up.
+    ///
+    /// # Errors
+    /// When it has.
+    pub fn must_be_well(&mut self) -> Result<()> {
+        self.process.must_live(&self.evidence.file("qemu.log"))?;
+        let journal = self.evidence.text("journal.log");
+        if journal.contains("Reached target emergency.target") {
+            bail!("it went into emergency mode");
+        }
+        Ok(())
     }
 
     /// Takes a picture of its screen; a machine that is off has none.

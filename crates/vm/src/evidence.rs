@@ -1,4 +1,4 @@
-//! Where a story leaves what it saw, and what it says when it fails.
+//! Where machines leave what happened to them, and what is told when one fails.
 
 use std::{
     collections::HashSet,
@@ -10,24 +10,19 @@ use anyhow::{Context, Result};
 
 use crate::program::last_lines;
 
-/// The folder of one story; kept until the story runs again.
+/// The folder of one run.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     folder: PathBuf,
 }
 
 impl Evidence {
-    /// An empty folder for a story.
+    /// A folder, made if it is not there.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn of(story: &str) -> Result<Self> {
-        let folder = crate::workshop().join("stories").join(story);
-        if folder.exists() {
-            fs::remove_dir_all(&folder)
-                .with_context(|| format!("cannot clear {}", folder.display()))?;
-        }
-        fs::create_dir_all(&folder)?;
+    pub fn at(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         let folder = folder.canonicalize()?;
         Ok(Self { folder })
     }
@@ -153,7 +148,8 @@ mod tests {
 
     #[test]
     fn what_is_said_again_and_again_is_told_once() {
-        let evidence = Evidence::of("unit-repeats").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let evidence = Evidence::at(folder.path()).unwrap();
         let journal =
             "[ 1.5] agent[7]: WARN refused wait=1\n[ 12.25] agent[7]: WARN refused wait=29\n";
         fs::write(evidence.file("journal.log"), journal).unwrap();
@@ -163,7 +159,8 @@ mod tests {
 
     #[test]
     fn a_summary_names_the_line_that_tells_the_cause_and_the_folder() {
-        let evidence = Evidence::of("unit-summary").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let evidence = Evidence::at(folder.path()).unwrap();
         fs::write(evidence.file("console.log"), "one\ntwo\n").unwrap();
         let journal = "all is well\nlive-sysroot: no medium with the volume id x, which coreos.liveiso asks for\n";
         fs::write(evidence.file("journal.log"), journal).unwrap();
@@ -173,6 +170,9 @@ mod tests {
             "{summary}"
         );
         assert!(!summary.contains("all is well"), "{summary}");
-        assert!(summary.ends_with("unit-summary"), "{summary}");
+        assert!(
+            summary.ends_with(&*folder.path().to_string_lossy()),
+            "{summary}"
+        );
     }
 }

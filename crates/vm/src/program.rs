@@ -3,6 +3,7 @@
 use std::{
     ffi::OsStr,
     fs::File,
+    os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -10,12 +11,15 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
+/// Folders of programs that not everybody's search path has.
+const ADMINISTRATORS: &str = "/usr/sbin:/sbin";
+
 /// A command that finds administrators' programs too.
 #[must_use]
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    command.env("PATH", format!("{path}:{ADMINISTRATORS}"));
     command
 }
 
@@ -28,12 +32,52 @@ pub fn run(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("cannot run {name}; `scripts/prepare testbed` installs it"))?;
+        .with_context(|| format!("cannot run {name}; {}", remedy(&name)))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("{name}: {}\n{}", output.status, last_lines(&said, 12));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Programs of others and the packages they are in, on Debian and on Fedora or RHEL.
+const PACKAGES: [(&str, &str, &str); 9] = [
+    ("qemu-system-x86_64", "qemu-system-x86", "qemu-kvm"),
+    ("dnsmasq", "dnsmasq-base", "dnsmasq"),
+    ("chronyd", "chrony", "chrony"),
+    ("ip", "iproute2", "iproute"),
+    ("setpriv", "util-linux", "util-linux"),
+    ("unshare", "util-linux", "util-linux"),
+    ("swtpm", "swtpm", "swtpm"),
+    ("tinyproxy", "tinyproxy", "tinyproxy"),
+    ("curl", "curl", "curl"),
+];
+
+/// Where a program that is missing comes from.
+fn remedy(program: &str) -> String {
+    match PACKAGES.iter().find(|(name, ..)| *name == program) {
+        Some((_, debian, fedora)) if debian == fedora => format!("install the package {debian}"),
+        Some((_, debian, fedora)) => {
+            format!("install the package {debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)")
+        }
+        None => "install it".to_owned(),
+    }
+}
+
+/// Fails if one of these programs is not there, with where it comes from.
+///
+/// # Errors
+/// When one is missing.
+pub fn must_have(programs: &[&str]) -> Result<()> {
+    for program in programs {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&format!("{path}:{ADMINISTRATORS}"))
+            .any(|folder| folder.join(program).is_file());
+        if !found {
+            bail!("{program} is missing; {}", remedy(program));
+        }
+    }
+    Ok(())
 }
 
 /// The last lines of a text.
@@ -58,13 +102,13 @@ impl Background {
     pub fn start(name: &str, command: &mut Command, log: &Path) -> Result<Self> {
         let file = File::options().create(true).append(true).open(log)?;
         let child = command
+            // Ctrl-C is for us; what we started ends in good order, or with us.
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)
             .spawn()
-            .with_context(|| {
-                format!("cannot start {name}; `scripts/prepare testbed` installs it")
-            })?;
+            .with_context(|| format!("cannot start {name}"))?;
         Ok(Self {
             name: name.to_owned(),
             child,

@@ -1,5 +1,5 @@
-//! A wire for machines: a bridge in a network namespace of its own, with the services that a
-//! machine room has. Nothing of it can be seen from outside, and it goes away with its owner.
+//! A wire for machines: a bridge in a network namespace that nobody else has, with the services
+//! that a machine room has. Nothing of it can be seen from outside, and it goes away with its owner.
 
 use std::{
     fs,
@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use ipnet::Ipv4Net;
 
 use crate::{
     evidence::Evidence,
@@ -33,6 +34,8 @@ pub struct Offer {
     pub ipxe_script: Option<String>,
     /// Names and their addresses, as in `api.lab.example.com`.
     pub names: Vec<(String, Ipv4Addr)>,
+    /// The domain machines are told they are in.
+    pub domain: String,
 }
 
 impl Default for Offer {
@@ -43,6 +46,7 @@ impl Default for Offer {
             boot_file: None,
             ipxe_script: None,
             names: Vec::new(),
+            domain: "lab.example.com".to_owned(),
         }
     }
 }
@@ -50,26 +54,28 @@ impl Default for Offer {
 /// The wire.
 #[derive(Debug)]
 pub struct Network {
-    namespace: String,
+    /// The namespace it is in, if not in that of this process.
+    namespace: Option<String>,
+    ours: Ipv4Net,
     evidence: Evidence,
     services: Vec<Background>,
     taps: AtomicU32,
 }
 
 impl Network {
-    /// The address of our side, where all services are.
+    /// The address of our side of a [new](Self::new) wire, where all services are.
     pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 1);
 
     /// An address of our side that is not on the wire; see [`Self::add_outside`].
     pub const OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 99, 1);
 
-    /// The address a machine with this number gets.
+    /// The address a machine with this number gets there.
     #[must_use]
     pub fn address(number: u8) -> Ipv4Addr {
         Ipv4Addr::new(192, 168, 77, number)
     }
 
-    /// Makes a wire with nothing on it.
+    /// Makes a wire with nothing on it, in a namespace of its own.
     ///
     /// # Errors
     /// When this user may not make network namespaces.
@@ -79,19 +85,42 @@ impl Network {
         sweep()?;
         let namespace = format!("muster-{}-{number}", std::process::id());
         run(command("ip").args(["netns", "add", &namespace]))
-            .context("the test bed needs the right to make network namespaces; run it as root")?;
+            .context("this needs the right to make network namespaces; run it as root")?;
+        let ours = Ipv4Net::new(Self::GATEWAY, 24)?;
+        Self::lay(Some(namespace), ours, &[], evidence)
+    }
+
+    /// Makes a wire in the namespace of this process, which must be one of its own, with our side
+    /// at this address and others that machines expect somebody at.
+    ///
+    /// # Errors
+    /// When this process may not change its network.
+    pub fn here(ours: Ipv4Net, others: &[Ipv4Addr], evidence: &Evidence) -> Result<Self> {
+        Self::lay(None, ours, others, evidence)
+    }
+
+    fn lay(
+        namespace: Option<String>,
+        ours: Ipv4Net,
+        others: &[Ipv4Addr],
+        evidence: &Evidence,
+    ) -> Result<Self> {
         let network = Self {
             namespace,
+            ours,
             evidence: evidence.clone(),
             services: Vec::new(),
             taps: AtomicU32::new(0),
         };
-        for line in [
+        let others = others.iter().filter(|other| **other != ours.addr());
+        let mut lines = vec![
             "link set lo up".to_owned(),
             format!("link add {BRIDGE} type bridge forward_delay 0 stp_state 0"),
-            format!("address add {}/24 dev {BRIDGE}", Self::GATEWAY),
-            format!("link set {BRIDGE} up"),
-        ] {
+            format!("address add {ours} dev {BRIDGE}"),
+        ];
+        lines.extend(others.map(|other| format!("address add {other}/32 dev {BRIDGE}")));
+        lines.push(format!("link set {BRIDGE} up"));
+        for line in lines {
             run(network.command("ip").args(line.split(' ')))?;
         }
         Ok(network)
@@ -100,14 +129,23 @@ impl Network {
     /// A command that runs on the wire.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
-        let mut inside = command("ip");
-        inside.args(["netns", "exec", &self.namespace]);
-        // Whoever ends the tests in the middle ends this too.
-        inside.args(["setpriv", "--pdeathsig", "KILL", program]);
-        inside
+        // Whoever ends us in the middle ends this too.
+        let guarded = ["setpriv", "--pdeathsig", "KILL", program];
+        match &self.namespace {
+            Some(namespace) => {
+                let mut inside = command("ip");
+                inside.args(["netns", "exec", namespace]).args(guarded);
+                inside
+            }
+            None => {
+                let mut here = command(guarded[0]);
+                here.args(&guarded[1..]);
+                here
+            }
+        }
     }
 
-    /// Starts DHCP (if wished), DNS, TFTP and NTP; `known` machines get the address of their number.
+    /// Starts DHCP (if wished), DNS, TFTP and NTP; `known` machines get the address they say.
     ///
     /// # Errors
     /// When a server does not start.
@@ -124,8 +162,8 @@ impl Network {
             "--bind-interfaces",
             "--log-dhcp",
             "--log-queries",
-            "--domain=lab.example.com",
         ]);
+        dnsmasq.arg(format!("--domain={}", offer.domain));
         dnsmasq.arg(format!("--interface={BRIDGE}"));
         dnsmasq.arg(format!(
             "--dhcp-leasefile={}",
@@ -135,8 +173,8 @@ impl Network {
             dnsmasq.arg(format!("--address=/{name}/{address}"));
         }
         if offer.dhcp {
-            let gateway = Self::GATEWAY;
-            dnsmasq.arg("--dhcp-range=192.168.77.100,192.168.77.199,255.255.255.0,1h");
+            let gateway = self.ours.addr();
+            dnsmasq.arg(self.pool());
             dnsmasq.arg(if offer.gateway {
                 format!("--dhcp-option=option:router,{gateway}")
             } else {
@@ -145,14 +183,8 @@ impl Network {
             });
             dnsmasq.arg(format!("--dhcp-option=option:ntp-server,{gateway}"));
             for machine in known {
-                let number = machine.mac().rsplit(':').next().unwrap_or_default();
-                let number = u8::from_str_radix(number, 16).unwrap_or_default();
-                let address = Self::address(number);
-                dnsmasq.arg(format!(
-                    "--dhcp-host={},{},{address}",
-                    machine.mac(),
-                    machine.name
-                ));
+                let (mac, name, address) = (machine.mac(), &machine.name, machine.address);
+                dnsmasq.arg(format!("--dhcp-host={mac},{name},{address}"));
             }
         }
         if let Some(file) = &offer.boot_file {
@@ -174,8 +206,7 @@ impl Network {
 
         let config = self.evidence.file("chronyd.conf");
         let text = format!(
-            "local stratum 3\nallow all\nbindaddress {}\ncmdport 0\nbindcmdaddress /\npidfile {}\n",
-            Self::GATEWAY,
+            "local stratum 3\nallow all\ncmdport 0\nbindcmdaddress /\npidfile {}\n",
             self.evidence.file("chronyd.pid").display()
         );
         fs::write(&config, text)?;
@@ -233,6 +264,16 @@ impl Network {
         fs::read_to_string(self.evidence.file("proxy.log")).unwrap_or_default()
     }
 
+    /// Machines that are not known get an address of these, where the wire has room for them.
+    fn pool(&self) -> String {
+        let (network, mask) = (self.ours.network(), self.ours.netmask());
+        if self.ours.prefix_len() > 24 {
+            return format!("--dhcp-range={network},static,{mask},1h");
+        }
+        let [first, last] = [100, 199].map(|step| Ipv4Addr::from(u32::from(network) + step));
+        format!("--dhcp-range={first},{last},{mask},1h")
+    }
+
     /// Waits until DNS answers, so that no machine comes too early.
     fn settled(&mut self) -> Result<()> {
         let logs = [
@@ -288,7 +329,9 @@ fn sweep() -> Result<()> {
 impl Drop for Network {
     fn drop(&mut self) {
         self.services.clear();
-        // Nothing can be done about a namespace that stays.
-        let _ = run(command("ip").args(["netns", "delete", &self.namespace]));
+        if let Some(namespace) = &self.namespace {
+            // Nothing can be done about a namespace that stays.
+            let _ = run(command("ip").args(["netns", "delete", namespace]));
+        }
     }
 }

@@ -1,6 +1,8 @@
-//! What a computer has: the definition a story writes down and later compares the inventory with.
+//! What a computer has: written down first, and compared with the inventory later.
 
-use std::path::PathBuf;
+use std::{net::Ipv4Addr, path::PathBuf};
+
+use crate::network::Network;
 
 /// How a machine starts its boot loader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +92,8 @@ pub struct Machine {
     pub boot: Boot,
     /// Its cards, all on one wire.
     pub nics: Vec<Nic>,
+    /// The address DHCP gives it if it knows it.
+    pub address: Ipv4Addr,
     /// Its disks.
     pub disks: Vec<Disk>,
     /// SMBIOS manufacturer.
@@ -120,6 +124,7 @@ impl Machine {
             nics: vec![Nic {
                 mac: format!("52:54:00:6d:75:{number:02x}"),
             }],
+            address: Network::address(number),
             disks: vec![Disk::new(Bus::Virtio, 20, &format!("MUSTER-DISK-{number}"))],
             vendor: "Muster".into(),
             product: "Test bench".into(),

@@ -1,0 +1,185 @@
+//! `muster rehearse`: the cluster of an install-config in virtual machines, before any hardware is
+//! touched.
+//!
+//! The file becomes a [`plan`]; this program starts again in a network namespace of its own
+//! ([`apart`]), lays a wire there, runs a service on it and boots its discovery image on every
+//! machine ([`stage`]), until the service would install the cluster or says why not.
+
+mod apart;
+mod plan;
+mod stage;
+mod wiring;
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use muster_assets::install_config::Release;
+use muster_vm::{Evidence, program};
+
+use crate::{create, diagnostics, os_images, output, stop::Stop};
+use plan::Plan;
+use stage::{Stage, Stock};
+
+/// What machines and their wire are made with.
+const PROGRAMS: [&str; 6] = [
+    "qemu-system-x86_64",
+    "dnsmasq",
+    "chronyd",
+    "ip",
+    "setpriv",
+    "unshare",
+];
+
+/// Boot the cluster of an install-config in virtual machines, before any hardware is touched.
+///
+/// Machines with the names, network cards and static networks of the file start from the real
+/// discovery image in a network that exists only for this run; DHCP, DNS, NTP and the gateway are
+/// played. Ends when the service says that the cluster is ready to be installed (exit code 0), or
+/// tells what holds it back. Needs an OS image (`muster os-images`), QEMU, dnsmasq and chrony, and
+/// no privileges where users may make namespaces.
+#[derive(Debug, Args)]
+#[command(disable_version_flag = true)]
+pub struct Rehearse {
+    /// The install-config
+    #[arg(default_value = create::FILE)]
+    file: PathBuf,
+    /// OpenShift version, such as 4.20 [default: the newest whose OS image is here]
+    #[arg(long, value_name = "VERSION")]
+    openshift_version: Option<String>,
+    /// Data directory with the OS images [default: as `muster serve`]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<String>,
+    /// Configuration file [default: as `muster serve`]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Give up after so many minutes
+    #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    patience: u64,
+    /// Leave consoles, journals and the service's data behind even if all went well
+    #[arg(long)]
+    keep: bool,
+    /// Leave the machines on when the cluster is ready, until Ctrl-C
+    #[arg(long)]
+    stay: bool,
+    /// A line of JSON for everything that happens
+    #[arg(long)]
+    json: bool,
+    #[arg(long, hide = true)]
+    inside: bool,
+}
+
+/// Runs it.
+pub fn run(rehearse: &Rehearse) -> ExitCode {
+    match rehearse.play() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => output::failure(&error),
+    }
+}
+
+impl Rehearse {
+    fn play(&self) -> anyhow::Result<()> {
+        let bytes =
+            fs::read(&self.file).with_context(|| format!("reading {}", self.file.display()))?;
+        let stock = os_images::stock(self.data_dir.clone(), self.config.clone())?;
+        let version = match &self.openshift_version {
+            Some(version) => version.clone(),
+            None => stock.newest().context(
+                "no OS image is here; `muster os-images fetch --version …` or `add` brings one",
+            )?,
+        };
+        stock.must_have(&version)?;
+        let mut given = create::given(false);
+        given.release = Release::parse(&version);
+        let config = match create::judge(&self.file.display().to_string(), &bytes, given) {
+            Ok(loaded) => {
+                if !self.inside {
+                    diagnostics::show(&loaded.report);
+                }
+                loaded.config
+            }
+            Err(report) => {
+                diagnostics::show(&report);
+                bail!("{}", diagnostics::summary(&report));
+            }
+        };
+        let plan = Plan::of(&config, &version)?;
+        if !self.inside {
+            program::must_have(&PROGRAMS)?;
+            return apart::enter();
+        }
+        let runtime = tokio::runtime::Runtime::new()?;
+        runtime.block_on(self.inside(&plan, &stock, &version))
+    }
+
+    async fn inside(&self, plan: &Plan, stock: &Stock, version: &str) -> anyhow::Result<()> {
+        let mut stop = Stop::listen()?;
+        let folder = tempfile::Builder::new()
+            .prefix("muster-rehearse-")
+            .tempdir()
+            .context("a place for what happens")?;
+        let evidence = Evidence::at(folder.path())?;
+        note(&announcement(plan, version, &evidence));
+        let limit = Duration::from_secs(self.patience * 60);
+        let outcome = tokio::select! {
+            outcome = self.perform(plan, stock, &evidence, limit) => outcome,
+            () = stop.asked() => Err(anyhow::anyhow!("interrupted before the end")),
+        };
+        if outcome.is_err() || self.keep {
+            note(&format!(
+                "all that was seen is in {}",
+                folder.keep().display()
+            ));
+        }
+        outcome
+    }
+
+    async fn perform(
+        &self,
+        plan: &Plan,
+        stock: &Stock,
+        evidence: &Evidence,
+        limit: Duration,
+    ) -> anyhow::Result<()> {
+        let mut stage = Stage::build(plan, stock, evidence).await?;
+        let ready = stage.until_ready(plan, limit, self.json).await;
+        if ready.is_ok() {
+            note(&format!(
+                "the cluster is ready: {} could be installed on machines like these",
+                plan.domain
+            ));
+            if self.stay {
+                note(&stage.way_in());
+                note("the machines stay on until Ctrl-C");
+                std::future::pending::<()>().await;
+            }
+        }
+        stage.clear().await;
+        ready
+    }
+}
+
+fn announcement(plan: &Plan, version: &str, evidence: &Evidence) -> String {
+    let machines = match plan.hosts.len() {
+        1 => "one machine".to_owned(),
+        count => format!("{count} machines"),
+    };
+    format!(
+        "rehearsing {} with OpenShift {version}: {machines} on {}, gateway, DNS, NTP and service \
+         at {}\nconsoles and logs: {}",
+        plan.domain,
+        plan.ours.trunc(),
+        plan.ours.addr(),
+        evidence.folder().display()
+    )
+}
+
+fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,258 @@
+//! The rehearsal itself: a wire, a service and machines, looked at until they are a cluster.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write as _,
+    fs,
+    io::{self, IsTerminal},
+    os::unix::fs::symlink,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use http::Method;
+use muster_api::client::Client;
+use muster_sim::{Change, Line, Lookout, Places, Report, Sights, Style, View};
+use muster_vm::{Evidence, Network, Offer, Running};
+use serde_json::{Value, json};
+use tokio::{sync::watch, task::JoinHandle};
+use uuid::Uuid;
+
+use super::plan::Plan;
+use crate::own_service::OwnService;
+
+pub use crate::os_images::Stock;
+
+const PORT: u16 = 8090;
+/// Between two looks.
+const REST: Duration = Duration::from_millis(500);
+/// For the boot image: more than any disk needs.
+const DOWNLOAD: Duration = Duration::from_secs(1800);
+
+/// All that runs. Machines go before the wire they are on.
+pub struct Stage {
+    machines: Vec<Running>,
+    _network: Network,
+    service: OwnService,
+    client: Client,
+    cluster: Uuid,
+    infra_env: Uuid,
+    report: Arc<Report>,
+    sights: watch::Receiver<Arc<Sights>>,
+    lookout: JoinHandle<()>,
+    _places: watch::Sender<Places>,
+}
+
+impl Stage {
+    /// Lays the wire, starts the service and switches the machines on.
+    pub async fn build(plan: &Plan, stock: &Stock, evidence: &Evidence) -> Result<Self> {
+        let mut network = Network::here(plan.ours, &plan.others, evidence)?;
+        let service = start_service(plan, stock, &evidence.part("service")?).await?;
+        let client = service.client().await?;
+        let cluster: Value = client
+            .call(Method::POST, "clusters", Some(&plan.cluster))
+            .await
+            .context("the service refuses this cluster")?;
+        let cluster = id_of(&cluster)?;
+        let mut wish = plan.infra_env.clone();
+        wish["cluster_id"] = json!(cluster);
+        let infra_env: Value = client
+            .call(Method::POST, "infra-envs", Some(&wish))
+            .await
+            .context("the service refuses these hosts")?;
+        let image = evidence.file("discovery.iso");
+        download(&client, &infra_env, &image).await?;
+        let infra_env = id_of(&infra_env)?;
+
+        let machines: Vec<_> = plan.hosts.iter().map(|host| host.machine(&image)).collect();
+        let offer = Offer {
+            names: plan.names.clone(),
+            domain: plan.domain.clone(),
+            ..Offer::default()
+        };
+        network.serve(&offer, &machines.iter().collect::<Vec<_>>())?;
+        let report = Arc::new(Report::default());
+        let mut names = BTreeMap::new();
+        for machine in &machines {
+            names.insert(machine.uuid.parse::<Uuid>()?, machine.name.clone());
+        }
+        let (places, watched) = watch::channel(Places {
+            cluster: Some(cluster),
+            infra_envs: vec![infra_env],
+            resting: false,
+        });
+        let (seen, sights) = watch::channel(Arc::default());
+        let lookout = Lookout {
+            line: Line::new(client.clone()),
+            places: watched,
+            sights: seen,
+            report: Arc::clone(&report),
+            names: Arc::new(names),
+            cluster_name: plan.name.clone(),
+            every: REST,
+        };
+        let machines = machines.into_iter().map(|machine| {
+            let what = "switched on".to_owned();
+            report.note(&plan.name, Some(&machine.name), Change::Act { what });
+            machine.start(&network, evidence)
+        });
+        Ok(Self {
+            machines: machines.collect::<Result<_>>()?,
+            _network: network,
+            service,
+            client,
+            cluster,
+            infra_env,
+            report,
+            sights,
+            lookout: tokio::spawn(lookout.run()),
+            _places: places,
+        })
+    }
+
+    /// Shows what happens until the cluster is ready.
+    pub async fn until_ready(&mut self, plan: &Plan, limit: Duration, json: bool) -> Result<()> {
+        let style = match (json, io::stdout().is_terminal()) {
+            (true, _) => Style::Json,
+            (false, true) => Style::Table,
+            (false, false) => Style::Lines,
+        };
+        let mut view = View::new(style, Arc::clone(&self.report), vec![self.sights.clone()]);
+        let (began, mut cast) = (Instant::now(), HashSet::new());
+        loop {
+            view.show(&mut io::stdout(), height())
+                .context("writing what happens")?;
+            let sights = Arc::clone(&self.sights.borrow());
+            if sights.cluster.status == "ready" {
+                return Ok(());
+            }
+            self.give_parts(plan, &sights, &mut cast).await?;
+            for machine in &mut self.machines {
+                if let Err(error) = machine.must_be_well() {
+                    machine.screenshot();
+                    let (name, summary) = (&machine.machine.name, machine.evidence().summary());
+                    bail!("machine {name}: {error:#}\n{summary}");
+                }
+            }
+            if began.elapsed() > limit {
+                bail!("{}", self.what_is_missing(plan, &sights, limit));
+            }
+            tokio::time::sleep(REST).await;
+        }
+    }
+
+    /// Each machine that has come gets its name and its role.
+    async fn give_parts(
+        &self,
+        plan: &Plan,
+        sights: &Sights,
+        cast: &mut HashSet<Uuid>,
+    ) -> Result<()> {
+        for (host, machine) in plan.hosts.iter().zip(&self.machines) {
+            let id: Uuid = machine.machine.uuid.parse()?;
+            // Before it has told what it is, it cannot be given a role.
+            let came = |status: &str| !matches!(status, "" | "discovering");
+            let there = sights
+                .hosts
+                .get(&id)
+                .is_some_and(|sight| came(&sight.status));
+            if there && cast.insert(id) {
+                let body = json!({"host_name": host.name, "host_role": host.role.word()});
+                let path = format!("infra-envs/{}/hosts/{id}", self.infra_env);
+                self.client
+                    .tell(Method::PATCH, &path, Some(&body))
+                    .await
+                    .with_context(|| format!("{} as {}", host.name, host.role))?;
+                let what = format!("is {} at {}", host.role, host.address);
+                self.report
+                    .note(&plan.name, Some(&host.name), Change::Act { what });
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that holds the cluster back, in the service's words.
+    fn what_is_missing(&mut self, plan: &Plan, sights: &Sights, limit: Duration) -> String {
+        let minutes = limit.as_secs() / 60;
+        let mut text = format!("the cluster is not ready after {minutes} minutes");
+        for machine in &mut self.machines {
+            let id = machine.machine.uuid.parse::<Uuid>().unwrap_or_default();
+            if !sights.hosts.contains_key(&id) {
+                machine.screenshot();
+                let (name, summary) = (&machine.machine.name, machine.evidence().summary());
+                let _ = write!(text, "\n{name} was never heard of; {summary}");
+            }
+        }
+        let cluster = (&plan.name, &sights.cluster);
+        let hosts = sights.hosts.values().map(|sight| (&sight.name, sight));
+        for (name, sight) in hosts.chain([cluster]) {
+            let _ = write!(text, "\n{name} is {}: {}", sight.status, sight.info);
+            for (id, message) in &sight.failing {
+                let _ = write!(text, "\n  {id}: {message}");
+            }
+        }
+        text
+    }
+
+    /// Where a person may look at the service while it is there.
+    pub fn way_in(&self) -> String {
+        let process = std::process::id();
+        let address = format!(
+            "{}/api/assisted-install/v2/clusters/{}",
+            self.service.url, self.cluster
+        );
+        format!("look at it with: nsenter --net --target {process} curl --insecure {address}")
+    }
+
+    /// Switches everything off.
+    pub async fn clear(self) {
+        self.lookout.abort();
+        drop(self.machines);
+        self.service.stop().await;
+    }
+}
+
+async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<OwnService> {
+    // The same images, without copying them.
+    let images = stock.folder().canonicalize().context("the OS images")?;
+    let name = images
+        .file_name()
+        .context("the folder of OS images has a name")?;
+    symlink(&images, folder.file(&name.to_string_lossy())).context("lending the OS images")?;
+    let listen = format!("{}:{PORT}", plan.ours.addr());
+    let agents = stock.agents().map(|folder| folder.display().to_string());
+    let mut settings = vec![
+        ("server.listen", listen.as_str()),
+        ("images.fetch", "never"),
+    ];
+    if let Some(agents) = &agents {
+        settings.push(("images.agent_dir", agents));
+    }
+    OwnService::start("muster rehearse", folder.folder(), &settings).await
+}
+
+async fn download(client: &Client, infra_env: &Value, to: &Path) -> Result<()> {
+    let address = infra_env["download_url"]
+        .as_str()
+        .context("the infra-env has no image")?;
+    let mut file = fs::File::create(to).with_context(|| to.display().to_string())?;
+    let written = client
+        .download(address, DOWNLOAD, &mut file)
+        .await
+        .context("downloading the discovery image")?;
+    written.with_context(|| format!("writing {}", to.display()))
+}
+
+fn id_of(answer: &Value) -> Result<Uuid> {
+    let id = answer["id"]
+        .as_str()
+        .context("the service made something without an id")?;
+    id.parse().context("an id of the service")
+}
+
+fn height() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_row)).filter(|rows| *rows > 0)
+}
