@@ -49,7 +49,7 @@ api: ## Black-box tests with real clients: aicli, the Python client, schemathesi
 # With --workspace, so that nothing is built again with other features than for the tests above.
 boot: ## Start made images, and a machine to look at, in virtual machines (takes minutes)
 	@scripts/prepare build test boot
-	cargo test --locked --workspace --test images --test guest -- --ignored --test-threads 1
+	cargo test --locked --workspace --test images --test guest -- --ignored --test-threads 2
 
 # After `agents`, which builds all that runs in it: two machines at a time, one per core.
 testbed: ## Real machines boot our images and are discovered (builds their OS the first time; as root)

@@ -337,8 +337,7 @@ impl Running {
     /// When it has.
     pub fn must_be_well(&mut self) -> Result<()> {
         self.process.must_live(&self.evidence.file("qemu.log"))?;
-        let journal = self.evidence.text("journal.log");
-        if journal.contains("Reached target emergency.target") {
+        if self.said().contains("Reached target emergency.target") {
             bail!("it went into emergency mode");
         }
         Ok(())

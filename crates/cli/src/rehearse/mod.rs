@@ -7,6 +7,7 @@
 
 mod apart;
 mod plan;
+mod requests;
 mod stage;
 mod wiring;
 
@@ -95,7 +96,8 @@ impl Rehearse {
             )?,
         };
         stock.must_have(&version)?;
-        let mut given = create::given(false);
+        // Hosts come to the service by themselves, as with the agent-based installer.
+        let mut given = create::given(true);
         given.release = Release::parse(&version);
         let config = match create::judge(&self.file.display().to_string(), &bytes, given) {
             Ok(loaded) => {

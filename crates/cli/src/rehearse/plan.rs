@@ -1,4 +1,4 @@
-//! What is rehearsed: the machines, the wire and the requests that follow from an install-config.
+//! What is rehearsed: the machines and the wire that follow from an install-config.
 
 use std::{collections::HashSet, net::Ipv4Addr, path::Path};
 
@@ -6,12 +6,12 @@ use anyhow::{Context, Result, bail};
 use ipnet::{IpNet, Ipv4Net};
 use muster_assets::install_config::{
     InstallConfig,
-    types::{Architecture, Host as Described, HostRole, LoadBalancerType},
+    types::{Architecture, Host as Described, HostRole},
 };
 use muster_vm::{Boot, Bus, Disk, Machine, Nic};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::wiring::Wiring;
+use super::{requests, wiring::Wiring};
 
 /// Machines of one rehearsal; a laptop gives up long before.
 const MOST_MACHINES: i64 = 50;
@@ -136,8 +136,8 @@ impl Plan {
             ours: Ipv4Net::new(gateway, wire.prefix_len())?,
             others,
             names,
-            cluster: cluster(config, version, wire, [&api, &ingress], &ntp, gateway),
-            infra_env: infra_env(config, version, networks),
+            cluster: requests::cluster(config, version, wire, [&api, &ingress], &ntp, gateway),
+            infra_env: requests::infra_env(config, version, networks),
             domain,
             hosts,
         })
@@ -237,90 +237,10 @@ fn cast(config: &InstallConfig, described: &[Described]) -> Result<Vec<(HostRole
     Ok(cast)
 }
 
-fn cluster(
-    config: &InstallConfig,
-    version: &str,
-    wire: Ipv4Net,
-    [api, ingress]: [&[Ipv4Addr]; 2],
-    ntp: &[String],
-    gateway: Ipv4Addr,
-) -> Value {
-    let control_plane = config.control_plane_replicas();
-    // The usual servers cannot be reached from the wire.
-    let sources = ntp.iter().cloned().chain([gateway.to_string()]);
-    let mut body = json!({
-        "name": config.metadata.name,
-        "base_dns_domain": config.base_domain,
-        "openshift_version": version,
-        "pull_secret": config.pull_secret.reveal(),
-        "control_plane_count": control_plane,
-        "additional_ntp_source": sources.collect::<Vec<_>>().join(","),
-    });
-    if !config.ssh_key.is_empty() {
-        body["ssh_public_key"] = json!(config.ssh_key);
-    }
-    if let Some(networking) = &config.networking {
-        body["network_type"] = json!(networking.network_type);
-        let pods = networking.cluster_network.iter();
-        body["cluster_networks"] = pods
-            .map(|network| json!({"cidr": network.cidr, "host_prefix": network.host_prefix}))
-            .collect();
-        let services = networking.service_network.iter();
-        body["service_networks"] = services.map(|cidr| json!({"cidr": cidr})).collect();
-    }
-    let alone = control_plane == 1;
-    if alone {
-        body["high_availability_mode"] = json!("None");
-        body["machine_networks"] = json!([{"cidr": wire}]);
-    } else if config.platform.none.is_some() {
-        body["user_managed_networking"] = json!(true);
-        body["platform"] = json!({"type": "none"});
-    }
-    if config.load_balancer_type() == Some(LoadBalancerType::UserManaged) {
-        body["load_balancer"] = json!({"type": "user-managed"});
-        body["machine_networks"] = json!([{"cidr": wire}]);
-    }
-    for (key, addresses) in [("api_vips", api), ("ingress_vips", ingress)] {
-        if !addresses.is_empty() && !alone {
-            body[key] = addresses.iter().map(|ip| json!({"ip": ip})).collect();
-        }
-    }
-    if let Some(proxy) = &config.proxy {
-        for (key, value) in [
-            ("http_proxy", &proxy.http_proxy),
-            ("https_proxy", &proxy.https_proxy),
-            ("no_proxy", &proxy.no_proxy),
-        ] {
-            if !value.is_empty() {
-                body[key] = json!(value);
-            }
-        }
-    }
-    body
-}
-
-fn infra_env(config: &InstallConfig, version: &str, networks: Vec<Value>) -> Value {
-    let mut body = json!({
-        "name": config.metadata.name,
-        "openshift_version": version,
-        "pull_secret": config.pull_secret.reveal(),
-        "image_type": "full-iso",
-    });
-    if !config.ssh_key.is_empty() {
-        body["ssh_authorized_key"] = json!(config.ssh_key);
-    }
-    if !config.additional_trust_bundle.is_empty() {
-        body["additional_trust_bundle"] = json!(config.additional_trust_bundle);
-    }
-    if !networks.is_empty() {
-        body["static_network_config"] = json!(networks);
-    }
-    body
-}
-
 #[cfg(test)]
 mod tests {
-    use muster_assets::install_config::{Given, load};
+    use muster_assets::install_config::{Given, Method, load};
+    use serde_json::json;
 
     use super::*;
     use crate::create::surroundings;
@@ -332,9 +252,11 @@ mod tests {
             "apiVersion: v1\nbaseDomain: example.com\nmetadata: {{name: lab}}\n\
              pullSecret: {SECRET}\n{rest}"
         );
-        let loaded = surroundings(Given::default(), |around| {
-            load("f", text.as_bytes(), around)
-        });
+        let given = Given {
+            method: Method::Agent,
+            ..Given::default()
+        };
+        let loaded = surroundings(given, |around| load("f", text.as_bytes(), around));
         let loaded = loaded.unwrap_or_else(|report| panic!("{:?}", report.findings()));
         Plan::of(&loaded.config, "4.20")
     }
@@ -350,11 +272,11 @@ platform:
     provisioningNetwork: Disabled
     additionalNTPServers: [time.example.com, 192.168.111.9]
     hosts:
-    - {name: last, role: worker, bootMACAddress: '52:54:00:AA:00:09', bmc: &bmc {address: 'ipmi://192.0.2.1', username: a, password: b}}
+    - {name: last, role: worker, bootMACAddress: '52:54:00:AA:00:09', bmc: {address: 'redfish-virtualmedia://192.0.2.1/redfish/v1/Systems/1', username: a, password: b}}
     - name: first
       role: master
       bootMACAddress: 52:54:00:aa:00:01
-      bmc: {address: 'ipmi://192.0.2.2', username: a, password: b}
+      bmc: {address: 'redfish-virtualmedia://192.0.2.2/redfish/v1/Systems/1', username: a, password: b}
       networkConfig:
         interfaces:
         - name: eno1
@@ -363,8 +285,8 @@ platform:
           ipv4: {enabled: true, dhcp: false, address: [{ip: 192.168.111.50, prefix-length: 24}]}
         dns-resolver: {config: {server: [192.0.2.53]}}
         routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 192.168.111.254, next-hop-interface: eno1}]}
-    - {name: second, bootMACAddress: '52:54:00:aa:00:02', bmc: {address: 'ipmi://192.0.2.3', username: a, password: b}}
-    - {name: third, bootMACAddress: '52:54:00:aa:00:03', bmc: {address: 'ipmi://192.0.2.4', username: a, password: b}}
+    - {name: second, bootMACAddress: '52:54:00:aa:00:02', bmc: {address: 'redfish-virtualmedia://192.0.2.3/redfish/v1/Systems/1', username: a, password: b}}
+    - {name: third, bootMACAddress: '52:54:00:aa:00:03', bmc: {address: 'redfish-virtualmedia://192.0.2.4/redfish/v1/Systems/1', username: a, password: b}}
 ";
 
     #[test]

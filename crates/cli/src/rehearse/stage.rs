@@ -176,7 +176,7 @@ impl Stage {
     /// Everything that holds the cluster back, in the service's words.
     fn what_is_missing(&mut self, plan: &Plan, sights: &Sights, limit: Duration) -> String {
         let minutes = limit.as_secs() / 60;
-        let mut text = format!("the cluster is not ready after {minutes} minutes");
+        let mut text = format!("the cluster is not ready after {minutes} min");
         for machine in &mut self.machines {
             let id = machine.machine.uuid.parse::<Uuid>().unwrap_or_default();
             if !sights.hosts.contains_key(&id) {
