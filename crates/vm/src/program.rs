@@ -143,15 +143,6 @@ impl Background {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-
-    /// Asks it to end and waits for it.
-    ///
-    /// # Errors
-    /// When it does not end.
-    pub fn terminate(&mut self, limit: Duration) -> Result<()> {
-        run(command("kill").arg(self.child.id().to_string()))?;
-        self.wait(limit)
-    }
 }
 
 impl Drop for Background {

@@ -400,11 +400,6 @@ impl Running {
             .wait(limit)
             .with_context(|| self.evidence.summary())
     }
-
-    /// Pulls the plug.
-    pub fn cut_power(&mut self) {
-        self.process.kill();
-    }
 }
 
 impl Drop for Running {

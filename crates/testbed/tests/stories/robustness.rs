@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use muster_testbed::service::Setup;
-use muster_vm::{Boot, Machine, Offer};
+use muster_vm::{Boot, Machine, Offer, program::run};
 use serde_json::json;
 
 use crate::scene::{BOOT, Scene, nothing};
@@ -32,7 +32,7 @@ fn a_machine_whose_clock_is_years_off_trusts_the_service_and_is_discovered() -> 
 
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
-fn a_machine_outlives_a_crash_of_the_service() -> Result<()> {
+fn a_machine_outlives_a_crash_of_the_service_and_a_cut_cable() -> Result<()> {
     let definition = Machine::numbered("patient", 72, Boot::Network);
     let mut scene = Scene::new("service-crash", &[&definition])?;
     let (infra_env, image) = scene.image(&nothing())?;
@@ -49,7 +49,19 @@ fn a_machine_outlives_a_crash_of_the_service() -> Result<()> {
     machine.wait_until("the host to come back", Duration::from_secs(180), |_| {
         Ok((checked_in(&scene, &infra_env) > before).then_some(()))
     })?;
-    Ok(())
+
+    let address = machine.machine.address.to_string();
+    for plugged in [true, false, true] {
+        machine.cable(0, plugged)?;
+        let what = format!("a cable that is plugged in: {plugged}");
+        machine.wait_until(&what, Duration::from_secs(60), |_| {
+            let mut ping = scene.network.command("ping");
+            let answered = run(ping.args(["-c", "1", "-W", "2", &address])).is_ok();
+            Ok((answered == plugged).then_some(()))
+        })?;
+    }
+    machine.press_power()?;
+    machine.wait_off(BOOT)
 }
 
 #[test]
