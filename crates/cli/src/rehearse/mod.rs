@@ -66,9 +66,6 @@ pub struct Rehearse {
     /// Leave consoles, journals and the service's data behind even if all went well
     #[arg(long)]
     keep: bool,
-    /// Leave the machines on when the cluster is ready, until Ctrl-C
-    #[arg(long)]
-    stay: bool,
     /// A line of JSON for everything that happens
     #[arg(long)]
     json: bool,
@@ -156,11 +153,6 @@ impl Rehearse {
                 "the cluster is ready: {} could be installed on machines like these",
                 plan.domain
             ));
-            if self.stay {
-                note(&stage.way_in());
-                note("the machines stay on until Ctrl-C");
-                std::future::pending::<()>().await;
-            }
         }
         stage.clear().await;
         ready

@@ -37,7 +37,6 @@ pub struct Stage {
     _network: Network,
     service: OwnService,
     client: Client,
-    cluster: Uuid,
     infra_env: Uuid,
     report: Arc<Report>,
     sights: watch::Receiver<Arc<Sights>>,
@@ -103,7 +102,6 @@ impl Stage {
             _network: network,
             service,
             client,
-            cluster,
             infra_env,
             report,
             sights,
@@ -196,16 +194,6 @@ impl Stage {
         text
     }
 
-    /// Where a person may look at the service while it is there.
-    pub fn way_in(&self) -> String {
-        let process = std::process::id();
-        let address = format!(
-            "{}/api/assisted-install/v2/clusters/{}",
-            self.service.url, self.cluster
-        );
-        format!("look at it with: nsenter --net --target {process} curl --insecure {address}")
-    }
-
     /// Switches everything off.
     pub async fn clear(self) {
         self.lookout.abort();
@@ -226,6 +214,8 @@ async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<
     let mut settings = vec![
         ("server.listen", listen.as_str()),
         ("images.fetch", "never"),
+        // A few machines may ask often; nobody likes to wait.
+        ("timeouts.poll_interval", "10s"),
     ];
     if let Some(agents) = &agents {
         settings.push(("images.agent_dir", agents));
