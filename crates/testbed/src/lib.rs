@@ -3,7 +3,7 @@
 //! [`Os`] is the operating system they run, built from Debian packages in the shape of CoreOS;
 //! [`Network`] is a wire with DHCP, DNS, NTP and TFTP in a network namespace of its own;
 //! [`Machine`] says what a computer has and [`Running`] is one that is switched on; [`Service`] is
-//! `muster serve` on that wire. A story in `tests/stories` is made of these. `docs/testbed.md`
+//! `muster serve` on that wire, [`Registry`] one of container images. A story in `tests/stories` is made of these. `docs/testbed.md`
 //! tells how to run them and how to read a failure.
 
 pub mod evidence;
@@ -12,12 +12,14 @@ pub mod network;
 pub mod os;
 pub mod program;
 pub mod qmp;
+pub mod registry;
 pub mod running;
 pub mod service;
 
 pub use machine::{Boot, Bus, Disk, Firmware, Machine, Nic};
 pub use network::Network;
 pub use os::Os;
+pub use registry::Registry;
 pub use running::Running;
 pub use service::Service;
 

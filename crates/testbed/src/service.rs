@@ -218,8 +218,7 @@ impl Service {
     /// # Errors
     /// As [`Self::call`].
     pub fn new_infra_env(&self, name: &str, fields: &Value) -> Result<Value> {
-        let body =
-            json!({"name": name, "openshift_version": VERSION, "pull_secret": pull_secret()});
+        let body = json!({"name": name, "openshift_version": VERSION, "pull_secret": pull_secret().to_string()});
         self.call("POST", "/infra-envs", &merged(body, fields))
     }
 
@@ -229,7 +228,7 @@ impl Service {
     /// As [`Self::call`].
     pub fn new_cluster(&self, name: &str, fields: &Value) -> Result<Value> {
         let body = json!({
-            "name": name, "openshift_version": VERSION, "pull_secret": pull_secret(),
+            "name": name, "openshift_version": VERSION, "pull_secret": pull_secret().to_string(),
             "base_dns_domain": "example.com",
         });
         self.call("POST", "/clusters", &merged(body, fields))
@@ -302,9 +301,17 @@ fn launch(on: &[String], data: &Path, log: &Path, setup: &Setup) -> Result<Backg
     Background::start("muster serve", &mut serve, log)
 }
 
+/// The static agent that boot images carry.
+///
+/// # Errors
+/// When it has not been built.
+pub fn agent() -> Result<PathBuf> {
+    built("agents/muster-agent-x86_64")
+}
+
 /// A folder with the static agent where the service looks for it.
 fn agent_folder() -> Result<PathBuf> {
-    let agent = built("agents/muster-agent-x86_64")?;
+    let agent = agent()?;
     let folder = crate::workshop();
     let place = folder.join("agents/x86_64");
     fs::create_dir_all(&place)?;
@@ -330,7 +337,8 @@ fn write_users(data: &Path) -> Result<()> {
     Ok(fs::write(data.join(CONFIG), text)?)
 }
 
-fn pull_secret() -> String {
+/// A pull secret for what every cluster may need.
+pub(crate) fn pull_secret() -> Value {
     // user:password
     json!({"auths": {
         "cloud.openshift.com": {"auth": "dXNlcjpwYXNzd29yZA=="},
@@ -338,7 +346,6 @@ fn pull_secret() -> String {
         "registry.redhat.io": {"auth": "dXNlcjpwYXNzd29yZA=="},
         "registry.connect.redhat.com": {"auth": "dXNlcjpwYXNzd29yZA=="},
     }})
-    .to_string()
 }
 
 fn merged(mut body: Value, fields: &Value) -> Value {

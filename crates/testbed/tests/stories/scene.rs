@@ -3,13 +3,18 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
 use anyhow::{Context, Result};
 use muster_image::{Customization, Iso, Source, View};
 use muster_testbed::{
-    Machine, Network, Os, Running, Service, evidence::Evidence, network::Offer, service::Setup,
+    Machine, Network, Os, Running, Service,
+    evidence::Evidence,
+    network::Offer,
+    program::{command, run},
+    service::Setup,
 };
 use serde_json::{Value, json};
 
@@ -51,8 +56,13 @@ impl Scene {
     /// A service on a wire that offers nothing yet.
     pub fn silent(story: &str, setup: Setup) -> Result<Self> {
         let evidence = Evidence::of(story)?;
-        let os = Os::ready()?;
         let network = Network::new(&evidence)?;
+        Self::on(network, evidence, setup)
+    }
+
+    /// The same, on a wire where something else is already.
+    pub fn on(network: Network, evidence: Evidence, setup: Setup) -> Result<Self> {
+        let os = Os::ready()?;
         let service = Service::start(&network, &evidence, &os, setup)?;
         Ok(Self {
             service,
@@ -77,6 +87,34 @@ impl Scene {
     /// The OS image the service makes images of.
     pub fn base_image(&self) -> &Path {
         &self.os.iso
+    }
+
+    /// A key to log in with: made when it is first asked for; returns its public half.
+    pub fn key(&self) -> Result<String> {
+        let private = self.evidence.file("key");
+        if !private.exists() {
+            let words = ["-q", "-t", "ed25519", "-N", "", "-C", "storyteller", "-f"];
+            run(command("ssh-keygen").args(words).arg(&private))?;
+        }
+        let public = fs::read_to_string(private.with_extension("pub"))?;
+        Ok(public.trim().to_owned())
+    }
+
+    /// A command that runs what is added to it on the machine of this number, whose image got the
+    /// key.
+    pub fn log_in(&self, number: u8) -> Command {
+        let mut ssh = self.network.command("ssh");
+        ssh.args([
+            "-q",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "StrictHostKeyChecking=no",
+        ]);
+        ssh.args(["-o", "UserKnownHostsFile=/dev/null", "-i"]);
+        ssh.arg(self.evidence.file("key"));
+        ssh.arg(format!("core@{}", Network::address(number)));
+        ssh
     }
 
     pub fn start(&self, machine: Machine) -> Result<Running> {
