@@ -104,14 +104,9 @@ impl Scene {
     /// key.
     pub fn log_in(&self, number: u8) -> Command {
         let mut ssh = self.network.command("ssh");
-        ssh.args([
-            "-q",
-            "-o",
-            "BatchMode=yes",
-            "-o",
-            "StrictHostKeyChecking=no",
-        ]);
-        ssh.args(["-o", "UserKnownHostsFile=/dev/null", "-i"]);
+        let words = "-o LogLevel=ERROR -o BatchMode=yes -o StrictHostKeyChecking=no \
+                     -o UserKnownHostsFile=/dev/null -i";
+        ssh.args(words.split_whitespace());
         ssh.arg(self.evidence.file("key"));
         ssh.arg(format!("core@{}", Network::address(number)));
         ssh
