@@ -161,6 +161,8 @@ fn offering(registry: &Registry, release: &str, installer: &str) -> Setup {
         format!("catalog.release_images={releases}"),
         format!("images.installer={installer}"),
         format!("images.fetch_ca_file={}", registry.authority().display()),
+        // Each host hears of the installation when it asks the next time, and it is pressed twice.
+        "timeouts.poll_interval=20s".to_owned(),
     ];
     Setup {
         flags: settings
