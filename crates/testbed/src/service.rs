@@ -210,8 +210,7 @@ impl Service {
     /// # Errors
     /// As [`Self::call`].
     pub fn new_infra_env(&self, name: &str, fields: &Value) -> Result<Value> {
-        let body =
-            json!({"name": name, "openshift_version": VERSION, "pull_secret": pull_secret()});
+        let body = json!({"name": name, "openshift_version": VERSION, "pull_secret": pull_secret().to_string()});
         self.call("POST", "/infra-envs", &merged(body, fields))
     }
 
@@ -221,7 +220,7 @@ impl Service {
     /// As [`Self::call`].
     pub fn new_cluster(&self, name: &str, fields: &Value) -> Result<Value> {
         let body = json!({
-            "name": name, "openshift_version": VERSION, "pull_secret": pull_secret(),
+            "name": name, "openshift_version": VERSION, "pull_secret": pull_secret().to_string(),
             "base_dns_domain": "example.com",
         });
         self.call("POST", "/clusters", &merged(body, fields))
@@ -305,12 +304,20 @@ pub fn add_os_image(os: &Os, data: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The static agent that boot images carry.
+///
+/// # Errors
+/// When it was not built.
+pub fn agent() -> Result<PathBuf> {
+    built("agents/muster-agent-x86_64")
+}
+
 /// A folder with the static agent where the service looks for it.
 ///
 /// # Errors
 /// When it was not built.
 pub fn agent_folder() -> Result<PathBuf> {
-    let agent = built("agents/muster-agent-x86_64")?;
+    let agent = agent()?;
     let folder = crate::workshop();
     let place = folder.join("agents/x86_64");
     fs::create_dir_all(&place)?;
@@ -336,9 +343,9 @@ fn write_users(data: &Path) -> Result<()> {
     Ok(fs::write(data.join(CONFIG), text)?)
 }
 
-/// One that opens nothing.
+/// A pull secret with an entry for what every cluster may need; it opens nothing.
 #[must_use]
-pub fn pull_secret() -> String {
+pub fn pull_secret() -> Value {
     // user:password
     json!({"auths": {
         "cloud.openshift.com": {"auth": "dXNlcjpwYXNzd29yZA=="},
@@ -346,7 +353,6 @@ pub fn pull_secret() -> String {
         "registry.redhat.io": {"auth": "dXNlcjpwYXNzd29yZA=="},
         "registry.connect.redhat.com": {"auth": "dXNlcjpwYXNzd29yZA=="},
     }})
-    .to_string()
 }
 
 fn merged(mut body: Value, fields: &Value) -> Value {

@@ -1,14 +1,26 @@
-//! Three machines on one wire become a cluster that could be installed: every check is answered
-//! by what the machines really measured.
+//! Three machines on one wire become a cluster whose installation begins: every check is answered
+//! by what the machines really measured, and every image is pulled by their own podman.
 
-use std::{net::Ipv4Addr, path::Path, time::Duration};
+use std::{fs, net::Ipv4Addr, path::Path, time::Duration};
 
-use anyhow::Result;
-use muster_testbed::service::Setup;
-use muster_vm::{Boot, Bus, Disk, Machine, Network, Offer, Running, program::eventually};
+use anyhow::{Context, Result};
+use muster_testbed::{
+    Registry, evidence_of,
+    service::{Setup, agent},
+};
+use muster_vm::{
+    Boot, Bus, Disk, Machine, Network, Offer, Running,
+    program::{eventually, run},
+};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
+
+const RELEASE: &str = "4.20.3";
+const INSTALLER: &str = "ocp/installer:1";
+const IMAGES: &str = "container-images-available";
+/// Nothing here takes so long on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(1200);
 
 /// The control plane that a compact cluster needs.
 fn control_plane(number: u8, image: &Path) -> Machine {
@@ -24,22 +36,26 @@ fn control_plane(number: u8, image: &Path) -> Machine {
     machine
 }
 
+/// It ends where disks would be written: hosts have no node installer yet.
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
-fn three_machines_reach_a_cluster_that_is_ready() -> Result<()> {
-    // There is no registry on this wire and no podman in the stand-in.
-    let setup = Setup {
-        flags: [
-            "--set",
-            "cluster.disabled_host_validations=container-images-available",
-            "--set",
-            "cluster.disabled_steps=container-image-availability",
-        ]
-        .map(str::to_owned)
-        .into(),
-        ..Setup::default()
-    };
-    let mut scene = Scene::silent("cluster", setup)?;
+fn three_machines_become_a_cluster_whose_installation_begins() -> Result<()> {
+    let evidence = evidence_of("cluster")?;
+    let network = Network::new(&evidence)?;
+    let registry = Registry::start(&network, &evidence)?;
+    let program = fs::read(agent()?)?;
+    let component = registry.push(&network, "ocp/content:1", &[("component", &program)])?;
+    let release = registry.push_release(
+        &network,
+        RELEASE,
+        &[
+            ("machine-config-operator", &component),
+            ("must-gather", &component),
+        ],
+    )?;
+    let installer = registry.image(INSTALLER);
+    let mut scene = Scene::on(network, evidence, offering(&registry, &release, &installer))?;
+
     let (api, ingress) = (
         Ipv4Addr::new(192, 168, 77, 5),
         Ipv4Addr::new(192, 168, 77, 6),
@@ -50,10 +66,17 @@ fn three_machines_reach_a_cluster_that_is_ready() -> Result<()> {
             "api_vips": [{"ip": api}],
             "ingress_vips": [{"ip": ingress}],
             "additional_ntp_source": Network::GATEWAY,
+            "pull_secret": registry.pull_secret(),
         }),
     )?;
-    let cluster = cluster["id"].as_str().unwrap_or_default();
-    let (infra_env, image) = scene.image(&json!({"cluster_id": cluster}))?;
+    let cluster = cluster["id"].as_str().context("a cluster has an id")?;
+    let key = scene.key()?;
+    let (infra_env, image) = scene.image(&json!({
+        "cluster_id": cluster,
+        "pull_secret": registry.pull_secret(),
+        "additional_trust_bundle": fs::read_to_string(registry.authority())?,
+        "ssh_authorized_key": key,
+    }))?;
     let machines: Vec<Machine> = [61, 62, 63]
         .map(|number| control_plane(number, &image))
         .into();
@@ -75,14 +98,13 @@ fn three_machines_reach_a_cluster_that_is_ready() -> Result<()> {
     for machine in &mut machines {
         scene.discovered(machine, &infra_env)?;
     }
-    let ready = eventually(Duration::from_secs(1200), "the cluster to be ready", || {
-        let cluster = scene.service.get(&format!("/clusters/{cluster}"))?;
-        Ok((cluster["status"] == "ready").then_some(cluster))
-    });
-    if ready.is_err() {
-        panic!("{}", what_is_not_green(&scene, cluster, &infra_env));
-    }
-    for host in scene.service.hosts(&infra_env)? {
+    let lab = Lab {
+        scene: &scene,
+        cluster,
+        infra_env: &infra_env,
+    };
+    lab.wait_for("ready")?;
+    for host in lab.hosts()? {
         assert_eq!(host["status"], "known", "{host:#}");
         for id in [
             "belongs-to-majority-group",
@@ -92,7 +114,167 @@ fn three_machines_reach_a_cluster_that_is_ready() -> Result<()> {
             assert_eq!(status_of(&host, id).as_deref(), Some("success"), "{id}");
         }
     }
+
+    // One image is missing: the installation does not begin, and who found out says why.
+    lab.install()?;
+    let host = lab.when_a_host("to miss the image", |host| {
+        status_of(host, IMAGES).as_deref() == Some("failure")
+    })?;
+    let pulled = images(&host);
+    assert_eq!(pulled[&installer]["result"], "failure", "{pulled:#}");
+    assert_measured(&pulled, &release);
+    let told = message_of(&host, IMAGES).unwrap_or_default();
+    assert!(told.contains(&installer), "{told}");
+    lab.wait_for("ready")?;
+
+    let program = [("bin/muster-agent", program.as_slice())];
+    registry.push(&scene.network, INSTALLER, &program)?;
+    lab.install_until_it_begins()?;
+    for host in lab.hosts()? {
+        let pulled = images(&host);
+        for image in [&release, &installer, &component] {
+            assert_eq!(pulled[image]["result"], "success", "{image}: {pulled:#}");
+        }
+        assert_measured(&pulled, &installer);
+        assert_eq!(status_of(&host, IMAGES).as_deref(), Some("success"));
+    }
+
+    // What was pulled also runs, on the host's network, for a person who logs in.
+    let words = "sudo podman run --rm --pull=never --network=host";
+    let said = run(scene.log_in(61).args(words.split(' ')).args([
+        &installer,
+        "/bin/muster-agent",
+        "--version",
+    ]))?;
+    assert!(said.starts_with("muster-agent "), "{said}");
     Ok(())
+}
+
+/// A service that offers the release of this registry and installs with its installer.
+fn offering(registry: &Registry, release: &str, installer: &str) -> Setup {
+    let releases = json!([{
+        "openshift_version": "4.20", "version": RELEASE, "url": release, "default": true,
+        "cpu_architecture": "x86_64", "cpu_architectures": ["x86_64"],
+    }]);
+    let settings = [
+        format!("catalog.release_images={releases}"),
+        format!("images.installer={installer}"),
+        format!("images.fetch_ca_file={}", registry.authority().display()),
+        // Each host hears of the installation when it asks the next time, and it is pressed twice.
+        "timeouts.poll_interval=20s".to_owned(),
+    ];
+    Setup {
+        flags: settings
+            .into_iter()
+            .flat_map(|setting| ["--set".to_owned(), setting])
+            .collect(),
+        ..Setup::default()
+    }
+}
+
+/// The cluster and its hosts, as the service sees them.
+struct Lab<'a> {
+    scene: &'a Scene,
+    cluster: &'a str,
+    infra_env: &'a str,
+}
+
+impl Lab<'_> {
+    fn hosts(&self) -> Result<Vec<Value>> {
+        self.scene.service.hosts(self.infra_env)
+    }
+
+    fn install(&self) -> Result<()> {
+        let path = format!("/clusters/{}/actions/install", self.cluster);
+        self.scene
+            .service
+            .call("POST", &path, &Value::Null)
+            .map(drop)
+    }
+
+    fn status(&self) -> Result<String> {
+        let cluster = self
+            .scene
+            .service
+            .get(&format!("/clusters/{}", self.cluster))?;
+        let status = cluster["status"].as_str();
+        Ok(status.context("a cluster has a status")?.to_owned())
+    }
+
+    fn wait_for(&self, status: &str) -> Result<()> {
+        eventually(PATIENCE, &format!("the cluster to be {status}"), || {
+            Ok((self.status()? == status).then_some(()))
+        })
+        .with_context(|| self.what_is_not_green())
+    }
+
+    /// Another host may still be at its first attempt, and its failure would end the second one:
+    /// then it is simply begun again.
+    fn install_until_it_begins(&self) -> Result<()> {
+        eventually(PATIENCE, "the installation to begin", || {
+            let status = self.status()?;
+            if status == "ready" {
+                // Refused if a host has changed just now; then it is asked again.
+                let _ = self.install();
+            }
+            Ok((status == "installing").then_some(()))
+        })
+        .with_context(|| self.what_is_not_green())
+    }
+
+    /// A host of which this is true.
+    fn when_a_host(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+        eventually(PATIENCE, &format!("a host {what}"), || {
+            Ok(self.hosts()?.into_iter().find(&is_so))
+        })
+        .with_context(|| self.what_is_not_green())
+    }
+
+    /// Everything that holds the cluster back, in the service's own words.
+    fn what_is_not_green(&self) -> String {
+        let service = &self.scene.service;
+        let path = format!("/clusters/{}", self.cluster);
+        let cluster = service.get(&path).unwrap_or_default();
+        let hosts = self.hosts().unwrap_or_default();
+        let mut report = String::from("what is not green:\n");
+        for noun in hosts.iter().chain([&cluster]) {
+            let name = noun["requested_hostname"]
+                .as_str()
+                .or(noun["name"].as_str());
+            report += &format!(
+                "{}: {} ({})\n",
+                name.unwrap_or("?"),
+                noun["status"],
+                noun["status_info"]
+            );
+            for validation in validations(noun) {
+                if validation["status"] != "success" && validation["status"] != "disabled" {
+                    let message = validation["message"].as_str().unwrap_or_default();
+                    report += &format!(
+                        "  {} {}: {message}\n",
+                        validation["id"], validation["status"]
+                    );
+                }
+            }
+        }
+        report
+    }
+}
+
+/// What a host found about images, by their names.
+fn images(host: &Value) -> Value {
+    let text = host["images_status"].as_str().unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// The image came over the wire, and how fast is known.
+fn assert_measured(pulled: &Value, image: &str) {
+    let status = &pulled[image];
+    assert_eq!(status["result"], "success", "{image}: {pulled:#}");
+    for figure in ["size_bytes", "time", "download_rate"] {
+        let measured = status[figure].as_f64().unwrap_or_default();
+        assert!(measured > 0.0, "{figure} of {image}: {pulled:#}");
+    }
 }
 
 fn validations(noun: &Value) -> Vec<Value> {
@@ -107,35 +289,17 @@ fn validations(noun: &Value) -> Vec<Value> {
         .collect()
 }
 
-fn status_of(noun: &Value, id: &str) -> Option<String> {
+fn field_of(noun: &Value, id: &str, field: &str) -> Option<String> {
     let found = validations(noun)
         .into_iter()
         .find(|validation| validation["id"] == id)?;
-    found["status"].as_str().map(str::to_owned)
+    found[field].as_str().map(str::to_owned)
 }
 
-/// Everything that holds the cluster back, in the service's own words.
-fn what_is_not_green(scene: &Scene, cluster: &str, infra_env: &str) -> String {
-    let mut report = String::from("the cluster is not ready:\n");
-    let cluster = scene
-        .service
-        .get(&format!("/clusters/{cluster}"))
-        .unwrap_or_default();
-    let hosts = scene.service.hosts(infra_env).unwrap_or_default();
-    for noun in hosts.iter().chain([&cluster]) {
-        let name = noun["requested_hostname"]
-            .as_str()
-            .or(noun["name"].as_str());
-        report += &format!("{}: {}\n", name.unwrap_or("?"), noun["status"]);
-        for validation in validations(noun) {
-            if validation["status"] != "success" && validation["status"] != "disabled" {
-                let message = validation["message"].as_str().unwrap_or_default();
-                report += &format!(
-                    "  {} {}: {message}\n",
-                    validation["id"], validation["status"]
-                );
-            }
-        }
-    }
-    report
+fn status_of(noun: &Value, id: &str) -> Option<String> {
+    field_of(noun, id, "status")
+}
+
+fn message_of(noun: &Value, id: &str) -> Option<String> {
+    field_of(noun, id, "message")
 }

@@ -3,13 +3,17 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
 use anyhow::{Context, Result};
 use muster_image::{Customization, Iso, Source, View};
 use muster_testbed::{Os, Service, evidence_of, service::Setup};
-use muster_vm::{Evidence, Machine, Network, Offer, Running};
+use muster_vm::{
+    Evidence, Machine, Network, Offer, Running,
+    program::{command, run},
+};
 use serde_json::{Value, json};
 
 /// From power on to the first inventory: a minute or two, many on a busy machine. A machine that
@@ -50,8 +54,13 @@ impl Scene {
     /// A service on a wire that offers nothing yet.
     pub fn silent(story: &str, setup: Setup) -> Result<Self> {
         let evidence = evidence_of(story)?;
-        let os = Os::ready()?;
         let network = Network::new(&evidence)?;
+        Self::on(network, evidence, setup)
+    }
+
+    /// The same, on a wire where something else is already.
+    pub fn on(network: Network, evidence: Evidence, setup: Setup) -> Result<Self> {
+        let os = Os::ready()?;
         let service = Service::start(&network, &evidence, &os, setup)?;
         Ok(Self {
             service,
@@ -76,6 +85,29 @@ impl Scene {
     /// The OS image the service makes images of.
     pub fn base_image(&self) -> &Path {
         &self.os.iso
+    }
+
+    /// A key to log in with: made when it is first asked for; returns its public half.
+    pub fn key(&self) -> Result<String> {
+        let private = self.evidence.file("key");
+        if !private.exists() {
+            let words = ["-q", "-t", "ed25519", "-N", "", "-C", "storyteller", "-f"];
+            run(command("ssh-keygen").args(words).arg(&private))?;
+        }
+        let public = fs::read_to_string(private.with_extension("pub"))?;
+        Ok(public.trim().to_owned())
+    }
+
+    /// A command that runs what is added to it on the machine of this number, whose image got the
+    /// key.
+    pub fn log_in(&self, number: u8) -> Command {
+        let mut ssh = self.network.command("ssh");
+        let words = "-o LogLevel=ERROR -o BatchMode=yes -o StrictHostKeyChecking=no \
+                     -o UserKnownHostsFile=/dev/null -i";
+        ssh.args(words.split_whitespace());
+        ssh.arg(self.evidence.file("key"));
+        ssh.arg(format!("core@{}", Network::address(number)));
+        ssh
     }
 
     pub fn start(&self, machine: Machine) -> Result<Running> {
