@@ -7,11 +7,14 @@ use std::{
     sync::Arc,
 };
 
-use muster_model::{Host, Report};
+use muster_model::{Cluster, Host, Report};
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
-use crate::wire::{self, List, Stored, reported};
+use crate::{
+    settings,
+    wire::{self, List, Stored, reported},
+};
 
 reported! {
     /// Whom a host can reach.
@@ -172,6 +175,28 @@ pub type Disks = BTreeMap<String, DiskInfo>;
 
 pub(crate) fn images_of(host: &Host) -> Stored<Arc<Images>> {
     wire::recall(host.reports.images_status.as_ref())
+}
+
+/// Images of the installation that a host has told nothing about yet.
+pub(crate) fn images_untold<'a>(
+    host: &Host,
+    cluster: &'a Cluster,
+    images: &'a settings::Images,
+) -> Vec<&'a str> {
+    let told = images_of(host).ok().unwrap_or_default();
+    let all = [
+        cluster.ocp_release_image.as_deref(),
+        images.machine_config_operator.as_deref(),
+        images.must_gather.get("ocp").map(String::as_str),
+        Some(images.installer.as_str()),
+    ];
+    let mut untold: Vec<&str> = Vec::new();
+    for name in all.into_iter().flatten() {
+        if !name.is_empty() && !told.contains_key(name) && !untold.contains(&name) {
+            untold.push(name);
+        }
+    }
+    untold
 }
 
 pub(crate) fn disks_of(host: &Host) -> Stored<Arc<Disks>> {

@@ -78,11 +78,17 @@ impl HostFacts<'_> {
         self.findings.passes("sufficient-installation-disk-speed")
     }
 
+    /// Every image was pulled. The release may be read while hosts pull the first ones; what it
+    /// adds to them is waited for.
     pub(super) fn images_proven(&self) -> bool {
-        matches!(
-            reports::images_of(self.host),
-            Stored::Here(images) if !images.is_empty() && !images.values().any(reports::ImageStatus::is_bad)
-        )
+        let untold = self.fleet.is_some_and(|(cluster, _)| {
+            !reports::images_untold(self.host, cluster, &self.settings.images).is_empty()
+        });
+        !untold
+            && matches!(
+                reports::images_of(self.host),
+                Stored::Here(images) if !images.is_empty() && !images.values().any(reports::ImageStatus::is_bad)
+            )
     }
 
     pub(super) fn images_not_bad(&self) -> bool {

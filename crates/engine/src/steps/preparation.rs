@@ -33,20 +33,7 @@ struct ImagesToPull<'a> {
 
 /// The images of the installation, without those that have a result already.
 pub(super) fn images(host: &Host, cluster: &Cluster, settings: &Settings) -> Option<String> {
-    let known = reports::images_of(host).ok().unwrap_or_default();
-    let images = &settings.images;
-    let all = [
-        cluster.ocp_release_image.as_deref(),
-        images.machine_config_operator.as_deref(),
-        images.must_gather.get("ocp").map(String::as_str),
-        Some(images.installer.as_str()),
-    ];
-    let mut wanted: Vec<&str> = Vec::new();
-    for name in all.into_iter().flatten() {
-        if !name.is_empty() && !known.contains_key(name) && !wanted.contains(&name) {
-            wanted.push(name);
-        }
-    }
+    let wanted = reports::images_untold(host, cluster, &settings.images);
     (!wanted.is_empty()).then(|| {
         json(&ImagesToPull {
             images: wanted,

@@ -27,6 +27,26 @@ pub(super) fn a_failed_image_pull_brings_cluster_and_host_back_and_a_second_try_
 }
 
 #[test]
+fn images_of_a_release_that_is_read_late_are_waited_for() {
+    const LATE: &str = "registry.example.com/machine-config-operator@sha256:0";
+    let mut fleet = Fleet::ready(3, 3);
+    let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
+    fleet.store(decision);
+    let installer = &fleet.settings.images.installer;
+    let early = format!(r#"{{"images":[{{"name":"{installer}","result":"success"}}]}}"#);
+    for number in 1..=3 {
+        fleet.say(number, StepType::ContainerImageAvailability, 0, &early);
+    }
+    fleet.settings.images.machine_config_operator = Some(LATE.to_owned());
+    fleet.settle();
+    assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
+    for host in &fleet.hosts {
+        let told = host.reports.images_status.as_deref().unwrap_or_default();
+        assert!(told.contains(LATE), "{told}");
+    }
+}
+
+#[test]
 pub(super) fn a_failed_disk_check_makes_the_host_insufficient_and_says_which_disk() {
     let mut fleet = Fleet::ready(3, 3).edit(3, |m| m.disk_check_exit_code = 255);
     fleet.start();
