@@ -38,6 +38,11 @@ fn images_of_a_release_that_is_read_late_are_waited_for() {
         fleet.say(number, StepType::ContainerImageAvailability, 0, &early);
     }
     fleet.settings.images.machine_config_operator = Some(LATE.to_owned());
+    for number in 1..=3 {
+        let disk = format!(r#"{{"path":"/dev/disk/by-id/wwn-{number}","io_sync_duration":1}}"#);
+        fleet.say(number, StepType::InstallationDiskSpeedCheck, 0, &disk);
+        assert_eq!(fleet.status(number), HostStatus::PreparingForInstallation);
+    }
     fleet.settle();
     assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
     for host in &fleet.hosts {
