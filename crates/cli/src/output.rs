@@ -38,6 +38,12 @@ pub fn report(result: anyhow::Result<String>) -> ExitCode {
     }
 }
 
+/// Lines of the terminal that results go to, if it is one.
+pub fn height() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_row)).filter(|rows| *rows > 0)
+}
+
 /// One line: what failed and because of what.
 pub fn failure(error: &anyhow::Error) -> ExitCode {
     let _ = writeln!(io::stderr(), "muster: {error:#}");

@@ -371,11 +371,7 @@ impl Simulate {
 
 /// Shows what is new, on a terminal no more than fits.
 fn show(view: &mut View, out: &mut io::Stdout) -> io::Result<()> {
-    let height = rustix::termios::tcgetwinsize(&*out)
-        .ok()
-        .map(|size| usize::from(size.ws_row))
-        .filter(|rows| *rows > 0);
-    view.show(out, height)
+    view.show(out, output::height())
 }
 
 fn note(text: &str) {

@@ -21,7 +21,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use uuid::Uuid;
 
 use super::plan::Plan;
-use crate::own_service::OwnService;
+use crate::{output, own_service::OwnService};
 
 pub use crate::os_images::Stock;
 
@@ -120,7 +120,7 @@ impl Stage {
         let mut view = View::new(style, Arc::clone(&self.report), vec![self.sights.clone()]);
         let (began, mut cast) = (Instant::now(), HashSet::new());
         loop {
-            view.show(&mut io::stdout(), height())
+            view.show(&mut io::stdout(), output::height())
                 .context("writing what happens")?;
             let sights = Arc::clone(&self.sights.borrow());
             if sights.cluster.status == "ready" {
@@ -240,9 +240,4 @@ fn id_of(answer: &Value) -> Result<Uuid> {
         .as_str()
         .context("the service made something without an id")?;
     id.parse().context("an id of the service")
-}
-
-fn height() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    Some(usize::from(size.ws_row)).filter(|rows| *rows > 0)
 }
