@@ -13,6 +13,11 @@ def pytest_sessionstart(session):
         pytest.exit(f"no server at {BINARY}: build it with cargo or set MUSTER_BIN", returncode=2)
 
 
+def pytest_collection_modifyitems(items):
+    """Files are handed out in this order: the longest comes first, so that nobody waits for it in the end."""
+    items.sort(key=lambda item: item.path.name != "test_schemathesis.py")
+
+
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory):
     """Makes servers; each is stopped and its log inspected when the session ends."""

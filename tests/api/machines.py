@@ -128,7 +128,7 @@ class Machine:
     def send_inventory(self, expect=204):
         return self.reply("inventory", self.inventory, expect=expect)
 
-    def work(self, cluster=None):
+    def work(self, cluster=None, expect=204):
         """One poll and an answer to every step; returns the step types seen."""
         answer = self.poll()
         seen = []
@@ -136,7 +136,7 @@ class Machine:
             seen.append(step["step_type"])
             output = self._answer(step, cluster or {})
             if output is not None:
-                self.reply(step["step_type"], output, step_id=step.get("step_id"))
+                self.reply(step["step_type"], output, step_id=step.get("step_id"), expect=expect)
         if answer.get("post_step_action") == "exit":
             self.register()
         return seen
