@@ -16,10 +16,11 @@ programs = cargo build --locked --workspace --bins --tests
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# With --workspace, so that what is run has the features of what was tested.
 run: ## Build Muster, serve the API and show a simulated installation (LISTEN=…, DATA_DIR=…, NO_DEMO=1)
 	@scripts/prepare build
 	@echo "== building muster (the first time takes a few minutes)"
-	cargo build --release --locked -p muster-cli
+	cargo build --release --locked --workspace --bin muster
 	@LISTEN="$(LISTEN)" DATA_DIR="$(DATA_DIR)" scripts/run
 
 test: ## Everything that is checked before a change lands
