@@ -183,6 +183,12 @@ def test_no_event_is_lost_or_doubled_when_the_client_comes_back(api, cluster, wa
 
 
 def test_the_whole_history_can_be_had(api, cluster, watch):
+    # A list goes by time, the stream by the moment of saving: they agree where one tells at a time,
+    # so the service has to have finished its own story first.
+    eventually(
+        lambda: any(event["name"] == "cluster_status_updated" for event in api.events(cluster_id=cluster["id"])),
+        "the first evaluation",
+    )
     for number in range(5):
         tell(api, cluster["id"], f"old {number}")
     listed = api.events(cluster_id=cluster["id"])
