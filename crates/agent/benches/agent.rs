@@ -24,7 +24,7 @@ const REFERENCE_MEMORY: f64 = 86.0;
 
 fn main() -> Outcome<()> {
     let agent = format!(
-        "{}/../../target/agents/muster-agent-{}",
+        "{}/../../target/agents/{}/muster-agent",
         env!("CARGO_MANIFEST_DIR"),
         std::env::consts::ARCH
     );

@@ -28,7 +28,7 @@ fn target(path: &str) -> PathBuf {
 
 /// Words that run the agent of an architecture.
 fn agent(architecture: &str) -> Vec<String> {
-    let path = target(&format!("agents/muster-agent-{architecture}"));
+    let path = target(&format!("agents/{architecture}/muster-agent"));
     let runner =
         (architecture != std::env::consts::ARCH).then(|| format!("qemu-{architecture}-static"));
     runner
@@ -123,7 +123,7 @@ impl Service {
 #[ignore = "needs the static agents; run by `make agents`"]
 fn the_agents_are_small_static_and_tell_their_version() {
     for architecture in ["x86_64", "aarch64"] {
-        let size = fs::metadata(target(&format!("agents/muster-agent-{architecture}")))
+        let size = fs::metadata(target(&format!("agents/{architecture}/muster-agent")))
             .unwrap()
             .len();
         assert!(size < 8_000_000, "{architecture}: {size} bytes");
@@ -133,7 +133,7 @@ fn the_agents_are_small_static_and_tell_their_version() {
             done.status.success() && said.contains(env!("CARGO_PKG_VERSION")),
             "{said}"
         );
-        let head = fs::read(target(&format!("agents/muster-agent-{architecture}"))).unwrap();
+        let head = fs::read(target(&format!("agents/{architecture}/muster-agent"))).unwrap();
         // A program that names an interpreter is not static.
         let needle = b"/lib/ld-";
         assert!(

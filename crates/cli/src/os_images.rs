@@ -15,6 +15,7 @@ use muster_assets::install_config::Release;
 use muster_catalog::{Arch, OsImage, OsImages as Catalogue};
 use muster_config::{Config, Overrides, Sources};
 use muster_service::images::{
+    agents::Agents,
     base::{BaseImages, Origin, State},
     catalogue,
     fetch::Downloads,
@@ -168,6 +169,17 @@ impl Stock {
     /// The folder of the images.
     pub fn folder(&self) -> &Path {
         self.0.store.folder()
+    }
+
+    /// Fails if no agent would go into the images.
+    pub fn must_have_agent(&self) -> anyhow::Result<()> {
+        let packed = Agents::find(self.agents()).payload("x86_64");
+        packed.map(drop).map_err(|why| {
+            anyhow::anyhow!(
+                "there is no agent for the machines: {why}; `make agents` builds it in \
+                 target/agents, MUSTER_IMAGES_AGENT_DIR says where it is"
+            )
+        })
     }
 
     /// The folder of agents, if the configuration names one.

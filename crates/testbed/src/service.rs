@@ -309,23 +309,16 @@ pub fn add_os_image(os: &Os, data: &Path) -> Result<()> {
 /// # Errors
 /// When it was not built.
 pub fn agent() -> Result<PathBuf> {
-    built("agents/muster-agent-x86_64")
+    built("agents/x86_64/muster-agent")
 }
 
-/// A folder with the static agent where the service looks for it.
+/// The folder where the service finds that agent.
 ///
 /// # Errors
 /// When it was not built.
 pub fn agent_folder() -> Result<PathBuf> {
-    let agent = agent()?;
-    let folder = crate::workshop();
-    let place = folder.join("agents/x86_64");
-    fs::create_dir_all(&place)?;
-    // Put in place whole: another story may be reading it.
-    let fresh = place.join(format!("muster-agent.{}", std::process::id()));
-    fs::copy(agent, &fresh)?;
-    fs::rename(fresh, place.join("muster-agent"))?;
-    Ok(folder.canonicalize()?)
+    agent()?;
+    built("agents")
 }
 
 /// A configuration with a user whose password we know.

@@ -111,6 +111,7 @@ impl Rehearse {
         let plan = Plan::of(&config, &version)?;
         if !self.inside {
             program::must_have(&PROGRAMS)?;
+            stock.must_have_agent()?;
             return apart::enter();
         }
         let runtime = tokio::runtime::Runtime::new()?;

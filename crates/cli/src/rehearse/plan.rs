@@ -95,15 +95,12 @@ impl Plan {
                 Some(address) => address,
                 None => free.next().with_context(full)?,
             };
-            let name = description.map(|index| described[index].name.clone());
-            let same = hosts
-                .iter()
-                .filter(|host: &&Host| host.role == role)
-                .count();
+            let name = match description {
+                Some(index) => described[index].name.clone(),
+                None => free_name(role, described, &hosts),
+            };
             hosts.push(Host {
-                name: name
-                    .filter(|name| !name.is_empty())
-                    .unwrap_or(format!("{role}-{same}")),
+                name,
                 role,
                 address,
                 macs: wiring.map_or_else(Vec::new, |wiring| wiring.macs(number)),
@@ -165,6 +162,15 @@ impl Host {
         machine.address = self.address;
         machine
     }
+}
+
+/// A name such as `worker-1` that no other machine has.
+fn free_name(role: HostRole, described: &[Described], hosts: &[Host]) -> String {
+    let taken = |name: &str| {
+        described.iter().any(|host| host.name == name) || hosts.iter().any(|host| host.name == name)
+    };
+    let mut names = (0..).map(|number| format!("{role}-{number}"));
+    names.find(|name| !taken(name)).unwrap_or_default()
 }
 
 /// The network of the machines, if it can be played.
@@ -316,6 +322,18 @@ platform:
             (api.0.as_str(), api.1.to_string().as_str()),
             ("api.lab.example.com", "192.168.111.1")
         );
+    }
+
+    #[test]
+    fn machines_beyond_the_list_get_names_that_are_free() {
+        let plan = plan(
+            &METAL
+                .replace("replicas: 1}", "replicas: 3}")
+                .replace("last", "worker-1"),
+        );
+        let plan = plan.unwrap();
+        let names: Vec<&str> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(names[3..], ["worker-1", "worker-0", "worker-2"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! tells what is [`absent`]. `muster os-images` uses the first two.
 
 mod absent;
-mod agents;
+pub mod agents;
 pub mod base;
 mod demand;
 pub mod fetch;

@@ -37,6 +37,16 @@ pullSecret: '{secret}'
         .arg(&file)
         .arg("--data-dir")
         .arg(&data);
+    // Without an agent nobody would ever come; that is told before anything starts.
+    let refused = rehearse
+        .env("MUSTER_IMAGES_AGENT_DIR", evidence.folder())
+        .output()?;
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        told.contains("there is no agent for the machines"),
+        "{told}"
+    );
+
     rehearse.env("MUSTER_IMAGES_AGENT_DIR", agent_folder()?);
     rehearse.env("TMPDIR", evidence.folder());
     let output = rehearse.output().context("muster rehearse")?;
