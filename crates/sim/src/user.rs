@@ -1,6 +1,6 @@
 //! The person in front of the service: what a scenario's acts mean in calls of the REST API.
 
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, time::Duration};
 
 use http::Method;
 use muster_api::{client::ClientError, wire};
@@ -16,6 +16,10 @@ use crate::{
     topology::Topology,
     wish::{Wish, network_of, pull_secret, release},
 };
+
+/// How often, and after which pause, hosts that came in the last moment are removed too.
+const LATECOMERS: u32 = 10;
+const LATE: Duration = Duration::from_millis(300);
 
 /// A user of the service.
 #[derive(Clone, Debug)]
@@ -305,23 +309,39 @@ impl User {
             }
         }
         for id in infra_envs {
-            let path = format!("infra-envs/{id}/hosts");
-            let hosts: Vec<wire::Host> = self
-                .line
-                .ask(Method::GET, &path, None::<&()>)
-                .await
-                .unwrap_or_default();
-            for host in hosts.iter().filter_map(|host| host.id.as_deref()) {
-                let path = format!("infra-envs/{id}/hosts/{host}");
-                // What could not be removed keeps its infra-env alive, and that is told below.
-                let _ = self.line.tell(Method::DELETE, &path, None::<&()>).await;
+            let mut result = self.remove_infra_env(*id).await;
+            // What a machine asked for in its last moment may be carried out only now.
+            let refused = |result: &Result<(), ClientError>| {
+                let error = result.as_ref().err();
+                !gone(result) && error.is_some_and(|error| error.status().is_some())
+            };
+            for _ in 0..LATECOMERS {
+                if !refused(&result) {
+                    break;
+                }
+                tokio::time::sleep(LATE).await;
+                result = self.remove_infra_env(*id).await;
             }
-            let path = format!("infra-envs/{id}");
-            let result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
             if let Some(error) = result.as_ref().err().filter(|_| !gone(&result)) {
                 left.push(format!("infra-env {id}: {error}"));
             }
         }
         left
+    }
+
+    /// Removes an infra-env and the hosts it has at this moment.
+    async fn remove_infra_env(&self, id: Uuid) -> Result<(), ClientError> {
+        let path = format!("infra-envs/{id}");
+        let hosts: Vec<wire::Host> = self
+            .line
+            .ask(Method::GET, &format!("{path}/hosts"), None::<&()>)
+            .await
+            .unwrap_or_default();
+        for host in hosts.iter().filter_map(|host| host.id.as_deref()) {
+            // What could not be removed keeps its infra-env alive, and that is told.
+            let path = format!("{path}/hosts/{host}");
+            let _ = self.line.tell(Method::DELETE, &path, None::<&()>).await;
+        }
+        self.line.tell(Method::DELETE, &path, None::<&()>).await
     }
 }

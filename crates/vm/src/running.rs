@@ -42,6 +42,8 @@ pub struct Running {
     started: Instant,
     qmp: Qmp,
     evidence: Evidence,
+    /// Whether somebody wants to switch it on again.
+    keeps_disks: bool,
 }
 
 impl Machine {
@@ -79,6 +81,7 @@ impl Machine {
             started: Instant::now(),
             qmp,
             evidence,
+            keeps_disks: false,
         })
     }
 
@@ -103,8 +106,16 @@ impl Machine {
         let memory = format!("memory-backend-ram,id=memory,size={memory}M,reserve=off");
         qemu.args(["-object", &memory]);
         qemu.args(["-device", "virtio-rng-pci"]);
-        for console in ["console.log", "second-console.log", "journal.log"] {
-            qemu.args(["-serial", &format!("file:{}", file(console))]);
+        for console in ["console", "second-console", "journal"] {
+            // Appended to: a machine that is switched on again goes on with its story.
+            let path = file(&format!("{console}.log"));
+            let chardev = format!("file,id={console},path={path},append=on");
+            qemu.args([
+                "-chardev",
+                &chardev,
+                "-serial",
+                &format!("chardev:{console}"),
+            ]);
         }
         qemu.args([
             "-smbios",
@@ -118,8 +129,11 @@ impl Machine {
         }
         if self.firmware == Firmware::Uefi {
             let variables = file("uefi-variables.fd");
-            fs::copy(OVMF_VARS, &variables)
-                .with_context(|| format!("{OVMF_VARS} is missing; install the package ovmf"))?;
+            // Those of an earlier start are kept, as the disks are: they say what starts first.
+            if !Path::new(&variables).exists() {
+                fs::copy(OVMF_VARS, &variables)
+                    .with_context(|| format!("{OVMF_VARS} is missing; install the package ovmf"))?;
+            }
             qemu.args([
                 "-drive",
                 &format!("if=pflash,format=raw,readonly=on,file={OVMF_CODE}"),
@@ -372,6 +386,13 @@ impl Running {
         self.qmp.ask("system_reset", json!({})).map(drop)
     }
 
+    /// Cuts its power and leaves it as it is, to be started again, perhaps with other settings.
+    #[must_use]
+    pub fn unplug(mut self) -> Machine {
+        self.keeps_disks = true;
+        self.machine.clone()
+    }
+
     /// Takes the CD out, whether it is in use or not.
     ///
     /// # Errors
@@ -407,7 +428,7 @@ impl Drop for Running {
         if std::thread::panicking() {
             self.screenshot();
             eprintln!("machine {}: {}", self.machine.name, self.evidence.summary());
-        } else {
+        } else if !self.keeps_disks {
             // Disks are large and nobody looks at those of a story that went well.
             for index in 0..self.machine.disks.len() {
                 let _ = fs::remove_file(self.evidence.file(&format!("disk{index}.img")));

@@ -112,12 +112,15 @@ fn esp(work: &Path) -> Result<PathBuf> {
     run(command("mmd")
         .arg("-i")
         .arg(&image)
-        .args(["::EFI", "::EFI/BOOT"]))?;
-    run(command("mcopy")
-        .arg("-i")
-        .arg(&image)
-        .arg(&loader)
-        .arg("::EFI/BOOT/BOOTX64.EFI"))?;
+        .args(["::EFI", "::EFI/BOOT", "::EFI/redhat"]))?;
+    // Where firmware looks by itself, and where an installer has it look.
+    for place in ["::EFI/BOOT/BOOTX64.EFI", "::EFI/redhat/shimx64.efi"] {
+        run(command("mcopy")
+            .arg("-i")
+            .arg(&image)
+            .arg(&loader)
+            .arg(place))?;
+    }
     Ok(image)
 }
 
