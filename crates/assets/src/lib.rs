@@ -4,6 +4,7 @@
 //! Nothing here touches a network, a disk or a clock: randomness and time are handed in, so the
 //! same input gives the same bytes.
 
+pub mod agent_config;
 mod bootstrap;
 pub mod discovery;
 pub mod entropy;
@@ -14,6 +15,7 @@ pub mod host_configs;
 pub mod identity;
 pub mod ignition_configs;
 pub mod install_config;
+pub mod judging;
 pub mod kubeadmin;
 pub mod kubeconfig;
 pub mod manifests;
@@ -23,6 +25,7 @@ pub mod patches;
 pub mod pki;
 pub mod plan;
 pub mod profiles;
+pub mod schema;
 pub mod spanned_yaml;
 pub mod static_network;
 pub mod workdir;

@@ -4,6 +4,7 @@
 //! progress to standard error. Exit code 0 is success, 1 a failure, 2 wrong usage or a bad
 //! configuration.
 
+mod agent_config;
 mod create;
 mod diagnostics;
 mod explain;

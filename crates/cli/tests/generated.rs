@@ -23,6 +23,7 @@ fn the_pages_about_rules_are_current() {
         "events",
         "steps",
         "parity",
+        "agent-config",
         "install-config",
     ] {
         is_current(topic, &explained(topic));

@@ -164,3 +164,39 @@ fn questions_are_asked_on_a_terminal_and_bad_answers_again() {
         assert!(file.contains(part), "{part} is missing in\n{file}");
     }
 }
+
+#[test]
+fn an_agent_config_beside_the_file_is_judged_with_it() {
+    let folder = folder();
+    let made = muster(folder.path(), FLAGS);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let without = muster(folder.path(), &["check", "--agent"]);
+    assert_eq!(text(&without.stdout).lines().count(), 1);
+
+    let good = "apiVersion: v1beta1\nhosts:\n- {interfaces: [{name: a, macAddress: '02:00:00:00:00:01'}]}\n";
+    let file = folder.path().join("agent-config.yaml");
+    fs::write(&file, good).expect("a file");
+    let both = muster(folder.path(), &["check", "--agent"]);
+    assert!(both.status.success(), "{}", text(&both.stderr));
+    let said = text(&both.stdout);
+    assert!(
+        said.contains("agent-config.yaml: 0 errors, 1 warning; it can be used"),
+        "{said}"
+    );
+    // Who does not speak of agents is not asked about their file.
+    fs::write(&file, good.replace("02:", "03:")).expect("a file");
+    let plain = muster(folder.path(), &["check"]);
+    assert!(!text(&plain.stderr).contains("agent-config"));
+    let bad = muster(folder.path(), &["check", "--agent"]);
+    assert_eq!(bad.status.code(), Some(1));
+    let complaint = text(&bad.stderr);
+    assert!(
+        complaint.contains("agent-config.yaml:3:39: error: hosts[0].interfaces[0].macAddress"),
+        "{complaint}"
+    );
+    let missing = ["check", "--agent", "--agent-config", "nowhere.yaml"];
+    let missing = muster(folder.path(), &missing);
+    assert!(text(&missing.stderr).contains("reading nowhere.yaml"));
+    let told = muster(folder.path(), &["explain", "agent-config", "rendezvousIP"]);
+    assert!(text(&told.stdout).contains("rendezvous-host"));
+}

@@ -11,8 +11,9 @@ pub mod network;
 pub mod program;
 pub mod qmp;
 pub mod running;
+mod tagger;
 
 pub use evidence::Evidence;
 pub use machine::{Boot, Bus, Disk, Firmware, Machine, Nic};
-pub use network::{Network, Offer};
+pub use network::{Network, Offer, Seat};
 pub use running::Running;

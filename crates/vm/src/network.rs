@@ -17,9 +17,12 @@ use crate::{
     evidence::Evidence,
     machine::Machine,
     program::{Background, command, eventually, run},
+    tagger::Tagger,
 };
 
 const BRIDGE: &str = "wire";
+/// Our side of the wire if it is in a VLAN.
+const SEAT: &str = "seat";
 
 /// What a wire offers.
 #[derive(Clone, Debug)]
@@ -51,14 +54,38 @@ impl Default for Offer {
     }
 }
 
+/// Our side of a wire.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    /// The address where all services are.
+    pub ours: Ipv4Net,
+    /// More addresses at which machines expect somebody.
+    pub others: Vec<Ipv4Addr>,
+    /// The VLAN these are in, if the machines are in one.
+    pub vlan: Option<u16>,
+    /// The largest packet that fits through the wire, if it is not the usual one.
+    pub mtu: Option<u64>,
+}
+
+impl Seat {
+    /// The interface on our side.
+    fn device(&self) -> &'static str {
+        match self.vlan {
+            Some(_) => SEAT,
+            None => BRIDGE,
+        }
+    }
+}
+
 /// The wire.
 #[derive(Debug)]
 pub struct Network {
     /// The namespace it is in, if not in that of this process.
     namespace: Option<String>,
-    ours: Ipv4Net,
+    seat: Seat,
     evidence: Evidence,
     services: Vec<Background>,
+    tagger: Option<Tagger>,
     taps: AtomicU32,
 }
 
@@ -86,44 +113,62 @@ impl Network {
         let namespace = format!("muster-{}-{number}", std::process::id());
         run(command("ip").args(["netns", "add", &namespace]))
             .context("this needs the right to make network namespaces; run it as root")?;
-        let ours = Ipv4Net::new(Self::GATEWAY, 24)?;
-        Self::lay(Some(namespace), ours, &[], evidence)
+        let seat = Seat {
+            ours: Ipv4Net::new(Self::GATEWAY, 24)?,
+            others: Vec::new(),
+            vlan: None,
+            mtu: None,
+        };
+        Self::lay(Some(namespace), seat, evidence)
     }
 
-    /// Makes a wire in the namespace of this process, which must be one of its own, with our side
-    /// at this address and others that machines expect somebody at.
+    /// Makes a wire in the namespace of this process, which must be one of its own.
     ///
     /// # Errors
     /// When this process may not change its network.
-    pub fn here(ours: Ipv4Net, others: &[Ipv4Addr], evidence: &Evidence) -> Result<Self> {
-        Self::lay(None, ours, others, evidence)
+    pub fn here(seat: &Seat, evidence: &Evidence) -> Result<Self> {
+        Self::lay(None, seat.clone(), evidence)
     }
 
-    fn lay(
-        namespace: Option<String>,
-        ours: Ipv4Net,
-        others: &[Ipv4Addr],
-        evidence: &Evidence,
-    ) -> Result<Self> {
-        let network = Self {
+    fn lay(namespace: Option<String>, seat: Seat, evidence: &Evidence) -> Result<Self> {
+        let mut network = Self {
             namespace,
-            ours,
+            seat,
             evidence: evidence.clone(),
             services: Vec::new(),
+            tagger: None,
             taps: AtomicU32::new(0),
         };
-        let others = others.iter().filter(|other| **other != ours.addr());
-        let mut lines = vec![
-            "link set lo up".to_owned(),
-            format!("link add {BRIDGE} type bridge forward_delay 0 stp_state 0"),
-            format!("address add {ours} dev {BRIDGE}"),
-        ];
-        lines.extend(others.map(|other| format!("address add {other}/32 dev {BRIDGE}")));
-        lines.push(format!("link set {BRIDGE} up"));
-        for line in lines {
-            run(network.command("ip").args(line.split(' ')))?;
+        network.ip("link set lo up")?;
+        network.ip(&format!(
+            "link add {BRIDGE} type bridge forward_delay 0 stp_state 0"
+        ))?;
+        network.bring_up(BRIDGE)?;
+        if let Some(id) = network.seat.vlan {
+            network.ip(&format!("tuntap add dev {SEAT} mode tap"))?;
+            network.bring_up(SEAT)?;
+            let (port, qemu) = (network.plug()?, network.command("qemu-system-x86_64"));
+            let log = evidence.file("vlan.log");
+            network.tagger = Some(Tagger::between(SEAT, &port, id, qemu, &log)?);
+        }
+        let Seat { ours, others, .. } = &network.seat;
+        let device = network.seat.device();
+        network.ip(&format!("address add {ours} dev {device}"))?;
+        for other in others.iter().filter(|other| **other != ours.addr()) {
+            network.ip(&format!("address add {other}/32 dev {device}"))?;
         }
         Ok(network)
+    }
+
+    fn ip(&self, line: &str) -> Result<()> {
+        run(self.command("ip").args(line.split(' '))).map(drop)
+    }
+
+    fn bring_up(&self, device: &str) -> Result<()> {
+        if let Some(mtu) = self.seat.mtu {
+            self.ip(&format!("link set {device} mtu {mtu}"))?;
+        }
+        self.ip(&format!("link set {device} up"))
     }
 
     /// A command that runs on the wire.
@@ -164,7 +209,7 @@ impl Network {
             "--log-queries",
         ]);
         dnsmasq.arg(format!("--domain={}", offer.domain));
-        dnsmasq.arg(format!("--interface={BRIDGE}"));
+        dnsmasq.arg(format!("--interface={}", self.seat.device()));
         dnsmasq.arg(format!(
             "--dhcp-leasefile={}",
             self.evidence.file("leases").display()
@@ -173,7 +218,7 @@ impl Network {
             dnsmasq.arg(format!("--address=/{name}/{address}"));
         }
         if offer.dhcp {
-            let gateway = self.ours.addr();
+            let gateway = self.seat.ours.addr();
             dnsmasq.arg(self.pool());
             dnsmasq.arg(if offer.gateway {
                 format!("--dhcp-option=option:router,{gateway}")
@@ -223,14 +268,9 @@ impl Network {
     /// # Errors
     /// When it cannot be made.
     pub fn add_outside(&self) -> Result<()> {
-        for line in [
-            "link add outside type bridge".to_owned(),
-            format!("address add {}/24 dev outside", Self::OUTSIDE),
-            "link set outside up".to_owned(),
-        ] {
-            run(self.command("ip").args(line.split(' ')))?;
-        }
-        Ok(())
+        self.ip("link add outside type bridge")?;
+        self.ip(&format!("address add {}/24 dev outside", Self::OUTSIDE))?;
+        self.ip("link set outside up")
     }
 
     /// Starts an HTTP proxy on our side; returns its URL.
@@ -266,8 +306,8 @@ impl Network {
 
     /// Machines that are not known get an address of these, where the wire has room for them.
     fn pool(&self) -> String {
-        let (network, mask) = (self.ours.network(), self.ours.netmask());
-        if self.ours.prefix_len() > 24 {
+        let (network, mask) = (self.seat.ours.network(), self.seat.ours.netmask());
+        if self.seat.ours.prefix_len() > 24 {
             return format!("--dhcp-range={network},static,{mask},1h");
         }
         let [first, last] = [100, 199].map(|step| Ipv4Addr::from(u32::from(network) + step));
@@ -295,13 +335,9 @@ impl Network {
     /// When it cannot be made.
     pub fn plug(&self) -> Result<String> {
         let tap = format!("tap{}", self.taps.fetch_add(1, Ordering::Relaxed));
-        for line in [
-            format!("tuntap add dev {tap} mode tap"),
-            format!("link set {tap} master {BRIDGE}"),
-            format!("link set {tap} up"),
-        ] {
-            run(self.command("ip").args(line.split(' ')))?;
-        }
+        self.ip(&format!("tuntap add dev {tap} mode tap"))?;
+        self.bring_up(&tap)?;
+        self.ip(&format!("link set {tap} master {BRIDGE}"))?;
         Ok(tap)
     }
 
@@ -329,6 +365,7 @@ fn sweep() -> Result<()> {
 impl Drop for Network {
     fn drop(&mut self) {
         self.services.clear();
+        self.tagger = None;
         if let Some(namespace) = &self.namespace {
             // Nothing can be done about a namespace that stays.
             let _ = run(command("ip").args(["netns", "delete", namespace]));

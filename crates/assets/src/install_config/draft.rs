@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{Field, Kind, ROOT, each_field, wording::plain_path};
+use super::schema::{DOCUMENT, Field, Kind, ROOT};
+use crate::schema::wording::plain_path;
 
 /// Fields in the order they were set.
 #[derive(Clone, Default)]
@@ -145,7 +146,7 @@ fn steps(path: &str) -> Result<Vec<Step>, String> {
 fn kind_of(path: &str) -> Option<Kind> {
     let (wanted, is_entry) = (plain_path(path), path.ends_with(']'));
     let mut found = None;
-    each_field(&mut |path, field| {
+    DOCUMENT.each_field(&mut |path, field| {
         if plain_path(path) == wanted {
             found = Some(match field.kind {
                 Kind::List(kind) if is_entry => *kind,

@@ -21,7 +21,6 @@
 mod convert;
 mod defaults;
 mod draft;
-mod explain;
 mod render;
 mod rules;
 pub mod schema;
@@ -29,15 +28,15 @@ mod surroundings;
 pub mod types;
 
 use crate::{
-    findings::{Finding, Report, Severity},
-    spanned_yaml::{Span, decode, mask, parse},
+    findings::Report,
+    judging::Law,
+    schema::{explain as words, read::read},
 };
 
+pub use crate::schema::{Release, walk::UnknownKeys};
 pub use draft::Draft;
-pub use explain::{explain, page};
 pub use render::to_yaml;
 pub use rules::{RULES, Rule};
-pub use schema::{Release, walk::UnknownKeys};
 pub use surroundings::{FipsHost, Given, Method, Surroundings};
 pub use types::InstallConfig;
 
@@ -55,51 +54,23 @@ pub struct Loaded {
 /// # Errors
 /// Everything that is wrong with it, warnings included.
 pub fn load(name: &str, bytes: &[u8], around: &mut Surroundings<'_>) -> Result<Loaded, Report> {
-    let text = decode(bytes).map_err(|problem| {
-        let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)]).into_owned();
-        let shown = mask(&start, &[]);
-        Report::new(
-            name,
-            shown,
-            vec![Finding::of_text(problem, Severity::Error)],
-        )
-    })?;
-    let parsed = parse(text);
-    let mut findings: Vec<Finding> = Vec::new();
-    let of_text = |severity| move |problem| Finding::of_text(problem, severity);
-    findings.extend(parsed.problems.into_iter().map(of_text(Severity::Error)));
-    findings.extend(parsed.oddities.into_iter().map(of_text(Severity::Warning)));
-    let Some(root) = parsed.root else {
-        if findings.iter().all(|f| f.severity != Severity::Error) {
-            findings.push(empty());
-        }
-        return Err(Report::new(name, mask(text, &[]), findings));
-    };
-
-    let mut walked = schema::walk::walk(&root, around.given.unknown_keys, around.given.release);
-    findings.append(&mut walked.findings);
-    let shown = mask(text, &walked.secrets);
-    let config = match serde_json::from_value::<InstallConfig>(walked.value) {
-        Ok(config) => config,
-        // The schema and the types disagree; a test keeps that from happening.
-        Err(cause) => {
-            findings.push(Finding {
-                message: format!("this file cannot be read: {cause}"),
-                help: "please report this: the schema allows what the types do not".to_owned(),
-                ..empty()
-            });
-            return Err(Report::new(name, shown, findings));
-        }
-    };
-
-    let mut judge = rules::Judge::new(config, walked.places, walked.broken);
+    let Given {
+        unknown_keys,
+        release,
+        ..
+    } = around.given;
+    let (config, sheet, draft) = read(&schema::DOCUMENT, name, bytes, unknown_keys, release)?;
+    let mut judge = rules::Judge::new(config, sheet);
     convert::convert(&mut judge);
     defaults::fill_in(&mut judge, around);
     rules::run(&mut judge, around.given);
-    let (mut config, mut judged) = judge.into_parts();
+    let rules::Judge {
+        mut config,
+        verdicts,
+        sheet,
+    } = judge;
     defaults::arrange(&mut config);
-    findings.append(&mut judged);
-    let report = Report::new(name, shown, findings);
+    let report = draft.finish(&sheet, verdicts);
     if report.has_errors() {
         Err(report)
     } else {
@@ -107,16 +78,23 @@ pub fn load(name: &str, bytes: &[u8], around: &mut Surroundings<'_>) -> Result<L
     }
 }
 
-fn empty() -> Finding {
-    Finding {
-        severity: Severity::Error,
-        rule: "required",
-        path: String::new(),
-        message: "there is nothing in the file".to_owned(),
-        help: "`muster create install-config` writes one; `muster explain install-config` tells what goes in".to_owned(),
-        span: Span::default(),
-    }
+/// Tells about one field, or about the whole file.
+///
+/// # Errors
+/// There is no such field, or there are several; says which might be meant.
+pub fn explain(wanted: Option<&str>) -> Result<String, String> {
+    words::explain(&schema::DOCUMENT, &laws(), wanted)
+}
+
+/// The page of the manual: every field and every rule.
+#[must_use]
+pub fn page() -> String {
+    words::page(&schema::DOCUMENT, &laws())
+}
+
+fn laws() -> Vec<Law> {
+    RULES.iter().map(Rule::law).collect()
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,10 +2,8 @@
 
 use std::{fmt, net::IpAddr};
 
-use super::{
-    schema::{Release, walk::UnknownKeys},
-    types::Architecture,
-};
+use super::types::Architecture;
+use crate::schema::{Release, walk::UnknownKeys};
 
 /// How the cluster will be installed; some rules hold for one way only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,11 +10,13 @@
 mod carried;
 mod document;
 mod keyfiles;
+mod layers;
 mod policy;
 mod rules;
 
 pub use carried::{Carried, SCRIPT, SCRIPT_PATH, UNIT_NAME, carried, initrd_unit, live_unit, tar};
 pub use keyfiles::{Keyfile, keyfiles};
+pub use layers::lies_upon;
 pub use rules::read;
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use super::{
     ask, questions,
     recipe::{self, Platform, Topology},
 };
-use crate::diagnostics;
+use crate::{agent_config, diagnostics};
 
 pub const FILE: &str = "install-config.yaml";
 
@@ -111,9 +111,12 @@ pub struct Check {
     /// The release to be installed, for example 4.19; without it the newest.
     #[arg(long)]
     release: Option<String>,
-    /// Judge it for hosts that install themselves from one image.
+    /// Judge it for hosts that install themselves from one image, and agent-config.yaml beside it.
     #[arg(long)]
     agent: bool,
+    /// The agent-config, if it is not beside the file or has another name.
+    #[arg(long, value_name = "FILE", requires = "agent")]
+    agent_config: Option<PathBuf>,
     /// Print the config with every default filled in; secrets are left out.
     #[arg(long)]
     effective: bool,
@@ -169,10 +172,16 @@ pub fn check(check: &Check) -> anyhow::Result<String> {
     match judge(&check.file.display().to_string(), &bytes, given) {
         Ok(Loaded { config, report }) => {
             diagnostics::show(&report);
+            let mut told = format!("{}; it can be used", diagnostics::summary(&report));
+            let machines = agent_config::find(check.agent_config.as_deref(), &check.file);
+            if let Some(file) = machines.filter(|_| check.agent) {
+                let (_, summary) = agent_config::judge(&file, &config, true)?;
+                told += &format!("\n{summary}; it can be used");
+            }
             if check.effective {
                 to_yaml(&config.redacted()).context("writing YAML")
             } else {
-                Ok(format!("{}; it can be used", diagnostics::summary(&report)))
+                Ok(told)
             }
         }
         Err(report) => {

@@ -1,5 +1,6 @@
 //! `muster explain`: the rules in words, printed from the tables the service decides by.
 
+mod agent_config;
 mod events;
 mod install_config;
 mod parity;
@@ -50,6 +51,11 @@ enum Topic {
         /// A field, for example `networking.machineNetwork`; without it the top of the file.
         field: Option<String>,
     },
+    /// Fields of agent-config.yaml: type, default, rules.
+    AgentConfig {
+        /// A field, for example `hosts.interfaces`; without it the top of the file.
+        field: Option<String>,
+    },
     /// Every status, validation, step and event of the reference: same, better or left out.
     Parity,
 }
@@ -68,6 +74,8 @@ pub fn run(explain: &Explain) -> ExitCode {
         Topic::Steps { step } => steps::told(step.as_deref()),
         Topic::InstallConfig { field: None } if pages => Ok(install_config::page()),
         Topic::InstallConfig { field } => install_config::told(field.as_deref()),
+        Topic::AgentConfig { field: None } if pages => Ok(agent_config::page()),
+        Topic::AgentConfig { field } => agent_config::told(field.as_deref()),
         Topic::Parity => Ok(parity::page()),
     })
 }

@@ -6,6 +6,7 @@
 //! machine ([`stage`]), until the service would install the cluster or says why not.
 
 mod apart;
+mod described;
 mod plan;
 mod requests;
 mod stage;
@@ -24,7 +25,7 @@ use clap::Args;
 use muster_assets::install_config::Release;
 use muster_vm::{Evidence, program};
 
-use crate::{create, diagnostics, os_images, output, stop::Stop};
+use crate::{agent_config, create, diagnostics, os_images, output, stop::Stop};
 use plan::Plan;
 use stage::{Stage, Stock};
 
@@ -40,7 +41,7 @@ const PROGRAMS: [&str; 6] = [
 
 /// Boot the cluster of an install-config in virtual machines, before any hardware is touched.
 ///
-/// Machines with the names, network cards and static networks of the file start from the real
+/// Machines with the names, network cards and static networks of the files start from the real
 /// discovery image in a network that exists only for this run; DHCP, DNS, NTP and the gateway are
 /// played. Ends when the service says that the cluster is ready to be installed (exit code 0), or
 /// tells what holds it back. Needs an OS image (`muster os-images`), QEMU, dnsmasq and chrony, and
@@ -51,6 +52,9 @@ pub struct Rehearse {
     /// The install-config
     #[arg(default_value = create::FILE)]
     file: PathBuf,
+    /// The agent-config, which describes the machines [default: agent-config.yaml beside it, if any]
+    #[arg(long, value_name = "FILE")]
+    agent_config: Option<PathBuf>,
     /// OpenShift version, such as 4.20 [default: the newest whose OS image is here]
     #[arg(long, value_name = "VERSION")]
     openshift_version: Option<String>,
@@ -108,7 +112,11 @@ impl Rehearse {
                 bail!("{}", diagnostics::summary(&report));
             }
         };
-        let plan = Plan::of(&config, &version)?;
+        let agent = match agent_config::find(self.agent_config.as_deref(), &self.file) {
+            Some(file) => Some(agent_config::judge(&file, &config, !self.inside)?.0),
+            None => None,
+        };
+        let plan = Plan::of(&config, agent.as_ref(), &version)?;
         if !self.inside {
             program::must_have(&PROGRAMS)?;
             stock.must_have_agent()?;
@@ -169,10 +177,18 @@ fn announcement(plan: &Plan, version: &str, evidence: &Evidence) -> String {
         "rehearsing {} with OpenShift {version}: {machines} on {}, gateway, DNS, NTP and service \
          at {}\nconsoles and logs: {}",
         plan.domain,
-        plan.ours.trunc(),
-        plan.ours.addr(),
+        wire(plan),
+        plan.seat.ours.addr(),
         evidence.folder().display()
     )
+}
+
+fn wire(plan: &Plan) -> String {
+    let network = plan.seat.ours.trunc();
+    match plan.seat.vlan {
+        Some(id) => format!("{network} in VLAN {id}"),
+        None => network.to_string(),
+    }
 }
 
 fn note(text: &str) {

@@ -4,14 +4,21 @@ use std::{collections::HashSet, net::Ipv4Addr, path::Path};
 
 use anyhow::{Context, Result, bail};
 use ipnet::{IpNet, Ipv4Net};
-use muster_assets::install_config::{
-    InstallConfig,
-    types::{Architecture, Host as Described, HostRole},
+use muster_assets::{
+    agent_config::AgentConfig,
+    install_config::{
+        InstallConfig,
+        types::{Architecture, HostRole},
+    },
 };
-use muster_vm::{Boot, Bus, Disk, Machine, Nic};
+use muster_vm::{Boot, Bus, Disk, Machine, Nic, Seat};
 use serde_json::Value;
 
-use super::{requests, wiring::Wiring};
+use super::{
+    described::{Described, machines},
+    requests,
+    wiring::{Door, Wiring},
+};
 
 /// Machines of one rehearsal; a laptop gives up long before.
 const MOST_MACHINES: i64 = 50;
@@ -33,10 +40,9 @@ pub struct Host {
 pub struct Plan {
     pub name: String,
     pub domain: String,
-    /// Our side of the wire: gateway, DNS, NTP and the service.
-    pub ours: Ipv4Net,
-    /// Addresses at which the file expects somebody else; we play them too.
-    pub others: Vec<Ipv4Addr>,
+    /// Our side of the wire: gateway, DNS, NTP and the service, and everybody else that the files
+    /// expect somewhere.
+    pub seat: Seat,
     /// What DNS tells.
     pub names: Vec<(String, Ipv4Addr)>,
     pub hosts: Vec<Host>,
@@ -47,17 +53,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads a judged config.
-    pub fn of(config: &InstallConfig, version: &str) -> Result<Self> {
+    /// Reads judged configs.
+    pub fn of(config: &InstallConfig, agent: Option<&AgentConfig>, version: &str) -> Result<Self> {
         let wire = wire_of(config)?;
-        let described = config.platform.baremetal.as_ref();
-        let described = described.map_or(&[][..], |platform| &platform.hosts);
-        let wirings: Vec<Wiring> = described.iter().map(Wiring::of).collect();
+        let described = machines(config, agent);
+        let cast = cast(config, &described)?;
+        let numbered = (1..).zip(&described);
+        let wirings: Vec<Wiring> = numbered
+            .map(|(number, described)| Wiring::of(described, number))
+            .collect();
         let [api, ingress] = vips(config)?;
         let mut taken: HashSet<Ipv4Addr> = api.iter().chain(&ingress).copied().collect();
-        taken.extend(wirings.iter().flat_map(|wiring| &wiring.addresses));
+        taken.extend(wirings.iter().flat_map(Wiring::addresses));
         let mut others: Vec<Ipv4Addr> = Vec::new();
-        let ntp = time_sources(config);
+        let ntp = time_sources(config, agent);
         others.extend(
             ntp.iter()
                 .filter_map(|source| source.parse::<Ipv4Addr>().ok()),
@@ -79,31 +88,30 @@ impl Plan {
         others.dedup();
 
         let (mut hosts, mut networks) = (Vec::new(), Vec::new());
-        for (number, (role, description)) in cast(config, described)?.into_iter().enumerate() {
-            let number = u8::try_from(number + 1)?;
+        let vlan = common_vlan(wire, &cast, &described, &wirings)?;
+        for (number, (role, description)) in (1..).zip(cast) {
             let wiring = description.map(|index| &wirings[index]);
             if let Some(index) = description
-                && let Some(network) = &described[index].network_config
+                && let Some(network) = &described[index].network
             {
-                networks.push(wirings[index].request(network, number)?);
+                networks.push(wirings[index].request(network)?);
             }
             let fixed = wiring.and_then(|wiring| {
-                let mut addresses = wiring.addresses.iter().copied();
+                let mut addresses = wiring.addresses();
                 addresses.find(|address| wire.contains(address))
             });
             let address = match fixed {
                 Some(address) => address,
                 None => free.next().with_context(full)?,
             };
-            let name = match description {
-                Some(index) => described[index].name.clone(),
-                None => free_name(role, described, &hosts),
-            };
+            let name = description.map(|index| described[index].name.clone());
+            let name = name.filter(|name| !name.is_empty());
+            let name = name.unwrap_or_else(|| free_name(role, &described, &hosts));
             hosts.push(Host {
                 name,
                 role,
                 address,
-                macs: wiring.map_or_else(Vec::new, |wiring| wiring.macs(number)),
+                macs: wiring.map_or_else(Vec::new, Wiring::macs),
                 number,
                 alone: config.control_plane_replicas() == 1,
             });
@@ -130,8 +138,12 @@ impl Plan {
         names.extend(named.map(|source| (source.clone(), gateway)));
         Ok(Self {
             name: config.metadata.name.clone(),
-            ours: Ipv4Net::new(gateway, wire.prefix_len())?,
-            others,
+            seat: Seat {
+                ours: Ipv4Net::new(gateway, wire.prefix_len())?,
+                others,
+                vlan,
+                mtu: wirings.iter().filter_map(|wiring| wiring.mtu).max(),
+            },
             names,
             cluster: requests::cluster(config, version, wire, [&api, &ingress], &ntp, gateway),
             infra_env: requests::infra_env(config, version, networks),
@@ -211,9 +223,52 @@ fn vips(config: &InstallConfig) -> Result<[Vec<Ipv4Addr>; 2]> {
     Ok([v4(&metal.api_vips), v4(&metal.ingress_vips)])
 }
 
-fn time_sources(config: &InstallConfig) -> Vec<String> {
+fn time_sources(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<String> {
     let metal = config.platform.baremetal.as_ref();
-    metal.map_or_else(Vec::new, |metal| metal.additional_ntp_servers.clone())
+    let mut sources = metal.map_or_else(Vec::new, |metal| metal.additional_ntp_servers.clone());
+    sources.extend(
+        agent
+            .into_iter()
+            .flat_map(|agent| agent.additional_ntp_sources.clone()),
+    );
+    let mut seen = HashSet::new();
+    sources.retain(|source| seen.insert(source.clone()));
+    sources
+}
+
+/// The VLAN in which all machines have the machine network, if it is one.
+fn common_vlan(
+    wire: Ipv4Net,
+    cast: &[(HostRole, Option<usize>)],
+    described: &[Described],
+    wirings: &[Wiring],
+) -> Result<Option<u16>> {
+    let mut found: Option<(&str, Option<u16>)> = None;
+    for (_, description) in cast {
+        let doors = description.map_or(&[][..], |index| &wirings[index].doors);
+        let on_wire = |door: &&Door| door.addresses.iter().any(|address| wire.contains(address));
+        let door = doors.iter().find(on_wire);
+        let door = door.or_else(|| doors.iter().find(|door| door.dhcp));
+        let vlan = door.and_then(|door| door.vlan);
+        let name = description.map_or("a machine that is not described", |index| {
+            described[index].name.as_str()
+        });
+        match found {
+            Some((other, theirs)) if theirs != vlan => {
+                let told =
+                    |vlan: Option<u16>| vlan.map_or_else(|| "none".to_owned(), |id| id.to_string());
+                bail!(
+                    "{other} has the machine network {wire} in VLAN {}, {name} in VLAN {}; they \
+                     would not hear each other here, for there is no switch that joins them",
+                    told(theirs),
+                    told(vlan)
+                );
+            }
+            Some(_) => {}
+            None => found = Some((name, vlan)),
+        }
+    }
+    Ok(found.and_then(|(_, vlan)| vlan))
 }
 
 /// Which machines there are: a role, and the description it has in the file if there is one.
@@ -245,7 +300,10 @@ fn cast(config: &InstallConfig, described: &[Described]) -> Result<Vec<(HostRole
 
 #[cfg(test)]
 mod tests {
-    use muster_assets::install_config::{Given, Method, load};
+    use muster_assets::{
+        agent_config,
+        install_config::{Given, Method, load},
+    };
     use serde_json::json;
 
     use super::*;
@@ -254,6 +312,10 @@ mod tests {
     const SECRET: &str = r#"'{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'"#;
 
     fn plan(rest: &str) -> Result<Plan> {
+        plan_with(rest, None)
+    }
+
+    fn plan_with(rest: &str, agent: Option<&str>) -> Result<Plan> {
         let text = format!(
             "apiVersion: v1\nbaseDomain: example.com\nmetadata: {{name: lab}}\n\
              pullSecret: {SECRET}\n{rest}"
@@ -264,7 +326,11 @@ mod tests {
         };
         let loaded = surroundings(given, |around| load("f", text.as_bytes(), around));
         let loaded = loaded.unwrap_or_else(|report| panic!("{:?}", report.findings()));
-        Plan::of(&loaded.config, "4.20")
+        let agent = agent.map(|text| {
+            let loaded = agent_config::load("a", text.as_bytes(), Some(&loaded.config));
+            loaded.unwrap_or_else(|report| panic!("{report}")).config
+        });
+        Plan::of(&loaded.config, agent.as_ref(), "4.20")
     }
 
     const METAL: &str = "
@@ -302,8 +368,9 @@ platform:
         assert_eq!(names, ["first", "second", "third", "last"]);
         assert_eq!(plan.hosts[3].role, HostRole::Worker);
         // Its gateway is ours, its DNS server and the clock are played too.
-        assert_eq!(plan.ours.to_string(), "192.168.111.254/24");
-        assert_eq!(plan.others.len(), 2, "{:?}", plan.others);
+        assert_eq!(plan.seat.ours.to_string(), "192.168.111.254/24");
+        assert_eq!(plan.seat.others.len(), 2, "{:?}", plan.seat.others);
+        assert_eq!((plan.seat.vlan, plan.seat.mtu), (None, None));
         assert_eq!(plan.hosts[0].address.to_string(), "192.168.111.50");
         // The first free ones: neither virtual addresses nor the clock.
         let address = |index: usize| plan.hosts[index].address.to_string();
@@ -351,6 +418,66 @@ platform:
         assert_eq!(plan.cluster["high_availability_mode"], "None");
         assert_eq!(plan.cluster["machine_networks"][0]["cidr"], "10.1.0.0/29");
         assert!(plan.infra_env["static_network_config"].is_null());
+    }
+
+    const NONE: &str = "
+controlPlane: {name: master, replicas: 3}
+compute: [{name: worker, replicas: 0}]
+networking: {machineNetwork: [{cidr: 192.168.111.0/24}]}
+platform: {none: {}}
+";
+
+    /// Three machines of an agent-config, the last in this VLAN.
+    fn tagged(last: u16) -> String {
+        let hosts = (1..=3).map(|number| {
+            let vlan = if number == 3 { last } else { 20 };
+            let name = if number == 2 { "" } else { "hostname: rack-1, " };
+            let name = name.replace('1', &number.to_string());
+            format!(
+                "- {{{name}interfaces: [{{name: eno1, macAddress: '52:54:00:AA:00:0{number}'}}], \
+                 networkConfig: {{interfaces: [{{name: eno1, type: ethernet, mtu: 9000}}, {{name: \
+                 eno1.20, type: vlan, vlan: {{base-iface: eno1, id: {vlan}}}, ipv4: {{enabled: true, \
+                 address: [{{ip: 192.168.111.5{number}, prefix-length: 24}}]}}}}], routes: {{config: \
+                 [{{destination: 0.0.0.0/0, next-hop-address: 192.168.111.1}}]}}}}}}\n"
+            )
+        });
+        let hosts: String = hosts.collect();
+        format!("apiVersion: v1beta1\nadditionalNTPSources: [clock.example.com]\nhosts:\n{hosts}")
+    }
+
+    #[test]
+    fn an_agent_config_describes_the_machines() {
+        let plan = plan_with(NONE, Some(&tagged(20))).unwrap();
+        let names: Vec<&str> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(names, ["rack-1", "master-0", "rack-3"]);
+        assert_eq!(plan.hosts[1].address.to_string(), "192.168.111.52");
+        let machine = plan.hosts[1].machine(Path::new("image"));
+        assert_eq!(machine.mac(), "52:54:00:aa:00:02");
+        assert_eq!(plan.seat.ours.to_string(), "192.168.111.1/24");
+        assert_eq!((plan.seat.vlan, plan.seat.mtu), (Some(20), Some(9000)));
+        let clocks = "clock.example.com,192.168.111.1";
+        assert_eq!(plan.cluster["additional_ntp_source"], clocks);
+        assert!(
+            plan.names
+                .iter()
+                .any(|(name, _)| name == "clock.example.com")
+        );
+        let networks = plan.infra_env["static_network_config"].as_array().unwrap();
+        assert_eq!(networks.len(), 3);
+    }
+
+    #[test]
+    fn machines_in_different_vlans_cannot_be_rehearsed() {
+        let refusal = plan_with(NONE, Some(&tagged(21)))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            refusal.contains(
+                "rack-1 has the machine network 192.168.111.0/24 in VLAN 20, rack-3 in VLAN 21"
+            ),
+            "{refusal}"
+        );
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub struct Stage {
 impl Stage {
     /// Lays the wire, starts the service and switches the machines on.
     pub async fn build(plan: &Plan, stock: &Stock, evidence: &Evidence) -> Result<Self> {
-        let mut network = Network::here(plan.ours, &plan.others, evidence)?;
+        let mut network = Network::here(&plan.seat, evidence)?;
         let service = start_service(plan, stock, &evidence.part("service")?).await?;
         let client = service.client().await?;
         let cluster: Value = client
@@ -209,7 +209,7 @@ async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<
         .file_name()
         .context("the folder of OS images has a name")?;
     symlink(&images, folder.file(&name.to_string_lossy())).context("lending the OS images")?;
-    let listen = format!("{}:{PORT}", plan.ours.addr());
+    let listen = format!("{}:{PORT}", plan.seat.ours.addr());
     let agents = stock.agents().map(|folder| folder.display().to_string());
     let mut settings = vec![
         ("server.listen", listen.as_str()),

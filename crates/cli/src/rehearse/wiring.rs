@@ -1,45 +1,65 @@
 //! What the network description of a machine (nmstate) says about its cards and its neighbours.
 
-use std::net::Ipv4Addr;
+use std::{collections::HashSet, net::Ipv4Addr};
 
 use anyhow::{Context, Result};
-use muster_assets::install_config::types::Host;
+use muster_assets::static_network::lies_upon;
 use serde_json::{Value, json};
+
+use super::described::Described;
+
+/// Interfaces that lie upon others, one upon the next; more is a circle.
+const DEEPEST: u32 = 8;
 
 /// The part of a description that a rehearsal must play along with.
 #[derive(Default)]
 pub struct Wiring {
-    /// Addresses the machine gives itself.
-    pub addresses: Vec<Ipv4Addr>,
+    /// How it can be reached.
+    pub doors: Vec<Door>,
     /// Where it sends what it cannot deliver itself.
     pub gateways: Vec<Ipv4Addr>,
     /// Whom it asks for names.
     pub servers: Vec<Ipv4Addr>,
-    boot_mac: String,
-    /// Ethernet cards: name, and hardware address if it is told.
-    cards: Vec<(String, Option<String>)>,
+    /// The largest packet it may send, if it says so.
+    pub mtu: Option<u64>,
+    /// Cards: what the description calls them, if it speaks of them; hardware address.
+    cards: Vec<(Option<String>, String)>,
+}
+
+/// An interface with IPv4.
+pub struct Door {
+    /// Addresses the machine gives itself there.
+    pub addresses: Vec<Ipv4Addr>,
+    /// It asks for one.
+    pub dhcp: bool,
+    /// The VLAN it is in.
+    pub vlan: Option<u16>,
 }
 
 impl Wiring {
-    pub fn of(host: &Host) -> Self {
-        let network = host.network_config.as_ref().unwrap_or(&Value::Null);
+    /// Reads a description; the machine's number makes up what nobody told.
+    pub fn of(described: &Described, number: u8) -> Self {
+        let network = described.network.as_ref().unwrap_or(&Value::Null);
+        let interfaces: Vec<&Value> = list(&network["interfaces"]).collect();
         let v4 = |value: &Value| value.as_str()?.parse::<Ipv4Addr>().ok();
         let mut wiring = Self {
-            boot_mac: host.boot_mac_address.to_ascii_lowercase(),
+            cards: cards(described, &interfaces, number),
+            mtu: interfaces
+                .iter()
+                .filter_map(|interface| interface["mtu"].as_u64())
+                .max(),
             ..Self::default()
         };
-        for interface in list(&network["interfaces"]) {
-            let addresses = list(&interface["ipv4"]["address"]);
-            wiring
-                .addresses
-                .extend(addresses.filter_map(|address| v4(&address["ip"])));
-            if interface["type"] == "ethernet"
-                && let Some(name) = interface["name"].as_str()
-            {
-                let mac = interface["mac-address"]
-                    .as_str()
-                    .map(str::to_ascii_lowercase);
-                wiring.cards.push((name.to_owned(), mac));
+        for interface in &interfaces {
+            let family = &interface["ipv4"];
+            let addresses = list(&family["address"]).filter_map(|address| v4(&address["ip"]));
+            let door = Door {
+                addresses: addresses.collect(),
+                dhcp: family["enabled"] == true && family["dhcp"] == true,
+                vlan: vlan(&interfaces, interface, DEEPEST),
+            };
+            if door.dhcp || !door.addresses.is_empty() {
+                wiring.doors.push(door);
             }
         }
         let routes = list(&network["routes"]["config"]);
@@ -51,37 +71,165 @@ impl Wiring {
         wiring
     }
 
-    /// The hardware addresses of its cards; those that nobody told are made up from its number.
-    pub fn macs(&self, number: u8) -> Vec<String> {
-        if self.cards.is_empty() {
-            return vec![self.boot_mac.clone()];
-        }
-        let told = self.cards.iter().filter_map(|(_, mac)| mac.as_deref());
-        let mut boot =
-            (!told.clone().any(|mac| mac == self.boot_mac)).then(|| self.boot_mac.clone());
-        let cards = self.cards.iter().enumerate();
-        cards
-            .map(|(index, (_, mac))| match mac {
-                Some(mac) => mac.clone(),
-                // The card it boots from is the first that says nothing else.
-                None => boot
-                    .take()
-                    .unwrap_or_else(|| format!("52:54:00:{index:02x}:72:{number:02x}")),
-            })
-            .collect()
+    /// Addresses the machine gives itself.
+    pub fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let addresses = self.doors.iter().flat_map(|door| &door.addresses);
+        addresses.copied()
+    }
+
+    /// The hardware addresses of its cards.
+    pub fn macs(&self) -> Vec<String> {
+        self.cards.iter().map(|(_, mac)| mac.clone()).collect()
     }
 
     /// The description in the form the service takes, with a hardware address for each card.
-    pub fn request(&self, network: &Value, number: u8) -> Result<Value> {
-        let cards = self.cards.iter().zip(self.macs(number));
-        let map: Vec<Value> = cards
-            .map(|((name, _), mac)| json!({"mac_address": mac, "logical_nic_name": name}))
-            .collect();
+    pub fn request(&self, network: &Value) -> Result<Value> {
+        let named = self.cards.iter().filter_map(|(name, mac)| {
+            let name = name.as_ref()?;
+            Some(json!({"mac_address": mac, "logical_nic_name": name}))
+        });
+        let map: Vec<Value> = named.collect();
         let yaml = serde_yaml_ng::to_string(network).context("networkConfig as YAML")?;
         Ok(json!({"network_yaml": yaml, "mac_interface_map": map}))
     }
 }
 
+/// The machine's cards: those its network speaks of, then those only its files name. A card without
+/// an address gets the next that no name was given to, else one made up.
+fn cards(
+    described: &Described,
+    interfaces: &[&Value],
+    number: u8,
+) -> Vec<(Option<String>, String)> {
+    let spoken_of = spoken_of(interfaces);
+    let told: Vec<Option<String>> = spoken_of
+        .iter()
+        .map(|name| {
+            let interface = interfaces.iter().find(|one| one["name"] == **name);
+            let mac = interface.and_then(|interface| interface["mac-address"].as_str());
+            let named = |card: &&super::described::Card| card.name.as_deref() == Some(name);
+            mac.map(str::to_ascii_lowercase).or_else(|| {
+                let card = described.cards.iter().find(named);
+                card.map(|card| card.mac.clone())
+            })
+        })
+        .collect();
+    let used: HashSet<&String> = told.iter().flatten().collect();
+    let rest = described
+        .cards
+        .iter()
+        .filter(|card| !used.contains(&card.mac));
+    let (mut nameless, others): (Vec<_>, Vec<_>) = rest.partition(|card| card.name.is_none());
+    nameless.reverse();
+    let mut cards: Vec<(Option<String>, String)> = spoken_of
+        .iter()
+        .zip(&told)
+        .enumerate()
+        .map(|(index, (name, mac))| {
+            let made_up = || format!("52:54:00:{index:02x}:72:{number:02x}");
+            let next = || nameless.pop().map(|card| card.mac.clone());
+            let mac = mac.clone().or_else(next).unwrap_or_else(made_up);
+            (Some((*name).to_owned()), mac)
+        })
+        .collect();
+    let left = others.into_iter().chain(nameless.into_iter().rev());
+    cards.extend(left.map(|card| (None, card.mac.clone())));
+    cards
+}
+
+/// Names of cards: Ethernet interfaces, and what others lie upon without being described.
+fn spoken_of<'a>(interfaces: &[&'a Value]) -> Vec<&'a str> {
+    let described: HashSet<&str> = interfaces
+        .iter()
+        .filter_map(|interface| interface["name"].as_str())
+        .collect();
+    let mut names = Vec::new();
+    for interface in interfaces {
+        let name = interface["name"].as_str();
+        if interface["type"] == "ethernet" {
+            names.extend(name);
+        }
+        names.extend(lies_upon(interface).filter(|name| !described.contains(name)));
+    }
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(*name));
+    names
+}
+
+/// The VLAN an interface is in, by itself or by what it lies upon.
+fn vlan(interfaces: &[&Value], interface: &Value, depth: u32) -> Option<u16> {
+    if let Some(id) = interface["vlan"]["id"].as_u64() {
+        return u16::try_from(id).ok();
+    }
+    let depth = depth.checked_sub(1)?;
+    lies_upon(interface).find_map(|name| {
+        let lower = interfaces.iter().find(|one| one["name"] == name)?;
+        vlan(interfaces, lower, depth)
+    })
+}
+
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rehearse::described::Card;
+
+    fn card(name: Option<&str>, mac: &str) -> Card {
+        Card {
+            name: name.map(str::to_owned),
+            mac: mac.to_owned(),
+        }
+    }
+
+    #[test]
+    fn cards_are_found_below_bonds_bridges_and_vlans() {
+        let network = json!({"interfaces": [
+            {"name": "br-ex", "type": "ovs-bridge", "bridge": {"port": [{"name": "bond0.20"}]},
+             "ipv4": {"enabled": true, "dhcp": true}},
+            {"name": "bond0.20", "type": "vlan", "vlan": {"base-iface": "bond0", "id": 20}},
+            {"name": "bond0", "type": "bond", "mtu": 9000,
+             "link-aggregation": {"mode": "active-backup", "port": ["eno1", "eno2"]}},
+            {"name": "eno1", "type": "ethernet", "mac-address": "52:54:00:AA:00:01"},
+            {"name": "eno3", "type": "ethernet"},
+        ]});
+        let described = Described {
+            cards: vec![
+                card(Some("eno2"), "52:54:00:aa:00:02"),
+                card(None, "52:54:00:aa:00:03"),
+                card(Some("eno4"), "52:54:00:aa:00:04"),
+            ],
+            network: Some(network.clone()),
+            ..Described::default()
+        };
+        let wiring = Wiring::of(&described, 7);
+        let last = |number| format!("52:54:00:aa:00:0{number}");
+        // Where the description speaks of them; what nobody named goes to who has none.
+        assert_eq!(wiring.macs(), [last(2), last(1), last(3), last(4)]);
+        let map = &wiring.request(&network).unwrap()["mac_interface_map"];
+        let names: Vec<&Value> = list(map).map(|card| &card["logical_nic_name"]).collect();
+        assert_eq!(names, ["eno2", "eno1", "eno3"]);
+        assert_eq!(wiring.mtu, Some(9000));
+        assert_eq!(wiring.doors.len(), 1);
+        assert_eq!(wiring.doors[0].vlan, Some(20));
+        assert!(wiring.doors[0].dhcp);
+    }
+
+    #[test]
+    fn a_circle_of_interfaces_ends_somewhere() {
+        let network = json!({"interfaces": [
+            {"name": "a", "type": "linux-bridge", "bridge": {"port": [{"name": "b"}]},
+             "ipv4": {"address": [{"ip": "192.0.2.1"}]}},
+            {"name": "b", "type": "linux-bridge", "bridge": {"port": [{"name": "a"}]}},
+        ]});
+        let described = Described {
+            network: Some(network),
+            ..Described::default()
+        };
+        let wiring = Wiring::of(&described, 1);
+        assert_eq!(wiring.doors[0].vlan, None);
+        assert!(wiring.macs().is_empty());
+    }
 }

@@ -1,4 +1,4 @@
-//! `muster rehearse`, as a person runs it: a file goes in, a machine boots, a verdict comes out.
+//! `muster rehearse`, as a person runs it: files go in, a machine boots, a verdict comes out.
 
 use std::fs;
 
@@ -9,9 +9,37 @@ use muster_testbed::{
 };
 use muster_vm::program::command;
 
+/// A machine as they stand in racks: two cards in a bond, and the cluster in a VLAN upon it.
+const MACHINES: &str = "
+apiVersion: v1beta1
+rendezvousIP: 10.44.0.5
+additionalNTPSources: [clock.example.com]
+hosts:
+- hostname: rack-4
+  interfaces:
+  - {name: eno1, macAddress: '52:54:00:44:00:01'}
+  - {name: eno2, macAddress: '52:54:00:44:00:02'}
+  networkConfig:
+    interfaces:
+    - name: bond0
+      type: bond
+      state: up
+      ipv4: {enabled: false}
+      ipv6: {enabled: false}
+      link-aggregation: {mode: active-backup, port: [eno1, eno2]}
+    - name: bond0.44
+      type: vlan
+      state: up
+      vlan: {base-iface: bond0, id: 44}
+      ipv4: {enabled: true, dhcp: false, address: [{ip: 10.44.0.5, prefix-length: 28}]}
+      ipv6: {enabled: false}
+    dns-resolver: {config: {server: [10.44.0.1]}}
+    routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 10.44.0.1, next-hop-interface: bond0.44}]}
+";
+
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
-fn a_single_node_is_rehearsed_from_its_install_config() -> Result<()> {
+fn a_single_node_is_rehearsed_from_the_files_of_its_user() -> Result<()> {
     let evidence = evidence_of("rehearsal")?;
     let data = evidence.file("data");
     add_os_image(&Os::ready()?, &data)?;
@@ -30,6 +58,7 @@ pullSecret: '{secret}'
 "
     );
     fs::write(&file, text)?;
+    fs::write(evidence.file("agent-config.yaml"), MACHINES)?;
 
     let mut rehearse = command(built("debug/muster")?);
     rehearse
@@ -56,8 +85,9 @@ pullSecret: '{secret}'
     for words in [
         "rehearsing alone.example.com with OpenShift",
         VERSION,
-        "master-0         switched on",
-        "master-0         is master at 10.44.0.2",
+        "one machine on 10.44.0.0/28 in VLAN 44, gateway, DNS, NTP and service at 10.44.0.1",
+        "rack-4           switched on",
+        "rack-4           is master at 10.44.0.5",
         "the cluster is ready",
     ] {
         assert!(all.contains(words), "{words:?} is not in\n{all}");

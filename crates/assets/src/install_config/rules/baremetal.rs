@@ -1,6 +1,5 @@
 //! Rules about bare metal hosts.
 
-use serde_json::Value;
 use url::Url;
 
 use super::{
@@ -14,6 +13,7 @@ use crate::install_config::{
         BareMetal, BootMode, DnsRecordsType, Host, HostRole, LoadBalancerType, ProvisioningNetwork,
     },
 };
+use crate::judging::machines;
 
 const READS: &[&str] = &["platform.baremetal"];
 
@@ -71,20 +71,12 @@ fn host_fields(facts: &Facts<'_>, verdicts: &mut Verdicts) {
                 "use lower case letters, digits, dashes and dots",
             );
         }
-        let mac = &*host.boot_mac_address;
-        if mac.is_empty() {
-            verdicts.fault(
-                format!("{path}.bootMACAddress"),
-                "this is missing",
-                "add the card the host starts from",
-            );
-        } else if !is_unicast_mac(mac) {
-            verdicts.fault(
-                format!("{path}.bootMACAddress"),
-                format!("{} is not the address of a network card", shown(mac)),
-                "write six bytes such as `52:54:00:12:34:56`",
-            );
-        }
+        machines::card(
+            &format!("{path}.bootMACAddress"),
+            &host.boot_mac_address,
+            "add the card the host starts from",
+            verdicts,
+        );
     }
 }
 
@@ -223,60 +215,13 @@ fn secure_boot(facts: &Facts<'_>, verdicts: &mut Verdicts) {
 
 fn root_device(facts: &Facts<'_>, verdicts: &mut Verdicts) {
     for (path, host) in each_host(facts) {
-        let name = host
-            .root_device_hints
-            .as_ref()
-            .map_or("", |hints| &*hints.device_name);
-        if name.is_empty() {
-            continue;
-        }
-        let below = name
-            .strip_prefix("/dev/disk/by-path/")
-            .or_else(|| name.strip_prefix("/dev/"));
-        if below.is_none_or(|below| below.is_empty() || below.contains('/')) {
-            verdicts.fault(
-                format!("{path}.rootDeviceHints.deviceName"),
-                format!("{} cannot be used to recognise a disk", shown(name)),
-                "write `/dev/<name>` or `/dev/disk/by-path/<name>`; for others use `wwn` or `serialNumber`",
-            );
-        }
+        machines::root_device(&path, host.root_device_hints.as_ref(), verdicts);
     }
 }
 
 fn network_config(facts: &Facts<'_>, verdicts: &mut Verdicts) {
     for (path, host) in each_host(facts) {
-        let Some(config) = &host.network_config else {
-            continue;
-        };
-        let path = format!("{path}.networkConfig");
-        let Value::Object(state) = config else {
-            verdicts.fault(
-                path,
-                "this is not a mapping",
-                "write nmstate: `interfaces:` and so on",
-            );
-            continue;
-        };
-        let interfaces = state.get("interfaces").and_then(Value::as_array);
-        for interface in interfaces.into_iter().flatten() {
-            if let Some(mtu) = interface
-                .get("mtu")
-                .filter(|mtu| !mtu.is_i64() && !mtu.is_null())
-            {
-                let name = interface
-                    .get("name")
-                    .and_then(Value::as_str)
-                    .unwrap_or("without name");
-                verdicts.fault(
-                    path.as_str(),
-                    format!(
-                        "the mtu of interface {} is {mtu}, not a whole number",
-                        shown(name)
-                    ),
-                    "write it without quotes: `mtu: 1500`",
-                );
-            }
-        }
+        machines::network_config(&path, host.network_config.as_ref(), verdicts);
     }
 }
 

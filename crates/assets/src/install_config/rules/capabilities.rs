@@ -84,10 +84,7 @@ fn capability_set(facts: &Facts<'_>, verdicts: &mut Verdicts) {
     } else if rank(set).is_none() {
         let help = match nearest(set, SETS.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!(
-                "it can be {}",
-                crate::install_config::schema::wording::one_of(SETS)
-            ),
+            None => format!("it can be {}", crate::schema::wording::one_of(SETS)),
         };
         verdicts.fault(
             path,

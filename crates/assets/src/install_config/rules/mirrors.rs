@@ -8,7 +8,7 @@ use super::{
     Facts, Rule, Verdicts,
     checks::{host_of, is_subdomain},
 };
-use crate::install_config::schema::wording::shown;
+use crate::schema::wording::shown;
 
 const READS: &[&str] = &["imageDigestSources", "imageContentSources"];
 

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use url::{Host, Url};
 
 use super::{Facts, Rule, Verdicts, checks::is_subdomain};
-use crate::install_config::schema::wording::shown;
+use crate::schema::wording::shown;
 
 #[rustfmt::skip]
 pub static RULES: &[Rule] = &[

@@ -54,14 +54,14 @@ static HOST: &[Field] = &[
     Field::new("bgpPeers", Kind::List(&Kind::Object(PEER)), "Routers of this host instead of those of bgpVIPConfig.").since(5, 1),
 ];
 
-static BMC: &[Field] = &[
+pub static BMC: &[Field] = &[
     Field::new("username", Kind::Text, "Who logs in."),
     Field::new("password", Kind::Secret, "With which password."),
     Field::new("address", Kind::Text, "URL whose scheme names the protocol, for example `redfish-virtualmedia://192.0.2.5/redfish/v1/Systems/1`."),
     Field::new("disableCertificateVerification", Kind::Flag, "Take any certificate of the controller.").default("false"),
 ];
 
-static HINTS: &[Field] = &[
+pub static HINTS: &[Field] = &[
     Field::new("deviceName", Kind::Text, "`/dev/<name>` or `/dev/disk/by-path/<name>`."),
     Field::new("hctl", Kind::Text, "SCSI bus address."),
     Field::new("model", Kind::Text, "Part of the model."),

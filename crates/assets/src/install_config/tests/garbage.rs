@@ -61,7 +61,8 @@ fn the_wrong_type_at_every_field_is_told_there() {
         _ => "{an: object}",
     };
     let mut fields = Vec::new();
-    schema::each_field(&mut |path, field| fields.push((path.to_owned(), wrong(&field.kind))));
+    schema::DOCUMENT
+        .each_field(&mut |path, field| fields.push((path.to_owned(), wrong(&field.kind))));
     let mut tried = 0;
     for (path, yaml) in fields.iter().filter(|(_, yaml)| !yaml.is_empty()) {
         let path = path.replace("[]", "[0]");
@@ -125,7 +126,7 @@ proptest! {
         ]),
     ) {
         let mut paths = Vec::new();
-        schema::each_field(&mut |path, _| paths.push(path.replace("[]", "[0]")));
+        schema::DOCUMENT.each_field(&mut |path, _| paths.push(path.replace("[]", "[0]")));
         let mut tree = corpus::tree(corpus::PLATFORMS[platform].0, "compact");
         corpus::set(&mut tree, &paths[field.index(paths.len())], value);
         load_bytes(corpus::text(&tree).as_bytes());

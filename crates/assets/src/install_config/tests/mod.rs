@@ -3,6 +3,7 @@
 mod bad;
 mod bad_cases;
 mod corpus;
+mod explain;
 mod garbage;
 mod good;
 mod types;
@@ -10,7 +11,7 @@ mod types;
 use super::*;
 
 /// Loads with bytes that are always the same.
-fn load_with(text: &str, given: Given) -> Result<Loaded, Report> {
+pub(crate) fn load_with(text: &str, given: Given) -> Result<Loaded, Report> {
     let mut next = 0x50_u8;
     let mut random = |bytes: &mut [u8]| {
         for byte in bytes {

@@ -1,42 +1,41 @@
-//! The schema and the rules in words, for `muster explain install-config`.
+//! Fields and rules of a document in words, for `muster explain`.
 
 use std::fmt::Write;
 
-use super::{
-    RULES,
-    schema::{Field, Kind, each_field, wording::plain_path},
-};
-use crate::findings::nearest;
+use super::{Document, Field, Kind, wording::plain_path};
+use crate::{findings::nearest, judging::Law};
 
 /// Tells about one field (`networking.machineNetwork`, or just `machineNetwork` if that is clear),
-/// or about the whole file.
+/// or about the whole document.
 ///
 /// # Errors
 /// There is no such field, or there are several; says which might be meant.
-pub fn explain(wanted: Option<&str>) -> Result<String, String> {
+pub fn explain(document: &Document, laws: &[Law], wanted: Option<&str>) -> Result<String, String> {
     let Some(wanted) = wanted.map(str::trim).filter(|wanted| !wanted.is_empty()) else {
-        let mut text = "install-config.yaml: what a cluster is installed from.\n\n".to_owned();
-        each_field(&mut |path, field| {
-            if !path.contains('.') {
-                text += &line(field);
-            }
-        });
-        text += "\n`muster explain install-config <field>` tells more, for example about platform.baremetal.\n";
+        let Document { name, about, .. } = document;
+        let mut text = format!("{name}.yaml: {about}.\n\n");
+        for field in document.fields {
+            text += &line(field);
+        }
+        let example = deep_field(document);
+        text += &format!(
+            "\n`muster explain {name} <field>` tells more, for example about {example}.\n"
+        );
         return Ok(text);
     };
-    let (path, field) = find(&plain_path(wanted))?;
-    Ok(describe(&path, field))
+    let (path, field) = find(document, &plain_path(wanted))?;
+    Ok(describe(laws, &path, field))
 }
 
 /// The page of the manual: every field and every rule.
 #[must_use]
-pub fn page() -> String {
+pub fn page(document: &Document, laws: &[Law]) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
         "## Fields\n\n| field | type | when left out | meaning |\n|---|---|---|---|"
     );
-    each_field(&mut |path, field| {
+    document.each_field(&mut |path, field| {
         if !matches!(field.kind, Kind::Foreign) {
             let mut about = field.about.to_owned();
             if let Some(since) = field.since {
@@ -53,15 +52,26 @@ pub fn page() -> String {
         text,
         "\n## Rules\n\n| rule | field | what must hold |\n|---|---|---|"
     );
-    for rule in RULES.iter() {
-        let _ = writeln!(text, "| {} | `{}` | {} |", rule.name, rule.path, rule.text);
+    for law in laws {
+        let _ = writeln!(text, "| {} | `{}` | {} |", law.name, law.path, law.text);
     }
     text
 }
 
-fn find(wanted: &str) -> Result<(String, &'static Field), String> {
+/// A field with fields below it, as an example.
+fn deep_field(document: &Document) -> String {
+    let mut found = String::new();
+    document.each_field(&mut |path, field| {
+        if found.is_empty() && path.contains('.') && !field.kind.fields().is_empty() {
+            found = plain_path(path);
+        }
+    });
+    found
+}
+
+fn find(document: &Document, wanted: &str) -> Result<(String, &'static Field), String> {
     let mut all: Vec<(String, &'static Field)> = Vec::new();
-    each_field(&mut |path, field| all.push((plain_path(path), field)));
+    document.each_field(&mut |path, field| all.push((plain_path(path), field)));
     if let Some(exact) = all
         .iter()
         .find(|(path, _)| path.eq_ignore_ascii_case(wanted))
@@ -79,7 +89,7 @@ fn find(wanted: &str) -> Result<(String, &'static Field), String> {
             let near = nearest(wanted, all.iter().map(|(path, _)| &**path))
                 .or_else(|| nearest(wanted, all.iter().map(|(_, field)| field.name)));
             let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-            Err(format!("install-config has no field {wanted:?}{hint}"))
+            Err(format!("{} has no field {wanted:?}{hint}", document.name))
         }
         several => {
             let paths: Vec<&str> = several.iter().map(|(path, _)| &**path).collect();
@@ -91,7 +101,7 @@ fn find(wanted: &str) -> Result<(String, &'static Field), String> {
     }
 }
 
-fn describe(path: &str, field: &'static Field) -> String {
+fn describe(laws: &[Law], path: &str, field: &'static Field) -> String {
     let mut text = format!("{path}  <{}>\n\n  {}\n", field.kind.told(), field.about);
     let mut row = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -110,11 +120,11 @@ fn describe(path: &str, field: &'static Field) -> String {
         }
     }
     let about = |rule_path: &str| rule_path == path || below_of(rule_path, path);
-    let rules: Vec<_> = RULES.iter().filter(|rule| about(rule.path)).collect();
-    if !rules.is_empty() {
+    let laws: Vec<_> = laws.iter().filter(|law| about(law.path)).collect();
+    if !laws.is_empty() {
         text += "\nRules:\n";
-        for rule in rules {
-            let _ = writeln!(text, "  {:<24} {}", rule.name, rule.text);
+        for law in laws {
+            let _ = writeln!(text, "  {:<24} {}", law.name, law.text);
         }
     }
     text
@@ -132,41 +142,4 @@ fn line(field: &Field) -> String {
         None => String::new(),
     };
     format!("  {:<32} {}{old}\n", field.name, field.about)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_is_told_with_type_default_and_rules() {
-        let told = explain(Some("networking.clusterNetwork")).unwrap();
-        for part in [
-            "list of mapping",
-            "10.128.0.0/14",
-            "hostPrefix",
-            "host-prefix",
-        ] {
-            assert!(told.contains(part), "{part} is missing in\n{told}");
-        }
-    }
-
-    #[test]
-    fn a_field_is_found_by_its_last_name_and_a_slip_is_answered() {
-        assert_eq!(
-            explain(Some("machineNetwork")),
-            explain(Some("NETWORKING.machinenetwork[0]"))
-        );
-        assert!(
-            explain(Some("apiVIPs"))
-                .unwrap_err()
-                .contains("platform.vsphere.apiVIPs")
-        );
-        assert!(
-            explain(Some("machineNetwrok"))
-                .unwrap_err()
-                .contains("did you mean")
-        );
-        assert!(explain(None).unwrap().contains("pullSecret"));
-    }
 }

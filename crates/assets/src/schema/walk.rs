@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value as Json};
 
 use super::{
-    Field, Kind, ROOT, Release,
+    Document, Field, Kind, Release,
     scalars::{Misfit, anything, typed},
     wording::plain_path,
 };
@@ -43,19 +43,26 @@ pub struct Walked {
 }
 
 /// Holds a tree against the whole schema.
-pub fn walk(root: &Node, unknown: UnknownKeys, release: Option<Release>) -> Walked {
+pub fn walk(
+    document: &'static Document,
+    root: &Node,
+    unknown: UnknownKeys,
+    release: Option<Release>,
+) -> Walked {
     let mut walker = Walker {
+        document,
         unknown,
         release,
         walked: Walked::default(),
     };
-    let whole = Kind::Object(ROOT);
+    let whole = Kind::Object(document.fields);
     let value = walker.value(&whole, root, "");
     walker.walked.value = value.unwrap_or(Json::Object(Map::new()));
     walker.walked
 }
 
 struct Walker {
+    document: &'static Document,
     unknown: UnknownKeys,
     release: Option<Release>,
     walked: Walked,
@@ -86,11 +93,11 @@ impl Walker {
                 None
             }
             (_, _) => {
+                let Document { name, begins, .. } = self.document;
+                let start = format!("begin with `{begins}`; is this an {name}?");
                 let help = match kind {
                     Kind::List(_) => "write one `- …` line per entry",
-                    Kind::Object(_) | Kind::Labels if path.is_empty() => {
-                        "begin with `apiVersion: v1`; is this an install-config?"
-                    }
+                    Kind::Object(_) | Kind::Labels if path.is_empty() => &start,
                     Kind::Object(_) | Kind::Labels => "write `key: value` lines below it, indented",
                     Kind::Secret => "put the text in single quotes",
                     _ => "write a single value behind the colon",
@@ -243,7 +250,8 @@ impl Walker {
 
     fn unknown_key(&mut self, fields: &'static [Field], entry: &Entry, path: &str) {
         let names = fields.iter().map(|field| field.name);
-        let help = match (nearest(&entry.key, names), elsewhere(&entry.key)) {
+        let home = elsewhere(self.document, &entry.key);
+        let help = match (nearest(&entry.key, names), home) {
             (_, Some(home)) => format!("it belongs to {home}"),
             (Some(near), None) => format!("did you mean `{near}`?"),
             (None, None) if fields.is_empty() => "nothing can be set here; write `{}`".to_owned(),
@@ -253,7 +261,8 @@ impl Walker {
                 } else {
                     format!(" {}", plain_path(path))
                 };
-                format!("remove it; `muster explain install-config{what}` lists what can be set")
+                let file = self.document.name;
+                format!("remove it; `muster explain {file}{what}` lists what can be set")
             }
         };
         let severity = match self.unknown {
@@ -359,9 +368,9 @@ fn join(path: &str, name: &str) -> String {
 }
 
 /// Where a key that is out of place would be at home, if those are few places.
-fn elsewhere(key: &str) -> Option<String> {
+fn elsewhere(document: &Document, key: &str) -> Option<String> {
     let mut homes: Vec<String> = Vec::new();
-    super::each_field(&mut |known, field| {
+    document.each_field(&mut |known, field| {
         if field.name.eq_ignore_ascii_case(key) {
             homes.push(match known.rsplit_once('.') {
                 Some((parent, _)) => format!("`{parent}`"),

@@ -1,0 +1,69 @@
+//! What is asked of a machine, whichever file describes it.
+
+use serde_json::Value;
+
+use super::{Verdicts, checks::is_unicast_mac};
+use crate::{install_config::types::RootDeviceHints, schema::wording::shown};
+
+/// A card has an address, and one of its own.
+pub fn card(path: &str, mac: &str, missing: &str, verdicts: &mut Verdicts) {
+    if mac.is_empty() {
+        verdicts.fault(path, "this is missing", missing);
+    } else if !is_unicast_mac(mac) {
+        verdicts.fault(
+            path,
+            format!("{} is not the address of a network card", shown(mac)),
+            "write six bytes such as `52:54:00:12:34:56`",
+        );
+    }
+}
+
+/// A disk can be recognised by its name only where that name is stable.
+pub fn root_device(path: &str, hints: Option<&RootDeviceHints>, verdicts: &mut Verdicts) {
+    let name = hints.map_or("", |hints| &*hints.device_name);
+    if name.is_empty() {
+        return;
+    }
+    let below = name
+        .strip_prefix("/dev/disk/by-path/")
+        .or_else(|| name.strip_prefix("/dev/"));
+    if below.is_none_or(|below| below.is_empty() || below.contains('/')) {
+        verdicts.fault(
+            format!("{path}.rootDeviceHints.deviceName"),
+            format!("{} cannot be used to recognise a disk", shown(name)),
+            "write `/dev/<name>` or `/dev/disk/by-path/<name>`; for others use `wwn` or `serialNumber`",
+        );
+    }
+}
+
+/// The state of a network is a mapping, and its numbers are numbers.
+pub fn network_config(path: &str, config: Option<&Value>, verdicts: &mut Verdicts) {
+    let Some(config) = config else {
+        return;
+    };
+    let path = format!("{path}.networkConfig");
+    let Value::Object(state) = config else {
+        verdicts.fault(
+            path,
+            "this is not a mapping",
+            "write nmstate: `interfaces:` and so on",
+        );
+        return;
+    };
+    let interfaces = state.get("interfaces").and_then(Value::as_array);
+    for interface in interfaces.into_iter().flatten() {
+        let mtu = interface.get("mtu");
+        let Some(mtu) = mtu.filter(|mtu| !mtu.is_i64() && !mtu.is_null()) else {
+            continue;
+        };
+        let name = interface.get("name").and_then(Value::as_str);
+        verdicts.fault(
+            path.as_str(),
+            format!(
+                "the mtu of interface {} is {mtu}, not a whole number",
+                shown(name.unwrap_or("without name"))
+            ),
+            "write it without quotes: `mtu: 1500`",
+        );
+    }
+}
