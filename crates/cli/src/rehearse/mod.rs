@@ -157,14 +157,20 @@ impl Rehearse {
     ) -> anyhow::Result<()> {
         let mut stage = Stage::build(plan, stock, evidence).await?;
         let ready = stage.until_ready(plan, limit, self.json).await;
-        if ready.is_ok() {
+        if let Ok(failing) = &ready {
             note(&format!(
                 "the cluster is ready: {} could be installed on machines like these",
                 plan.domain
             ));
+            if !failing.is_empty() {
+                let failing = failing.join("\n  ");
+                note(&format!(
+                    "but these checks fail, though no installation waits for them:\n  {failing}"
+                ));
+            }
         }
         stage.clear().await;
-        ready
+        ready.map(drop)
     }
 }
 

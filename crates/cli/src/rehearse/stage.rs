@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use http::Method;
 use muster_api::client::Client;
-use muster_sim::{Change, Line, Lookout, Places, Report, Sights, Style, View};
+use muster_sim::{Change, Line, Lookout, Places, Report, Sight, Sights, Style, View};
 use muster_vm::{Evidence, Network, Offer, Running};
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinHandle};
@@ -28,6 +28,8 @@ pub use crate::os_images::Stock;
 const PORT: u16 = 8090;
 /// Between two looks.
 const REST: Duration = Duration::from_millis(500);
+/// How long checks that hold nothing back are waited for.
+const SETTLING: Duration = Duration::from_secs(120);
 /// For the boot image: more than any disk needs.
 const DOWNLOAD: Duration = Duration::from_secs(1800);
 
@@ -110,21 +112,33 @@ impl Stage {
         })
     }
 
-    /// Shows what happens until the cluster is ready.
-    pub async fn until_ready(&mut self, plan: &Plan, limit: Duration, json: bool) -> Result<()> {
+    /// Shows what happens until the cluster is ready and every check has passed; gives those that
+    /// fail although the service would install.
+    pub async fn until_ready(
+        &mut self,
+        plan: &Plan,
+        limit: Duration,
+        json: bool,
+    ) -> Result<Vec<String>> {
         let style = match (json, io::stdout().is_terminal()) {
             (true, _) => Style::Json,
             (false, true) => Style::Table,
             (false, false) => Style::Lines,
         };
         let mut view = View::new(style, Arc::clone(&self.report), vec![self.sights.clone()]);
-        let (began, mut cast) = (Instant::now(), HashSet::new());
+        let (began, mut cast, mut ready) = (Instant::now(), HashSet::new(), None);
         loop {
             view.show(&mut io::stdout(), output::height())
                 .context("writing what happens")?;
             let sights = Arc::clone(&self.sights.borrow());
             if sights.cluster.status == "ready" {
-                return Ok(());
+                let failing = failing(plan, &sights);
+                let since: &mut Instant = ready.get_or_insert_with(Instant::now);
+                if failing.is_empty() || since.elapsed() > SETTLING {
+                    return Ok(failing);
+                }
+            } else {
+                ready = None;
             }
             self.give_parts(plan, &sights, &mut cast).await?;
             for machine in &mut self.machines {
@@ -183,9 +197,7 @@ impl Stage {
                 let _ = write!(text, "\n{name} was never heard of; {summary}");
             }
         }
-        let cluster = (&plan.name, &sights.cluster);
-        let hosts = sights.hosts.values().map(|sight| (&sight.name, sight));
-        for (name, sight) in hosts.chain([cluster]) {
+        for (name, sight) in everybody(plan, sights) {
             let _ = write!(text, "\n{name} is {}: {}", sight.status, sight.info);
             for (id, message) in &sight.failing {
                 let _ = write!(text, "\n  {id}: {message}");
@@ -200,6 +212,24 @@ impl Stage {
         drop(self.machines);
         self.service.stop().await;
     }
+}
+
+/// The hosts and the cluster.
+fn everybody<'a>(
+    plan: &'a Plan,
+    sights: &'a Sights,
+) -> impl Iterator<Item = (&'a String, &'a Sight)> {
+    let hosts = sights.hosts.values().map(|sight| (&sight.name, sight));
+    hosts.chain([(&plan.name, &sights.cluster)])
+}
+
+/// Every check that fails.
+fn failing(plan: &Plan, sights: &Sights) -> Vec<String> {
+    let failing = everybody(plan, sights).flat_map(|(name, sight)| {
+        let checks = sight.failing.iter();
+        checks.map(move |(id, message)| format!("{name}: {id}: {message}"))
+    });
+    failing.collect()
 }
 
 async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<OwnService> {
