@@ -1,0 +1,198 @@
+use muster_assets::{
+    agent_config,
+    install_config::{Given, Method, load},
+};
+use serde_json::json;
+
+use super::*;
+use crate::create::surroundings;
+
+const SECRET: &str = r#"'{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'"#;
+
+fn plan(rest: &str) -> Result<Plan> {
+    plan_with(rest, None)
+}
+
+fn plan_with(rest: &str, agent: Option<&str>) -> Result<Plan> {
+    let text = format!(
+        "apiVersion: v1\nbaseDomain: example.com\nmetadata: {{name: lab}}\n\
+         pullSecret: {SECRET}\n{rest}"
+    );
+    let given = Given {
+        method: Method::Agent,
+        ..Given::default()
+    };
+    let loaded = surroundings(given, |around| load("f", text.as_bytes(), around));
+    let loaded = loaded.unwrap_or_else(|report| panic!("{:?}", report.findings()));
+    let agent = agent.map(|text| {
+        let loaded = agent_config::load("a", text.as_bytes(), Some(&loaded.config));
+        loaded.unwrap_or_else(|report| panic!("{report}")).config
+    });
+    Plan::of(&loaded.config, agent.as_ref(), "4.20")
+}
+
+const METAL: &str = "
+controlPlane: {name: master, replicas: 3}
+compute: [{name: worker, replicas: 1}]
+networking: {machineNetwork: [{cidr: 192.168.111.0/24}]}
+platform:
+  baremetal:
+    apiVIPs: [192.168.111.1]
+    ingressVIPs: [192.168.111.2]
+    provisioningNetwork: Disabled
+    additionalNTPServers: [time.example.com, 192.168.111.9]
+    hosts:
+    - {name: last, role: worker, bootMACAddress: '52:54:00:AA:00:09', bmc: {address: 'redfish-virtualmedia://192.0.2.1/redfish/v1/Systems/1', username: a, password: b}}
+    - name: first
+      role: master
+      bootMACAddress: 52:54:00:aa:00:01
+      bmc: {address: 'redfish-virtualmedia://192.0.2.2/redfish/v1/Systems/1', username: a, password: b}
+      networkConfig:
+        interfaces:
+        - name: eno1
+          type: ethernet
+          state: up
+          ipv4: {enabled: true, dhcp: false, address: [{ip: 192.168.111.50, prefix-length: 24}]}
+        dns-resolver: {config: {server: [192.0.2.53]}}
+        routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 192.168.111.254, next-hop-interface: eno1}]}
+    - {name: second, bootMACAddress: '52:54:00:aa:00:02', bmc: {address: 'redfish-virtualmedia://192.0.2.3/redfish/v1/Systems/1', username: a, password: b}}
+    - {name: third, bootMACAddress: '52:54:00:aa:00:03', bmc: {address: 'redfish-virtualmedia://192.0.2.4/redfish/v1/Systems/1', username: a, password: b}}
+";
+
+#[test]
+fn described_machines_keep_their_names_addresses_and_neighbours() {
+    let plan = plan(METAL).unwrap();
+    let names: Vec<&str> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names, ["first", "second", "third", "last"]);
+    assert_eq!(plan.hosts[3].role, HostRole::Worker);
+    // Its gateway is ours, its DNS server and the clock are played too.
+    assert_eq!(plan.seat.ours.to_string(), "192.168.111.254/24");
+    assert_eq!(plan.seat.others.len(), 2, "{:?}", plan.seat.others);
+    assert_eq!((plan.seat.vlan, plan.seat.mtu), (None, None));
+    assert_eq!(plan.hosts[0].address.to_string(), "192.168.111.50");
+    // The first free ones: neither virtual addresses nor the clock.
+    let address = |index: usize| plan.hosts[index].address.to_string();
+    assert_eq!([address(1), address(2)], ["192.168.111.3", "192.168.111.4"]);
+    let machine = plan.hosts[3].machine(Path::new("image"));
+    assert_eq!(machine.mac(), "52:54:00:aa:00:09");
+    assert_eq!((machine.cpus, machine.memory_mib), (2, 8192));
+    let network = &plan.infra_env["static_network_config"][0];
+    let map = json!([{"mac_address": "52:54:00:aa:00:01", "logical_nic_name": "eno1"}]);
+    assert_eq!(network["mac_interface_map"], map);
+    assert_eq!(plan.cluster["api_vips"][0]["ip"], "192.168.111.1");
+    let clocks = "time.example.com,192.168.111.9,192.168.111.254";
+    assert_eq!(plan.cluster["additional_ntp_source"], clocks);
+    let api = &plan.names[0];
+    assert_eq!(
+        (api.0.as_str(), api.1.to_string().as_str()),
+        ("api.lab.example.com", "192.168.111.1")
+    );
+}
+
+#[test]
+fn machines_beyond_the_list_get_names_that_are_free() {
+    let plan = plan(
+        &METAL
+            .replace("replicas: 1}", "replicas: 3}")
+            .replace("last", "worker-1"),
+    );
+    let plan = plan.unwrap();
+    let names: Vec<&str> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names[3..], ["worker-1", "worker-0", "worker-2"]);
+}
+
+#[test]
+fn a_single_node_is_found_under_all_names() {
+    let plan = plan(
+        "controlPlane: {name: master, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n\
+         networking: {machineNetwork: [{cidr: 10.1.0.0/29}]}\nplatform: {none: {}}\n\
+         bootstrapInPlace: {installationDisk: /dev/vda}\n",
+    )
+    .unwrap();
+    assert_eq!(plan.hosts.len(), 1);
+    let address = plan.hosts[0].address;
+    assert!(plan.names.iter().all(|(_, found)| *found == address));
+    assert_eq!(plan.hosts[0].machine(Path::new("image")).cpus, 8);
+    assert_eq!(plan.cluster["high_availability_mode"], "None");
+    assert_eq!(plan.cluster["machine_networks"][0]["cidr"], "10.1.0.0/29");
+    assert!(plan.infra_env["static_network_config"].is_null());
+}
+
+const NONE: &str = "
+controlPlane: {name: master, replicas: 3}
+compute: [{name: worker, replicas: 0}]
+networking: {machineNetwork: [{cidr: 192.168.111.0/24}]}
+platform: {none: {}}
+";
+
+/// Three machines of an agent-config, the last in this VLAN.
+fn tagged(last: u16) -> String {
+    let hosts = (1..=3).map(|number| {
+        let vlan = if number == 3 { last } else { 20 };
+        let name = if number == 2 {
+            ""
+        } else {
+            "hostname: rack-1, "
+        };
+        let name = name.replace('1', &number.to_string());
+        format!(
+            "- {{{name}interfaces: [{{name: eno1, macAddress: '52:54:00:AA:00:0{number}'}}], \
+             networkConfig: {{interfaces: [{{name: eno1, type: ethernet, mtu: 9000}}, {{name: \
+             eno1.20, type: vlan, vlan: {{base-iface: eno1, id: {vlan}}}, ipv4: {{enabled: true, \
+             address: [{{ip: 192.168.111.5{number}, prefix-length: 24}}]}}}}], routes: {{config: \
+             [{{destination: 0.0.0.0/0, next-hop-address: 192.168.111.1}}]}}}}}}\n"
+        )
+    });
+    let hosts: String = hosts.collect();
+    format!("apiVersion: v1beta1\nadditionalNTPSources: [clock.example.com]\nhosts:\n{hosts}")
+}
+
+#[test]
+fn an_agent_config_describes_the_machines() {
+    let plan = plan_with(NONE, Some(&tagged(20))).unwrap();
+    let names: Vec<&str> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names, ["rack-1", "master-0", "rack-3"]);
+    assert_eq!(plan.hosts[1].address.to_string(), "192.168.111.52");
+    let machine = plan.hosts[1].machine(Path::new("image"));
+    assert_eq!(machine.mac(), "52:54:00:aa:00:02");
+    assert_eq!(plan.seat.ours.to_string(), "192.168.111.1/24");
+    assert_eq!((plan.seat.vlan, plan.seat.mtu), (Some(20), Some(9000)));
+    let clocks = "clock.example.com,192.168.111.1";
+    assert_eq!(plan.cluster["additional_ntp_source"], clocks);
+    assert!(
+        plan.names
+            .iter()
+            .any(|(name, _)| name == "clock.example.com")
+    );
+    let networks = plan.infra_env["static_network_config"].as_array().unwrap();
+    assert_eq!(networks.len(), 3);
+}
+
+#[test]
+fn machines_in_different_vlans_cannot_be_rehearsed() {
+    let refusal = plan_with(NONE, Some(&tagged(21)))
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        refusal.contains(
+            "rack-1 has the machine network 192.168.111.0/24 in VLAN 20, rack-3 in VLAN 21"
+        ),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn what_cannot_be_rehearsed_is_said() {
+    let shape = "controlPlane: {name: master, replicas: 3}\ncompute: [{name: worker, replicas: 60}]\nplatform: {none: {}}\n";
+    let one = "networking: {machineNetwork: [{cidr: 10.1.0.0/16}]}\n";
+    let small = "networking: {machineNetwork: [{cidr: 10.1.0.0/29}]}\n";
+    let none = shape.replace("60", "3");
+    for (text, wanted) in [
+        (format!("{shape}{one}"), "63 machines are too many"),
+        (format!("{none}{small}"), "too few addresses"),
+    ] {
+        let refusal = plan(&text).err().unwrap().to_string();
+        assert!(refusal.contains(wanted), "{refusal}");
+    }
+}
