@@ -1,6 +1,6 @@
 //! What a computer has: written down first, and compared with the inventory later.
 
-use std::{net::Ipv4Addr, path::PathBuf};
+use std::{net::IpAddr, path::PathBuf};
 
 use crate::network::Network;
 
@@ -92,8 +92,8 @@ pub struct Machine {
     pub boot: Boot,
     /// Its cards, all on one wire.
     pub nics: Vec<Nic>,
-    /// The address DHCP gives it if it knows it.
-    pub address: Ipv4Addr,
+    /// The addresses DHCP gives it if it knows it, one of an IP family.
+    pub addresses: Vec<IpAddr>,
     /// Its disks.
     pub disks: Vec<Disk>,
     /// SMBIOS manufacturer.
@@ -124,7 +124,7 @@ impl Machine {
             nics: vec![Nic {
                 mac: format!("52:54:00:6d:75:{number:02x}"),
             }],
-            address: Network::address(number),
+            addresses: vec![Network::address(number).into()],
             disks: vec![Disk::new(Bus::Virtio, 20, &format!("MUSTER-DISK-{number}"))],
             vendor: "Muster".into(),
             product: "Test bench".into(),

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    net::Ipv4Addr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     path::PathBuf,
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use ipnet::Ipv4Net;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::{
     evidence::Evidence,
@@ -36,7 +36,7 @@ pub struct Offer {
     /// The address that an iPXE is told to go on with.
     pub ipxe_script: Option<String>,
     /// Names and their addresses, as in `api.lab.example.com`.
-    pub names: Vec<(String, Ipv4Addr)>,
+    pub names: Vec<(String, IpAddr)>,
     /// The domain machines are told they are in.
     pub domain: String,
 }
@@ -57,10 +57,10 @@ impl Default for Offer {
 /// Our side of a wire.
 #[derive(Clone, Debug)]
 pub struct Seat {
-    /// The address where all services are.
-    pub ours: Ipv4Net,
+    /// The addresses where all services are, one of an IP family.
+    pub ours: Vec<IpNet>,
     /// More addresses at which machines expect somebody.
-    pub others: Vec<Ipv4Addr>,
+    pub others: Vec<IpAddr>,
     /// The VLAN these are in, if the machines are in one.
     pub vlan: Option<u16>,
     /// The largest packet that fits through the wire, if it is not the usual one.
@@ -114,7 +114,7 @@ impl Network {
         run(command("ip").args(["netns", "add", &namespace]))
             .context("this needs the right to make network namespaces; run it as root")?;
         let seat = Seat {
-            ours: Ipv4Net::new(Self::GATEWAY, 24)?,
+            ours: vec![Ipv4Net::new(Self::GATEWAY, 24)?.into()],
             others: Vec::new(),
             vlan: None,
             mtu: None,
@@ -152,12 +152,23 @@ impl Network {
             network.tagger = Some(Tagger::between(SEAT, &port, id, qemu, &log)?);
         }
         let Seat { ours, others, .. } = &network.seat;
-        let device = network.seat.device();
-        network.ip(&format!("address add {ours} dev {device}"))?;
-        for other in others.iter().filter(|other| **other != ours.addr()) {
-            network.ip(&format!("address add {other}/32 dev {device}"))?;
+        let alone = |other: &IpAddr| IpNet::from(*other);
+        for address in ours.iter().copied().chain(others.iter().map(alone)) {
+            network.take(address)?;
         }
         Ok(network)
+    }
+
+    /// Our side has this address from now on.
+    fn take(&self, address: IpNet) -> Result<()> {
+        // Nobody else has it, and it is needed at once.
+        let unasked = if address.addr().is_ipv6() {
+            " nodad"
+        } else {
+            ""
+        };
+        let device = self.seat.device();
+        self.ip(&format!("address add {address} dev {device}{unasked}"))
     }
 
     fn ip(&self, line: &str) -> Result<()> {
@@ -218,18 +229,20 @@ impl Network {
             dnsmasq.arg(format!("--address=/{name}/{address}"));
         }
         if offer.dhcp {
-            let gateway = self.seat.ours.addr();
-            dnsmasq.arg(self.pool());
-            dnsmasq.arg(if offer.gateway {
-                format!("--dhcp-option=option:router,{gateway}")
-            } else {
-                // An empty option takes back what is told by default.
-                "--dhcp-option=option:router".to_owned()
-            });
-            dnsmasq.arg(format!("--dhcp-option=option:ntp-server,{gateway}"));
+            for ours in &self.seat.ours {
+                match ours {
+                    IpNet::V4(ours) => dnsmasq.args(dhcp(*ours, offer.gateway)),
+                    IpNet::V6(ours) => dnsmasq.args(dhcp_v6(*ours)),
+                };
+            }
             for machine in known {
-                let (mac, name, address) = (machine.mac(), &machine.name, machine.address);
-                dnsmasq.arg(format!("--dhcp-host={mac},{name},{address}"));
+                let addresses = machine.addresses.iter().map(|address| match address {
+                    IpAddr::V4(address) => format!(",{address}"),
+                    IpAddr::V6(address) => format!(",[{address}]"),
+                });
+                let (mac, name) = (machine.mac(), &machine.name);
+                let addresses: String = addresses.collect();
+                dnsmasq.arg(format!("--dhcp-host={mac},{name}{addresses}"));
             }
         }
         if let Some(file) = &offer.boot_file {
@@ -304,16 +317,6 @@ impl Network {
         fs::read_to_string(self.evidence.file("proxy.log")).unwrap_or_default()
     }
 
-    /// Machines that are not known get an address of these, where the wire has room for them.
-    fn pool(&self) -> String {
-        let (network, mask) = (self.seat.ours.network(), self.seat.ours.netmask());
-        if self.seat.ours.prefix_len() > 24 {
-            return format!("--dhcp-range={network},static,{mask},1h");
-        }
-        let [first, last] = [100, 199].map(|step| Ipv4Addr::from(u32::from(network) + step));
-        format!("--dhcp-range={first},{last},{mask},1h")
-    }
-
     /// Waits until DNS answers, so that no machine comes too early.
     fn settled(&mut self) -> Result<()> {
         let logs = [
@@ -346,6 +349,44 @@ impl Network {
     pub fn log(&self) -> String {
         fs::read_to_string(self.evidence.file("dnsmasq.log")).unwrap_or_default()
     }
+}
+
+/// What dnsmasq is told so that it hands out IPv4 addresses.
+fn dhcp(ours: Ipv4Net, with_gateway: bool) -> [String; 3] {
+    let (gateway, network, mask) = (ours.addr(), ours.network(), ours.netmask());
+    // Machines that are not known get an address of these, where the wire has room for them.
+    let pool = if ours.prefix_len() > 24 {
+        format!("{network},static")
+    } else {
+        let [first, last] = [100, 199].map(|step| Ipv4Addr::from(u32::from(network) + step));
+        format!("{first},{last}")
+    };
+    let router = if with_gateway {
+        format!("--dhcp-option=option:router,{gateway}")
+    } else {
+        // An empty option takes back what is told by default.
+        "--dhcp-option=option:router".to_owned()
+    };
+    [
+        format!("--dhcp-range={pool},{mask},1h"),
+        router,
+        format!("--dhcp-option=option:ntp-server,{gateway}"),
+    ]
+}
+
+/// The same for IPv6. Where the way out is, is told by advertisements.
+fn dhcp_v6(ours: Ipv6Net) -> [String; 2] {
+    let (network, length) = (ours.network(), ours.prefix_len());
+    let pool = if length > 112 {
+        format!("{network},static")
+    } else {
+        let [first, last] = [0x1000, 0x1fff].map(|step| Ipv6Addr::from(u128::from(network) + step));
+        format!("{first},{last}")
+    };
+    [
+        "--enable-ra".to_owned(),
+        format!("--dhcp-range={pool},{length},1h"),
+    ]
 }
 
 /// Removes what tests that were ended in the middle have left.

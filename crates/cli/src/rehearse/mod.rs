@@ -5,6 +5,7 @@
 //! ([`apart`]), lays a wire there, runs a service on it and boots its discovery image on every
 //! machine ([`stage`]), until the service would install the cluster or says why not.
 
+mod addresses;
 mod apart;
 mod described;
 mod plan;
@@ -184,16 +185,17 @@ fn announcement(plan: &Plan, version: &str, evidence: &Evidence) -> String {
          at {}\nconsoles and logs: {}",
         plan.domain,
         wire(plan),
-        plan.seat.ours.addr(),
+        plan.service(),
         evidence.folder().display()
     )
 }
 
 fn wire(plan: &Plan) -> String {
-    let network = plan.seat.ours.trunc();
+    let networks = plan.seat.ours.iter().map(|ours| ours.trunc().to_string());
+    let networks = networks.collect::<Vec<_>>().join(" and ");
     match plan.seat.vlan {
-        Some(id) => format!("{network} in VLAN {id}"),
-        None => network.to_string(),
+        Some(id) => format!("{networks} in VLAN {id}"),
+        None => networks,
     }
 }
 

@@ -1,9 +1,9 @@
 //! What is rehearsed: the machines and the wire that follow from an install-config.
 
-use std::{collections::HashSet, net::Ipv4Addr, path::Path};
+use std::{collections::HashSet, net::IpAddr, path::Path};
 
 use anyhow::{Context, Result, bail};
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 use muster_assets::{
     agent_config::AgentConfig,
     install_config::{
@@ -15,6 +15,7 @@ use muster_vm::{Boot, Bus, Disk, Machine, Nic, Seat};
 use serde_json::Value;
 
 use super::{
+    addresses::Addresses,
     described::{Described, machines},
     requests,
     wiring::{Door, Wiring},
@@ -29,8 +30,8 @@ const DISK: u64 = 120;
 pub struct Host {
     pub name: String,
     pub role: HostRole,
-    /// The address it has or gets.
-    pub address: Ipv4Addr,
+    /// The addresses it has or gets, one in each machine network.
+    pub addresses: Vec<IpAddr>,
     macs: Vec<String>,
     number: u8,
     alone: bool,
@@ -44,7 +45,7 @@ pub struct Plan {
     /// expect somewhere.
     pub seat: Seat,
     /// What DNS tells.
-    pub names: Vec<(String, Ipv4Addr)>,
+    pub names: Vec<(String, IpAddr)>,
     pub hosts: Vec<Host>,
     /// The request for the cluster.
     pub cluster: Value,
@@ -55,40 +56,24 @@ pub struct Plan {
 impl Plan {
     /// Reads judged configs.
     pub fn of(config: &InstallConfig, agent: Option<&AgentConfig>, version: &str) -> Result<Self> {
-        let wire = wire_of(config)?;
+        if config.architecture() != Some(Architecture::Amd64) {
+            bail!("only machines of architecture amd64 can be rehearsed");
+        }
+        let mut addresses = Addresses::of(config)?;
         let described = machines(config, agent);
         let cast = cast(config, &described)?;
         let numbered = (1..).zip(&described);
         let wirings: Vec<Wiring> = numbered
             .map(|(number, described)| Wiring::of(described, number))
             .collect();
-        let [api, ingress] = vips(config)?;
-        let mut taken: HashSet<Ipv4Addr> = api.iter().chain(&ingress).copied().collect();
-        taken.extend(wirings.iter().flat_map(Wiring::addresses));
-        let mut others: Vec<Ipv4Addr> = Vec::new();
+        let vips = vips(config)?;
         let ntp = time_sources(config, agent);
-        others.extend(
-            ntp.iter()
-                .filter_map(|source| source.parse::<Ipv4Addr>().ok()),
-        );
-        others.extend(wirings.iter().flat_map(|wiring| &wiring.servers));
-        let gateways = wirings.iter().flat_map(|wiring| &wiring.gateways);
-        let gateway = gateways.copied().find(|gateway| wire.contains(gateway));
-        others.extend(wirings.iter().flat_map(|wiring| &wiring.gateways));
-        others.retain(|other| !taken.contains(other));
-        taken.extend(&others);
-        let mut free = wire.hosts().filter(|address| !taken.contains(address));
-        let full = || format!("the machine network {wire} has too few addresses");
-        let gateway = match gateway {
-            Some(gateway) => gateway,
-            None => free.next().with_context(full)?,
-        };
-        others.retain(|other| *other != gateway);
-        others.sort_unstable();
-        others.dedup();
+        addresses.take(vips.iter().flatten().copied());
+        addresses.take(wirings.iter().flat_map(Wiring::addresses));
+        let vlan = common_vlan(&addresses, &cast, &described, &wirings)?;
+        let (gateways, others) = neighbours(&mut addresses, &wirings, &ntp)?;
 
         let (mut hosts, mut networks) = (Vec::new(), Vec::new());
-        let vlan = common_vlan(wire, &cast, &described, &wirings)?;
         for (number, (role, description)) in (1..).zip(cast) {
             let wiring = description.map(|index| &wirings[index]);
             if let Some(index) = description
@@ -96,21 +81,14 @@ impl Plan {
             {
                 networks.push(wirings[index].request(network)?);
             }
-            let fixed = wiring.and_then(|wiring| {
-                let mut addresses = wiring.addresses();
-                addresses.find(|address| wire.contains(address))
-            });
-            let address = match fixed {
-                Some(address) => address,
-                None => free.next().with_context(full)?,
-            };
+            let own: Vec<IpAddr> = wiring.into_iter().flat_map(Wiring::addresses).collect();
             let name = description.map(|index| described[index].name.clone());
             let name = name.filter(|name| !name.is_empty());
             let name = name.unwrap_or_else(|| free_name(role, &described, &hosts));
             hosts.push(Host {
                 name,
                 role,
-                address,
+                addresses: addresses.choose(&own)?,
                 macs: wiring.map_or_else(Vec::new, Wiring::macs),
                 number,
                 alone: config.control_plane_replicas() == 1,
@@ -118,42 +96,47 @@ impl Plan {
         }
 
         let domain = config.cluster_domain();
-        let first = |role| hosts.iter().find(|host: &&Host| host.role == role);
-        let master = first(HostRole::Master)
-            .context("the control plane has no machine")?
-            .address;
-        let worker = first(HostRole::Worker).map_or(master, |host| host.address);
-        let api_address = api.first().copied().unwrap_or(master);
-        let mut names = vec![
-            (format!("api.{domain}"), api_address),
-            (format!("api-int.{domain}"), api_address),
-            (
-                format!("apps.{domain}"),
-                ingress.first().copied().unwrap_or(worker),
-            ),
-        ];
+        let mut names = names(&domain, &hosts, &vips)?;
         let named = ntp
             .iter()
-            .filter(|source| source.parse::<Ipv4Addr>().is_err());
-        names.extend(named.map(|source| (source.clone(), gateway)));
+            .filter(|source| source.parse::<IpAddr>().is_err());
+        for source in named {
+            names.extend(gateways.iter().map(|gateway| (source.clone(), *gateway)));
+        }
+        let networks_of_machines = addresses.networks();
+        let ours = networks_of_machines.iter().zip(&gateways);
+        let ours = ours.map(|(network, gateway)| IpNet::new(*gateway, network.prefix_len()));
+        let clocks = ntp.iter().cloned().chain([gateways[0].to_string()]);
+        let clocks = clocks.collect::<Vec<_>>().join(",");
         Ok(Self {
             name: config.metadata.name.clone(),
+            cluster: requests::cluster(config, version, networks_of_machines, &vips, &clocks),
+            infra_env: requests::infra_env(config, version, networks),
             seat: Seat {
-                ours: Ipv4Net::new(gateway, wire.prefix_len())?,
+                ours: ours.collect::<Result<_, _>>()?,
                 others,
                 vlan,
                 mtu: wirings.iter().filter_map(|wiring| wiring.mtu).max(),
             },
             names,
-            cluster: requests::cluster(config, version, wire, [&api, &ingress], &ntp, gateway),
-            infra_env: requests::infra_env(config, version, networks),
             domain,
             hosts,
         })
     }
+
+    /// Where the service is.
+    pub fn service(&self) -> IpAddr {
+        self.seat.ours[0].addr()
+    }
 }
 
 impl Host {
+    /// Its addresses, for people.
+    pub fn place(&self) -> String {
+        let addresses = self.addresses.iter().map(ToString::to_string);
+        addresses.collect::<Vec<_>>().join(" and ")
+    }
+
     /// The machine, with an image in its CD drive.
     pub fn machine(&self, image: &Path) -> Machine {
         let mut machine = Machine::numbered(&self.name, self.number, Boot::Cd(image.into()));
@@ -171,7 +154,7 @@ impl Host {
         }
         let serial = format!("REHEARSAL-{}", self.number);
         machine.disks = vec![Disk::new(Bus::Virtio, DISK, &serial)];
-        machine.address = self.address;
+        machine.addresses.clone_from(&self.addresses);
         machine
     }
 }
@@ -185,42 +168,68 @@ fn free_name(role: HostRole, described: &[Described], hosts: &[Host]) -> String 
     names.find(|name| !taken(name)).unwrap_or_default()
 }
 
-/// The network of the machines, if it can be played.
-fn wire_of(config: &InstallConfig) -> Result<Ipv4Net> {
-    if config.architecture() != Some(Architecture::Amd64) {
-        bail!("only machines of architecture amd64 can be rehearsed");
-    }
-    let networks = config
-        .networking
+/// Our address in each machine network, and the others at which machines expect somebody.
+fn neighbours(
+    addresses: &mut Addresses,
+    wirings: &[Wiring],
+    ntp: &[String],
+) -> Result<(Vec<IpAddr>, Vec<IpAddr>)> {
+    let gateways: Vec<IpAddr> = wirings
         .iter()
-        .flat_map(|networking| &networking.machine_network);
-    let networks: Vec<IpNet> = networks.map(|network| network.cidr).collect();
-    match networks.as_slice() {
-        [IpNet::V4(network)] => Ok(network.trunc()),
-        _ => bail!(
-            "networking.machineNetwork: a rehearsal needs exactly one network, and IPv4; more and \
-             IPv6 cannot be rehearsed yet"
-        ),
+        .flat_map(|wiring| wiring.gateways.iter().copied())
+        .collect();
+    let mut others: Vec<IpAddr> = ntp
+        .iter()
+        .filter_map(|source| source.parse().ok())
+        .collect();
+    others.extend(wirings.iter().flat_map(|wiring| &wiring.servers));
+    others.extend(&gateways);
+    others.retain(|other| !addresses.is_taken(*other));
+    addresses.take(others.iter().copied());
+    let ours = addresses.choose(&gateways)?;
+    others.retain(|other| !ours.contains(other));
+    others.sort_unstable();
+    others.dedup();
+    Ok((ours, others))
+}
+
+/// What DNS tells: where the cluster is found, in each IP family.
+fn names(
+    domain: &str,
+    hosts: &[Host],
+    [api, ingress]: &[Vec<IpAddr>; 2],
+) -> Result<Vec<(String, IpAddr)>> {
+    let first = |role| hosts.iter().find(|host: &&Host| host.role == role);
+    let master = first(HostRole::Master).context("the control plane has no machine")?;
+    let worker = first(HostRole::Worker).unwrap_or(master);
+    let or = |vips: &[IpAddr], host: &Host| {
+        let found = if vips.is_empty() {
+            &host.addresses
+        } else {
+            vips
+        };
+        found.to_vec()
+    };
+    let (api, ingress) = (or(api, master), or(ingress, worker));
+    let mut names = Vec::new();
+    for (name, addresses) in [("api", &api), ("api-int", &api), ("apps", &ingress)] {
+        names.extend(
+            addresses
+                .iter()
+                .map(|address| (format!("{name}.{domain}"), *address)),
+        );
     }
+    Ok(names)
 }
 
 /// Virtual addresses of API and ingress; none where others balance the load.
-fn vips(config: &InstallConfig) -> Result<[Vec<Ipv4Addr>; 2]> {
+fn vips(config: &InstallConfig) -> Result<[Vec<IpAddr>; 2]> {
     let platform = &config.platform;
-    let Some(metal) = &platform.baremetal else {
-        if platform.none.is_none() {
-            bail!("platform: only baremetal and none can be rehearsed");
-        }
-        return Ok([Vec::new(), Vec::new()]);
-    };
-    let v4 = |addresses: &[std::net::IpAddr]| {
-        let addresses = addresses.iter().filter_map(|address| match address {
-            std::net::IpAddr::V4(address) => Some(*address),
-            std::net::IpAddr::V6(_) => None,
-        });
-        addresses.collect()
-    };
-    Ok([v4(&metal.api_vips), v4(&metal.ingress_vips)])
+    match &platform.baremetal {
+        Some(metal) => Ok([metal.api_vips.clone(), metal.ingress_vips.clone()]),
+        None if platform.none.is_some() => Ok([Vec::new(), Vec::new()]),
+        None => bail!("platform: only baremetal and none can be rehearsed"),
+    }
 }
 
 fn time_sources(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<String> {
@@ -238,7 +247,7 @@ fn time_sources(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<Stri
 
 /// The VLAN in which all machines have the machine network, if it is one.
 fn common_vlan(
-    wire: Ipv4Net,
+    machine_networks: &Addresses,
     cast: &[(HostRole, Option<usize>)],
     described: &[Described],
     wirings: &[Wiring],
@@ -246,7 +255,10 @@ fn common_vlan(
     let mut found: Option<(&str, Option<u16>)> = None;
     for (_, description) in cast {
         let doors = description.map_or(&[][..], |index| &wirings[index].doors);
-        let on_wire = |door: &&Door| door.addresses.iter().any(|address| wire.contains(address));
+        let on_wire = |door: &&Door| {
+            let mut addresses = door.addresses.iter();
+            addresses.any(|address| machine_networks.contain(*address))
+        };
         let door = doors.iter().find(on_wire);
         let door = door.or_else(|| doors.iter().find(|door| door.dhcp));
         let vlan = door.and_then(|door| door.vlan);
@@ -258,7 +270,7 @@ fn common_vlan(
                 let told =
                     |vlan: Option<u16>| vlan.map_or_else(|| "none".to_owned(), |id| id.to_string());
                 bail!(
-                    "{other} has the machine network {wire} in VLAN {}, {name} in VLAN {}; they \
+                    "{other} has the machine network in VLAN {}, {name} in VLAN {}; they \
                      would not hear each other here, for there is no switch that joins them",
                     told(theirs),
                     told(vlan)

@@ -1,30 +1,28 @@
 //! What an install-config asks for, in the words of the REST API.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use muster_assets::install_config::{InstallConfig, types::LoadBalancerType};
 use serde_json::{Value, json};
 
-/// The request for the cluster; the clocks of `ntp` and the gateway's are its time sources.
+/// The request for the cluster. The usual time servers cannot be reached from the wire, so it is
+/// told its own.
 pub fn cluster(
     config: &InstallConfig,
     version: &str,
-    wire: Ipv4Net,
-    [api, ingress]: [&[Ipv4Addr]; 2],
-    ntp: &[String],
-    gateway: Ipv4Addr,
+    machine_networks: &[IpNet],
+    [api, ingress]: &[Vec<IpAddr>; 2],
+    clocks: &str,
 ) -> Value {
     let control_plane = config.control_plane_replicas();
-    // The usual servers cannot be reached from the wire.
-    let sources = ntp.iter().cloned().chain([gateway.to_string()]);
     let mut body = json!({
         "name": config.metadata.name,
         "base_dns_domain": config.base_domain,
         "openshift_version": version,
         "pull_secret": config.pull_secret.reveal(),
         "control_plane_count": control_plane,
-        "additional_ntp_source": sources.collect::<Vec<_>>().join(","),
+        "additional_ntp_source": clocks,
     });
     if !config.ssh_key.is_empty() {
         body["ssh_public_key"] = json!(config.ssh_key);
@@ -41,14 +39,18 @@ pub fn cluster(
     let alone = control_plane == 1;
     if alone {
         body["high_availability_mode"] = json!("None");
-        body["machine_networks"] = json!([{"cidr": wire}]);
     } else if config.platform.none.is_some() {
         body["user_managed_networking"] = json!(true);
         body["platform"] = json!({"type": "none"});
     }
-    if config.load_balancer_type() == Some(LoadBalancerType::UserManaged) {
+    let balanced_elsewhere = config.load_balancer_type() == Some(LoadBalancerType::UserManaged);
+    if balanced_elsewhere {
         body["load_balancer"] = json!({"type": "user-managed"});
-        body["machine_networks"] = json!([{"cidr": wire}]);
+    }
+    // Otherwise it follows from the virtual addresses.
+    if alone || balanced_elsewhere || machine_networks.len() > 1 {
+        let networks = machine_networks.iter();
+        body["machine_networks"] = networks.map(|cidr| json!({"cidr": cidr})).collect();
     }
     for (key, addresses) in [("api_vips", api), ("ingress_vips", ingress)] {
         if !addresses.is_empty() && !alone {

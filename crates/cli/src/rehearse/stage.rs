@@ -5,6 +5,7 @@ use std::{
     fmt::Write as _,
     fs,
     io::{self, IsTerminal},
+    net::SocketAddr,
     os::unix::fs::symlink,
     path::Path,
     sync::Arc,
@@ -177,7 +178,7 @@ impl Stage {
                     .tell(Method::PATCH, &path, Some(&body))
                     .await
                     .with_context(|| format!("{} as {}", host.name, host.role))?;
-                let what = format!("is {} at {}", host.role, host.address);
+                let what = format!("is {} at {}", host.role, host.place());
                 self.report
                     .note(&plan.name, Some(&host.name), Change::Act { what });
             }
@@ -239,7 +240,7 @@ async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<
         .file_name()
         .context("the folder of OS images has a name")?;
     symlink(&images, folder.file(&name.to_string_lossy())).context("lending the OS images")?;
-    let listen = format!("{}:{PORT}", plan.seat.ours.addr());
+    let listen = SocketAddr::new(plan.service(), PORT).to_string();
     let agents = stock.agents().map(|folder| folder.display().to_string());
     let mut settings = vec![
         ("server.listen", listen.as_str()),

@@ -1,6 +1,6 @@
 //! What the network description of a machine (nmstate) says about its cards and its neighbours.
 
-use std::{collections::HashSet, net::Ipv4Addr};
+use std::{collections::HashSet, net::IpAddr};
 
 use anyhow::{Context, Result};
 use muster_assets::static_network::lies_upon;
@@ -17,19 +17,19 @@ pub struct Wiring {
     /// How it can be reached.
     pub doors: Vec<Door>,
     /// Where it sends what it cannot deliver itself.
-    pub gateways: Vec<Ipv4Addr>,
+    pub gateways: Vec<IpAddr>,
     /// Whom it asks for names.
-    pub servers: Vec<Ipv4Addr>,
+    pub servers: Vec<IpAddr>,
     /// The largest packet it may send, if it says so.
     pub mtu: Option<u64>,
     /// Cards: what the description calls them, if it speaks of them; hardware address.
     cards: Vec<(Option<String>, String)>,
 }
 
-/// An interface with IPv4.
+/// An interface with addresses.
 pub struct Door {
     /// Addresses the machine gives itself there.
-    pub addresses: Vec<Ipv4Addr>,
+    pub addresses: Vec<IpAddr>,
     /// It asks for one.
     pub dhcp: bool,
     /// The VLAN it is in.
@@ -41,7 +41,7 @@ impl Wiring {
     pub fn of(described: &Described, number: u8) -> Self {
         let network = described.network.as_ref().unwrap_or(&Value::Null);
         let interfaces: Vec<&Value> = list(&network["interfaces"]).collect();
-        let v4 = |value: &Value| value.as_str()?.parse::<Ipv4Addr>().ok();
+        let ip = |value: &Value| value.as_str()?.parse::<IpAddr>().ok();
         let mut wiring = Self {
             cards: cards(described, &interfaces, number),
             mtu: interfaces
@@ -51,11 +51,14 @@ impl Wiring {
             ..Self::default()
         };
         for interface in &interfaces {
-            let family = &interface["ipv4"];
-            let addresses = list(&family["address"]).filter_map(|address| v4(&address["ip"]));
+            let families = ["ipv4", "ipv6"].map(|family| &interface[family]);
+            let addresses = families.iter().flat_map(|family| list(&family["address"]));
+            let asks = |family: &&Value| {
+                family["enabled"] == true && (family["dhcp"] == true || family["autoconf"] == true)
+            };
             let door = Door {
-                addresses: addresses.collect(),
-                dhcp: family["enabled"] == true && family["dhcp"] == true,
+                addresses: addresses.filter_map(|address| ip(&address["ip"])).collect(),
+                dhcp: families.iter().any(asks),
                 vlan: vlan(&interfaces, interface, DEEPEST),
             };
             if door.dhcp || !door.addresses.is_empty() {
@@ -65,14 +68,14 @@ impl Wiring {
         let routes = list(&network["routes"]["config"]);
         wiring
             .gateways
-            .extend(routes.filter_map(|route| v4(&route["next-hop-address"])));
+            .extend(routes.filter_map(|route| ip(&route["next-hop-address"])));
         let servers = list(&network["dns-resolver"]["config"]["server"]);
-        wiring.servers.extend(servers.filter_map(v4));
+        wiring.servers.extend(servers.filter_map(ip));
         wiring
     }
 
     /// Addresses the machine gives itself.
-    pub fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> {
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         let addresses = self.doors.iter().flat_map(|door| &door.addresses);
         addresses.copied()
     }

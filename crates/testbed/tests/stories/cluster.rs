@@ -82,9 +82,9 @@ fn three_machines_become_a_cluster_whose_installation_begins() -> Result<()> {
         .into();
     let offer = Offer {
         names: vec![
-            ("api.lab.example.com".into(), api),
-            ("api-int.lab.example.com".into(), api),
-            ("apps.lab.example.com".into(), ingress),
+            ("api.lab.example.com".into(), api.into()),
+            ("api-int.lab.example.com".into(), api.into()),
+            ("apps.lab.example.com".into(), ingress.into()),
         ],
         ..Offer::default()
     };

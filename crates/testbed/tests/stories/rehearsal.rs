@@ -9,10 +9,11 @@ use muster_testbed::{
 };
 use muster_vm::program::command;
 
-/// A machine as they stand in racks: two cards in a bond, and the cluster in a VLAN upon it.
+/// A machine as they stand in racks: two cards in a bond, and the cluster in a VLAN upon it. There is
+/// no IPv4 at all.
 const MACHINES: &str = "
 apiVersion: v1beta1
-rendezvousIP: 10.44.0.5
+rendezvousIP: 'fd00:44::5'
 additionalNTPSources: [clock.example.com]
 hosts:
 - hostname: rack-4
@@ -31,10 +32,10 @@ hosts:
       type: vlan
       state: up
       vlan: {base-iface: bond0, id: 44}
-      ipv4: {enabled: true, dhcp: false, address: [{ip: 10.44.0.5, prefix-length: 28}]}
-      ipv6: {enabled: false}
-    dns-resolver: {config: {server: [10.44.0.1]}}
-    routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 10.44.0.1, next-hop-interface: bond0.44}]}
+      ipv4: {enabled: false}
+      ipv6: {enabled: true, dhcp: false, autoconf: false, address: [{ip: 'fd00:44::5', prefix-length: 64}]}
+    dns-resolver: {config: {server: ['fd00:44::1']}}
+    routes: {config: [{destination: '::/0', next-hop-address: 'fd00:44::1', next-hop-interface: bond0.44}]}
 ";
 
 #[test]
@@ -51,7 +52,10 @@ baseDomain: example.com
 metadata: {{name: alone}}
 controlPlane: {{name: master, replicas: 1}}
 compute: [{{name: worker, replicas: 0}}]
-networking: {{machineNetwork: [{{cidr: 10.44.0.0/28}}]}}
+networking:
+  machineNetwork: [{{cidr: 'fd00:44::/64'}}]
+  clusterNetwork: [{{cidr: 'fd01::/48', hostPrefix: 64}}]
+  serviceNetwork: ['fd02::/112']
 platform: {{none: {{}}}}
 bootstrapInPlace: {{installationDisk: /dev/vda}}
 pullSecret: '{secret}'
@@ -85,9 +89,9 @@ pullSecret: '{secret}'
     for words in [
         "rehearsing alone.example.com with OpenShift",
         VERSION,
-        "one machine on 10.44.0.0/28 in VLAN 44, gateway, DNS, NTP and service at 10.44.0.1",
+        "one machine on fd00:44::/64 in VLAN 44, gateway, DNS, NTP and service at fd00:44::1",
         "rack-4           switched on",
-        "rack-4           is master at 10.44.0.5",
+        "rack-4           is master at fd00:44::5",
         // Nothing waits for this one; a rehearsal does.
         "rack-4           ntp-synced passes",
         "the cluster is ready",

@@ -50,7 +50,7 @@ fn a_machine_outlives_a_crash_of_the_service_and_a_cut_cable() -> Result<()> {
         Ok((checked_in(&scene, &infra_env) > before).then_some(()))
     })?;
 
-    let address = machine.machine.address.to_string();
+    let address = machine.machine.addresses[0].to_string();
     for plugged in [true, false, true] {
         machine.cable(0, plugged)?;
         let what = format!("a cable that is plugged in: {plugged}");

@@ -66,12 +66,12 @@ fn described_machines_keep_their_names_addresses_and_neighbours() {
     assert_eq!(names, ["first", "second", "third", "last"]);
     assert_eq!(plan.hosts[3].role, HostRole::Worker);
     // Its gateway is ours, its DNS server and the clock are played too.
-    assert_eq!(plan.seat.ours.to_string(), "192.168.111.254/24");
+    assert_eq!(plan.seat.ours[0].to_string(), "192.168.111.254/24");
     assert_eq!(plan.seat.others.len(), 2, "{:?}", plan.seat.others);
     assert_eq!((plan.seat.vlan, plan.seat.mtu), (None, None));
-    assert_eq!(plan.hosts[0].address.to_string(), "192.168.111.50");
+    assert_eq!(plan.hosts[0].place(), "192.168.111.50");
     // The first free ones: neither virtual addresses nor the clock.
-    let address = |index: usize| plan.hosts[index].address.to_string();
+    let address = |index: usize| plan.hosts[index].place();
     assert_eq!([address(1), address(2)], ["192.168.111.3", "192.168.111.4"]);
     let machine = plan.hosts[3].machine(Path::new("image"));
     assert_eq!(machine.mac(), "52:54:00:aa:00:09");
@@ -110,7 +110,7 @@ fn a_single_node_is_found_under_all_names() {
     )
     .unwrap();
     assert_eq!(plan.hosts.len(), 1);
-    let address = plan.hosts[0].address;
+    let address = plan.hosts[0].addresses[0];
     assert!(plan.names.iter().all(|(_, found)| *found == address));
     assert_eq!(plan.hosts[0].machine(Path::new("image")).cpus, 8);
     assert_eq!(plan.cluster["high_availability_mode"], "None");
@@ -152,10 +152,10 @@ fn an_agent_config_describes_the_machines() {
     let plan = plan_with(NONE, Some(&tagged(20))).unwrap();
     let names: Vec<&str> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
     assert_eq!(names, ["rack-1", "master-0", "rack-3"]);
-    assert_eq!(plan.hosts[1].address.to_string(), "192.168.111.52");
+    assert_eq!(plan.hosts[1].place(), "192.168.111.52");
     let machine = plan.hosts[1].machine(Path::new("image"));
     assert_eq!(machine.mac(), "52:54:00:aa:00:02");
-    assert_eq!(plan.seat.ours.to_string(), "192.168.111.1/24");
+    assert_eq!(plan.seat.ours[0].to_string(), "192.168.111.1/24");
     assert_eq!((plan.seat.vlan, plan.seat.mtu), (Some(20), Some(9000)));
     let clocks = "clock.example.com,192.168.111.1";
     assert_eq!(plan.cluster["additional_ntp_source"], clocks);
@@ -175,22 +175,65 @@ fn machines_in_different_vlans_cannot_be_rehearsed() {
         .unwrap()
         .to_string();
     assert!(
-        refusal.contains(
-            "rack-1 has the machine network 192.168.111.0/24 in VLAN 20, rack-3 in VLAN 21"
-        ),
+        refusal.contains("rack-1 has the machine network in VLAN 20, rack-3 in VLAN 21"),
         "{refusal}"
     );
+}
+
+#[test]
+fn both_families_are_played_the_first_is_that_of_the_service() {
+    let networks = "networking:
+  machineNetwork: [{cidr: 'fd00:44::/64'}, {cidr: 10.44.0.0/24}]
+  clusterNetwork: [{cidr: 'fd01::/48', hostPrefix: 64}, {cidr: 10.128.0.0/14, hostPrefix: 23}]
+  serviceNetwork: ['fd02::/112', 172.30.0.0/16]
+";
+    let metal = "controlPlane: {name: master, replicas: 3}
+compute: [{name: worker, replicas: 0}]
+platform:
+  baremetal:
+    apiVIPs: ['fd00:44::2', 10.44.0.2]
+    ingressVIPs: ['fd00:44::3', 10.44.0.3]
+    provisioningNetwork: Disabled
+    additionalNTPServers: ['fd00:44::9', clock.example.com]
+";
+    let plan = plan(&format!("{metal}{networks}")).unwrap();
+    let ours: Vec<String> = plan.seat.ours.iter().map(ToString::to_string).collect();
+    assert_eq!(ours, ["fd00:44::1/64", "10.44.0.1/24"]);
+    assert_eq!(plan.service().to_string(), "fd00:44::1");
+    assert_eq!(plan.hosts[0].place(), "fd00:44::4 and 10.44.0.4");
+    let others: Vec<String> = plan.seat.others.iter().map(ToString::to_string).collect();
+    assert_eq!(others, ["fd00:44::9"]);
+    let found = |name: &str| {
+        let found = plan.names.iter().filter(|(known, _)| known == name);
+        found
+            .map(|(_, address)| address.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        found("api-int.lab.example.com"),
+        ["fd00:44::2", "10.44.0.2"]
+    );
+    assert_eq!(found("clock.example.com"), ["fd00:44::1", "10.44.0.1"]);
+    let wanted = json!([{"cidr": "fd00:44::/64"}, {"cidr": "10.44.0.0/24"}]);
+    assert_eq!(plan.cluster["machine_networks"], wanted);
+    let clocks = "fd00:44::9,clock.example.com,fd00:44::1";
+    assert_eq!(plan.cluster["additional_ntp_source"], clocks);
 }
 
 #[test]
 fn what_cannot_be_rehearsed_is_said() {
     let shape = "controlPlane: {name: master, replicas: 3}\ncompute: [{name: worker, replicas: 60}]\nplatform: {none: {}}\n";
     let one = "networking: {machineNetwork: [{cidr: 10.1.0.0/16}]}\n";
+    let twice = "networking: {machineNetwork: [{cidr: 10.1.0.0/24}, {cidr: 10.2.0.0/24}]}\n";
     let small = "networking: {machineNetwork: [{cidr: 10.1.0.0/29}]}\n";
     let none = shape.replace("60", "3");
     for (text, wanted) in [
         (format!("{shape}{one}"), "63 machines are too many"),
         (format!("{none}{small}"), "too few addresses"),
+        (
+            format!("{none}{twice}"),
+            "one network, or one of each IP family",
+        ),
     ] {
         let refusal = plan(&text).err().unwrap().to_string();
         assert!(refusal.contains(wanted), "{refusal}");

@@ -1,0 +1,70 @@
+//! The machine networks, and who has which address in them.
+
+use std::{collections::HashSet, net::IpAddr};
+
+use anyhow::{Context, Result, bail};
+use ipnet::IpNet;
+use muster_assets::install_config::InstallConfig;
+
+/// One network, or one of each IP family.
+pub struct Addresses {
+    networks: Vec<IpNet>,
+    taken: HashSet<IpAddr>,
+}
+
+impl Addresses {
+    /// The machine networks of a config, with nobody in them.
+    pub fn of(config: &InstallConfig) -> Result<Self> {
+        let networking = config.networking.iter();
+        let networks = networking.flat_map(|networking| &networking.machine_network);
+        let networks: Vec<IpNet> = networks.map(|network| network.cidr.trunc()).collect();
+        match networks.as_slice() {
+            [_] | [IpNet::V4(_), IpNet::V6(_)] | [IpNet::V6(_), IpNet::V4(_)] => Ok(Self {
+                networks,
+                taken: HashSet::new(),
+            }),
+            _ => bail!(
+                "networking.machineNetwork: a rehearsal needs one network, or one of each IP family; \
+                 several of a family cannot be rehearsed yet"
+            ),
+        }
+    }
+
+    /// The networks, the first is that of the service.
+    pub fn networks(&self) -> &[IpNet] {
+        &self.networks
+    }
+
+    /// Whether an address is in one of the networks.
+    pub fn contain(&self, address: IpAddr) -> bool {
+        let mut networks = self.networks.iter();
+        networks.any(|network| network.contains(&address))
+    }
+
+    /// These have owners.
+    pub fn take(&mut self, addresses: impl IntoIterator<Item = IpAddr>) {
+        self.taken.extend(addresses);
+    }
+
+    /// Whether an address has an owner.
+    pub fn is_taken(&self, address: IpAddr) -> bool {
+        self.taken.contains(&address)
+    }
+
+    /// One address in each network: one of the `wished`, else a free one.
+    pub fn choose(&mut self, wished: &[IpAddr]) -> Result<Vec<IpAddr>> {
+        let mut chosen = Vec::new();
+        for network in &self.networks {
+            let mut fitting = wished.iter().copied();
+            let fitting = fitting.find(|address| network.contains(address));
+            let is_free =
+                |address: &IpAddr| *address != network.network() && !self.taken.contains(address);
+            let address = fitting.or_else(|| network.hosts().find(is_free));
+            let address = address
+                .with_context(|| format!("the machine network {network} has too few addresses"))?;
+            self.taken.insert(address);
+            chosen.push(address);
+        }
+        Ok(chosen)
+    }
+}
