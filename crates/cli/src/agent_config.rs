@@ -27,11 +27,11 @@ pub fn find(named: Option<&Path>, install_config: &Path) -> Option<PathBuf> {
 /// Judges a file and sums that up; what is wrong with it is shown, warnings only if wished.
 pub fn judge(
     file: &Path,
-    cluster: &InstallConfig,
+    cluster: Option<&InstallConfig>,
     warnings: bool,
 ) -> anyhow::Result<(AgentConfig, String)> {
     let bytes = fs::read(file).with_context(|| format!("reading {}", file.display()))?;
-    match load(&file.display().to_string(), &bytes, Some(cluster)) {
+    match load(&file.display().to_string(), &bytes, cluster) {
         Ok(Loaded { config, report }) => {
             if warnings {
                 diagnostics::show(&report);

@@ -194,6 +194,13 @@ fn an_agent_config_beside_the_file_is_judged_with_it() {
         complaint.contains("agent-config.yaml:3:39: error: hosts[0].interfaces[0].macAddress"),
         "{complaint}"
     );
+    fs::write(folder.path().join("broken.yaml"), "baseDomain: 7\n").expect("a file");
+    let both = muster(folder.path(), &["check", "broken.yaml", "--agent"]);
+    let complaint = text(&both.stderr);
+    assert!(
+        complaint.contains("[api-version]") && complaint.contains("[host-cards]"),
+        "{complaint}"
+    );
     let missing = ["check", "--agent", "--agent-config", "nowhere.yaml"];
     let missing = muster(folder.path(), &missing);
     assert!(text(&missing.stderr).contains("reading nowhere.yaml"));

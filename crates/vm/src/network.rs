@@ -29,7 +29,7 @@ const SEAT: &str = "seat";
 pub struct Offer {
     /// Hand out addresses.
     pub dhcp: bool,
-    /// Tell machines a way out; without it they reach nothing but the wire itself.
+    /// Tell machines a way out; without it they reach nothing of IPv4 but the wire itself.
     pub gateway: bool,
     /// What a machine that boots from it is told to start, served by TFTP.
     pub boot_file: Option<PathBuf>,
@@ -39,6 +39,8 @@ pub struct Offer {
     pub names: Vec<(String, IpAddr)>,
     /// The domain machines are told they are in.
     pub domain: String,
+    /// Addresses that are not handed out to anybody.
+    pub reserved: Vec<IpAddr>,
 }
 
 impl Default for Offer {
@@ -50,6 +52,7 @@ impl Default for Offer {
             ipxe_script: None,
             names: Vec::new(),
             domain: "lab.example.com".to_owned(),
+            reserved: Vec::new(),
         }
     }
 }
@@ -235,14 +238,22 @@ impl Network {
                     IpNet::V6(ours) => dnsmasq.args(dhcp_v6(*ours)),
                 };
             }
+            let written = |address: &IpAddr| match address {
+                IpAddr::V4(address) => format!(",{address}"),
+                IpAddr::V6(address) => format!(",[{address}]"),
+            };
             for machine in known {
-                let addresses = machine.addresses.iter().map(|address| match address {
-                    IpAddr::V4(address) => format!(",{address}"),
-                    IpAddr::V6(address) => format!(",[{address}]"),
-                });
                 let (mac, name) = (machine.mac(), &machine.name);
-                let addresses: String = addresses.collect();
+                let addresses: String = machine.addresses.iter().map(written).collect();
                 dnsmasq.arg(format!("--dhcp-host={mac},{name}{addresses}"));
+            }
+            for (number, address) in offer.reserved.iter().enumerate() {
+                // For a card that nobody has.
+                let [.., high, low] = number.to_be_bytes();
+                let address = written(address);
+                dnsmasq.arg(format!(
+                    "--dhcp-host=02:00:00:00:{high:02x}:{low:02x}{address}"
+                ));
             }
         }
         if let Some(file) = &offer.boot_file {

@@ -2,13 +2,16 @@
 
 use std::{collections::HashSet, net::IpAddr};
 
-use serde_json::Value;
 use url::Url;
 
 use super::{AgentConfig, Host};
 use crate::{
     install_config::{InstallConfig, types::HostRole},
-    judging::{Law, Verdicts, checks::is_subdomain, machines},
+    judging::{
+        Law, Verdicts,
+        checks::{is_subdomain, mac_bytes},
+        machines,
+    },
     schema::wording::shown,
     static_network::lies_upon,
 };
@@ -43,6 +46,8 @@ pub static RULES: &[Rule] = &[
     rule("api-version", "apiVersion", "`v1beta1`, or `v1alpha1`, which means the same.", api_version),
     rule("time-sources", "additionalNTPSources", "Addresses or DNS names.", time_sources),
     rule("artifacts-url", "bootArtifactsBaseURL", "A URL with its scheme.", artifacts_url),
+    rule("host-names", "hosts.hostname", "A DNS name that no other machine has.", host_names),
+    rule("hosts-twice", "hosts", "Machines here make those of `platform.baremetal.hosts` in the install-config void.", hosts_twice),
     rule("host-cards", "hosts.interfaces", "Each machine has a card; each card has an address that no other has.", host_cards),
     rule("card-names", "hosts.interfaces.name", "`networkConfig` speaks of every card; otherwise it stays as it is.", card_names),
     rule("root-device", "hosts.rootDeviceHints.deviceName", "Directly in `/dev/` or `/dev/disk/by-path/`.", root_device),
@@ -101,6 +106,42 @@ fn artifacts_url(facts: &Facts<'_>, verdicts: &mut Verdicts) {
     }
 }
 
+fn host_names(facts: &Facts<'_>, verdicts: &mut Verdicts) {
+    let mut seen = HashSet::new();
+    for (path, host) in each_host(facts) {
+        let (path, name) = (format!("{path}.hostname"), &*host.hostname);
+        if name.is_empty() {
+            continue;
+        }
+        if !is_subdomain(name) {
+            verdicts.fault(
+                path,
+                format!("{} is not a DNS name", shown(name)),
+                "use lower case letters, digits, dashes and dots",
+            );
+        } else if !seen.insert(name) {
+            verdicts.fault(
+                path,
+                format!("{} is the name of another machine too", shown(name)),
+                "give each machine its own",
+            );
+        }
+    }
+}
+
+fn hosts_twice(facts: &Facts<'_>, verdicts: &mut Verdicts) {
+    let metal = facts
+        .cluster
+        .and_then(|cluster| cluster.platform.baremetal.as_ref());
+    if !facts.config.hosts.is_empty() && metal.is_some_and(|metal| !metal.hosts.is_empty()) {
+        verdicts.warn(
+            "hosts",
+            "the install-config names machines too; those are not looked at",
+            "leave `platform.baremetal.hosts` out of the install-config",
+        );
+    }
+}
+
 fn host_cards(facts: &Facts<'_>, verdicts: &mut Verdicts) {
     let mut seen = HashSet::new();
     for (path, host) in each_host(facts) {
@@ -115,7 +156,7 @@ fn host_cards(facts: &Facts<'_>, verdicts: &mut Verdicts) {
             let path = format!("{path}.interfaces[{index}].macAddress");
             let mac = &card.mac_address;
             machines::card(&path, mac, "add the address of the card", verdicts);
-            if !mac.is_empty() && !seen.insert(mac.to_ascii_lowercase()) {
+            if mac_bytes(mac).is_some_and(|card| !seen.insert(card)) {
                 verdicts.fault(
                     path,
                     format!("{} stands at another card too", shown(mac)),
@@ -220,7 +261,7 @@ fn host_count(facts: &Facts<'_>, verdicts: &mut Verdicts) {
                 format!("{all} machines are {role}, but the install-config wants {wanted}"),
                 "remove machines, or raise `replicas` in the install-config",
             );
-        } else if all < wanted {
+        } else if (1..wanted).contains(&all) {
             verdicts.warn(
                 "hosts",
                 format!("{all} of {wanted} machines that become {role} are named"),
@@ -234,21 +275,5 @@ fn host_count(facts: &Facts<'_>, verdicts: &mut Verdicts) {
             format!("{free} more machines are named than the install-config has replicas"),
             "remove machines, or raise `replicas` in the install-config",
         );
-    }
-}
-
-impl Host {
-    /// The static addresses in its network.
-    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        let network = self.network_config.as_ref().unwrap_or(&Value::Null);
-        let interfaces = network["interfaces"].as_array().into_iter().flatten();
-        interfaces.flat_map(|interface| {
-            let families = ["ipv4", "ipv6"].into_iter();
-            families.flat_map(|family| {
-                let addresses = interface[family]["address"].as_array();
-                let addresses = addresses.into_iter().flatten();
-                addresses.filter_map(|address| address["ip"].as_str()?.parse().ok())
-            })
-        })
     }
 }

@@ -21,7 +21,7 @@ static ROOT: &[Field] = &[
     Field::new("apiVersion", Kind::Text, "Version of the file's form: `v1beta1`."),
     Field::new("kind", Kind::Text, "`AgentConfig`; not looked at."),
     Field::new("metadata", Kind::Object(METADATA), "Names nobody uses; the cluster's are in the install-config."),
-    Field::new("rendezvousIP", Kind::Ip, "Address of the machine that gathers the others.").default("the first static address of a machine that is no worker"),
+    Field::new("rendezvousIP", Kind::Ip, "Address of the machine that gathers the others.").default("the first static address: of the control plane, else of machines without a role"),
     Field::new("additionalNTPSources", TEXTS, "Time servers, by address or name."),
     Field::new("bootArtifactsBaseURL", Kind::Text, "Where machines that boot from the network, or from a minimal image, fetch files from."),
     Field::new("minimalISO", Kind::Flag, "Make an image without the root file system.").default("false"),

@@ -1,7 +1,7 @@
 use crate::{
-    agent_config::{AgentConfig, Loaded, explain, load, page},
+    agent_config::{AgentConfig, Loaded, explain, laws, load, page, schema},
     findings::Severity,
-    install_config::{Given, InstallConfig, Method, tests::load_with},
+    install_config::{self, Given, InstallConfig, Method, tests::load_with, types::BareMetal},
 };
 
 /// A file with everything in it.
@@ -91,7 +91,9 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
     (SECOND, "'52:54:00:aa:00'", ":15:30:", "[host-cards]"),
     (SECOND, "'01:00:5e:00:00:01'", ":15:30:", "[host-cards]"),
     (SECOND, "''", ":15:", "[host-cards]"),
-    (SECOND, "'52:54:00:aa:00:01'", ":15:30:", "[host-cards]"),
+    (SECOND, "'52-54-00-aa-00-01'", ":15:30:", "[host-cards]"),
+    ("hostname: worker-0", "hostname: ../worker", ":20:13:", "[host-names]"),
+    ("hostname: worker-0", "hostname: master-0", ":20:13:", "[host-names]"),
     ("{name: eno2, macAddress", "{name: eno3, macAddress", ":15:12:", "[card-names]"),
     ("/dev/disk/by-path/pci-0", "/dev/disk/by-id/x", ":12:33:", "[root-device]"),
     ("rotational: false", "wwnWithExtension: '0x5'", ":12:", "[wwn-extension]"),
@@ -152,6 +154,27 @@ fn machines_are_counted_against_the_cluster() {
         "{told}"
     );
     assert!(told.contains("1 more machines are named"), "{told}");
+}
+
+#[test]
+fn machines_in_both_files_are_told() {
+    let mut cluster = cluster(3, 2);
+    let metal = BareMetal {
+        hosts: vec![install_config::types::Host::default()],
+        ..BareMetal::default()
+    };
+    cluster.platform.baremetal = Some(metal);
+    let told = read(WHOLE, Some(&cluster)).unwrap().report.to_string();
+    assert!(told.contains("[hosts-twice]"), "{told}");
+}
+
+#[test]
+fn rules_are_about_fields_that_exist() {
+    let mut fields = Vec::new();
+    schema::DOCUMENT.each_field(&mut |path, _| fields.push(path.replace("[]", "")));
+    for law in laws() {
+        assert!(fields.iter().any(|field| field == law.path), "{law:?}");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     bytes: &[u8],
     unknown: UnknownKeys,
     release: Option<Release>,
-) -> Result<(T, Sheet, Draft), Report> {
+) -> Result<(T, Sheet, Unfinished), Report> {
     let text = decode(bytes).map_err(|problem| {
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)]).into_owned();
         let shown = mask(&start, &[]);
@@ -46,7 +46,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     match serde_json::from_value(walked.value) {
         Ok(value) => {
             let name = name.to_owned();
-            let draft = Draft {
+            let draft = Unfinished {
                 name,
                 shown,
                 findings,
@@ -64,13 +64,13 @@ pub(crate) fn read<T: DeserializeOwned>(
 }
 
 /// A report that is not finished: only the form was looked at.
-pub(crate) struct Draft {
+pub(crate) struct Unfinished {
     name: String,
     shown: String,
     findings: Vec<Finding>,
 }
 
-impl Draft {
+impl Unfinished {
     /// The whole report, with what the rules say.
     pub fn finish(mut self, sheet: &Sheet, verdicts: Verdicts) -> Report {
         self.findings.append(&mut sheet.findings(verdicts));

@@ -169,26 +169,32 @@ pub fn check(check: &Check) -> anyhow::Result<String> {
             .with_context(|| format!("{release:?} is not a release such as 4.19"))?;
         given.release = Some(release);
     }
-    match judge(&check.file.display().to_string(), &bytes, given) {
-        Ok(Loaded { config, report }) => {
-            diagnostics::show(&report);
-            let mut told = format!("{}; it can be used", diagnostics::summary(&report));
-            let machines = agent_config::find(check.agent_config.as_deref(), &check.file);
-            if let Some(file) = machines.filter(|_| check.agent) {
-                let (_, summary) = agent_config::judge(&file, &config, true)?;
-                told += &format!("\n{summary}; it can be used");
-            }
-            if check.effective {
-                to_yaml(&config.redacted()).context("writing YAML")
-            } else {
-                Ok(told)
-            }
+    let judged = judge(&check.file.display().to_string(), &bytes, given);
+    let (report, config) = match judged {
+        Ok(Loaded { config, report }) => (report, Some(config)),
+        Err(report) => (report, None),
+    };
+    diagnostics::show(&report);
+    let mut told = diagnostics::summary(&report);
+    let machines = agent_config::find(check.agent_config.as_deref(), &check.file);
+    let machines = machines.filter(|_| check.agent);
+    // Both files are judged, whatever is wrong with the first.
+    let machines = machines.map(|file| agent_config::judge(&file, config.as_ref(), true));
+    let Some(config) = config else {
+        if let Some(Err(error)) = machines {
+            told += &format!("; {error:#}");
         }
-        Err(report) => {
-            diagnostics::show(&report);
-            bail!("{}", diagnostics::summary(&report));
-        }
+        bail!("{told}");
+    };
+    told += "; it can be used";
+    if let Some(machines) = machines {
+        let (_, summary) = machines?;
+        told += &format!("\n{summary}; it can be used");
     }
+    if check.effective {
+        return to_yaml(&config.redacted()).context("writing YAML");
+    }
+    Ok(told)
 }
 
 /// Reads a file called `name` with what this machine knows.

@@ -18,6 +18,13 @@ impl Addresses {
         let networking = config.networking.iter();
         let networks = networking.flat_map(|networking| &networking.machine_network);
         let networks: Vec<IpNet> = networks.map(|network| network.cidr.trunc()).collect();
+        let too_large = |network: &&IpNet| network.addr().is_ipv6() && network.prefix_len() < 64;
+        if let Some(network) = networks.iter().find(too_large) {
+            bail!(
+                "networking.machineNetwork: {network} cannot be rehearsed; IPv6 networks need a \
+                 prefix of 64 or more, for no router tells machines of a larger one"
+            );
+        }
         match networks.as_slice() {
             [_] | [IpNet::V4(_), IpNet::V6(_)] | [IpNet::V6(_), IpNet::V4(_)] => Ok(Self {
                 networks,
@@ -46,9 +53,14 @@ impl Addresses {
         self.taken.extend(addresses);
     }
 
-    /// Whether an address has an owner.
-    pub fn is_taken(&self, address: IpAddr) -> bool {
-        self.taken.contains(&address)
+    /// Whether an address has no owner.
+    pub fn is_free(&self, address: &IpAddr) -> bool {
+        !self.taken.contains(address)
+    }
+
+    /// Those that have an owner.
+    pub fn taken(&self) -> impl Iterator<Item = IpAddr> {
+        self.taken.iter().copied()
     }
 
     /// One address in each network: one of the `wished`, else a free one.
@@ -57,8 +69,7 @@ impl Addresses {
         for network in &self.networks {
             let mut fitting = wished.iter().copied();
             let fitting = fitting.find(|address| network.contains(address));
-            let is_free =
-                |address: &IpAddr| *address != network.network() && !self.taken.contains(address);
+            let is_free = |address: &IpAddr| *address != network.network() && self.is_free(address);
             let address = fitting.or_else(|| network.hosts().find(is_free));
             let address = address
                 .with_context(|| format!("the machine network {network} has too few addresses"))?;

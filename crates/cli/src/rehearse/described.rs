@@ -11,7 +11,9 @@ use serde_json::Value;
 pub struct Described {
     /// Its name, if it has one.
     pub name: String,
+    /// What it becomes; none takes what is missing.
     pub role: Option<HostRole>,
+    /// Its cards, as far as the files name them.
     pub cards: Vec<Card>,
     /// State of its network in the words of nmstate.
     pub network: Option<Value>,
@@ -26,6 +28,21 @@ pub struct Card {
     pub mac: String,
 }
 
+impl Described {
+    /// Its name, or what it can be recognised by.
+    pub fn known_as(&self) -> &str {
+        match self.cards.first() {
+            Some(card) if self.name.is_empty() => &card.mac,
+            Some(_) | None => &self.name,
+        }
+    }
+}
+
+/// A hardware address as everybody writes it.
+pub fn canonical(mac: &str) -> String {
+    mac.to_ascii_lowercase().replace('-', ":")
+}
+
 /// The machines of an agent-config, else those of the install-config.
 pub fn machines(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<Described> {
     let named = agent.map_or(&[][..], |agent| &agent.hosts);
@@ -38,7 +55,7 @@ pub fn machines(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<Desc
                 .iter()
                 .map(|card| Card {
                     name: (!card.name.is_empty()).then(|| card.name.clone()),
-                    mac: card.mac_address.to_ascii_lowercase(),
+                    mac: canonical(&card.mac_address),
                 })
                 .collect(),
             network: host.network_config.clone(),
@@ -52,7 +69,7 @@ pub fn machines(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<Desc
         role: host.role,
         cards: vec![Card {
             name: None,
-            mac: host.boot_mac_address.to_ascii_lowercase(),
+            mac: canonical(&host.boot_mac_address),
         }],
         network: host.network_config.clone(),
     });

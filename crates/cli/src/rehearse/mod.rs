@@ -114,7 +114,7 @@ impl Rehearse {
             }
         };
         let agent = match agent_config::find(self.agent_config.as_deref(), &self.file) {
-            Some(file) => Some(agent_config::judge(&file, &config, !self.inside)?.0),
+            Some(file) => Some(agent_config::judge(&file, Some(&config), !self.inside)?.0),
             None => None,
         };
         let plan = Plan::of(&config, agent.as_ref(), &version)?;
@@ -185,7 +185,7 @@ fn announcement(plan: &Plan, version: &str, evidence: &Evidence) -> String {
          at {}\nconsoles and logs: {}",
         plan.domain,
         wire(plan),
-        plan.service(),
+        plan.service,
         evidence.folder().display()
     )
 }

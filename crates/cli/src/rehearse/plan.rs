@@ -18,13 +18,22 @@ use super::{
     addresses::Addresses,
     described::{Described, machines},
     requests,
-    wiring::{Door, Wiring},
+    wiring::Wiring,
 };
 
 /// Machines of one rehearsal; a laptop gives up long before.
 const MOST_MACHINES: i64 = 50;
 /// Size of their disks, in GiB: what every role is content with.
 const DISK: u64 = 120;
+
+/// The largest packet of an Ethernet that nobody changed.
+const USUAL_MTU: u64 = 1500;
+
+/// A part in the play, and the machine the files describe for it, if they do.
+struct Player<'a> {
+    role: HostRole,
+    known: Option<(&'a Described, Wiring)>,
+}
 
 /// A machine to be.
 pub struct Host {
@@ -44,8 +53,12 @@ pub struct Plan {
     /// Our side of the wire: gateway, DNS, NTP and the service, and everybody else that the files
     /// expect somewhere.
     pub seat: Seat,
+    /// Where the service is.
+    pub service: IpAddr,
     /// What DNS tells.
     pub names: Vec<(String, IpAddr)>,
+    /// Addresses that DHCP must not hand out.
+    pub reserved: Vec<IpAddr>,
     pub hosts: Vec<Host>,
     /// The request for the cluster.
     pub cluster: Value,
@@ -61,35 +74,35 @@ impl Plan {
         }
         let mut addresses = Addresses::of(config)?;
         let described = machines(config, agent);
-        let cast = cast(config, &described)?;
-        let numbered = (1..).zip(&described);
-        let wirings: Vec<Wiring> = numbered
-            .map(|(number, described)| Wiring::of(described, number))
-            .collect();
+        let players = cast(config, &described)?;
         let vips = vips(config)?;
         let ntp = time_sources(config, agent);
         addresses.take(vips.iter().flatten().copied());
-        addresses.take(wirings.iter().flat_map(Wiring::addresses));
-        let vlan = common_vlan(&addresses, &cast, &described, &wirings)?;
-        let (gateways, others) = neighbours(&mut addresses, &wirings, &ntp)?;
+        addresses.take(wirings(&players).flat_map(Wiring::addresses));
+        let vlan = common_vlan(&addresses, &players)?;
+        let (gateways, others) = neighbours(&mut addresses, &players, &ntp)?;
+        // Whoever lives there is not in the way of a machine that asks for an address.
+        let reserved = addresses.taken().collect();
 
         let (mut hosts, mut networks) = (Vec::new(), Vec::new());
-        for (number, (role, description)) in (1..).zip(cast) {
-            let wiring = description.map(|index| &wirings[index]);
-            if let Some(index) = description
-                && let Some(network) = &described[index].network
-            {
-                networks.push(wirings[index].request(network)?);
+        for (number, Player { role, known }) in (1..).zip(&players) {
+            let mut macs = Vec::new();
+            let mut own: Vec<IpAddr> = Vec::new();
+            let mut name = String::new();
+            if let Some((described, wiring)) = known {
+                networks.extend(wiring.request(described.network.as_ref())?);
+                macs = wiring.macs();
+                own.extend(wiring.addresses());
+                name.clone_from(&described.name);
             }
-            let own: Vec<IpAddr> = wiring.into_iter().flat_map(Wiring::addresses).collect();
-            let name = description.map(|index| described[index].name.clone());
-            let name = name.filter(|name| !name.is_empty());
-            let name = name.unwrap_or_else(|| free_name(role, &described, &hosts));
+            if name.is_empty() {
+                name = free_name(*role, &described, &hosts);
+            }
             hosts.push(Host {
                 name,
-                role,
+                role: *role,
                 addresses: addresses.choose(&own)?,
-                macs: wiring.map_or_else(Vec::new, Wiring::macs),
+                macs,
                 number,
                 alone: config.control_plane_replicas() == 1,
             });
@@ -103,30 +116,29 @@ impl Plan {
         for source in named {
             names.extend(gateways.iter().map(|gateway| (source.clone(), *gateway)));
         }
-        let networks_of_machines = addresses.networks();
-        let ours = networks_of_machines.iter().zip(&gateways);
+        let ours = addresses.networks().iter().zip(&gateways);
         let ours = ours.map(|(network, gateway)| IpNet::new(*gateway, network.prefix_len()));
-        let clocks = ntp.iter().cloned().chain([gateways[0].to_string()]);
+        let ours = ours.collect::<Result<Vec<_>, _>>()?;
+        let service = ours.first().context("there is a machine network")?.addr();
+        let clocks = ntp.iter().cloned().chain([service.to_string()]);
         let clocks = clocks.collect::<Vec<_>>().join(",");
+        let mtu = wirings(&players).filter_map(|wiring| wiring.mtu).max();
         Ok(Self {
             name: config.metadata.name.clone(),
-            cluster: requests::cluster(config, version, networks_of_machines, &vips, &clocks),
+            cluster: requests::cluster(config, version, addresses.networks(), &vips, &clocks),
             infra_env: requests::infra_env(config, version, networks),
             seat: Seat {
-                ours: ours.collect::<Result<_, _>>()?,
+                ours,
                 others,
                 vlan,
-                mtu: wirings.iter().filter_map(|wiring| wiring.mtu).max(),
+                mtu: mtu.filter(|mtu| *mtu > USUAL_MTU),
             },
+            service,
             names,
+            reserved,
             domain,
             hosts,
         })
-    }
-
-    /// Where the service is.
-    pub fn service(&self) -> IpAddr {
-        self.seat.ours[0].addr()
     }
 }
 
@@ -168,23 +180,28 @@ fn free_name(role: HostRole, described: &[Described], hosts: &[Host]) -> String 
     names.find(|name| !taken(name)).unwrap_or_default()
 }
 
+fn wirings<'a>(players: &'a [Player<'_>]) -> impl Iterator<Item = &'a Wiring> {
+    let known = players.iter().filter_map(|player| player.known.as_ref());
+    known.map(|(_, wiring)| wiring)
+}
+
 /// Our address in each machine network, and the others at which machines expect somebody.
 fn neighbours(
     addresses: &mut Addresses,
-    wirings: &[Wiring],
+    players: &[Player<'_>],
     ntp: &[String],
 ) -> Result<(Vec<IpAddr>, Vec<IpAddr>)> {
-    let gateways: Vec<IpAddr> = wirings
-        .iter()
-        .flat_map(|wiring| wiring.gateways.iter().copied())
+    let gateways = wirings(players).flat_map(|wiring| wiring.gateways.iter().copied());
+    let gateways: Vec<IpAddr> = gateways
+        .filter(|address| addresses.is_free(address))
         .collect();
     let mut others: Vec<IpAddr> = ntp
         .iter()
         .filter_map(|source| source.parse().ok())
         .collect();
-    others.extend(wirings.iter().flat_map(|wiring| &wiring.servers));
+    others.extend(wirings(players).flat_map(|wiring| wiring.servers.iter().copied()));
+    others.retain(|other| addresses.is_free(other));
     others.extend(&gateways);
-    others.retain(|other| !addresses.is_taken(*other));
     addresses.take(others.iter().copied());
     let ours = addresses.choose(&gateways)?;
     others.retain(|other| !ours.contains(other));
@@ -245,46 +262,35 @@ fn time_sources(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<Stri
     sources
 }
 
-/// The VLAN in which all machines have the machine network, if it is one.
-fn common_vlan(
-    machine_networks: &Addresses,
-    cast: &[(HostRole, Option<usize>)],
-    described: &[Described],
-    wirings: &[Wiring],
-) -> Result<Option<u16>> {
+/// The VLAN in which all machines have the machine networks, if it is one.
+fn common_vlan(machine_networks: &Addresses, players: &[Player<'_>]) -> Result<Option<u16>> {
     let mut found: Option<(&str, Option<u16>)> = None;
-    for (_, description) in cast {
-        let doors = description.map_or(&[][..], |index| &wirings[index].doors);
-        let on_wire = |door: &&Door| {
-            let mut addresses = door.addresses.iter();
-            addresses.any(|address| machine_networks.contain(*address))
+    for player in players {
+        let (name, vlans) = match &player.known {
+            Some((described, wiring)) => (described.known_as(), wiring.vlans(machine_networks)),
+            None => ("a machine that is not described", vec![None]),
         };
-        let door = doors.iter().find(on_wire);
-        let door = door.or_else(|| doors.iter().find(|door| door.dhcp));
-        let vlan = door.and_then(|door| door.vlan);
-        let name = description.map_or("a machine that is not described", |index| {
-            described[index].name.as_str()
-        });
-        match found {
-            Some((other, theirs)) if theirs != vlan => {
-                let told =
-                    |vlan: Option<u16>| vlan.map_or_else(|| "none".to_owned(), |id| id.to_string());
+        for vlan in vlans {
+            let (other, theirs) = *found.get_or_insert((name, vlan));
+            if theirs != vlan {
+                let told = |vlan: Option<u16>| match vlan {
+                    Some(id) => format!("in VLAN {id}"),
+                    None => "in no VLAN".to_owned(),
+                };
                 bail!(
-                    "{other} has the machine network in VLAN {}, {name} in VLAN {}; they \
-                     would not hear each other here, for there is no switch that joins them",
+                    "{other} has a machine network {}, {name} {}; they would not hear each other \
+                     here, for there is no switch that joins them",
                     told(theirs),
                     told(vlan)
                 );
             }
-            Some(_) => {}
-            None => found = Some((name, vlan)),
         }
     }
     Ok(found.and_then(|(_, vlan)| vlan))
 }
 
-/// Which machines there are: a role, and the description it has in the file if there is one.
-fn cast(config: &InstallConfig, described: &[Described]) -> Result<Vec<(HostRole, Option<usize>)>> {
+/// Which machines there are.
+fn cast<'a>(config: &InstallConfig, described: &'a [Described]) -> Result<Vec<Player<'a>>> {
     let wanted = [
         (HostRole::Master, config.control_plane_replicas()),
         (HostRole::Arbiter, config.arbiter_replicas()),
@@ -294,18 +300,18 @@ fn cast(config: &InstallConfig, described: &[Described]) -> Result<Vec<(HostRole
     if all > MOST_MACHINES {
         bail!("{all} machines are too many for one rehearsal; {MOST_MACHINES} are the most");
     }
-    let mut left: Vec<usize> = (0..described.len()).collect();
+    let mut left: Vec<&Described> = described.iter().collect();
     let mut cast = Vec::new();
-    for (role, count) in wanted {
-        for _ in 0..count {
-            // Those who were cast for it come first, then those who take any part.
-            let of =
-                |wish: Option<HostRole>| left.iter().position(|host| described[*host].role == wish);
-            let found = of(Some(role))
-                .or_else(|| of(None))
-                .map(|place| left.remove(place));
-            cast.push((role, found));
-        }
+    let parts = wanted
+        .into_iter()
+        .flat_map(|(role, count)| (0..count).map(move |_| role));
+    for (number, role) in (1..).zip(parts) {
+        // Those who were cast for it come first, then those who take any part.
+        let of = |wish: Option<HostRole>| left.iter().position(|host| host.role == wish);
+        let place = of(Some(role)).or_else(|| of(None));
+        let known = place.map(|place| left.remove(place));
+        let known = known.map(|described| (described, Wiring::of(described, number)));
+        cast.push(Player { role, known });
     }
     Ok(cast)
 }

@@ -72,6 +72,7 @@ impl Stage {
         let offer = Offer {
             names: plan.names.clone(),
             domain: plan.domain.clone(),
+            reserved: plan.reserved.clone(),
             ..Offer::default()
         };
         network.serve(&offer, &machines.iter().collect::<Vec<_>>())?;
@@ -95,10 +96,12 @@ impl Stage {
             cluster_name: plan.name.clone(),
             every: REST,
         };
+        // Below a folder of their own: a machine may be called like anything else here.
+        let consoles = evidence.part("machines")?;
         let machines = machines.into_iter().map(|machine| {
             let what = "switched on".to_owned();
             report.note(&plan.name, Some(&machine.name), Change::Act { what });
-            machine.start(&network, evidence)
+            machine.start(&network, &consoles)
         });
         Ok(Self {
             machines: machines.collect::<Result<_>>()?,
@@ -135,7 +138,8 @@ impl Stage {
             if sights.cluster.status == "ready" {
                 let failing = failing(plan, &sights);
                 let since: &mut Instant = ready.get_or_insert_with(Instant::now);
-                if failing.is_empty() || since.elapsed() > SETTLING {
+                let settled = since.elapsed() > SETTLING || began.elapsed() > limit;
+                if failing.is_empty() || settled {
                     return Ok(failing);
                 }
             } else {
@@ -240,7 +244,7 @@ async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<
         .file_name()
         .context("the folder of OS images has a name")?;
     symlink(&images, folder.file(&name.to_string_lossy())).context("lending the OS images")?;
-    let listen = SocketAddr::new(plan.service(), PORT).to_string();
+    let listen = SocketAddr::new(plan.service, PORT).to_string();
     let agents = stock.agents().map(|folder| folder.display().to_string());
     let mut settings = vec![
         ("server.listen", listen.as_str()),

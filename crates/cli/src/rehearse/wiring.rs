@@ -6,7 +6,10 @@ use anyhow::{Context, Result};
 use muster_assets::static_network::lies_upon;
 use serde_json::{Value, json};
 
-use super::described::Described;
+use super::{
+    addresses::Addresses,
+    described::{Card, Described, canonical},
+};
 
 /// Interfaces that lie upon others, one upon the next; more is a circle.
 const DEEPEST: u32 = 8;
@@ -22,7 +25,7 @@ pub struct Wiring {
     pub servers: Vec<IpAddr>,
     /// The largest packet it may send, if it says so.
     pub mtu: Option<u64>,
-    /// Cards: what the description calls them, if it speaks of them; hardware address.
+    /// Cards: what they are called, if they have a name; hardware address.
     cards: Vec<(Option<String>, String)>,
 }
 
@@ -53,14 +56,16 @@ impl Wiring {
         for interface in &interfaces {
             let families = ["ipv4", "ipv6"].map(|family| &interface[family]);
             let addresses = families.iter().flat_map(|family| list(&family["address"]));
-            let asks = |family: &&Value| {
-                family["enabled"] == true && (family["dhcp"] == true || family["autoconf"] == true)
-            };
+            let asks = |family: &&Value| family["enabled"] == true && family["dhcp"] == true;
             let door = Door {
                 addresses: addresses.filter_map(|address| ip(&address["ip"])).collect(),
                 dhcp: families.iter().any(asks),
                 vlan: vlan(&interfaces, interface, DEEPEST),
             };
+            let asks_first = door.dhcp && !wiring.doors.iter().any(|door| door.dhcp);
+            if asks_first && let Some(card) = lowest(&interfaces, interface, DEEPEST) {
+                wiring.put_first(card);
+            }
             if door.dhcp || !door.addresses.is_empty() {
                 wiring.doors.push(door);
             }
@@ -74,10 +79,34 @@ impl Wiring {
         wiring
     }
 
+    /// The first card is the one that DHCP knows.
+    fn put_first(&mut self, name: &str) {
+        let mut cards = self.cards.iter();
+        let place = cards.position(|(known, _)| known.as_deref() == Some(name));
+        if let Some(place) = place {
+            let card = self.cards.remove(place);
+            self.cards.insert(0, card);
+        }
+    }
+
     /// Addresses the machine gives itself.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         let addresses = self.doors.iter().flat_map(|door| &door.addresses);
         addresses.copied()
+    }
+
+    /// The VLANs in which it has the machine networks, or asks for them.
+    pub fn vlans(&self, machine_networks: &Addresses) -> Vec<Option<u16>> {
+        let on_wire = |door: &&Door| {
+            let mut addresses = door.addresses.iter();
+            addresses.any(|address| machine_networks.contain(*address))
+        };
+        let doors: Vec<&Door> = self.doors.iter().filter(on_wire).collect();
+        let asking = self.doors.iter().find(|door| door.dhcp);
+        match (doors.is_empty(), asking) {
+            (false, _) => doors.iter().map(|door| door.vlan).collect(),
+            (true, asking) => vec![asking.and_then(|door| door.vlan)],
+        }
     }
 
     /// The hardware addresses of its cards.
@@ -85,15 +114,21 @@ impl Wiring {
         self.cards.iter().map(|(_, mac)| mac.clone()).collect()
     }
 
-    /// The description in the form the service takes, with a hardware address for each card.
-    pub fn request(&self, network: &Value) -> Result<Value> {
+    /// The description in the form the service takes, with the hardware address of each card that has
+    /// a name.
+    pub fn request(&self, network: Option<&Value>) -> Result<Option<Value>> {
+        let Some(network) = network else {
+            return Ok(None);
+        };
         let named = self.cards.iter().filter_map(|(name, mac)| {
             let name = name.as_ref()?;
             Some(json!({"mac_address": mac, "logical_nic_name": name}))
         });
         let map: Vec<Value> = named.collect();
         let yaml = serde_yaml_ng::to_string(network).context("networkConfig as YAML")?;
-        Ok(json!({"network_yaml": yaml, "mac_interface_map": map}))
+        Ok(Some(
+            json!({"network_yaml": yaml, "mac_interface_map": map}),
+        ))
     }
 }
 
@@ -104,14 +139,14 @@ fn cards(
     interfaces: &[&Value],
     number: u8,
 ) -> Vec<(Option<String>, String)> {
-    let spoken_of = spoken_of(interfaces);
+    let spoken_of = spoken_of(described, interfaces);
     let told: Vec<Option<String>> = spoken_of
         .iter()
         .map(|name| {
             let interface = interfaces.iter().find(|one| one["name"] == **name);
             let mac = interface.and_then(|interface| interface["mac-address"].as_str());
-            let named = |card: &&super::described::Card| card.name.as_deref() == Some(name);
-            mac.map(str::to_ascii_lowercase).or_else(|| {
+            let named = |card: &&Card| card.name.as_deref() == Some(name);
+            mac.map(canonical).or_else(|| {
                 let card = described.cards.iter().find(named);
                 card.map(|card| card.mac.clone())
             })
@@ -136,27 +171,45 @@ fn cards(
         })
         .collect();
     let left = others.into_iter().chain(nameless.into_iter().rev());
-    cards.extend(left.map(|card| (None, card.mac.clone())));
+    cards.extend(left.map(|card| (card.name.clone(), card.mac.clone())));
     cards
 }
 
-/// Names of cards: Ethernet interfaces, and what others lie upon without being described.
-fn spoken_of<'a>(interfaces: &[&'a Value]) -> Vec<&'a str> {
-    let described: HashSet<&str> = interfaces
+/// Names of cards: Ethernet interfaces, those the files call so, and what others lie upon without
+/// being described.
+fn spoken_of<'a>(described: &Described, interfaces: &[&'a Value]) -> Vec<&'a str> {
+    let is_named = |name: &str| {
+        let mut cards = described.cards.iter();
+        cards.any(|card| card.name.as_deref() == Some(name))
+    };
+    let known: HashSet<&str> = interfaces
         .iter()
         .filter_map(|interface| interface["name"].as_str())
         .collect();
     let mut names = Vec::new();
     for interface in interfaces {
         let name = interface["name"].as_str();
-        if interface["type"] == "ethernet" {
+        let kind = interface["type"].as_str();
+        if matches!(kind, Some("ethernet" | "802-3-ethernet")) || name.is_some_and(is_named) {
             names.extend(name);
         }
-        names.extend(lies_upon(interface).filter(|name| !described.contains(name)));
+        names.extend(lies_upon(interface).filter(|name| !known.contains(name)));
     }
     let mut seen = HashSet::new();
     names.retain(|name| seen.insert(*name));
     names
+}
+
+/// The first card an interface lies upon; it may be one itself.
+fn lowest<'a>(interfaces: &[&'a Value], interface: &'a Value, depth: u32) -> Option<&'a str> {
+    let depth = depth.checked_sub(1)?;
+    let Some(below) = lies_upon(interface).next() else {
+        return interface["name"].as_str();
+    };
+    match interfaces.iter().find(|one| one["name"] == below) {
+        Some(lower) => lowest(interfaces, lower, depth),
+        None => Some(below),
+    }
 }
 
 /// The VLAN an interface is in, by itself or by what it lies upon.
@@ -178,7 +231,6 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rehearse::described::Card;
 
     fn card(name: Option<&str>, mac: &str) -> Card {
         Card {
@@ -209,15 +261,33 @@ mod tests {
         };
         let wiring = Wiring::of(&described, 7);
         let last = |number| format!("52:54:00:aa:00:0{number}");
-        // Where the description speaks of them; what nobody named goes to who has none.
-        assert_eq!(wiring.macs(), [last(2), last(1), last(3), last(4)]);
-        let map = &wiring.request(&network).unwrap()["mac_interface_map"];
+        // The one under the bridge that asks by DHCP, then as the description speaks of them; what
+        // nobody named goes to who has none.
+        assert_eq!(wiring.macs(), [last(1), last(2), last(3), last(4)]);
+        let request = wiring.request(Some(&network)).unwrap().unwrap();
+        let map = &request["mac_interface_map"];
         let names: Vec<&Value> = list(map).map(|card| &card["logical_nic_name"]).collect();
-        assert_eq!(names, ["eno2", "eno1", "eno3"]);
+        assert_eq!(names, ["eno1", "eno2", "eno3", "eno4"]);
         assert_eq!(wiring.mtu, Some(9000));
         assert_eq!(wiring.doors.len(), 1);
         assert_eq!(wiring.doors[0].vlan, Some(20));
         assert!(wiring.doors[0].dhcp);
+    }
+
+    #[test]
+    fn a_card_needs_no_type_if_the_files_name_it() {
+        let network =
+            json!({"interfaces": [{"name": "lan0", "ipv4": {"enabled": true, "dhcp": true}}]});
+        let described = Described {
+            cards: vec![card(Some("lan0"), "52:54:00:aa:00:01")],
+            network: Some(network.clone()),
+            ..Described::default()
+        };
+        let wiring = Wiring::of(&described, 1);
+        assert_eq!(wiring.macs(), ["52:54:00:aa:00:01"]);
+        let request = wiring.request(Some(&network)).unwrap().unwrap();
+        let map = &request["mac_interface_map"];
+        assert_eq!(map[0]["logical_nic_name"], "lan0");
     }
 
     #[test]

@@ -54,6 +54,7 @@ static HOST: &[Field] = &[
     Field::new("bgpPeers", Kind::List(&Kind::Object(PEER)), "Routers of this host instead of those of bgpVIPConfig.").since(5, 1),
 ];
 
+/// A management controller.
 pub static BMC: &[Field] = &[
     Field::new("username", Kind::Text, "Who logs in."),
     Field::new("password", Kind::Secret, "With which password."),
@@ -61,6 +62,7 @@ pub static BMC: &[Field] = &[
     Field::new("disableCertificateVerification", Kind::Flag, "Take any certificate of the controller.").default("false"),
 ];
 
+/// How a disk is recognised.
 pub static HINTS: &[Field] = &[
     Field::new("deviceName", Kind::Text, "`/dev/<name>` or `/dev/disk/by-path/<name>`."),
     Field::new("hctl", Kind::Text, "SCSI bus address."),

@@ -125,10 +125,10 @@ networking: {machineNetwork: [{cidr: 192.168.111.0/24}]}
 platform: {none: {}}
 ";
 
-/// Three machines of an agent-config, the last in this VLAN.
-fn tagged(last: u16) -> String {
+/// Three machines of an agent-config, the nameless one in this VLAN.
+fn tagged(odd: u16) -> String {
     let hosts = (1..=3).map(|number| {
-        let vlan = if number == 3 { last } else { 20 };
+        let vlan = if number == 2 { odd } else { 20 };
         let name = if number == 2 {
             ""
         } else {
@@ -169,13 +169,33 @@ fn an_agent_config_describes_the_machines() {
 }
 
 #[test]
+fn a_smaller_mtu_leaves_the_wire_as_it_is() {
+    let small = tagged(20).replace("mtu: 9000", "mtu: 1400");
+    let plan = plan_with(NONE, Some(&small)).unwrap();
+    assert_eq!(plan.seat.mtu, None);
+}
+
+#[test]
+fn a_neighbour_that_somebody_else_is_stays_somebody_else() {
+    // The way out is the first machine, the name server a virtual address.
+    let routed = METAL
+        .replace("192.168.111.254", "192.168.111.50")
+        .replace("192.0.2.53", "192.168.111.1");
+    let plan = plan(&routed).unwrap();
+    assert_eq!(plan.service.to_string(), "192.168.111.3");
+    let others: Vec<String> = plan.seat.others.iter().map(ToString::to_string).collect();
+    assert_eq!(others, ["192.168.111.9"]);
+    assert!(plan.reserved.contains(&plan.hosts[0].addresses[0]));
+}
+
+#[test]
 fn machines_in_different_vlans_cannot_be_rehearsed() {
     let refusal = plan_with(NONE, Some(&tagged(21)))
         .err()
         .unwrap()
         .to_string();
     assert!(
-        refusal.contains("rack-1 has the machine network in VLAN 20, rack-3 in VLAN 21"),
+        refusal.contains("rack-1 has a machine network in VLAN 20, 52:54:00:aa:00:02 in VLAN 21"),
         "{refusal}"
     );
 }
@@ -199,7 +219,7 @@ platform:
     let plan = plan(&format!("{metal}{networks}")).unwrap();
     let ours: Vec<String> = plan.seat.ours.iter().map(ToString::to_string).collect();
     assert_eq!(ours, ["fd00:44::1/64", "10.44.0.1/24"]);
-    assert_eq!(plan.service().to_string(), "fd00:44::1");
+    assert_eq!(plan.service.to_string(), "fd00:44::1");
     assert_eq!(plan.hosts[0].place(), "fd00:44::4 and 10.44.0.4");
     let others: Vec<String> = plan.seat.others.iter().map(ToString::to_string).collect();
     assert_eq!(others, ["fd00:44::9"]);
@@ -225,11 +245,13 @@ fn what_cannot_be_rehearsed_is_said() {
     let shape = "controlPlane: {name: master, replicas: 3}\ncompute: [{name: worker, replicas: 60}]\nplatform: {none: {}}\n";
     let one = "networking: {machineNetwork: [{cidr: 10.1.0.0/16}]}\n";
     let twice = "networking: {machineNetwork: [{cidr: 10.1.0.0/24}, {cidr: 10.2.0.0/24}]}\n";
+    let large = "networking: {machineNetwork: [{cidr: 'fd00::/48'}], clusterNetwork: [{cidr: 'fd01::/48', hostPrefix: 64}], serviceNetwork: ['fd02::/112']}\n";
     let small = "networking: {machineNetwork: [{cidr: 10.1.0.0/29}]}\n";
     let none = shape.replace("60", "3");
     for (text, wanted) in [
         (format!("{shape}{one}"), "63 machines are too many"),
         (format!("{none}{small}"), "too few addresses"),
+        (format!("{none}{large}"), "fd00::/48 cannot be rehearsed"),
         (
             format!("{none}{twice}"),
             "one network, or one of each IP family",
