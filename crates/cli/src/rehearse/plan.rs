@@ -82,7 +82,7 @@ impl Plan {
         let vlan = common_vlan(&addresses, &players)?;
         let (gateways, others) = neighbours(&mut addresses, &players, &ntp)?;
         // Whoever lives there is not in the way of a machine that asks for an address.
-        let reserved = addresses.taken().collect();
+        let mut reserved: Vec<IpAddr> = addresses.taken().collect();
 
         let (mut hosts, mut networks) = (Vec::new(), Vec::new());
         for (number, Player { role, known }) in (1..).zip(&players) {
@@ -107,6 +107,9 @@ impl Plan {
                 alone: config.control_plane_replicas() == 1,
             });
         }
+
+        // DHCP knows the machines themselves, and takes an address for one owner only.
+        reserved.retain(|address| !hosts.iter().any(|host| host.addresses.contains(address)));
 
         let domain = config.cluster_domain();
         let mut names = names(&domain, &hosts, &vips)?;
