@@ -11,10 +11,11 @@ mod types;
 use crate::{
     findings::Report,
     install_config::InstallConfig,
-    judging::{Law, Verdicts},
-    schema::{explain as words, read::read, walk::UnknownKeys},
+    judging::Verdicts,
+    schema::{read::read, walk::UnknownKeys},
 };
 
+pub use schema::DOCUMENT;
 pub use types::{AgentConfig, Host, Interface, Metadata};
 
 /// A good agent-config.
@@ -46,24 +47,6 @@ pub fn load(name: &str, bytes: &[u8], cluster: Option<&InstallConfig>) -> Result
     // The older name of the same form.
     "v1beta1".clone_into(&mut config.api_version);
     Ok(Loaded { config, report })
-}
-
-/// Tells about one field, or about the whole file.
-///
-/// # Errors
-/// There is no such field, or there are several; says which might be meant.
-pub fn explain(wanted: Option<&str>) -> Result<String, String> {
-    words::explain(&schema::DOCUMENT, &laws(), wanted)
-}
-
-/// The page of the manual: every field and every rule.
-#[must_use]
-pub fn page() -> String {
-    words::page(&schema::DOCUMENT, &laws())
-}
-
-fn laws() -> Vec<Law> {
-    rules::RULES.iter().map(|rule| rule.law).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Every field of the agent-config.
 
+use super::rules::RULES;
 use crate::{
     install_config::{
         schema::{BMC, HINTS},
@@ -15,6 +16,7 @@ pub static DOCUMENT: Document = Document {
     begins: "apiVersion: v1beta1",
     remedy: "begin with `apiVersion: v1beta1`; `muster explain agent-config` tells what goes in",
     fields: ROOT,
+    laws: || RULES.iter().map(|rule| rule.law).collect(),
 };
 
 static ROOT: &[Field] = &[

@@ -1,5 +1,5 @@
 use crate::{
-    agent_config::{AgentConfig, Loaded, explain, laws, load, page, schema},
+    agent_config::{AgentConfig, DOCUMENT, Loaded, load},
     findings::Severity,
     install_config::{self, Given, InstallConfig, Method, tests::load_with, types::BareMetal},
 };
@@ -171,24 +171,29 @@ fn machines_in_both_files_are_told() {
 #[test]
 fn rules_are_about_fields_that_exist() {
     let mut fields = Vec::new();
-    schema::DOCUMENT.each_field(&mut |path, _| fields.push(path.replace("[]", "")));
-    for law in laws() {
+    DOCUMENT.each_field(&mut |path, _| fields.push(path.replace("[]", "")));
+    for law in (DOCUMENT.laws)() {
         assert!(fields.iter().any(|field| field == law.path), "{law:?}");
     }
 }
 
 #[test]
 fn fields_and_rules_are_told_in_words() {
-    assert!(explain(None).unwrap().contains("rendezvousIP"));
-    let told = explain(Some("hosts.interfaces")).unwrap();
+    assert!(DOCUMENT.explain(None).unwrap().contains("rendezvousIP"));
+    let told = DOCUMENT.explain(Some("hosts.interfaces")).unwrap();
     assert!(
         told.contains("macAddress") && told.contains("host-cards"),
         "{told}"
     );
     assert!(
-        explain(Some("rendezvusIP"))
+        DOCUMENT
+            .explain(Some("rendezvusIP"))
             .unwrap_err()
             .contains("did you mean")
     );
-    assert!(page().contains("| `hosts[].rootDeviceHints.wwn` |"));
+    assert!(
+        DOCUMENT
+            .page()
+            .contains("| `hosts[].rootDeviceHints.wwn` |")
+    );
 }

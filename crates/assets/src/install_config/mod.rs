@@ -27,16 +27,13 @@ pub mod schema;
 mod surroundings;
 pub mod types;
 
-use crate::{
-    findings::Report,
-    judging::Law,
-    schema::{explain as words, read::read},
-};
+use crate::{findings::Report, schema::read::read};
 
 pub use crate::schema::{Release, walk::UnknownKeys};
 pub use draft::Draft;
 pub use render::to_yaml;
 pub use rules::{RULES, Rule};
+pub use schema::DOCUMENT;
 pub use surroundings::{FipsHost, Given, Method, Surroundings};
 pub use types::InstallConfig;
 
@@ -76,24 +73,6 @@ pub fn load(name: &str, bytes: &[u8], around: &mut Surroundings<'_>) -> Result<L
     } else {
         Ok(Loaded { config, report })
     }
-}
-
-/// Tells about one field, or about the whole file.
-///
-/// # Errors
-/// There is no such field, or there are several; says which might be meant.
-pub fn explain(wanted: Option<&str>) -> Result<String, String> {
-    words::explain(&schema::DOCUMENT, &laws(), wanted)
-}
-
-/// The page of the manual: every field and every rule.
-#[must_use]
-pub fn page() -> String {
-    words::page(&schema::DOCUMENT, &laws())
-}
-
-fn laws() -> Vec<Law> {
-    RULES.iter().map(Rule::law).collect()
 }
 
 #[cfg(test)]

@@ -5,57 +5,59 @@ use std::fmt::Write;
 use super::{Document, Field, Kind, wording::plain_path};
 use crate::{findings::nearest, judging::Law};
 
-/// Tells about one field (`networking.machineNetwork`, or just `machineNetwork` if that is clear),
-/// or about the whole document.
-///
-/// # Errors
-/// There is no such field, or there are several; says which might be meant.
-pub fn explain(document: &Document, laws: &[Law], wanted: Option<&str>) -> Result<String, String> {
-    let Some(wanted) = wanted.map(str::trim).filter(|wanted| !wanted.is_empty()) else {
-        let Document { name, about, .. } = document;
-        let mut text = format!("{name}.yaml: {about}.\n\n");
-        for field in document.fields {
-            text += &line(field);
-        }
-        let example = deep_field(document);
-        text += &format!(
-            "\n`muster explain {name} <field>` tells more, for example about {example}.\n"
-        );
-        return Ok(text);
-    };
-    let (path, field) = find(document, &plain_path(wanted))?;
-    Ok(describe(laws, &path, field))
-}
-
-/// The page of the manual: every field and every rule.
-#[must_use]
-pub fn page(document: &Document, laws: &[Law]) -> String {
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "## Fields\n\n| field | type | when left out | meaning |\n|---|---|---|---|"
-    );
-    document.each_field(&mut |path, field| {
-        if !matches!(field.kind, Kind::Foreign) {
-            let mut about = field.about.to_owned();
-            if let Some(since) = field.since {
-                let _ = write!(about, " From release {since}.");
+impl Document {
+    /// Tells about one field (`networking.machineNetwork`, or just `machineNetwork` if that is clear),
+    /// or about the whole document.
+    ///
+    /// # Errors
+    /// There is no such field, or there are several; says which might be meant.
+    pub fn explain(&self, wanted: Option<&str>) -> Result<String, String> {
+        let Some(wanted) = wanted.map(str::trim).filter(|wanted| !wanted.is_empty()) else {
+            let Self { name, about, .. } = self;
+            let mut text = format!("{name}.yaml: {about}.\n\n");
+            for field in self.fields {
+                text += &line(field);
             }
-            if let Some(instead) = field.instead {
-                let _ = write!(about, " Deprecated: `{instead}`.");
-            }
-            let kind = field.kind.told().replace('|', "\\|");
-            let _ = writeln!(text, "| `{path}` | {kind} | {} | {about} |", field.default);
-        }
-    });
-    let _ = writeln!(
-        text,
-        "\n## Rules\n\n| rule | field | what must hold |\n|---|---|---|"
-    );
-    for law in laws {
-        let _ = writeln!(text, "| {} | `{}` | {} |", law.name, law.path, law.text);
+            let example = deep_field(self);
+            text += &format!(
+                "\n`muster explain {name} <field>` tells more, for example about {example}.\n"
+            );
+            return Ok(text);
+        };
+        let (path, field) = find(self, &plain_path(wanted))?;
+        Ok(describe(&(self.laws)(), &path, field))
     }
-    text
+
+    /// The page of the manual: every field and every rule.
+    #[must_use]
+    pub fn page(&self) -> String {
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "## Fields\n\n| field | type | when left out | meaning |\n|---|---|---|---|"
+        );
+        self.each_field(&mut |path, field| {
+            if !matches!(field.kind, Kind::Foreign) {
+                let mut about = field.about.to_owned();
+                if let Some(since) = field.since {
+                    let _ = write!(about, " From release {since}.");
+                }
+                if let Some(instead) = field.instead {
+                    let _ = write!(about, " Deprecated: `{instead}`.");
+                }
+                let kind = field.kind.told().replace('|', "\\|");
+                let _ = writeln!(text, "| `{path}` | {kind} | {} | {about} |", field.default);
+            }
+        });
+        let _ = writeln!(
+            text,
+            "\n## Rules\n\n| rule | field | what must hold |\n|---|---|---|"
+        );
+        for law in (self.laws)() {
+            let _ = writeln!(text, "| {} | `{}` | {} |", law.name, law.path, law.text);
+        }
+        text
+    }
 }
 
 /// A field with fields below it, as an example.

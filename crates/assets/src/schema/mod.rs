@@ -3,11 +3,13 @@
 //! One table per [`Document`], for three uses: [`walk`] checks a file against it and gives each value
 //! its type, [`explain`] tells it in words, and tests hold the Rust types against it.
 
-pub mod explain;
+mod explain;
 pub(crate) mod read;
 mod scalars;
 pub mod walk;
 pub(crate) mod wording;
+
+use crate::judging::Law;
 
 /// A file that users write.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub struct Document {
     pub remedy: &'static str,
     /// What can be set in it.
     pub fields: &'static [Field],
+    /// What must hold in it.
+    pub laws: fn() -> Vec<Law>,
 }
 
 /// A release of OpenShift, as far as fields depend on it.

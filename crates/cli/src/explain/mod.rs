@@ -1,8 +1,7 @@
 //! `muster explain`: the rules in words, printed from the tables the service decides by.
 
-mod agent_config;
+mod document;
 mod events;
-mod install_config;
 mod parity;
 mod states;
 mod steps;
@@ -11,6 +10,7 @@ mod validations;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use muster_assets::{agent_config, install_config};
 
 use crate::output;
 
@@ -72,10 +72,14 @@ pub fn run(explain: &Explain) -> ExitCode {
         Topic::Events { name } => events::told(name.as_deref()),
         Topic::Steps { step: None } if pages => Ok(steps::page()),
         Topic::Steps { step } => steps::told(step.as_deref()),
-        Topic::InstallConfig { field: None } if pages => Ok(install_config::page()),
-        Topic::InstallConfig { field } => install_config::told(field.as_deref()),
-        Topic::AgentConfig { field: None } if pages => Ok(agent_config::page()),
-        Topic::AgentConfig { field } => agent_config::told(field.as_deref()),
+        Topic::InstallConfig { field } => {
+            let head = include_str!("install_config.md");
+            document::told(&install_config::DOCUMENT, head, field.as_deref(), pages)
+        }
+        Topic::AgentConfig { field } => {
+            let head = include_str!("agent_config.md");
+            document::told(&agent_config::DOCUMENT, head, field.as_deref(), pages)
+        }
         Topic::Parity => Ok(parity::page()),
     })
 }

@@ -41,6 +41,8 @@ pub struct Host {
     pub role: HostRole,
     /// The addresses it has or gets, one in each machine network.
     pub addresses: Vec<IpAddr>,
+    /// Those of them that it does not give itself.
+    given: Vec<IpAddr>,
     macs: Vec<String>,
     number: u8,
     alone: bool,
@@ -82,7 +84,7 @@ impl Plan {
         let vlan = common_vlan(&addresses, &players)?;
         let (gateways, others) = neighbours(&mut addresses, &players, &ntp)?;
         // Whoever lives there is not in the way of a machine that asks for an address.
-        let mut reserved: Vec<IpAddr> = addresses.taken().collect();
+        let reserved = addresses.taken().collect();
 
         let (mut hosts, mut networks) = (Vec::new(), Vec::new());
         for (number, Player { role, known }) in (1..).zip(&players) {
@@ -98,18 +100,18 @@ impl Plan {
             if name.is_empty() {
                 name = free_name(*role, &described, &hosts);
             }
+            let addresses = addresses.choose(&own)?;
+            let given = addresses.iter().filter(|address| !own.contains(address));
             hosts.push(Host {
                 name,
                 role: *role,
-                addresses: addresses.choose(&own)?,
+                given: given.copied().collect(),
+                addresses,
                 macs,
                 number,
                 alone: config.control_plane_replicas() == 1,
             });
         }
-
-        // DHCP knows the machines themselves, and takes an address for one owner only.
-        reserved.retain(|address| !hosts.iter().any(|host| host.addresses.contains(address)));
 
         let domain = config.cluster_domain();
         let mut names = names(&domain, &hosts, &vips)?;
@@ -169,7 +171,7 @@ impl Host {
         }
         let serial = format!("REHEARSAL-{}", self.number);
         machine.disks = vec![Disk::new(Bus::Virtio, DISK, &serial)];
-        machine.addresses.clone_from(&self.addresses);
+        machine.addresses.clone_from(&self.given);
         machine
     }
 }

@@ -139,7 +139,7 @@ fn cards(
     interfaces: &[&Value],
     number: u8,
 ) -> Vec<(Option<String>, String)> {
-    let spoken_of = spoken_of(described, interfaces);
+    let spoken_of = spoken_of(interfaces);
     let told: Vec<Option<String>> = spoken_of
         .iter()
         .map(|name| {
@@ -175,13 +175,8 @@ fn cards(
     cards
 }
 
-/// Names of cards: Ethernet interfaces, those the files call so, and what others lie upon without
-/// being described.
-fn spoken_of<'a>(described: &Described, interfaces: &[&'a Value]) -> Vec<&'a str> {
-    let is_named = |name: &str| {
-        let mut cards = described.cards.iter();
-        cards.any(|card| card.name.as_deref() == Some(name))
-    };
+/// Names of cards: Ethernet interfaces, and what others lie upon without being described.
+fn spoken_of<'a>(interfaces: &[&'a Value]) -> Vec<&'a str> {
     let known: HashSet<&str> = interfaces
         .iter()
         .filter_map(|interface| interface["name"].as_str())
@@ -190,7 +185,7 @@ fn spoken_of<'a>(described: &Described, interfaces: &[&'a Value]) -> Vec<&'a str
     for interface in interfaces {
         let name = interface["name"].as_str();
         let kind = interface["type"].as_str();
-        if matches!(kind, Some("ethernet" | "802-3-ethernet")) || name.is_some_and(is_named) {
+        if matches!(kind, Some("ethernet" | "802-3-ethernet")) {
             names.extend(name);
         }
         names.extend(lies_upon(interface).filter(|name| !known.contains(name)));

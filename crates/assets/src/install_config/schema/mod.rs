@@ -17,6 +17,7 @@ pub use crate::schema::{Field, Kind, Release};
 pub(crate) use baremetal::{BMC, HINTS};
 pub use root::ROOT;
 
+use super::{RULES, Rule};
 use crate::schema::{Document, INT32, INT64, IPS, TEXTS};
 
 /// The whole file.
@@ -26,4 +27,5 @@ pub static DOCUMENT: Document = Document {
     begins: "apiVersion: v1",
     remedy: "`muster create install-config` writes one; `muster explain install-config` tells what goes in",
     fields: ROOT,
+    laws: || RULES.iter().map(Rule::law).collect(),
 };

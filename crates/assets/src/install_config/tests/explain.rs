@@ -1,10 +1,10 @@
 //! Fields in words.
 
-use crate::install_config::explain;
+use crate::install_config::DOCUMENT;
 
 #[test]
 fn a_field_is_told_with_type_default_and_rules() {
-    let told = explain(Some("networking.clusterNetwork")).unwrap();
+    let told = DOCUMENT.explain(Some("networking.clusterNetwork")).unwrap();
     for part in [
         "list of mapping",
         "10.128.0.0/14",
@@ -18,18 +18,20 @@ fn a_field_is_told_with_type_default_and_rules() {
 #[test]
 fn a_field_is_found_by_its_last_name_and_a_slip_is_answered() {
     assert_eq!(
-        explain(Some("machineNetwork")),
-        explain(Some("NETWORKING.machinenetwork[0]"))
+        DOCUMENT.explain(Some("machineNetwork")),
+        DOCUMENT.explain(Some("NETWORKING.machinenetwork[0]"))
     );
     assert!(
-        explain(Some("apiVIPs"))
+        DOCUMENT
+            .explain(Some("apiVIPs"))
             .unwrap_err()
             .contains("platform.vsphere.apiVIPs")
     );
     assert!(
-        explain(Some("machineNetwrok"))
+        DOCUMENT
+            .explain(Some("machineNetwrok"))
             .unwrap_err()
             .contains("did you mean")
     );
-    assert!(explain(None).unwrap().contains("pullSecret"));
+    assert!(DOCUMENT.explain(None).unwrap().contains("pullSecret"));
 }

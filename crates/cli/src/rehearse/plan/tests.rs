@@ -169,6 +169,24 @@ fn an_agent_config_describes_the_machines() {
 }
 
 #[test]
+fn an_address_that_two_machines_give_themselves_is_left_to_the_service_to_find() {
+    let twice = tagged(20).replace("192.168.111.53", "192.168.111.51");
+    let plan = plan_with(NONE, Some(&twice)).unwrap();
+    assert_eq!(plan.hosts[0].place(), plan.hosts[2].place());
+    // dnsmasq takes an address for one owner only, and refuses to start otherwise.
+    let machines = plan
+        .hosts
+        .iter()
+        .map(|host| host.machine(Path::new("image")));
+    let known = machines.flat_map(|machine| machine.addresses);
+    let mut all: Vec<IpAddr> = known.chain(plan.reserved.iter().copied()).collect();
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count);
+}
+
+#[test]
 fn a_smaller_mtu_leaves_the_wire_as_it_is() {
     let small = tagged(20).replace("mtu: 9000", "mtu: 1400");
     let plan = plan_with(NONE, Some(&small)).unwrap();
@@ -185,10 +203,12 @@ fn a_neighbour_that_somebody_else_is_stays_somebody_else() {
     assert_eq!(plan.service.to_string(), "192.168.111.3");
     let others: Vec<String> = plan.seat.others.iter().map(ToString::to_string).collect();
     assert_eq!(others, ["192.168.111.9"]);
-    // Nobody gets a virtual address, but the machines get theirs.
-    assert!(plan.reserved.contains(&"192.168.111.1".parse().unwrap()));
-    let mut own = plan.hosts.iter().flat_map(|host| &host.addresses);
-    assert!(!own.any(|address| plan.reserved.contains(address)));
+    // DHCP gives neither a virtual address to anybody nor to a machine what it gives itself.
+    let owned = ["192.168.111.1", "192.168.111.50"].map(|address| address.parse().unwrap());
+    assert!(owned.iter().all(|address| plan.reserved.contains(address)));
+    let given = |index: usize| plan.hosts[index].machine(Path::new("image")).addresses;
+    assert!(given(0).is_empty());
+    assert_eq!(given(1), plan.hosts[1].addresses);
 }
 
 #[test]
