@@ -124,6 +124,8 @@ class Server:
         self.data_dir = self.work_dir / "data"
         self.log_path = self.work_dir / "server.log"
         self.binary = Path(binary or BINARY)
+        # A program that starts the server under other limits, with its arguments.
+        self.binary_prefix = []
         self.plain = plain
         self.auth = auth
         self.args = list(args)
@@ -137,7 +139,15 @@ class Server:
     def start(self, timeout=60.0):
         """Starts the process and returns once it has said where it listens."""
         assert self.binary.exists(), f"no server at {self.binary}: build it or set MUSTER_BIN"
-        command = [str(self.binary), "serve", "--listen", f"127.0.0.1:{self.port}", "--data-dir", str(self.data_dir)]
+        command = [
+            *self.binary_prefix,
+            str(self.binary),
+            "serve",
+            "--listen",
+            f"127.0.0.1:{self.port}",
+            "--data-dir",
+            str(self.data_dir),
+        ]
         command += ["--plain-http"] if self.plain else []
         command += ["--auth", self.auth] if self.auth else []
         command += self.args

@@ -2,8 +2,12 @@
 
 import base64
 import contextlib
+import datetime
+import hashlib
+import ipaddress
 import json
 import os
+import signal
 import socket
 import ssl
 import time
@@ -13,12 +17,13 @@ from urllib.parse import parse_qs, urlsplit
 import jwt
 import pytest
 import requests
-from cryptography.hazmat.primitives import serialization
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from machines import Machine
-from muster import NOWHERE, VERSION, Api, infra_error, pull_secret
+from muster import NOWHERE, VERSION, Api, eventually, infra_error, pull_secret
 
 PASSWORDS = {"ada": ("correct horse", "admin"), "bob": ("battery staple", "user"), "eve": ("only looking", "read-only")}
 
@@ -110,6 +115,22 @@ def test_old_tls_is_refused(guarded):
     with socket.create_connection((parts.hostname, parts.port), timeout=10) as wire:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             context.wrap_socket(wire)
+
+
+def test_answers_forbid_browsers_to_frame_sniff_or_run_anything_else(guarded, hasty):
+    for path in ("//", "//docs", "//health", "//openapi.json", "/v2/clusters", "/v2/nonsense", "//boot-artifacts"):
+        headers = guarded.api().call("GET", path).headers
+        assert headers["X-Content-Type-Options"] == "nosniff" and headers["X-Frame-Options"] == "DENY", path
+        assert headers["Referrer-Policy"] == "no-referrer", path
+        policy = headers["Content-Security-Policy"]
+        assert "frame-ancestors 'none'" in policy and "default-src 'none'" in policy and "unsafe" not in policy, path
+    page = guarded.api().get("//")
+    script = page.text.split("<script>")[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in page.headers["Content-Security-Policy"], "the page's own script runs"
+    # Its name may be shared with other programs on this machine; a unit test has the other cases.
+    assert "Strict-Transport-Security" not in page.headers
+    assert "Strict-Transport-Security" not in hasty.api().get("//").headers
 
 
 def test_a_login_gives_a_token_with_an_end(guarded):
@@ -313,6 +334,100 @@ def test_a_new_signing_key_ends_links_and_images_and_spares_agents(guarded, peop
     ada.delete(path)
 
 
+def test_a_link_to_logs_of_one_host_opens_no_other_logs(guarded, people, owned):
+    cluster, infra_env = owned
+    machine = Machine(agent_api(guarded, people["ada"], infra_env["id"]), infra_env["id"], 5)
+    machine.register()
+    logs = f"/v2/clusters/{cluster['id']}/logs"
+    query = {"logs_type": "host", "host_id": machine.id, "infra_env_id": infra_env["id"]}
+    machine.api.call("POST", logs, 204, params=query, files={"upfile": ("logs.tar.gz", b"x")})
+    path = f"/v2/clusters/{cluster['id']}/downloads/files-presigned"
+    asked = {"file_name": "logs", "logs_type": "host", "host_id": machine.id}
+    parts = urlsplit(people["ada"].get(path, params=asked).json()["url"])
+    nobody = guarded.api()
+    nobody.get("/" + parts.path + "?" + parts.query)
+    key = parse_qs(parts.query)["api_key"][0]
+    for query in (
+        {"file_name": "host", "host_id": machine.id},
+        {"file_name": "host", "logs_type": machine.id},
+        {"logs_type": "host", "host_id": machine.id, "file_name": ""},
+    ):
+        infra_error(nobody.call("GET", logs, params={**query, "api_key": key}), 403)
+    people["ada"].delete(machine.path)
+
+
+def test_a_logout_ends_this_login_for_good_and_no_other(guarded):
+    first, second = (login(guarded, "bob").json()["token"] for _ in range(2))
+    api = {token: guarded.api({"Authorization": f"Bearer {token}"}) for token in (first, second)}
+    api[first].get("/v2/clusters")
+    api[first].call("POST", "//auth/logout", 204)
+    infra_error(api[first].call("GET", "/v2/clusters"), 401)
+    infra_error(api[first].call("POST", "//auth/logout"), 401)
+    api[second].get("/v2/clusters")
+
+
+def test_a_pool_token_opens_no_credentials_and_a_machine_only_its_own_cluster(guarded, people):
+    ada = people["ada"]
+    pool = ada.new_infra_env("pool-env")
+    clusters = [ada.new_cluster(name) for name in ("pool-one", "pool-two")]
+    agent = agent_api(guarded, ada, pool["id"])
+    machines = [Machine(agent, pool["id"], index) for index in range(3)]
+    own = []
+    for machine in machines:
+        token = machine.register().headers.get("X-Host-Token", "")
+        own.append(guarded.api({"X-Secret-Key": token}))
+        machine.send_inventory()
+    for machine, cluster in zip(machines, clusters, strict=False):
+        Machine(ada, pool["id"], host_id=machine.id).wait_for("known-unbound")
+        ada.post(f"{machine.path}/actions/bind", {"cluster_id": cluster["id"]}, 200)
+
+    def credentials(api, cluster):
+        path = f"/v2/clusters/{cluster['id']}/downloads/credentials"
+        return api.call("GET", path, params={"file_name": "kubeconfig-noingress"}).status_code
+
+    def ignition(api, cluster):
+        path = f"/v2/clusters/{cluster['id']}/downloads/files"
+        return api.call("GET", path, params={"file_name": "bootstrap.ign"}).status_code
+
+    # 404 is the answer of the authorization, 409 that of the handler: the files are not made yet.
+    for cluster in clusters:
+        assert credentials(agent, cluster) == ignition(agent, cluster) == 404
+        assert credentials(own[2], cluster) == ignition(own[2], cluster) == 404, "an unbound machine"
+        infra_error(own[2].call("GET", f"/v2/clusters/{cluster['id']}"), 404)
+        agent.get(f"/v2/clusters/{cluster['id']}")
+    assert ignition(own[0], clusters[0]) == 409 and ignition(own[0], clusters[1]) == 404
+    own[0].get(f"/v2/clusters/{clusters[0]['id']}")
+    own[0].get(f"{machines[0].path}/instructions")
+    infra_error(own[0].call("GET", f"{machines[1].path}/instructions"), 404)
+    stranger = Machine(own[0], pool["id"], 1, host_id=machines[1].id)
+    assert stranger.register(expect=None).status_code == 404
+    again = machines[1].register()
+    assert "X-Host-Token" not in again.headers, "a bound machine must not be taken over with the pool's token"
+    infra_error(own[1].call("GET", f"{machines[1].path}/instructions"), 401)
+    renewed = Machine(own[0], pool["id"], host_id=machines[0].id).register().headers["X-Host-Token"]
+    infra_error(own[0].call("GET", f"{machines[0].path}/instructions"), 401)
+    guarded.api({"X-Secret-Key": renewed}).get(f"/v2/clusters/{clusters[0]['id']}")
+
+
+def test_a_replaced_agent_token_ends_images_and_spares_machines_that_have_their_own(guarded, people):
+    ada = people["ada"]
+    infra_env = ada.new_infra_env("rotated-env")
+    path = f"/v2/infra-envs/{infra_env['id']}"
+    stolen = agent_api(guarded, ada, infra_env["id"])
+    machine = Machine(stolen, infra_env["id"], 8)
+    own = guarded.api({"X-Secret-Key": machine.register().headers["X-Host-Token"]})
+    controller = guarded.api({"X-Secret-Key": agent_token(ada, infra_env["id"])})
+    controller.get(f"{machine.path}/instructions")
+
+    ada.call("POST", f"{path}/regenerate-signing-key", 204, params={"agent_tokens": "true"})
+    infra_error(stolen.call("GET", f"{machine.path}/instructions"), 401)
+    infra_error(Machine(stolen, infra_env["id"], 9).register(expect=None), 401)
+    own.get(f"{machine.path}/instructions")
+    fresh = agent_api(guarded, ada, infra_env["id"])
+    Machine(fresh, infra_env["id"], 9).register()
+    infra_error(people["eve"].call("POST", f"{path}/regenerate-signing-key"), 403)
+
+
 class From(requests.adapters.HTTPAdapter):
     """Calls from another loopback address."""
 
@@ -387,7 +502,7 @@ def test_half_a_login_is_not_waited_for_for_ever(guarded):
     context = ssl.create_default_context(cafile=str(guarded.data_dir / "tls" / "ca.crt"))
     with socket.create_connection((parts.hostname, parts.port), timeout=30) as wire:
         with context.wrap_socket(wire, server_hostname=parts.hostname) as line:
-            line.sendall(b'POST /auth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\n{"user')
+            line.sendall(b'POST /auth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 40\r\n\r\n{"user')
             answer = b""
             while piece := line.recv(4096):
                 answer += piece
@@ -510,6 +625,37 @@ def test_local_has_no_user_operations(local):
         infra_error(answer, 401)
 
 
+# --- mode none and the first start ---------------------------------------------------------
+
+
+def test_mode_none_refuses_foreign_names_and_proxies(hasty):
+    api = hasty.api()
+    api.get("/v2/clusters")
+    api.get("/v2/clusters", headers={"Host": "localhost:1"})
+    for headers in ({"Host": "evil.example.com"}, {"X-Forwarded-For": "192.0.2.7"}, {"Forwarded": "for=192.0.2.7"}):
+        infra_error(api.call("GET", "/v2/clusters", headers=headers), 403)
+
+
+def test_behind_a_proxy_people_log_in_and_a_lost_first_password_is_shown_again(servers):
+    server = servers("proxied", auth=None, args=["--base-url", "https://muster.example.com"])
+    server.data_dir.mkdir(parents=True)
+    (server.data_dir / "first-user.hash").write_text("")
+    taken = socket.create_server(("127.0.0.1", 0))
+    server.env["HTTP_LISTEN_PORT"] = str(taken.getsockname()[1])
+    with pytest.raises(AssertionError, match="cannot listen"):
+        server.start()
+    taken.close()
+    del server.env["HTTP_LISTEN_PORT"]
+    server.start()
+    infra_error(server.api().call("GET", "/v2/clusters"), 401)
+    word = server.log().split("first login  user admin  password ")[1].split()[0]
+    assert login(server, "admin", word).status_code == 200
+    assert not (server.data_dir / "first-user.password").exists()
+    server.stop()
+    server.start()
+    assert login(server, "admin", word).status_code == 200
+
+
 # --- mode agent-installer-local -----------------------------------------------------------
 
 
@@ -560,3 +706,83 @@ def test_claims_that_are_missing_or_mistyped_are_refused_without_500(installer):
     for claims in ({}, {"auth_scheme": ""}, {"auth_scheme": 5}, {"auth_scheme": "nosuch"}):
         answer = server.api({"Authorization": keys.token(**claims)}).call("GET", "/v2/clusters")
         assert 400 <= answer.status_code < 500, f"{claims}: {answer.status_code} {answer.text}"
+
+
+# --- changes without a restart ----------------------------------------------------------------
+
+
+def certificate(folder, name):
+    """A certificate of its own for 127.0.0.1, as files."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.datetime.now(datetime.UTC)
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(names, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem, pkcs8, plain = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "tls.key").write_bytes(key.private_bytes(pem, pkcs8, plain))
+    (folder / "tls.crt").write_bytes(made.public_bytes(pem))
+    return made.public_bytes(pem).decode()
+
+
+def test_users_and_certificates_change_without_a_restart(servers, tmp_path):
+    config = tmp_path / "muster.toml"
+
+    def configure(word):
+        lines = ["[[auth.users]]", 'name = "ada"', f'password_hash = "{password_hash(word)}"', 'role = "admin"']
+        config.write_text("\n".join(lines) + "\n")
+
+    configure("the first word")
+    first = certificate(tmp_path, "first")
+    files = {"HTTPS_CERT_FILE": str(tmp_path / "tls.crt"), "HTTPS_KEY_FILE": str(tmp_path / "tls.key")}
+    server = servers("reload", auth="users", plain=False, args=["--config", str(config)], env=files).start()
+    host, port = server.url.removeprefix("https://").split(":")
+
+    def shown():
+        return ssl.get_server_certificate((host, int(port)))
+
+    def log_in(word):
+        body = {"username": "ada", "password": word}
+        api = Api(server.url, verify=False)
+        return api.call("POST", "//auth/token", json=body)
+
+    assert shown() == first
+    session = Api(server.url, {"Authorization": f"Bearer {log_in('the first word').json()['token']}"}, verify=False)
+    session.get("/v2/clusters")
+
+    # While no file changes, nothing but the signal makes the service read them again.
+    reloads = server.log().count("users reloaded")
+    server.process.send_signal(signal.SIGHUP)
+    eventually(lambda: server.log().count("users reloaded") > reloads, "the users to be read again")
+
+    # A file that cannot be used changes nothing.
+    config.write_text("[[auth.users]\n")
+    server.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "the configuration is not usable" in server.log(), "the error in the log")
+    configure("the first word")
+    (tmp_path / "tls.crt").write_text("no certificate")
+    server.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "certificate not reloaded" in server.log(), "the error in the log")
+    session = Api(server.url, {"Authorization": f"Bearer {log_in('the first word').json()['token']}"}, verify=False)
+    session.get("/v2/clusters")
+    assert shown() == first
+
+    second = certificate(tmp_path, "second")
+    configure("the second word")
+    server.process.send_signal(signal.SIGHUP)
+    eventually(lambda: shown() == second, "the new certificate")
+    eventually(lambda: log_in("the second word").status_code in (200, 201), "the new password")
+    infra_error(session.call("GET", "/v2/clusters"), 401)
+
+    # Without a signal the files are compared every few seconds.
+    third = certificate(tmp_path, "third")
+    eventually(lambda: shown() == third, "the certificate to be read without a signal")

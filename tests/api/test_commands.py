@@ -120,6 +120,7 @@ def test_a_service_that_is_none_is_told_from_a_service(answer, words):
 def test_a_service_that_sends_its_agents_away_is_not_flooded():
     impostor = Impostor(made_of_nothing)
     process = start("simulate", "--url", impostor.url, "--topology", "compact", "--speed", "60", "--until", "ready")
+    # A rate is measured: a flood would be tens of thousands in this time.
     time.sleep(6)
     asked = impostor.asked
     process.send_signal(signal.SIGINT)
@@ -149,6 +150,7 @@ def test_a_second_signal_ends_at_once_what_waits_for_a_silent_service():
     process = start("simulate", "--url", silent.url)
     eventually(lambda: silent.asked >= 2, "the first question")
     process.send_signal(signal.SIGINT)
+    # Two signals without a pause are one.
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
     code, _, err = end(process, 5)
@@ -181,10 +183,8 @@ def test_a_cluster_that_somebody_deletes_ends_its_simulation(api, shared):
 
 def test_an_installation_that_cannot_be_prepared_ends_the_simulation_with_the_reason(servers):
     server = servers("unprepared").start()
-    began = time.monotonic()
     code, _, err = end(start("simulate", "--url", server.url, "--topology", "sno", "--speed", "300"))
     assert code == 1 and "could not be prepared" in err, err
-    assert time.monotonic() - began < 30
 
 
 def test_too_many_hosts_are_refused_at_once():
@@ -247,6 +247,7 @@ def test_a_stream_of_rubbish_is_shown_as_nothing_worse_than_text():
     lines += "id: \x1b[31m\nevent: event\ndata: {}\n\ndata\n\n:\n\n\n\n"
     impostor = Impostor(lambda _: (200, "text/event-stream", lines.encode()))
     process = start("watch", "--url", impostor.url)
+    # A rate is measured: how often it comes back to a service that hangs up.
     time.sleep(3)
     process.send_signal(signal.SIGINT)
     code, out, err = end(process, 5)

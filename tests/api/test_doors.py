@@ -19,7 +19,7 @@ def test_a_client_that_hangs_up_leaves_nothing_half_done(servers):
     chance = random.Random(7)
     for number in range(60):
         body = json.dumps({"name": f"gone-{number}", "openshift_version": VERSION, "pull_secret": pull_secret()})
-        head = f"POST /api/assisted-install/v2/clusters HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = f"POST /api/assisted-install/v2/clusters HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall((head + body).encode())
             time.sleep(chance.random() * 0.01)

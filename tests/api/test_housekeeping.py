@@ -6,11 +6,13 @@ import time
 from machines import Machine
 from muster import VERSION, eventually, pull_secret
 
+# Deletions wait for this time of notice, and for as long after a first start.
+NOTICE = {"MUSTER_HOUSEKEEPING_NOTICE": "1s"}
 DELETED_TOO = {"get_unregistered_clusters": "true"}
 
 
 def test_a_deleted_cluster_is_removed_for_good_after_its_time(servers):
-    env = {"DELETED_UNREGISTERED_AFTER": "2s", "DELETION_WORKER_INTERVAL": "1s"}
+    env = {"DELETED_UNREGISTERED_AFTER": "2s", "DELETION_WORKER_INTERVAL": "1s", **NOTICE}
     server = servers("housekeeping", env=env).start()
     api = server.api()
     body = {"openshift_version": VERSION, "pull_secret": pull_secret()}
@@ -34,7 +36,8 @@ def names(api, **query):
 
 
 def test_a_cluster_nobody_uses_is_deleted_and_one_with_a_living_host_is_not(servers):
-    env = {"DELETED_INACTIVE_AFTER": "3s", "DEREGISTER_WORKER_INTERVAL": "1s"}
+    env = {"DELETED_INACTIVE_AFTER": "3s", "DEREGISTER_WORKER_INTERVAL": "1s", **NOTICE}
+    env["ENABLE_DEREGISTER_INACTIVE_GC"] = "true"
     api = servers("inactive", env=env).start().api()
     used, unused = api.new_cluster("used")["id"], api.new_cluster("unused")["id"]
     machine = Machine(api, api.new_infra_env("used-env", cluster_id=used)["id"])
@@ -54,16 +57,20 @@ def test_a_cluster_nobody_uses_is_deleted_and_one_with_a_living_host_is_not(serv
     api.get(machine.path, 404)
 
 
-def test_inactive_clusters_stay_where_that_is_switched_off(servers):
-    env = {"DELETED_INACTIVE_AFTER": "1s", "DEREGISTER_WORKER_INTERVAL": "1s"}
-    api = servers("inactive-off", env={**env, "ENABLE_DEREGISTER_INACTIVE_GC": "false"}).start().api()
-    cluster = api.new_cluster("kept")["id"]
+def test_what_is_inactive_stays_unless_that_is_switched_on(servers):
+    env = {"DELETED_INACTIVE_AFTER": "1s", "DEREGISTER_WORKER_INTERVAL": "1s", **NOTICE}
+    env |= {"INFRAENV_DELETED_INACTIVE_AFTER": "1s", "INFRAENV_DELETION_WORKER_INTERVAL": "1s"}
+    api = servers("inactive-off", env=env).start().api()
+    cluster, infra_env = api.new_cluster("kept")["id"], api.new_infra_env("kept")["id"]
+    # Nothing must happen, so there is nothing to wait for: three rounds of housekeeping.
     time.sleep(3.5)
     api.get(f"/v2/clusters/{cluster}")
+    api.get(f"/v2/infra-envs/{infra_env}")
 
 
 def test_infra_envs_that_lead_nowhere_are_deleted_with_their_hosts(servers):
-    env = {"INFRAENV_DELETED_INACTIVE_AFTER": "3s", "INFRAENV_DELETION_WORKER_INTERVAL": "1s"}
+    env = {"INFRAENV_DELETED_INACTIVE_AFTER": "3s", "INFRAENV_DELETION_WORKER_INTERVAL": "1s", **NOTICE}
+    env["MUSTER_HOUSEKEEPING_DELETE_INACTIVE_INFRA_ENVS"] = "true"
     api = servers("orphans", env=env).start().api()
     cluster = api.new_cluster("live")["id"]
     bound, lost = api.new_infra_env("bound", cluster_id=cluster)["id"], api.new_infra_env("lost")["id"]
@@ -87,7 +94,7 @@ def test_infra_envs_that_lead_nowhere_are_deleted_with_their_hosts(servers):
 
 
 def test_deleted_hosts_and_history_without_an_owner_are_removed_for_good(servers):
-    env = {"DELETED_UNREGISTERED_AFTER": "2s", "DELETION_WORKER_INTERVAL": "1s"}
+    env = {"DELETED_UNREGISTERED_AFTER": "2s", "DELETION_WORKER_INTERVAL": "1s", **NOTICE}
     server = servers("leftovers", env=env).start()
     api = server.api()
     kept, lost = api.new_infra_env("kept")["id"], api.new_infra_env("lost")["id"]
@@ -120,6 +127,7 @@ def test_an_event_that_comes_too_often_is_dropped(servers):
     for cluster in (one, two):
         found = names(api, cluster_id=cluster)
         assert (found.count("chatter"), found.count("speech")) == (1, 5), "limited by name and cluster"
+    # The limit of "chatter" is two seconds.
     time.sleep(2.1)
     tell(one, "chatter")
     assert names(api, cluster_id=one).count("chatter") == 2, "after its time it is told again"

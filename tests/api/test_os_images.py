@@ -90,6 +90,20 @@ def test_the_service_fetches_what_is_asked_for_and_says_so_meanwhile(servers, mi
     assert len(mirror.asked) == 1
 
 
+def test_an_anonymous_request_starts_no_download_that_no_infra_env_needs(servers, mirror):
+    server = servers("strangers", env={"OS_IMAGES": catalogue(mirror.url), **WHEN_ASKED}).start()
+    api = server.api()
+    rootfs = f"{server.url}/boot-artifacts/rootfs?version={VERSION}&arch=x86_64"
+    answer = fetch(rootfs)
+    assert "no infra-env boots it" in api_error(answer, 503) and answer.headers["Retry-After"]
+    made = api.new_infra_env("elsewhere", openshift_version=VERSION, cpu_architecture="s390x")
+    # An address that is open for one image is not open for all.
+    assert fetch(made["download_url"].replace("s390x", "x86_64")).status_code == 503
+    assert mirror.asked == [] and 'muster_refusals_total{reason="unused_image"} 2' in api.get("//metrics").text
+    api.new_infra_env("here", openshift_version=VERSION)
+    eventually(lambda: fetch(rootfs).status_code == 200, "the root file system for hosts that boot it")
+
+
 def test_the_service_can_fetch_before_anybody_asks(servers, mirror):
     env = {"OS_IMAGES": catalogue(mirror.url), "MUSTER_IMAGES_FETCH": "when-needed"}
     api = servers("ahead", env=env).start().api()

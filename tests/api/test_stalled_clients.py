@@ -38,7 +38,7 @@ def begin(server):
     if not server.plain:
         context = ssl.create_default_context(cafile=str(server.data_dir / "tls" / "ca.crt"))
         client = context.wrap_socket(client, server_hostname=server.image.hostname)
-    client.sendall(f"GET {server.image.path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
+    client.sendall(f"GET {server.image.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     return client, port
 
 

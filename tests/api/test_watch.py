@@ -129,7 +129,8 @@ def test_changes_are_told_at_once(api, ready_cluster, watch):
     began = time.monotonic()
     api.patch(ready_cluster.path, {"tags": "fresh"})
     watcher.wait("cluster", lambda body: body.get("tags") == "fresh")
-    assert time.monotonic() - began < 2
+    # Sent when it is committed, not with the sign of life of 15 s; the rest is for a busy machine.
+    assert time.monotonic() - began < 8
     machine = ready_cluster.machines[1]
     api.patch(machine.path, {"host_name": "renamed"})
     told = watcher.wait("host", lambda body: body["requested_hostname"] == "renamed")
@@ -288,7 +289,8 @@ def test_stopping_the_service_ends_streams_at_once(servers):
         watcher.wait("sync")
     began = time.monotonic()
     server.stop()
-    assert time.monotonic() - began < 5, "streams do not hold up the end"
+    # A stream never ends by itself; the limit is for a busy machine.
+    assert time.monotonic() - began < 15, "streams do not hold up the end"
     for watcher in watchers:
         assert watcher.ended.wait(5)
         assert watcher.problem is None, f"a clean end, not {watcher.problem!r}"
@@ -402,6 +404,7 @@ def test_a_machine_watches_only_what_its_token_was_made_for(servers):
     writer = server.api(agent)
     event = {"name": "told", "severity": "info", "message": "x", "event_time": "2026-01-01T00:00:00.000Z"}
     writer.post("/v2/events", {**event, "cluster_id": own["id"]})
+    # Nothing must come, so there is nothing to wait for: others are told within this time.
     time.sleep(0.5)
     assert watcher.of("event") == []
     watcher.close()

@@ -3,6 +3,8 @@
 import json
 import re
 
+import pytest
+
 from machines import Fleet, Machine
 from muster import (
     BASE_PATH,
@@ -141,9 +143,15 @@ def test_a_failed_step_is_accepted_and_lost_media_is_noticed(api, infra_env):
     assert machine.state()["media_status"] == "connected"
 
 
-def test_an_outdated_agent_gets_one_step_without_an_id_until_it_was_upgraded(api, infra_env):
-    machine = Machine(api, infra_env["id"])
-    wanted, machine.agent = machine.agent, "quay.io/edge-infrastructure/assisted-installer-agent:old"
+@pytest.fixture(scope="module")
+def upgrading(servers):
+    """A server whose agent image is named by digest."""
+    return servers("upgrading", env={"AGENT_DOCKER_IMAGE": f"quay.io/steel/agent:2@sha256:{'0a' * 32}"}).start()
+
+
+def test_an_outdated_agent_gets_one_step_without_an_id_until_it_was_upgraded(upgrading):
+    api, wanted = upgrading.api(), upgrading.env["AGENT_DOCKER_IMAGE"]
+    machine = Machine(api, api.new_infra_env()["id"])
     machine.register()
     (upgrade,) = machine.poll()["instructions"]
     assert upgrade == {
@@ -155,6 +163,13 @@ def test_an_outdated_agent_gets_one_step_without_an_id_until_it_was_upgraded(api
     assert machine.poll()["instructions"][0]["step_type"] == "inventory"
     names = [event["name"] for event in api.events(host_ids=machine.id)]
     assert names.count("upgrade_agent_started") == names.count("upgrade_agent_finished") == 1
+
+
+def test_no_agent_is_asked_to_run_an_image_named_by_tag(api, infra_env):
+    machine = Machine(api, infra_env["id"])
+    machine.agent = "quay.io/edge-infrastructure/assisted-installer-agent:old"
+    machine.register()
+    assert machine.poll()["instructions"][0]["step_type"] == "inventory"
 
 
 def test_labels_and_arguments_are_texts_inside_json(api, infra_env):

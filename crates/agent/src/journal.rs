@@ -1,7 +1,8 @@
 //! Messages to where people look for them: the journal, a file, or the terminal.
 //!
-//! Journal records carry `TAG=agent`: that is how people find them and how the logs of a
-//! machine are gathered, with this agent and with the reference's.
+//! Journal records carry `TAG=agent`, those of the node installer `TAG=installer`: that is how
+//! people find them and how the logs of a machine are gathered, with this agent and with the
+//! reference's.
 
 use std::{
     fs::File,
@@ -18,20 +19,27 @@ use crate::options::Logging;
 const SOCKET: &str = "/run/systemd/journal/socket";
 
 /// Sends messages where the options say; standard error is for machines without a journal.
-pub fn begin(logging: Logging, name: &str) {
+pub fn begin(logging: Logging, name: &str, tag: &'static str) {
+    let file = logging
+        .with_text_logging
+        .then(|| open(Path::new(&format!("/var/log/{name}.log"))))
+        .flatten();
+    begin_with(logging, file, tag);
+}
+
+/// The same, with a copy in this file whatever the options say.
+pub fn begin_at(logging: Logging, copy: &str, tag: &'static str) {
+    begin_with(logging, open(Path::new(copy)), tag);
+}
+
+fn open(path: &Path) -> Option<File> {
+    File::options().append(true).create(true).open(path).ok()
+}
+
+fn begin_with(logging: Logging, file: Option<File>, tag: &'static str) {
     let journal = logging
         .with_journal_logging
         .then(|| connect(Path::new(SOCKET)).ok())
-        .flatten();
-    let file = logging
-        .with_text_logging
-        .then(|| {
-            File::options()
-                .append(true)
-                .create(true)
-                .open(format!("/var/log/{name}.log"))
-                .ok()
-        })
         .flatten();
     let out = if logging.with_stdout_logging {
         Terminal::Out
@@ -40,7 +48,12 @@ pub fn begin(logging: Logging, name: &str) {
     } else {
         Terminal::None
     };
-    let sinks = Sinks(Arc::new(Mutex::new(Open { journal, file, out })));
+    let sinks = Sinks(Arc::new(Mutex::new(Open {
+        journal,
+        file,
+        out,
+        tag,
+    })));
     // Only the first choice of a process counts; a second one is not ours to report.
     let _ = tracing_subscriber::fmt()
         .with_writer(sinks)
@@ -68,6 +81,7 @@ struct Open {
     journal: Option<UnixDatagram>,
     file: Option<File>,
     out: Terminal,
+    tag: &'static str,
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +120,7 @@ impl Drop for Line {
         let mut open = self.sinks.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A message that cannot be written anywhere is lost; there is nobody to tell.
         if let Some(journal) = &open.journal {
-            let _ = journal.send(&record(&self.text));
+            let _ = journal.send(&record(&self.text, open.tag));
         }
         if let Some(file) = &mut open.file {
             let _ = file.write_all(&self.text);
@@ -121,7 +135,7 @@ impl Drop for Line {
 
 /// A journal record: a line per field, the message with its length in front because it may have
 /// several lines.
-fn record(text: &[u8]) -> Vec<u8> {
+fn record(text: &[u8], tag: &str) -> Vec<u8> {
     let text = text.trim_ascii_end();
     let contains = |word: &[u8]| text.windows(word.len()).any(|part| part == word);
     let priority = if contains(b"ERROR") {
@@ -132,7 +146,7 @@ fn record(text: &[u8]) -> Vec<u8> {
         6
     };
     let mut record = format!(
-        "PRIORITY={priority}\nSYSLOG_IDENTIFIER=muster-agent\nTAG=agent\nDRY_AGENT_ID=\nMESSAGE\n"
+        "PRIORITY={priority}\nSYSLOG_IDENTIFIER=muster-agent\nTAG={tag}\nDRY_AGENT_ID=\nMESSAGE\n"
     )
     .into_bytes();
     record.extend((text.len() as u64).to_le_bytes());
@@ -147,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_record_carries_the_tag_and_a_message_of_any_number_of_lines() {
-        let record = record(b" WARN one\ntwo\n");
+        let record = record(b" WARN one\ntwo\n", "agent");
         let text = String::from_utf8_lossy(&record);
         assert!(text.starts_with("PRIORITY=4\n") && text.contains("\nTAG=agent\n"));
         assert!(record.ends_with(b"\x0d\0\0\0\0\0\0\0 WARN one\ntwo\n"));
@@ -162,6 +176,7 @@ mod tests {
             journal: Some(connect(&path).unwrap()),
             file: None,
             out: Terminal::None,
+            tag: "agent",
         };
         let sinks = Sinks(Arc::new(Mutex::new(open)));
         sinks.make_writer().write_all(b"hello").unwrap();

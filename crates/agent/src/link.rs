@@ -76,6 +76,9 @@ fn token_in(text: &str) -> Option<String> {
 /// A way to the service that follows renewals.
 pub struct Link {
     directions: Directions,
+    /// The token of this machine alone, if the service gave one; that of the image is for
+    /// registering then.
+    own_token: Mutex<Option<String>>,
     current: Mutex<Option<Current>>,
 }
 
@@ -97,6 +100,7 @@ impl Link {
     pub fn new(directions: Directions) -> Self {
         Self {
             directions,
+            own_token: Mutex::new(None),
             current: Mutex::new(None),
         }
     }
@@ -107,13 +111,42 @@ impl Link {
         &self.directions
     }
 
+    /// Takes the token that the service gave to this machine, or forgets the one it has.
+    pub fn adopt_token(&self, token: Option<String>) {
+        *self
+            .own_token
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = token;
+    }
+
+    /// Whether the service gave this machine a token of its own.
+    #[must_use]
+    pub fn has_own_token(&self) -> bool {
+        let own = self
+            .own_token
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        own.is_some()
+    }
+
+    /// The token of this moment: that of this machine, or else that of the image.
+    #[must_use]
+    pub fn token(&self) -> Option<String> {
+        let own = self
+            .own_token
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        own.or_else(|| self.directions.token.token())
+    }
+
     /// A client with the credentials of this moment, for one conversation: all its requests
     /// carry one id. `version` is what we call ourselves.
     ///
     /// # Errors
     /// The URL is none or the CA is unusable; both may be mended on disk, so ask again later.
     pub fn client(&self, version: Option<&str>) -> Result<Client, ClientError> {
-        let token = self.directions.token.token();
+        let token = self.token();
         let ca = self.ca()?;
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |known: &Current| known.token == token && known.ca == ca;
@@ -168,6 +201,7 @@ impl Link {
             system_roots: true,
             answer_limit: Some(LONGEST_ANSWER),
             request_id: Some(Uuid::new_v4().to_string()),
+            proxies: None,
         }
     }
 }
@@ -208,6 +242,27 @@ mod tests {
         link.client(None).unwrap();
         assert_eq!(token().as_deref(), Some("second"));
         assert!(!format!("{link:?}").contains("second"));
+    }
+
+    #[test]
+    fn a_token_of_our_own_goes_before_that_of_the_image_until_it_is_forgotten() {
+        let link = Link::new(Directions {
+            url: "http://localhost:1".into(),
+            cacert: None,
+            insecure: false,
+            token: TokenSource {
+                file: None,
+                given: Some("image".into()),
+            },
+        });
+        let used = || {
+            link.client(None).unwrap();
+            link.current.lock().unwrap().as_ref().unwrap().token.clone()
+        };
+        link.adopt_token(Some("own".into()));
+        assert_eq!(used().as_deref(), Some("own"));
+        link.adopt_token(None);
+        assert_eq!(used().as_deref(), Some("image"));
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! `muster-agent`: what runs on a machine being installed.
 
-use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
+use std::{io::Write, path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use clap::Parser;
 use muster_agent::{
     check, identity, journal,
-    link::Link,
+    link::{Directions, Link, TokenSource},
     options::{Cli, Command, TalkOptions, understood},
     steps,
     talk::{Part, Talk},
+};
+use muster_installer::{
+    installer_args, node::Node, options::InstallOptions, plan::Plan, progress::Progress,
 };
 use muster_machine::{Machine, Real};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,14 +20,18 @@ use tokio::signal::unix::{SignalKind, signal};
 fn main() -> ExitCode {
     let (part, args) = understood(std::env::args_os());
     let cli = Cli::parse_from(args);
-    let name = match part {
-        Part::Agent => "agent_registration",
-        Part::Runner => "agent_next_step_runner",
+    let (name, tag) = match (&cli.command, part) {
+        (Some(Command::Install(_)), _) => ("assisted-installer", "installer"),
+        (_, Part::Agent) => ("agent_registration", "agent"),
+        (_, Part::Runner) => ("agent_next_step_runner", "agent"),
     };
     let mut logging = cli.logging;
     // What a person tries by hand is answered on the terminal.
-    logging.with_journal_logging &= cli.command.is_none();
-    journal::begin(logging, name);
+    logging.with_journal_logging &= matches!(cli.command, None | Some(Command::Install(_)));
+    match cli.command {
+        Some(Command::Controller(_)) => journal::begin_at(logging, muster_controller::OWN_LOG, tag),
+        _ => journal::begin(logging, name, tag),
+    }
     // Another part of the program may have chosen a provider already; then it stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -56,6 +63,7 @@ async fn run(cli: Cli, part: Part) -> anyhow::Result<ExitCode> {
             let request = vec![options.request()];
             done(by_hand(&cli.talk, machine, link), "logs-gather", request).await
         }
+        Some(Command::Install(options)) => install(*options, machine).await,
         Some(Command::Check(options)) => {
             let report = check::run(&*machine, &options).await?;
             print(&report.to_string())?;
@@ -65,10 +73,48 @@ async fn run(cli: Cli, part: Part) -> anyhow::Result<ExitCode> {
                 ExitCode::FAILURE
             })
         }
+        Some(Command::Controller(options)) => controller(*options).await,
         Some(Command::Look(command)) => command.run().map(|()| ExitCode::SUCCESS),
         Some(Command::HostId) => {
             print(&format!("{}\n", identity::host_id(&*machine)))?;
             Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Installs this machine. A failure is also left in a file, for the step that started this.
+async fn install(options: InstallOptions, machine: Arc<dyn Machine>) -> anyhow::Result<ExitCode> {
+    if options.dry_run {
+        print(&Plan::of(&options)?.to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    installer_args::check(&options.installer_args.0)?;
+    let link = Link::new(Directions {
+        url: options.url.clone(),
+        cacert: options.cacert.clone(),
+        insecure: options.insecure,
+        token: TokenSource {
+            file: None,
+            given: std::env::var("PULL_SECRET_TOKEN").ok(),
+        },
+    });
+    let client = link.client(None)?;
+    let node = Node {
+        progress: Progress::start(client.clone(), options.infra_env(), options.host_id),
+        client,
+        token: link.token().unwrap_or_default(),
+        program: std::env::current_exe().ok(),
+        machine: Arc::clone(&machine),
+        options,
+    };
+    let failure = Path::new(muster_installer::journal::FAILURE);
+    match node.install().await {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(reason) => {
+            if let Err(cause) = machine.write(failure, reason.as_bytes(), 0o600) {
+                tracing::warn!("the reason of the failure cannot be written: {cause}");
+            }
+            bail!(reason)
         }
     }
 }
@@ -106,6 +152,16 @@ async fn talk(
         () = talk.forever() => {}
         _ = terminated.recv() => tracing::info!("stopped"),
         _ = interrupted.recv() => tracing::info!("stopped"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends as soon as it is asked to: what it has done so far is in the cluster.
+async fn controller(options: muster_controller::ControllerOptions) -> anyhow::Result<ExitCode> {
+    let mut terminated = signal(SignalKind::terminate())?;
+    tokio::select! {
+        end = muster_controller::start(options) => { end?; }
+        _ = terminated.recv() => tracing::info!("stopped"),
     }
     Ok(ExitCode::SUCCESS)
 }

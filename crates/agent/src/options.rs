@@ -13,6 +13,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use uuid::Uuid;
 
 pub use logs::LogsOptions;
+use muster_installer::options::InstallOptions;
 
 use crate::{
     link::{Directions, TokenSource},
@@ -46,11 +47,16 @@ pub enum Command {
         #[arg(allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Install this machine, as the service's `install` step asks for: its disk is overwritten
+    Install(Box<InstallOptions>),
     /// Judge this machine by the requirements of a service, without registering it
     Check(CheckOptions),
     /// Print the id this machine registers with
     HostId,
-    /// Look at the machine.
+    /// Bring the installation of the cluster this runs in to the end, as
+    /// `assisted-installer-controller` does
+    #[command(hide = true)]
+    Controller(Box<muster_controller::ControllerOptions>),
     /// Collect the logs of this machine and send them to the service, as `logs_sender` does
     #[command(hide = true)]
     SendLogs(LogsOptions),
@@ -199,6 +205,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
         &["step", "installation-disk-speed-check"],
     ),
     ("logs_sender", &["send-logs"]),
+    ("assisted-installer", &["install"]),
+    ("assisted-installer-controller", &["controller"]),
 ];
 
 /// What this process was started as, and its arguments in our own manner.
@@ -299,6 +307,21 @@ mod tests {
             panic!("no step");
         };
         assert_eq!((kind.as_str(), args.len()), ("free-network-addresses", 1));
+    }
+
+    #[test]
+    fn the_controller_is_known_by_the_reference_s_name() {
+        let (_, cli) = parse(&[
+            "/usr/bin/assisted-installer-controller",
+            "--cluster-id",
+            ENV,
+            "--inventory-url=http://a",
+            "--openshift-version=4.20.1",
+        ]);
+        let Some(Command::Controller(options)) = cli.unwrap().command else {
+            panic!("no controller");
+        };
+        assert_eq!(options.namespace, "assisted-installer");
     }
 
     #[test]

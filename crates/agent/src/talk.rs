@@ -186,7 +186,22 @@ impl Talk {
         }
     }
 
+    /// Registers with the token of this machine, if it has one: only that proves to be the same
+    /// machine as before. The token of the image is for those without, or whose token has ended.
     async fn register(&self) -> Result<Registered, ClientError> {
+        match self.register_once().await {
+            Err(error)
+                if self.link.has_own_token()
+                    && error.status().is_some_and(|status| status.as_u16() == 401) =>
+            {
+                self.link.adopt_token(None);
+                self.register_once().await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn register_once(&self) -> Result<Registered, ClientError> {
         let us = self.as_given();
         let client = self.link.client(Some(&us.version))?;
         let body = wire::HostCreateParams {
@@ -194,7 +209,10 @@ impl Talk {
             discovery_agent_version: Some(us.version.clone()),
         };
         let path = format!("infra-envs/{}/hosts", us.infra_env);
-        let hello: Hello = client.call(Method::POST, &path, Some(&body)).await?;
+        let (hello, token): (Hello, _) = client
+            .call_with_header(Method::POST, &path, &body, "x-host-token")
+            .await?;
+        self.link.adopt_token(token);
         Ok(adopted(us, hello))
     }
 
@@ -250,8 +268,10 @@ impl Talk {
                         wait = wait.as_secs(),
                         "no steps; asking again"
                     );
-                    if error.status().is_some_and(|status| status.as_u16() == 404) {
-                        // Deleted, or the service lost its memory: say hello again.
+                    let status = error.status().map(|status| status.as_u16());
+                    if status == Some(404) || status == Some(401) && self.link.has_own_token() {
+                        // Deleted, registered by another process, or the service lost its memory:
+                        // register again.
                         tokio::time::sleep(wait).await;
                         return End::Unknown;
                     }

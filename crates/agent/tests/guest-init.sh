@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # The first and only program of the virtual machine of guest.rs: makes what is to be seen, looks,
 # tells, and switches off.
 export PATH=/bin

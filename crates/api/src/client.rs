@@ -31,6 +31,27 @@ pub struct ClientOptions {
     pub answer_limit: Option<usize>,
     /// Sent as `X-Request-Id`, so that what belongs together can be found in the logs of both.
     pub request_id: Option<String>,
+    /// Proxies to use instead of those in the environment.
+    pub proxies: Option<Proxies>,
+}
+
+/// Proxies, each empty if there is none. They may contain a password, so they are not printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Proxies {
+    /// For `http` URLs.
+    pub http: String,
+    /// For `https` URLs.
+    pub https: String,
+    /// Hosts, domains and networks that are reached directly, separated by commas.
+    pub except: String,
+}
+
+impl std::fmt::Debug for Proxies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxies")
+            .field("except", &self.except)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Leaves out the token.
@@ -131,6 +152,19 @@ impl Client {
                 }
             }
         }
+        if let Some(proxies) = &options.proxies {
+            let except = reqwest::NoProxy::from_string(&proxies.except);
+            let unusable = |cause: reqwest::Error| settings(format!("proxy: {cause}"));
+            builder = builder.no_proxy();
+            if !proxies.http.is_empty() {
+                let proxy = reqwest::Proxy::http(&proxies.http).map_err(unusable)?;
+                builder = builder.proxy(proxy.no_proxy(except.clone()));
+            }
+            if !proxies.https.is_empty() {
+                let proxy = reqwest::Proxy::https(&proxies.https).map_err(unusable)?;
+                builder = builder.proxy(proxy.no_proxy(except));
+            }
+        }
         let http = builder
             .build()
             .map_err(|cause| settings(cause.to_string()))?;
@@ -217,6 +251,25 @@ impl Client {
             request = request.json(body);
         }
         self.json(request).await
+    }
+
+    /// The same, with the value of a header of the answer.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn call_with_header<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &(impl Serialize + Sync),
+        header: &str,
+    ) -> Result<(T, Option<String>), ClientError> {
+        let response = self.send(self.request(method, path)?.json(body)).await?;
+        let value = response.headers().get(header);
+        let value = value
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
+        Ok((self.read(response).await?, value))
     }
 
     /// A call whose answer has nothing to read.
@@ -347,6 +400,13 @@ impl Client {
 
     async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
         let response = self.send(request).await?;
+        self.read(response).await
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        response: reqwest::Response,
+    ) -> Result<T, ClientError> {
         let status = response.status();
         let bytes = self.body(response).await?;
         serde_json::from_slice(&bytes).map_err(|_| ClientError::Garbage {

@@ -29,6 +29,8 @@ pub struct Failure {
     pub shape: Shape,
     /// What is wrong and how to mend it.
     pub reason: String,
+    /// Seconds after which the same request may succeed; sent as `Retry-After`.
+    pub retry_after: Option<u64>,
 }
 
 impl Failure {
@@ -39,6 +41,7 @@ impl Failure {
             status,
             shape: Shape::Api,
             reason: reason.into(),
+            retry_after: None,
         }
     }
 
@@ -49,6 +52,16 @@ impl Failure {
             status,
             shape: Shape::Infra,
             reason: reason.into(),
+            retry_after: None,
+        }
+    }
+
+    /// The same refusal for now only: worth repeating after so many seconds.
+    #[must_use]
+    pub fn retry_after(self, seconds: u64) -> Self {
+        Self {
+            retry_after: Some(seconds),
+            ..self
         }
     }
 

@@ -16,13 +16,16 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use muster_model::{ClusterId, InfraEnvId, Scheme};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use muster_model::{ClusterId, HostId, HostKey, InfraEnvId, Scheme};
+use p256::elliptic_curve::rand_core::{OsRng, RngCore as _};
 use serde_json::Value;
 
 use crate::credentials::{Credentials, Denied, carrier};
 use crate::keys::KeyPair;
 use crate::link_terms::LinkLimits;
-use crate::principal::{Principal, Role, Scope};
+use crate::principal::{Login, Principal, Role, Scope};
 use crate::tokens::{Claims, SignError, Tokens};
 use crate::users::{LoginError, Users};
 
@@ -176,12 +179,14 @@ impl Authenticator {
         let Way::Users(tokens, users) = &self.way else {
             return Err(LoginError::NotOffered);
         };
-        let role = users.check_password(name, password, peer, now)?;
+        let (role, user_key) = users.check_password(name, password, peer, now)?;
         let expires_at = now.saturating_add(self.rules.token_lifetime);
         let token = tokens.issue(&Claims {
             auth_scheme: Some(scheme_claim(Scheme::User)),
             sub: Some(name.into()),
             exp: Some(expires_at),
+            jti: Some(session_id()),
+            user_key: Some(user_key),
             ..Claims::default()
         })?;
         Ok(Session {
@@ -197,19 +202,31 @@ impl Authenticator {
     /// # Errors
     /// If we cannot sign.
     pub fn agent_token(&self, scope: Scope) -> Result<Option<String>, SignError> {
-        match &self.way {
-            Way::Open | Way::Installer(_) => Ok(None),
-            Way::Local(tokens) => tokens.issue(&scope_claims(scope)).map(Some),
-            Way::Users(tokens, _) => {
-                let auth_scheme = Some(scheme_claim(Scheme::Agent));
-                tokens
-                    .issue(&Claims {
-                        auth_scheme,
-                        ..scope_claims(scope)
-                    })
-                    .map(Some)
-            }
-        }
+        self.agent_token_of(scope, 0)
+    }
+
+    /// The same, of a generation of the infra-env's tokens ([`check_generation`]).
+    ///
+    /// # Errors
+    /// If we cannot sign.
+    ///
+    /// [`check_generation`]: crate::check_generation
+    pub fn agent_token_of(
+        &self,
+        scope: Scope,
+        generation: i64,
+    ) -> Result<Option<String>, SignError> {
+        let (tokens, auth_scheme) = match &self.way {
+            Way::Open | Way::Installer(_) => return Ok(None),
+            Way::Local(tokens) => (tokens, None),
+            Way::Users(tokens, _) => (tokens, Some(scheme_claim(Scheme::Agent))),
+        };
+        let claims = Claims {
+            auth_scheme,
+            generation: Some(generation).filter(|generation| *generation > 0),
+            ..scope_claims(scope)
+        };
+        tokens.issue(&claims).map(Some)
     }
 
     pub(crate) fn local(
@@ -252,10 +269,25 @@ impl Authenticator {
                     .as_ref()
                     .filter(|_| made_for == Some(Scheme::User));
                 let name = name.ok_or_else(|| Denied::refused("the token is not from a login"))?;
-                let role = users
-                    .role(name)
+                let (role, user_key) = users
+                    .known(name)
                     .ok_or_else(|| Denied::refused("the user of this token no longer exists"))?;
-                Ok(Principal::unbound(name.clone(), role, scheme))
+                // Tokens of earlier versions name neither a password nor a session.
+                let (Some(id), Some(end), true) = (
+                    &claims.jti,
+                    claims.exp,
+                    claims.user_key.as_deref() == Some(user_key.as_str()),
+                ) else {
+                    return Err(Denied::refused(
+                        "the password was changed after this login; log in again",
+                    ));
+                };
+                let mut principal = Principal::unbound(name.clone(), role, scheme);
+                principal.login = Some(Login {
+                    id: id.clone(),
+                    expires_at: end,
+                });
+                Ok(principal)
             }
             Scheme::Agent if made_for == Some(Scheme::Agent) => {
                 self.machine(scheme, &claims, "agent")
@@ -281,6 +313,16 @@ impl Authenticator {
     ) -> Result<Principal, Denied> {
         let bad = || Denied::refused("the token names no infra-env or cluster");
         let scope = match (&claims.infra_env_id, &claims.cluster_id) {
+            (Some(id), _) if claims.host_id.is_some() || claims.registration.is_some() => {
+                let host = claims.host_id.as_deref().unwrap_or_default();
+                Scope::Host {
+                    key: HostKey {
+                        infra_env: InfraEnvId::from_str(id).map_err(|_| bad())?,
+                        host: HostId::from_str(host).map_err(|_| bad())?,
+                    },
+                    registration: claims.registration.ok_or_else(bad)?,
+                }
+            }
             (Some(id), _) => Scope::InfraEnv(InfraEnvId::from_str(id).map_err(|_| bad())?),
             (None, Some(id)) => Scope::Cluster(ClusterId::from_str(id).map_err(|_| bad())?),
             (None, None) => return Err(bad()),
@@ -291,12 +333,21 @@ impl Authenticator {
             scheme,
             scope: Some(scope),
             bound: self.rules.enforce_scope,
+            login: None,
+            generation: claims.generation.unwrap_or_default(),
             link: LinkLimits {
                 fingerprint: claims.link_key.clone(),
                 opens: claims.opens.clone(),
             },
         })
     }
+}
+
+/// 128 random bits.
+fn session_id() -> String {
+    let mut bytes = [0; 16];
+    OsRng.fill_bytes(&mut bytes);
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 fn installer(
@@ -371,6 +422,12 @@ pub(crate) fn scope_claims(scope: Scope) -> Claims {
         },
         Scope::Cluster(id) => Claims {
             cluster_id: Some(id.to_string()),
+            ..Claims::default()
+        },
+        Scope::Host { key, registration } => Claims {
+            infra_env_id: Some(key.infra_env.to_string()),
+            host_id: Some(key.host.to_string()),
+            registration: Some(registration),
             ..Claims::default()
         },
     }

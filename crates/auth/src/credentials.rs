@@ -106,6 +106,11 @@ impl Denied {
         Self::refused("the token was made for an infra-env or cluster that no longer exists")
     }
 
+    /// The login was ended. Only the service can know that, as for [`Denied::resource_is_gone`].
+    pub fn logged_out() -> Self {
+        Self::refused("this login was ended; log in again")
+    }
+
     /// What is asked for is not the caller's; the same answer as if it did not exist.
     pub fn not_found() -> Self {
         Self::new(404, "Object not found")

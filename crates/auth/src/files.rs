@@ -16,7 +16,7 @@ pub enum Readers {
 }
 
 /// Writes a file so that after a crash it is the old one or the new one, on disk for good.
-pub(crate) fn replace(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
+pub fn replace(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     let draft = write_draft(path, content, readers)?;
     let moved = fs::rename(&draft, path);
     settle(path, &draft, moved)

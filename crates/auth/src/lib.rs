@@ -32,6 +32,8 @@ pub use credentials::{Credentials, Denied};
 pub use keys::{KeyError, KeyPair};
 pub use link_terms::{LinkTerms, check_place, check_signing_key};
 pub use links::{ImageForm, ImageLink, SignedUrl};
-pub use principal::{Principal, ReadOnly, Role, Scope, check_role, check_scope};
+pub use principal::{
+    Login, Principal, ReadOnly, Role, Scope, check_generation, check_role, check_scope,
+};
 pub use tokens::{Claims, SignError, TokenError, Tokens};
 pub use users::{LoginError, User, UserError, Users, hash_password};

@@ -165,7 +165,9 @@ impl Authenticator {
         };
         match principal.scope {
             Some(Scope::InfraEnv(id)) => Ok((id, principal)),
-            Some(Scope::Cluster(_)) | None => Err(Denied::refused("the token is not for an image")),
+            Some(Scope::Cluster(_) | Scope::Host { .. }) | None => {
+                Err(Denied::refused("the token is not for an image"))
+            }
         }
     }
 

@@ -8,6 +8,10 @@
 //! hold up addresses from which the name has logged in before, so the owner gets in at the usual
 //! place even then.
 //!
+//! Guessing at many names from one address meets a third count, of the address alone. It is looser
+//! for an address from which someone has logged in before, which may be a proxy or an office, and
+//! it does not hold up a name that has logged in from there itself.
+//!
 //! Names that do not exist are treated the same, or the difference would tell which ones do; but
 //! they are counted apart, so that inventing names cannot wash the counts of real ones out of
 //! memory.
@@ -38,12 +42,22 @@ const PER_NAME: Pace = Pace {
     free: 100,
     longest_wait: 10,
 };
+const ANY_NAME: Pace = Pace {
+    free: 100,
+    longest_wait: 60,
+};
+const ANY_NAME_PROVEN: Pace = Pace {
+    free: 1000,
+    longest_wait: 2,
+};
 
 /// Counts attempts per name and address.
 #[derive(Debug, Default)]
 pub(crate) struct LoginLimit {
     known: Mutex<Counts>,
     strangers: Mutex<Counts>,
+    /// Failures under any name.
+    peers: Mutex<HashMap<IpAddr, Attempts>>,
 }
 
 #[derive(Debug, Default)]
@@ -57,7 +71,7 @@ struct Attempts {
     failures: u32,
     last: i64,
     not_before: i64,
-    /// The name has logged in from this address.
+    /// The name, or any name, has logged in from this address.
     proven: bool,
 }
 
@@ -69,6 +83,15 @@ impl Attempts {
             return 0;
         }
         left.max(0)
+    }
+
+    /// The pace of an address for all names together.
+    fn any_name(&self) -> &'static Pace {
+        if self.proven {
+            &ANY_NAME_PROVEN
+        } else {
+            &ANY_NAME
+        }
     }
 
     fn count(&mut self, pace: &Pace, now: i64) {
@@ -95,14 +118,19 @@ impl LoginLimit {
         let of_address = slot(addresses, (name.to_owned(), network(peer)));
         let of_name = slot(names, name.to_owned());
         let mut wait = of_address.wait(&PER_ADDRESS, now);
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_peer = slot(&mut peers, network(peer));
+        let any_name = of_peer.any_name();
         if !of_address.proven {
             wait = wait.max(of_name.wait(&PER_NAME, now));
+            wait = wait.max(of_peer.wait(any_name, now));
         }
         if wait > 0 {
             return Err(wait);
         }
         of_address.count(&PER_ADDRESS, now);
         of_name.count(&PER_NAME, now);
+        of_peer.count(any_name, now);
         Ok(())
     }
 
@@ -115,6 +143,11 @@ impl LoginLimit {
             proven: true,
             ..Attempts::default()
         };
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_peer = slot(&mut peers, network(peer));
+        // Only this attempt is taken back: an account of one's own gives no further guesses.
+        of_peer.failures = of_peer.failures.saturating_sub(1);
+        of_peer.proven = true;
     }
 }
 
@@ -202,6 +235,43 @@ mod tests {
         );
     }
 
+    /// How many invented names an address may try at this moment.
+    fn sprayed(limit: &LoginLimit, peer: IpAddr) -> usize {
+        let try_one = |n: &u32| limit.begin(&format!("name-{n}"), false, peer, 1000).is_ok();
+        (0..10_000).take_while(try_one).count()
+    }
+
+    #[test]
+    fn guessing_at_many_names_from_one_address_is_slowed_down() {
+        let limit = LoginLimit::default();
+        assert_eq!(sprayed(&limit, elsewhere(1)), ANY_NAME.free as usize);
+        assert_eq!(limit.begin("ann", true, elsewhere(1), 1000), Err(1));
+        assert_eq!(limit.begin("ann", true, HOME, 1000), Ok(()));
+    }
+
+    #[test]
+    fn an_address_that_has_logged_in_has_more_room_and_its_users_are_not_held_up() {
+        let limit = LoginLimit::default();
+        limit.begin("ann", true, HOME, 900).unwrap();
+        limit.succeeded("ann", HOME, 900);
+        assert_eq!(sprayed(&limit, HOME), ANY_NAME_PROVEN.free as usize);
+        assert_eq!(limit.begin("bob", true, HOME, 1000), Err(1));
+        assert_eq!(limit.begin("ann", true, HOME, 1000), Ok(()));
+    }
+
+    #[test]
+    fn logging_in_to_an_own_account_does_not_clear_what_was_guessed() {
+        let limit = LoginLimit::default();
+        for round in 0..50 {
+            limit.begin("eve", true, HOME, 1000).unwrap();
+            limit.succeeded("eve", HOME, 1000);
+            let name = format!("name-{round}");
+            limit.begin(&name, false, HOME, 1000).unwrap();
+        }
+        let peers = limit.peers.lock().unwrap();
+        assert_eq!(peers[&HOME].failures, 50);
+    }
+
     #[test]
     fn success_and_silence_both_clear_the_count() {
         let limit = LoginLimit::default();
@@ -221,7 +291,8 @@ mod tests {
         exhaust(&limit, "ann", HOME, 1000);
         for number in 0..ROOM + 50 {
             let name = format!("stranger-{number}");
-            assert_eq!(limit.begin(&name, false, HOME, 1000), Ok(()));
+            let peer = elsewhere(u32::try_from(number / 50).unwrap());
+            assert_eq!(limit.begin(&name, false, peer, 1000), Ok(()));
         }
         let strangers = limit.strangers.lock().unwrap();
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use muster_model::{ClusterId, InfraEnvId, Scheme};
+use muster_model::{ClusterId, HostId, HostKey, InfraEnvId, Scheme};
 
 use crate::credentials::Denied;
 use crate::link_terms::LinkLimits;
@@ -21,12 +21,28 @@ pub enum Role {
 }
 
 /// The one thing a token was made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// An infra-env and the hosts in it.
     InfraEnv(InfraEnvId),
     /// A cluster and its hosts.
     Cluster(ClusterId),
+    /// One machine, and the cluster it is bound to at the moment.
+    Host {
+        /// The machine.
+        key: HostKey,
+        /// The time of its registration; a later one ends the token.
+        registration: i64,
+    },
+}
+
+/// The login a caller's token came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// Its number.
+    pub id: String,
+    /// When it ends by itself, in seconds since 1970.
+    pub expires_at: i64,
 }
 
 /// Who is calling.
@@ -38,8 +54,12 @@ pub struct Principal {
     pub role: Role,
     /// The scheme by which it was recognised.
     pub scheme: Scheme,
+    /// The login, if the caller is a person. The service must refuse one that was ended
+    /// ([`Denied::logged_out`]).
+    pub login: Option<Login>,
     pub(crate) scope: Option<Scope>,
     pub(crate) bound: bool,
+    pub(crate) generation: i64,
     pub(crate) link: LinkLimits,
 }
 
@@ -49,8 +69,10 @@ impl Principal {
             name: name.into(),
             role,
             scheme,
+            login: None,
             scope: None,
             bound: false,
+            generation: 0,
             link: LinkLimits::default(),
         }
     }
@@ -58,6 +80,11 @@ impl Principal {
     /// What the caller's token was made for, if it was made for one thing.
     pub fn scope(&self) -> Option<Scope> {
         self.scope
+    }
+
+    /// Whether the caller is the holder of a signed link that is limited to some places.
+    pub fn is_link(&self) -> bool {
+        self.link.opens.is_some()
     }
 
     /// Whether the caller sees everything: an administrator, or a token of the reference's
@@ -68,6 +95,22 @@ impl Principal {
             None => self.role == Role::Admin,
         }
     }
+}
+
+/// Refuses the token of an image that was replaced. Tokens of single machines and signed links
+/// end in ways of their own.
+///
+/// # Errors
+/// 401.
+pub fn check_generation(caller: &Principal, current: i64) -> Result<(), Denied> {
+    let is_of_image =
+        caller.scheme == Scheme::Agent && matches!(caller.scope, Some(Scope::InfraEnv(_)));
+    if is_of_image && caller.generation != current {
+        return Err(Denied::refused(
+            "the token of this image was replaced; boot a newly downloaded image",
+        ));
+    }
+    Ok(())
 }
 
 /// Whether an operation admits callers that may only look.
@@ -98,7 +141,8 @@ pub fn check_role(caller: &Principal, method: &str, read_only: ReadOnly) -> Resu
 /// Refuses tokens that were made for another infra-env or cluster than the path names.
 ///
 /// Paths that name neither pass. `related` answers whether the hosts of an infra-env belong to a
-/// cluster: agents ask for their cluster, and a controller reports on its hosts. Holders of
+/// cluster (for the token of one machine: whether that machine does): agents ask for their cluster,
+/// and a controller reports on its hosts. Holders of
 /// signed links get no such leave: a link is for exactly one thing.
 ///
 /// # Errors
@@ -106,6 +150,7 @@ pub fn check_role(caller: &Principal, method: &str, read_only: ReadOnly) -> Resu
 pub fn check_scope(
     caller: &Principal,
     infra_env: Option<InfraEnvId>,
+    host: Option<HostId>,
     cluster: Option<ClusterId>,
     related: impl Fn(InfraEnvId, ClusterId) -> bool,
 ) -> Result<(), Denied> {
@@ -122,6 +167,11 @@ pub fn check_scope(
         Scope::Cluster(own) => {
             cluster.is_none_or(|asked| asked == own)
                 && infra_env.is_none_or(|asked| related(asked, own))
+        }
+        Scope::Host { key, .. } => {
+            infra_env.is_none_or(|asked| asked == key.infra_env)
+                && host.is_none_or(|asked| asked == key.host)
+                && cluster.is_none_or(|asked| related(key.infra_env, asked))
         }
     };
     if mine {
@@ -149,6 +199,7 @@ mod tests {
         Principal {
             scope: Some(scope),
             bound: true,
+            generation: 0,
             link: LinkLimits::default(),
             ..Principal::unbound("x", Role::Agent, scheme)
         }
@@ -181,11 +232,37 @@ mod tests {
             (13, of_cluster(Scheme::Agent), two, None, false),
             (14, of_cluster(Scheme::Url), one, None, false),
         ] {
-            let answer = check_scope(&caller, infra_env, cluster, feeds);
+            let answer = check_scope(&caller, infra_env, None, cluster, feeds);
             assert_eq!(answer.is_ok(), passes, "row {row}");
             if let Err(denied) = answer {
                 assert_eq!(denied.status, 404, "row {row}");
             }
+        }
+    }
+
+    #[test]
+    fn the_token_of_a_machine_opens_no_other_machine() {
+        let host = |n: u128| HostId(Uuid::from_u128(n));
+        let key = HostKey {
+            infra_env: infra_env(1),
+            host: host(1),
+        };
+        let scope = Scope::Host {
+            key,
+            registration: 7,
+        };
+        let caller = bound(Scheme::Agent, scope);
+        let one = Some(infra_env(1));
+        for (row, infra_env, host, cluster, passes) in [
+            (1, one, Some(host(1)), None, true),
+            (2, one, Some(host(2)), None, false),
+            (3, Some(infra_env(2)), Some(host(1)), None, false),
+            (4, None, None, Some(cluster(1)), true),
+            (5, None, None, Some(cluster(2)), false),
+            (6, one, None, None, true),
+        ] {
+            let answer = check_scope(&caller, infra_env, host, cluster, feeds);
+            assert_eq!(answer.is_ok(), passes, "row {row}");
         }
     }
 
@@ -196,7 +273,7 @@ mod tests {
         loose.bound = false;
         for caller in [person, loose] {
             assert_eq!(
-                check_scope(&caller, Some(infra_env(2)), Some(cluster(2)), feeds),
+                check_scope(&caller, Some(infra_env(2)), None, Some(cluster(2)), feeds),
                 Ok(())
             );
         }

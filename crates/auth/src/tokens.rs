@@ -26,6 +26,16 @@ pub struct Claims {
     /// The infra-env the token was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infra_env_id: Option<String>,
+    /// The one machine of the infra-env the token was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_id: Option<String>,
+    /// The registration of that machine, by its time; another one has ended the token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registration: Option<i64>,
+    /// Generation of the infra-env's agent tokens; not written for the first, whose tokens are
+    /// those of the reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
     /// The cluster the token was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<String>,
@@ -41,6 +51,12 @@ pub struct Claims {
     /// Begin of its life, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nbf: Option<i64>,
+    /// Number of a login, by which it can be ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jti: Option<String>,
+    /// Fingerprint of the user's password hash; a login with another one has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_key: Option<String>,
     /// Fingerprint of the infra-env's key for links; a link with another one was withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_key: Option<String>,
@@ -190,11 +206,16 @@ fn read_claims(members: &Map<String, Value>) -> Result<Claims, TokenError> {
     };
     Ok(Claims {
         infra_env_id: text("infra_env_id")?,
+        host_id: text("host_id")?,
+        registration: time("registration")?,
+        generation: time("generation")?,
         cluster_id: text("cluster_id")?,
         auth_scheme: members.get("auth_scheme").cloned(),
         sub: text("sub")?,
         exp: time("exp")?,
         nbf: time("nbf")?,
+        jti: text("jti")?,
+        user_key: text("user_key")?,
         link_key: text("link_key")?,
         opens: text("for")?,
     })

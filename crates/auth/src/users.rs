@@ -10,6 +10,7 @@ use argon2::password_hash::rand_core::OsRng;
 use argon2::password_hash::{PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString};
 use muster_model::Secret;
 
+use crate::link_terms::fingerprint;
 use crate::login_limit::LoginLimit;
 use crate::principal::Role;
 
@@ -97,14 +98,7 @@ impl Users {
     /// # Errors
     /// The first user that cannot be taken.
     pub fn new(users: impl IntoIterator<Item = User>) -> Result<Self, UserError> {
-        let mut by_name = HashMap::new();
-        for user in users {
-            check(&user)?;
-            let name = user.name.clone();
-            if by_name.insert(name.clone(), user).is_some() {
-                return Err(UserError::Twice(name));
-            }
-        }
+        let by_name = by_name(users)?;
         let decoy = hash_password("no user has this password")?;
         Ok(Self {
             by_name: RwLock::new(by_name),
@@ -124,10 +118,23 @@ impl Users {
         Ok(())
     }
 
-    /// The role of a user; `None` if there is no such user (any more).
-    pub fn role(&self, name: &str) -> Option<Role> {
+    /// Replaces all users after checking each of them; on an error nothing changes.
+    ///
+    /// # Errors
+    /// The first user that cannot be taken.
+    pub fn replace(&self, users: impl IntoIterator<Item = User>) -> Result<(), UserError> {
+        let users = by_name(users)?;
+        *self.by_name.write().unwrap_or_else(PoisonError::into_inner) = users;
+        Ok(())
+    }
+
+    /// The role of a user and the fingerprint of its password hash; `None` if there is no such
+    /// user (any more).
+    pub(crate) fn known(&self, name: &str) -> Option<(Role, String)> {
         let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
-        by_name.get(name).map(|user| user.role)
+        by_name
+            .get(name)
+            .map(|user| (user.role, fingerprint(&user.password_hash)))
     }
 
     /// Whether nobody can log in.
@@ -138,7 +145,8 @@ impl Users {
             .is_empty()
     }
 
-    /// Checks name and password of somebody at `peer`, at the time `now`. Takes tens of milliseconds of CPU on
+    /// Checks name and password of somebody at `peer`, at the time `now`; returns the role and the
+    /// fingerprint of the password hash that was checked. Takes tens of milliseconds of CPU on
     /// purpose: call it where blocking is allowed.
     ///
     /// # Errors
@@ -149,7 +157,7 @@ impl Users {
         password: &str,
         peer: IpAddr,
         now: i64,
-    ) -> Result<Role, LoginError> {
+    ) -> Result<(Role, String), LoginError> {
         let user = {
             let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
             by_name.get(name).cloned()
@@ -171,7 +179,7 @@ impl Users {
         match user {
             Some(user) if matches => {
                 self.limit.succeeded(name, peer, now);
-                Ok(user.role)
+                Ok((user.role, fingerprint(&user.password_hash)))
             }
             Some(_) | None => Err(LoginError::Refused),
         }
@@ -198,6 +206,18 @@ pub fn hash_password(password: &str) -> Result<String, UserError> {
         .hash_password(password.as_bytes(), &salt)
         .map(|hash| hash.to_string())
         .map_err(|error| UserError::Hashing(error.to_string()))
+}
+
+fn by_name(users: impl IntoIterator<Item = User>) -> Result<HashMap<String, User>, UserError> {
+    let mut by_name = HashMap::new();
+    for user in users {
+        check(&user)?;
+        let name = user.name.clone();
+        if by_name.insert(name.clone(), user).is_some() {
+            return Err(UserError::Twice(name));
+        }
+    }
+    Ok(by_name)
 }
 
 fn check(user: &User) -> Result<(), UserError> {
@@ -231,10 +251,8 @@ mod tests {
     #[test]
     fn the_right_password_gives_the_role_and_nothing_else_does() {
         let users = Users::new([user("ann", "secret", Role::Admin)]).unwrap();
-        assert_eq!(
-            users.check_password("ann", "secret", HOME, 0),
-            Ok(Role::Admin)
-        );
+        let (role, _) = users.check_password("ann", "secret", HOME, 0).unwrap();
+        assert_eq!(role, Role::Admin);
         for (name, password) in [("ann", "Secret"), ("ann", ""), ("bob", "secret"), ("", "")] {
             let refused = users.check_password(name, password, HOME, 0);
             assert_eq!(refused, Err(LoginError::Refused), "{name}/{password}");
@@ -254,10 +272,7 @@ mod tests {
             let limited = users.check_password(name, "secret", HOME, 0);
             assert_eq!(limited, Err(LoginError::TooOften { wait: 1 }), "{name}");
         }
-        assert_eq!(
-            users.check_password("ann", "secret", HOME, 1),
-            Ok(Role::Admin)
-        );
+        assert!(users.check_password("ann", "secret", HOME, 1).is_ok());
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod own_service;
 mod password;
 mod rehearse;
 mod release;
+mod reload;
 mod serve;
 mod simulate;
 mod stop;

@@ -12,15 +12,15 @@ use std::{
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use muster_assets::install_config::Release;
-use muster_catalog::{Arch, OsImage, OsImages as Catalogue};
-use muster_config::{Config, Overrides, Sources};
-use muster_service::images::{
+use muster_boot_images::{
     agents::Agents,
     base::{BaseImages, Origin, State},
     catalogue,
     fetch::Downloads,
     inspect,
 };
+use muster_catalog::{Arch, OsImage, OsImages as Catalogue};
+use muster_config::{Config, Overrides, Sources};
 use serde_json::json;
 
 use crate::output;

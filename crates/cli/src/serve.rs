@@ -11,7 +11,7 @@ use muster_config::{Config, Loaded, Origin, Overrides, Sources};
 use muster_service::Running;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{logging, output};
+use crate::{logging, output, reload};
 
 /// Run the service: REST API v2, embedded database, no configuration needed.
 ///
@@ -31,7 +31,7 @@ pub struct Serve {
     /// file:///path or s3://bucket/prefix?endpoint=URL [default: a folder in the data directory]
     #[arg(long, value_name = "URL")]
     storage: Option<String>,
-    /// Who may call: none, local, users or agent-installer-local [default: none on loopback, else users]
+    /// Who may call: none, local, users or agent-installer-local [default: none if listener and URLs are on loopback, else users]
     #[arg(long, value_name = "MODE")]
     auth: Option<String>,
     /// Serve without TLS
@@ -54,7 +54,7 @@ pub struct Serve {
 /// Loads the configuration and runs until told to stop.
 pub fn run(serve: Serve) -> ExitCode {
     let print_config = serve.print_config;
-    let loaded = match load(serve) {
+    let (loaded, flags) = match load(serve) {
         Ok(loaded) => loaded,
         Err(problem) => {
             let _ = writeln!(io::stderr(), "{problem}");
@@ -80,13 +80,13 @@ pub fn run(serve: Serve) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return output::failure(&error.into()),
     };
-    match runtime.block_on(until_stopped(loaded.config)) {
+    match runtime.block_on(until_stopped(loaded, &flags)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => output::failure(&error),
     }
 }
 
-fn load(serve: Serve) -> Result<Loaded, String> {
+fn load(serve: Serve) -> Result<(Loaded, Overrides), String> {
     let mut flags = Overrides::default();
     flags.config_file = serve.config;
     for (flag, key, value) in [
@@ -119,18 +119,37 @@ fn load(serve: Serve) -> Result<Loaded, String> {
             })?;
         flags = flags.set("--set", setting.key, value);
     }
+    Ok((load_with(flags.clone())?, flags))
+}
+
+fn load_with(flags: Overrides) -> Result<Loaded, String> {
     let sources = Sources::of_process(flags).map_err(|problem| problem.to_string())?;
     Config::load(&sources).map_err(|problem| problem.to_string())
 }
 
-async fn until_stopped(config: Config) -> anyhow::Result<()> {
+async fn until_stopped(loaded: Loaded, flags: &Overrides) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let running = muster_service::start(config).await?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let running = muster_service::start(loaded.config).await?;
     announce(&running);
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    let mut files = reload::Watched::of(running.config(), flags);
+    let mut tick = tokio::time::interval(reload::INTERVAL);
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => {}
+            _ = tick.tick() => if !files.changed() {
+                continue;
+            },
+        }
+        match load_with(flags.clone()) {
+            Ok(loaded) => running.reload(&loaded.config),
+            Err(problem) => {
+                tracing::error!("the configuration is not usable and stays as it was: {problem}")
+            }
+        }
     }
     tracing::info!("stopping; a second signal ends at once");
     tokio::select! {
@@ -163,5 +182,10 @@ fn announce(running: &Running) {
     }
     lines += &format!("  next step    pip install aicli && aicli -U {url} list clusters\n");
     let mut out = io::stdout().lock();
-    let _ = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
+    let shown = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
+    if let Some(user) = &running.first_user
+        && let Err(error) = shown.and_then(|()| user.announced())
+    {
+        tracing::error!(%error, "the first login could not be settled; the next start shows it again");
+    }
 }

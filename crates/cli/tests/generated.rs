@@ -1,7 +1,10 @@
 //! Documents made from code are committed, and must say what the code says.
 //! `make bless` rewrites them; review the diff.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
 
 use muster_engine::events::{EVENTS, Owner};
 
@@ -42,9 +45,71 @@ fn nothing_the_reference_knows_is_missing() {
 }
 
 #[test]
+fn the_map_of_crates_says_what_each_depends_on() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let mut crates: BTreeMap<String, String> = std::fs::read_dir(root.join("crates"))
+        .unwrap()
+        .map(|folder| folder.unwrap().path())
+        .filter(|folder| folder.join("Cargo.toml").is_file())
+        .map(|folder| {
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+            (name, own_dependencies(&manifest))
+        })
+        .collect();
+    let mut faults = Vec::new();
+    let map = page
+        .lines()
+        .enumerate()
+        .skip_while(|(_, line)| *line != "## Map");
+    for (number, line) in map.skip(1).take_while(|(_, line)| !line.starts_with("## ")) {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let Some(name) = cells[0]
+            .strip_prefix("| `")
+            .and_then(|cell| cell.strip_suffix('`'))
+        else {
+            continue;
+        };
+        let place = format!("ARCHITECTURE.md:{}", number + 1);
+        match crates.remove(name) {
+            None => faults.push(format!(
+                "{place}: there is no crates/{name}; remove this line"
+            )),
+            Some(depends) if cells.get(2) != Some(&depends.as_str()) => faults.push(format!(
+                "{place}: the third column of `{name}` must be: {depends}"
+            )),
+            Some(_) => {}
+        }
+    }
+    faults.extend(crates.into_iter().map(|(name, depends)| {
+        format!("ARCHITECTURE.md: add to the table in \"Map\": | `{name}` | (job) | {depends} | (may touch) |")
+    }));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The crates of this workspace that a manifest names as dependencies, as the map lists them.
+fn own_dependencies(manifest: &str) -> String {
+    let normal = manifest
+        .lines()
+        .skip_while(|line| *line != "[dependencies]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['));
+    let names: BTreeSet<String> = normal
+        .filter_map(|line| line.strip_prefix("muster-"))
+        .filter_map(|line| line.split(['.', ' ', '=']).next())
+        .map(|name| format!("`{name}`"))
+        .collect();
+    if names.is_empty() {
+        return "nothing".to_owned();
+    }
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+#[test]
 fn the_catalogue_of_events_says_who_tells_them() {
     let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let service = sources(&crates.join("service/src"));
+    let service = sources(&crates.join("app/src")) + &sources(&crates.join("service/src"));
     let engine = sources(&crates.join("engine/src"));
     for kind in EVENTS {
         let literal = format!("\"{}\"", kind.name);

@@ -117,6 +117,7 @@ catalogue! {
     CLUSTER_DEREGISTERED = "cluster_deregistered", Info, Service, [], "a cluster is deleted";
     CLUSTER_DEREGISTER_FAILED = "cluster_deregister_failed", Error, Service, ["error"], "a cluster cannot be deleted now";
     AFTER_INACTIVITY_CLUSTER_DEREGISTERED = "after_inactivity_cluster_deregistered", Info, Service, [], "a cluster nobody touches is deleted";
+    CLUSTER_DELETION_ANNOUNCED = "cluster_deletion_announced", Warning, Service, ["time left"], "an unused cluster will be deleted unless it is used";
     INACTIVE_CLUSTERS_DEREGISTERED = "inactive_clusters_deregistered", Info, Nobody, [], "defined by the reference, told by nobody";
     CLUSTERS_PERMANENTLY_DELETED = "clusters_permanently_deleted", Info, Nobody, [], "defined by the reference, told by nobody";
     INSTALL_CONFIG_APPLIED = "install_config_applied", Info, Service, [], "the user overrides the install-config";
@@ -125,6 +126,7 @@ catalogue! {
     INFRA_ENV_REGISTERED = "infra_env_registered", Info, Service, [], "an infra-env is registered";
     INFRA_ENV_REGISTRATION_FAILED = "infra_env_registration_failed", Error, Service, ["error"], "an infra-env cannot be registered";
     INFRA_ENV_DEREGISTERED = "infra_env_deregistered", Info, Service, [], "an infra-env is deleted";
+    INFRA_ENV_DELETION_ANNOUNCED = "infra_env_deletion_announced", Warning, Service, ["time left"], "an unused infra-env will be deleted unless it is used";
     INFRA_ENV_DEREGISTER_FAILED = "infra_env_deregister_failed", Error, Service, ["error"], "an infra-env cannot be deleted now";
     IMAGE_INFO_UPDATED = "image_info_updated", Info, Service, ["details"], "what goes into the image changes";
     IGNITION_CONFIG_IMAGE_GENERATED = "ignition_config_image_generated", Info, Nobody, [], "an image is made; here images are views made while they are read";

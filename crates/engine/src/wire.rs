@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use muster_model::Report;
+use muster_model::{Report, json_size};
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 
 use crate::replies::BadReply;
@@ -161,6 +161,12 @@ pub(crate) fn parse<T: DeserializeOwned>(step: &str, output: &str) -> Result<T, 
 /// The largest output that is read; a report of a thousand neighbours is a quarter of it.
 pub(crate) const MOST_OUTPUT_BYTES: usize = 8 << 20;
 
+/// The most objects and lists in an output, and the most values. A report of a thousand neighbours
+/// has a third of it; an inventory has a few hundred, and it is kept.
+const MOST_CONTAINERS: usize = 50_000;
+const MOST_CONTAINERS_OF_INVENTORY: usize = 10_000;
+const MOST_VALUES: usize = 500_000;
+
 /// Of a fault in an output, no more than this is repeated: it may quote all of it.
 const MOST_QUOTED: usize = 300;
 
@@ -170,10 +176,26 @@ pub(crate) fn parse_any<T: DeserializeOwned>(step: &str, output: &str) -> Result
         step: step.to_owned(),
         cause: cause.chars().take(MOST_QUOTED).collect(),
     };
+    let too_large = |cause: String| BadReply::TooLarge {
+        step: step.to_owned(),
+        cause,
+    };
     if output.len() > MOST_OUTPUT_BYTES {
         let size = output.len();
-        return Err(unreadable(format!(
+        return Err(too_large(format!(
             "it has {size} bytes, at most {MOST_OUTPUT_BYTES} are read"
+        )));
+    }
+    let most_containers = match step {
+        "inventory" => MOST_CONTAINERS_OF_INVENTORY,
+        _ => MOST_CONTAINERS,
+    };
+    let size = json_size(output.as_bytes());
+    if size.containers > most_containers || size.values > MOST_VALUES {
+        return Err(too_large(format!(
+            "it has {} objects and lists and {} values, at most {most_containers} and \
+             {MOST_VALUES} are read",
+            size.containers, size.values
         )));
     }
     serde_json::from_str(&without_nul(output)).map_err(|cause| unreadable(cause.to_string()))
@@ -228,6 +250,14 @@ mod tests {
         let long = format!("{:?}", "x".repeat(100_000));
         let fault = parse_any::<i64>("x", &long).unwrap_err().to_string();
         assert!(fault.len() < 400, "{}", fault.len());
+        let crowded = format!("[{}0]", "{},".repeat(MOST_CONTAINERS));
+        for step in ["x", "inventory"] {
+            let fault = parse_any::<Vec<serde::de::IgnoredAny>>(step, &crowded).unwrap_err();
+            assert!(fault.to_string().contains("objects and lists"), "{fault}");
+        }
+        let full = format!("[{}0]", "{},".repeat(MOST_CONTAINERS_OF_INVENTORY));
+        assert!(parse_any::<Vec<serde::de::IgnoredAny>>("x", &full).is_ok());
+        assert!(parse_any::<Vec<serde::de::IgnoredAny>>("inventory", &full).is_err());
         let huge = " ".repeat(MOST_OUTPUT_BYTES + 1);
         let fault = parse_any::<i64>("x", &huge).unwrap_err().to_string();
         assert!(fault.contains("at most 8388608"), "{fault}");

@@ -22,7 +22,7 @@
 
 mod build;
 mod config;
-mod data_url;
+pub mod data_url;
 mod faults;
 mod lists;
 mod merge;

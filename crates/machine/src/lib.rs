@@ -7,6 +7,7 @@
 //! So whatever looks at a machine can be shown on machines nobody here owns.
 
 mod device_read;
+mod mounts;
 mod netlink;
 mod network;
 mod notation;
@@ -26,13 +27,14 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+pub use mounts::{Mount, mounts};
 pub use network::{Address, Link, Neighbour, Network, Route};
 pub use notation::BadNotation;
 pub use real::Real;
 pub use record::{About, Answer, BadRecord, Record};
 pub use recorder::Recorder;
 pub use simulated::Simulated;
-pub use task::{Cancel, Finished, Task, TaskError};
+pub use task::{Cancel, Finished, Observer, Task, TaskError};
 pub use tree::{Node, Tree};
 
 /// One computer, as far as the host side needs it.
@@ -61,6 +63,13 @@ pub trait Machine: fmt::Debug + Send + Sync {
 
     /// Puts a file in place as a whole: a reader sees the old content or the new one.
     fn write(&self, path: &Path, content: &[u8], mode: u32) -> io::Result<()>;
+
+    /// Creates a directory and those above it, where they are missing. The mode is that of the
+    /// last one, also if it exists.
+    fn make_directory(&self, path: &Path, mode: u32) -> io::Result<()>;
+
+    /// Puts a symbolic link in place of whatever file or link is there.
+    fn make_link(&self, path: &Path, target: &Path) -> io::Result<()>;
 
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;

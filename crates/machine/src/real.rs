@@ -112,6 +112,19 @@ impl Machine for Real {
         written
     }
 
+    fn make_directory(&self, path: &Path, mode: u32) -> io::Result<()> {
+        fs::create_dir_all(path)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    }
+
+    fn make_link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        match fs::remove_file(path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
+            Ok(()) | Err(_) => {}
+        }
+        std::os::unix::fs::symlink(target, path)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
@@ -154,8 +167,8 @@ impl Machine for Real {
             // A program that does not read must not stop us; its deadline ends this thread.
             thread::spawn(move || stdin.write_all(&input));
         }
-        let stdout = Listener::new(child.stdout.take(), task.keep);
-        let stderr = Listener::new(child.stderr.take(), task.keep);
+        let stdout = Listener::new(child.stdout.take(), task);
+        let stderr = Listener::new(child.stderr.take(), task);
         let ending = wait(&mut child, task).map_err(not_started)?;
         let (stdout, cut_out) = stdout.heard();
         let (stderr, cut_err) = stderr.heard();
@@ -243,13 +256,17 @@ struct Listener {
 }
 
 impl Listener {
-    fn new(from: Option<impl Read + Send + 'static>, keep: usize) -> Self {
+    fn new(from: Option<impl Read + Send + 'static>, task: &Task) -> Self {
         let heard = Arc::new(Mutex::new((Vec::new(), false)));
+        let (keep, observer) = (task.keep, task.observer.clone());
         let thread = from.map(|mut from| {
             let heard = Arc::clone(&heard);
             thread::spawn(move || {
                 let mut buffer = [0; 8192];
                 while let Ok(length @ 1..) = from.read(&mut buffer) {
+                    if let Some(observer) = &observer {
+                        observer(&buffer[..length]);
+                    }
                     let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
                     let room = keep.saturating_sub(heard.0.len()).min(length);
                     heard.0.extend_from_slice(&buffer[..room]);
@@ -319,6 +336,21 @@ mod tests {
             Err(TaskError::Deadline { so_far, .. }) => assert_eq!(so_far.out(), "begun\n"),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn an_observer_reads_output_before_the_program_ends() {
+        let cancel = Cancel::default();
+        let stop = cancel.clone();
+        // The program would run for ever: only what it has written already can end it.
+        let task = Task::new("sh", "test")
+            .args(["-c", "printf '50%%'; sleep 1000"])
+            .cancelled_by(&cancel)
+            .observed_by(move |piece| {
+                assert_eq!(piece, b"50%");
+                stop.cancel();
+            });
+        assert!(matches!(Real.run(&task), Err(TaskError::Cancelled { .. })));
     }
 
     #[test]

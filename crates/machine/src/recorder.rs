@@ -192,6 +192,14 @@ impl Machine for Recorder<'_> {
         self.of.write(path, content, mode)
     }
 
+    fn make_directory(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.of.make_directory(path, mode)
+    }
+
+    fn make_link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        self.of.make_link(path, target)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.of.remove(path)
     }

@@ -121,6 +121,22 @@ impl Machine for Simulated {
         Ok(())
     }
 
+    fn make_directory(&self, path: &Path, _mode: u32) -> io::Result<()> {
+        let mut state = self.state();
+        match state.tree.kind(path) {
+            Ok(Kind::Directory) => {}
+            Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => state.tree.insert(path, Node::Directory),
+        }
+        Ok(())
+    }
+
+    fn make_link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.tree.insert(path, Node::Link(target.to_owned()));
+        Ok(())
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.state().tree.remove(path)
     }
@@ -137,7 +153,7 @@ impl Machine for Simulated {
         let mut state = self.state();
         let command = task.command();
         state.ran.push(command.clone());
-        state
+        let ended = state
             .script
             .iter()
             .filter(|(words, _)| command.starts_with(words))
@@ -147,7 +163,13 @@ impl Machine for Simulated {
                 program: task.program.clone(),
                 reason: task.reason.clone(),
                 source: io::ErrorKind::NotFound.into(),
-            })
+            });
+        drop(state);
+        if let (Some(observer), Ok(finished)) = (&task.observer, &ended) {
+            observer(&finished.stdout);
+            observer(&finished.stderr);
+        }
+        ended
     }
 
     fn now(&self) -> SystemTime {

@@ -33,7 +33,12 @@ pub struct Task {
     pub environment: Vec<(String, String)>,
     /// Stops it from outside.
     pub cancel: Option<Cancel>,
+    /// Gets both outputs while they are written, for programs that report progress.
+    pub observer: Option<Observer>,
 }
+
+/// Gets pieces of a program's output as they arrive; a piece may end in the middle of a line.
+pub type Observer = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 impl Task {
     /// A program without arguments, with a minute to run and a mebibyte of output.
@@ -47,6 +52,7 @@ impl Task {
             input: Vec::new(),
             environment: Vec::new(),
             cancel: None,
+            observer: None,
         }
     }
 
@@ -96,6 +102,14 @@ impl Task {
     #[must_use]
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// With a reader of its output while it runs. The reader must be quick: the program waits
+    /// for it.
+    #[must_use]
+    pub fn observed_by(mut self, observer: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
         self
     }
 

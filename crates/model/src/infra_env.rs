@@ -72,10 +72,17 @@ pub struct InfraEnv {
     pub network_discovery_delay_seconds: Option<i64>,
     /// Key of signed image links; a new one ends them all.
     pub image_token_key: Secret,
+    /// How often the token of its images was replaced; a token of an earlier generation is refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub agent_token_generation: i64,
     /// Who made it.
     pub user_name: String,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }

@@ -63,6 +63,20 @@ impl Asked<'_> {
     }
 }
 
+/// A response at the end of all redirects.
+struct Answered {
+    response: Response,
+    from: Origin,
+}
+
+/// Who gave a response.
+enum Origin {
+    /// The registry that was asked: its scheme, host and port.
+    Registry,
+    /// A host it redirected to.
+    Elsewhere(String),
+}
+
 impl Wire {
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         // Another part of the program may have chosen a provider already; then it stays.
@@ -92,7 +106,7 @@ impl Wire {
             .cloned();
         let mut refreshed = false;
         loop {
-            let response = self
+            let Answered { response, from } = self
                 .follow(
                     settings,
                     repository,
@@ -105,6 +119,16 @@ impl Wire {
             let status = response.status();
             if status.is_success() {
                 return Ok(response);
+            }
+            if status == StatusCode::UNAUTHORIZED
+                && let Origin::Elsewhere(host) = from
+            {
+                // Its challenge could name a token service of its own, and credentials of the
+                // registry would follow.
+                return Err(Fault::Odd(format!(
+                    "redirects to {host}, which asks for credentials; only the registry itself \
+                     may ask for those of the registry"
+                )));
             }
             if status == StatusCode::UNAUTHORIZED && !refreshed {
                 refreshed = true;
@@ -139,7 +163,7 @@ impl Wire {
         }
     }
 
-    /// One question with all its redirects. Whoever is not the registry sees no authorization.
+    /// One question with all its redirects. Only the registry itself sees the authorization.
     async fn follow(
         &self,
         settings: &Settings,
@@ -148,7 +172,7 @@ impl Wire {
         asked: Asked<'_>,
         headers: &HeaderMap,
         token: Option<&Token>,
-    ) -> Result<Response, Fault> {
+    ) -> Result<Answered, Fault> {
         let host = match repository.host.as_str() {
             "docker.io" => "registry-1.docker.io",
             other => other,
@@ -188,7 +212,11 @@ impl Wire {
                 lock(&self.plain).insert(host.to_owned(), ());
             }
             if !response.status().is_redirection() {
-                return Ok(response);
+                let from = match url.origin() == home {
+                    true => Origin::Registry,
+                    false => Origin::Elsewhere(host_and_port(&url)),
+                };
+                return Ok(Answered { response, from });
             }
             let target = response
                 .headers()

@@ -1,9 +1,7 @@
 //! Keys, users and TLS of this installation: from the configuration and the data directory.
 
 use std::{
-    fs::OpenOptions,
-    io::{ErrorKind, Write},
-    os::unix::fs::OpenOptionsExt,
+    io::ErrorKind,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -12,7 +10,6 @@ use muster_auth::{
     Authenticator, Authority, AuthorityError, KeyError, KeyPair, Mode, OldestTls, Role, Rules,
     TlsFiles, User, UserError, Users,
     files::{self, Readers},
-    hash_password,
 };
 use muster_config::{
     Config,
@@ -20,19 +17,9 @@ use muster_config::{
 };
 use muster_model::{Secret, Timestamp};
 use muster_store::{SealingKey, SealingKeyError};
-use rand::Rng;
 
-/// Name of the user made when nobody configured one.
-const FIRST_USER: &str = "admin";
-
-/// A user made at this start; its password is shown once and kept only as a hash.
-#[derive(Debug)]
-pub struct FirstUser {
-    /// Name.
-    pub name: String,
-    /// Password, for the announcement.
-    pub password: Secret,
-}
+use crate::first_user;
+pub use crate::first_user::FirstUser;
 
 /// Why access control could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +36,15 @@ pub enum AccessError {
     /// Certificates.
     #[error("the certificates are not usable")]
     Tls(#[from] AuthorityError),
+    /// The file of the first user.
+    #[error(
+        "{path} holds no password hash; remove the file to get a new password at the next start, \
+         or write one with `muster hash-password`"
+    )]
+    FirstUserHash {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file of ours.
     #[error("{path}")]
     File {
@@ -96,8 +92,33 @@ fn own_keys(auth: &Auth, data_dir: &Path) -> Result<KeyPair, KeyError> {
 }
 
 fn users(auth: &Auth, data_dir: &Path) -> Result<(Users, Option<FirstUser>), AccessError> {
-    let mut users: Vec<User> = auth
-        .users
+    let users = configured_users(auth);
+    if !users.is_empty() {
+        return Ok((Users::new(users)?, None));
+    }
+    let (user, made) = first_user::open(data_dir)?;
+    Ok((Users::new([user])?, made))
+}
+
+/// Replaces the users by those that are configured now; without any, by the first user.
+pub fn reload_users(
+    authenticator: &Authenticator,
+    auth: &Auth,
+    data_dir: &Path,
+) -> Result<(), AccessError> {
+    let Some(users) = authenticator.users() else {
+        return Ok(());
+    };
+    let mut configured = configured_users(auth);
+    if configured.is_empty() {
+        // Never a new password: a running service announces none.
+        configured.extend(first_user::known(data_dir)?);
+    }
+    Ok(users.replace(configured)?)
+}
+
+fn configured_users(auth: &Auth) -> Vec<User> {
+    auth.users
         .0
         .iter()
         .map(|user| User {
@@ -105,45 +126,7 @@ fn users(auth: &Auth, data_dir: &Path) -> Result<(Users, Option<FirstUser>), Acc
             password_hash: user.password_hash.clone(),
             role: role(user.role),
         })
-        .collect();
-    if !users.is_empty() {
-        return Ok((Users::new(users)?, None));
-    }
-    let path = data_dir.join("first-user.hash");
-    let failed = |cause| AccessError::File {
-        path: path.clone(),
-        cause,
-    };
-    let (hash, made) = match std::fs::read_to_string(&path) {
-        Ok(hash) => (hash.trim().to_owned(), None),
-        Err(missing) if missing.kind() == ErrorKind::NotFound => {
-            let password = random_password();
-            let hash = hash_password(&password)?;
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&path)
-                .map_err(failed)?;
-            file.write_all(hash.as_bytes())
-                .and_then(|()| file.sync_all())
-                .map_err(failed)?;
-            (
-                hash,
-                Some(FirstUser {
-                    name: FIRST_USER.to_owned(),
-                    password: Secret::new(password),
-                }),
-            )
-        }
-        Err(cause) => return Err(failed(cause)),
-    };
-    users.push(User {
-        name: FIRST_USER.to_owned(),
-        password_hash: Secret::new(hash),
-        role: Role::Admin,
-    });
-    Ok((Users::new(users)?, made))
+        .collect()
 }
 
 /// The key that secrets in the database are sealed under: the configured one, else the one in the
@@ -184,15 +167,6 @@ const fn role(role: UserRole) -> Role {
         UserRole::User => Role::User,
         UserRole::ReadOnly => Role::ReadOnly,
     }
-}
-
-/// 24 letters and digits that are not mistaken for each other: about 135 bits.
-fn random_password() -> String {
-    const LETTERS: &[u8] = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-    let mut random = rand::rng();
-    (0..24)
-        .map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())]))
-        .collect()
 }
 
 /// What the listener shows, and the CA hosts must trust (if it is ours or configured).

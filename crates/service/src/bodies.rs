@@ -24,7 +24,7 @@ pub struct BodyKey {
     pub epoch: u64,
 }
 
-/// A body and, once somebody asked for it, its compressed form.
+/// A body and, once it was requested, its compressed form.
 #[derive(Clone, Debug)]
 pub struct CachedBody {
     key: BodyKey,

@@ -1,28 +1,18 @@
-//! The server: REST API v2 over HTTP(S), the driver round the engine, jobs, pages.
+//! The server: REST API v2 over HTTP(S), watching, pages, boot images.
 //!
-//! The only place where the rules (`muster-engine`) meet the records (`muster-store`).
-//! A request goes `http::dispatch` → `ops::…` → `aggregate` (load, decide, store) → `views`.
+//! A shell over the application (`muster-app`). A request goes `http::dispatch` → `handlers::…` →
+//! a use case of `muster_app` (load, decide, store) → `views`.
 //! [`start`] wires it all; [`Running`] is a started service.
 
 mod access;
-pub mod aggregate;
-pub mod app;
 mod bodies;
-mod catalog;
-pub mod driver;
-mod event_limits;
-mod heartbeats;
-mod housekeeping;
+mod first_user;
+mod handlers;
 pub mod http;
-pub mod images;
-mod jobs;
-mod metrics;
-mod ops;
-mod preparation;
-mod replicas;
-mod rules;
+mod images;
+mod redact;
+mod service;
 mod start;
-mod steps;
 mod systemd;
 mod views;
 mod watch;

@@ -11,10 +11,7 @@
 //!
 //! Nothing is evicted on SQLite; memory grows with the live rows that were read.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::collections::{BTreeSet, HashMap};
 
 use muster_model::{Cluster, ClusterId, Host, InfraEnv, Timestamp};
 use uuid::Uuid;
@@ -46,14 +43,14 @@ impl Library {
 pub(crate) struct Listed<T: Document> {
     pub(crate) key: T::Key,
     pub(crate) version: i64,
-    pub(crate) doc: Option<Arc<T>>,
+    pub(crate) doc: Option<Row<T>>,
 }
 
 struct Slot<T> {
     version: i64,
     created_at: Timestamp,
     cluster: Option<ClusterId>,
-    doc: Option<Arc<T>>,
+    doc: Option<Row<T>>,
 }
 
 /// The live rows of one noun.
@@ -88,7 +85,7 @@ impl<T: Document> Shelf<T> {
     }
 
     /// The document, if it is remembered at exactly this version.
-    pub(crate) fn recall(&self, key: T::Key, version: i64) -> Option<Arc<T>> {
+    pub(crate) fn recall(&self, key: T::Key, version: i64) -> Option<Row<T>> {
         let slot = self
             .slots
             .get(&key)
@@ -101,7 +98,7 @@ impl<T: Document> Shelf<T> {
         if let Some(slot) = self.slots.get_mut(&row.value.key())
             && slot.version == row.version
         {
-            slot.doc = Some(Arc::clone(&row.value));
+            slot.doc = Some(row.clone());
         }
     }
 
@@ -109,7 +106,7 @@ impl<T: Document> Shelf<T> {
     pub(crate) fn land(&mut self, row: &Row<T>) {
         let value = &row.value;
         if value.is_live() {
-            let doc = Some(Arc::clone(value));
+            let doc = Some(row.clone());
             self.put(
                 value.key(),
                 row.version,
@@ -127,7 +124,7 @@ impl<T: Document> Shelf<T> {
         key: T::Key,
         version: i64,
         (created_at, cluster): (Timestamp, Option<ClusterId>),
-        doc: Option<Arc<T>>,
+        doc: Option<Row<T>>,
     ) {
         let slot = Slot {
             version,
@@ -168,9 +165,12 @@ impl<T: Document> Shelf<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use muster_model::{HostId, HostKey, InfraEnvId};
 
     use super::*;
+    use crate::unknown::Unknown;
 
     const C: ClusterId = ClusterId(Uuid::from_u128(1));
     const I: InfraEnvId = InfraEnvId(Uuid::from_u128(2));
@@ -185,6 +185,7 @@ mod tests {
         Row {
             version,
             value: Arc::new(host),
+            unknown: Unknown::default(),
         }
     }
 

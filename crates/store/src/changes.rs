@@ -312,6 +312,8 @@ pub(crate) enum Write<T: Document> {
         value: Box<T>,
         /// What is kept beside the document is another one than before.
         beside: bool,
+        /// The row as it was, if its document has members that the type does not.
+        before: Option<Row<T>>,
     },
     Remove(T::Key),
 }
@@ -320,6 +322,7 @@ impl<T: Document> Write<T> {
     fn update(seen: &Row<T>, value: T) -> Self {
         Self::Update {
             beside: value.beside() != seen.value.beside(),
+            before: (!seen.unknown.is_empty()).then(|| seen.clone()),
             key: seen.value.key(),
             seen: seen.version,
             value: Box::new(value),

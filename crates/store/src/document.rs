@@ -12,6 +12,7 @@ use crate::{
     error::StoreError,
     sealing::members::HoldsSecrets,
     statement::{RawRow, Statement},
+    unknown::Unknown,
 };
 
 /// A document with the version it was read at. Hand it back to change it.
@@ -20,6 +21,8 @@ pub struct Row<T> {
     pub version: i64,
     /// The document; shared, never changed in place.
     pub value: Arc<T>,
+    /// Members of the stored document that `T` does not have.
+    pub(crate) unknown: Unknown,
 }
 
 impl<T> Clone for Row<T> {
@@ -27,6 +30,7 @@ impl<T> Clone for Row<T> {
         Self {
             version: self.version,
             value: Arc::clone(&self.value),
+            unknown: self.unknown.clone(),
         }
     }
 }
@@ -43,8 +47,14 @@ impl<T: fmt::Debug> fmt::Debug for Row<T> {
         f.debug_struct("Row")
             .field("version", &self.version)
             .field("value", &self.value)
-            .finish()
+            .finish_non_exhaustive()
     }
+}
+
+/// A document as the database keeps it.
+pub(crate) struct Text {
+    pub(crate) json: String,
+    pub(crate) checksum: String,
 }
 
 /// Rows that are listed together.
@@ -95,9 +105,9 @@ pub(crate) trait Document:
     fn read_key(row: &RawRow) -> Result<Self::Key, StoreError>;
 
     /// Touches no row if the key is taken.
-    fn insert(&self, version: i64, doc: String) -> Statement;
+    fn insert(&self, version: i64, doc: Text) -> Statement;
     /// Touches no row if the version is not `seen`.
-    fn update(&self, seen: i64, doc: String) -> Statement;
+    fn update(&self, seen: i64, doc: Text) -> Statement;
 
     /// SQL for the text that is kept beside the document.
     const BESIDE: &'static str = "NULL";
@@ -158,27 +168,30 @@ impl Document for Cluster {
         row.id(0)
     }
 
-    fn insert(&self, version: i64, doc: String) -> Statement {
+    fn insert(&self, version: i64, doc: Text) -> Statement {
         Statement::new(
-            "INSERT INTO clusters (id, version, created_at, deleted_at, doc) \
-             VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+            "INSERT INTO clusters (id, version, created_at, deleted_at, doc, checksum) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
         )
         .text(self.id)
         .int(version)
         .int(self.created_at.0)
         .maybe_int(self.deleted_at.map(|at| at.0))
-        .json(doc)
+        .json(doc.json)
+        .json(doc.checksum)
     }
-    fn update(&self, seen: i64, doc: String) -> Statement {
+    fn update(&self, seen: i64, doc: Text) -> Statement {
         Statement::new(
-            "UPDATE clusters SET version = version + 1, created_at = $3, deleted_at = $4, doc = $5 \
+            "UPDATE clusters SET version = version + 1, created_at = $3, deleted_at = $4, doc = $5, \
+             checksum = $6 \
              WHERE id = $1 AND version = $2",
         )
         .text(self.id)
         .int(seen)
         .int(self.created_at.0)
         .maybe_int(self.deleted_at.map(|at| at.0))
-        .json(doc)
+        .json(doc.json)
+        .json(doc.checksum)
     }
 
     fn shelf(library: &Library) -> &Shelf<Self> {
@@ -226,27 +239,30 @@ impl Document for InfraEnv {
         row.id(0)
     }
 
-    fn insert(&self, version: i64, doc: String) -> Statement {
+    fn insert(&self, version: i64, doc: Text) -> Statement {
         Statement::new(
-            "INSERT INTO infra_envs (id, version, created_at, cluster_id, doc) \
-             VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+            "INSERT INTO infra_envs (id, version, created_at, cluster_id, doc, checksum) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
         )
         .text(self.id)
         .int(version)
         .int(self.created_at.0)
         .maybe_text(self.cluster)
-        .json(doc)
+        .json(doc.json)
+        .json(doc.checksum)
     }
-    fn update(&self, seen: i64, doc: String) -> Statement {
+    fn update(&self, seen: i64, doc: Text) -> Statement {
         Statement::new(
-            "UPDATE infra_envs SET version = version + 1, created_at = $3, cluster_id = $4, doc = $5 \
+            "UPDATE infra_envs SET version = version + 1, created_at = $3, cluster_id = $4, doc = $5, \
+             checksum = $6 \
              WHERE id = $1 AND version = $2",
         )
         .text(self.id)
         .int(seen)
         .int(self.created_at.0)
         .maybe_text(self.cluster)
-        .json(doc)
+        .json(doc.json)
+        .json(doc.checksum)
     }
 
     fn shelf(library: &Library) -> &Shelf<Self> {
@@ -301,13 +317,14 @@ impl Document for Host {
     }
 
     /// A deleted host that says hello again is a new one in the old place.
-    fn insert(&self, version: i64, doc: String) -> Statement {
+    fn insert(&self, version: i64, doc: Text) -> Statement {
         Statement::new(
-            "INSERT INTO hosts (infra_env_id, id, version, created_at, deleted_at, cluster_id, doc) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) \
+            "INSERT INTO hosts (infra_env_id, id, version, created_at, deleted_at, cluster_id, doc, \
+             checksum) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
              ON CONFLICT (infra_env_id, id) DO UPDATE SET version = excluded.version, \
              created_at = excluded.created_at, deleted_at = excluded.deleted_at, \
-             cluster_id = excluded.cluster_id, doc = excluded.doc \
+             cluster_id = excluded.cluster_id, doc = excluded.doc, \
+             checksum = excluded.checksum \
              WHERE hosts.deleted_at IS NOT NULL",
         )
         .text(self.infra_env)
@@ -316,12 +333,13 @@ impl Document for Host {
         .int(self.created_at.0)
         .maybe_int(self.deleted_at.map(|at| at.0))
         .maybe_text(self.cluster)
-        .json(doc)
+        .json(doc.json)
+        .json(doc.checksum)
     }
-    fn update(&self, seen: i64, doc: String) -> Statement {
+    fn update(&self, seen: i64, doc: Text) -> Statement {
         Statement::new(
             "UPDATE hosts SET version = version + 1, created_at = $4, deleted_at = $5, \
-             cluster_id = $6, doc = $7 WHERE infra_env_id = $1 AND id = $2 AND version = $3",
+             cluster_id = $6, doc = $7, checksum = $8 WHERE infra_env_id = $1 AND id = $2 AND version = $3",
         )
         .text(self.infra_env)
         .text(self.id)
@@ -329,7 +347,8 @@ impl Document for Host {
         .int(self.created_at.0)
         .maybe_int(self.deleted_at.map(|at| at.0))
         .maybe_text(self.cluster)
-        .json(doc)
+        .json(doc.json)
+        .json(doc.checksum)
     }
 
     const BESIDE: &'static str = "(SELECT report FROM host_connectivity AS beside \

@@ -79,6 +79,16 @@ pub enum StoreError {
         #[source]
         source: Cause,
     },
+    /// The database has no room for another write; it works again once there is.
+    #[error(
+        "the disk of the database takes no more data: it is full, over its quota, or failing; \
+         free some space"
+    )]
+    DiskFull {
+        /// What it said.
+        #[source]
+        source: Cause,
+    },
     /// What the database holds makes no sense.
     #[error("{what} is damaged; restore it from a backup")]
     Corrupt {
@@ -105,6 +115,12 @@ impl StoreError {
 
     pub(crate) fn unavailable(source: impl Into<Cause>) -> Self {
         Self::Unavailable {
+            source: source.into(),
+        }
+    }
+
+    pub(crate) fn disk_full(source: impl Into<Cause>) -> Self {
+        Self::DiskFull {
             source: source.into(),
         }
     }
@@ -143,9 +159,18 @@ impl From<Fault> for StoreError {
 
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-        let error = match error.sqlite_error_code() {
-            Some(DatabaseCorrupt | NotADatabase) => StoreError::corrupt("the database", error),
+        use rusqlite::{
+            ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase, SystemIoFailure},
+            ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE},
+        };
+        let extended = error.sqlite_error().map(|said| said.extended_code);
+        let error = match (error.sqlite_error_code(), extended) {
+            (Some(DatabaseCorrupt | NotADatabase), _) => StoreError::corrupt("the database", error),
+            // SQLite reports a quota and a limit of file sizes as writes that failed.
+            (Some(DiskFull), _)
+            | (Some(SystemIoFailure), Some(SQLITE_IOERR_WRITE | SQLITE_IOERR_SHMSIZE)) => {
+                StoreError::disk_full(error)
+            }
             _ => StoreError::unavailable(error),
         };
         Self { error, lost: false }
@@ -156,6 +181,8 @@ impl From<rusqlite::Error> for Fault {
 const POSTGRES_RETRY: [&str; 2] = ["40P01", "40001"];
 /// PostgreSQL found damaged data or a damaged index.
 const POSTGRES_CORRUPT: [&str; 2] = ["XX001", "XX002"];
+/// PostgreSQL found no space on its disk.
+const POSTGRES_FULL: &str = "53100";
 /// Connection exceptions; server shutting down, crashed or starting up.
 const POSTGRES_LOST: [&str; 2] = ["08", "57P0"];
 
@@ -174,6 +201,8 @@ impl From<sqlx::Error> for Fault {
             StoreError::Conflict { what }
         } else if POSTGRES_CORRUPT.contains(&code.as_str()) {
             StoreError::corrupt("the database", error)
+        } else if code == POSTGRES_FULL {
+            StoreError::disk_full(error)
         } else {
             StoreError::unavailable(error)
         };

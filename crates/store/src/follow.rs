@@ -14,9 +14,7 @@ use muster_model::{Category, ClusterId, Event, InfraEnvId, Timestamp};
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
-    database::Pool,
-    error::StoreError,
-    statement::{RawRow, Statement},
+    database::Pool, error::StoreError, events, quarantine::Quarantine, statement::Statement,
     store::Store,
 };
 
@@ -57,8 +55,9 @@ pub struct Numbered {
 
 pub(crate) async fn events_after(
     pool: &Pool,
+    quarantine: &Quarantine,
     of: HistoryOf,
-    (after, head): (i64, i64),
+    (mut after, head): (i64, i64),
     limit: i64,
 ) -> Result<Vec<Numbered>, StoreError> {
     let (condition, id) = match of {
@@ -70,27 +69,34 @@ pub(crate) async fn events_after(
         ),
         HistoryOf::Everything => ("", None),
     };
-    let mut statement = Statement::built(format!(
-        "SELECT seq, doc FROM events WHERE seq > $1 AND seq <= $2 AND category = '{}' {condition} \
-         ORDER BY seq LIMIT $3",
+    let sql = format!(
+        "SELECT seq, doc, checksum FROM events WHERE seq > $1 AND seq <= $2 AND category = '{}' \
+         {condition} ORDER BY seq LIMIT $3",
         Category::User
-    ))
-    .int(after)
-    .int(head)
-    .int(limit);
-    if let Some(id) = id {
-        statement = statement.text(id);
+    );
+    let mut found = Vec::new();
+    // Callers take fewer than they asked for as the end: what cannot be read is made up for.
+    loop {
+        let missing = limit.saturating_sub(found.len() as i64);
+        let mut statement = Statement::built(sql.clone())
+            .int(after)
+            .int(head)
+            .int(missing);
+        if let Some(id) = &id {
+            statement = statement.text(id);
+        }
+        let rows = pool.rows(&statement).await?;
+        for row in &rows {
+            after = row.int(0)?;
+            found.extend(events::read(row, quarantine).map(|event| Numbered {
+                number: after,
+                event,
+            }));
+        }
+        if (rows.len() as i64) < missing || found.len() as i64 >= limit {
+            return Ok(found);
+        }
     }
-    let rows = pool.rows(&statement).await?;
-    rows.iter().map(numbered).collect()
-}
-
-fn numbered(row: &RawRow) -> Result<Numbered, StoreError> {
-    Ok(Numbered {
-        number: row.int(0)?,
-        event: serde_json::from_str(row.text(1)?)
-            .map_err(|error| StoreError::corrupt("an event", error))?,
-    })
 }
 
 /// Notices commits and knows up to where history is complete.

@@ -9,6 +9,7 @@
 mod blobs;
 mod cache;
 mod changes;
+mod checksum;
 mod claim;
 mod database;
 mod document;
@@ -17,12 +18,14 @@ mod events;
 mod follow;
 mod heartbeats;
 mod migrations;
+mod quarantine;
 mod reader;
 mod sealing;
 mod sqlite;
 mod statement;
 mod store;
 mod unit;
+mod unknown;
 mod writer;
 
 pub use blobs::{BlobError, BlobInfo, BlobPath, Blobs};

@@ -12,6 +12,8 @@ use crate::{
 const STEPS: &[&str] = &[
     include_str!("../migrations/0001_documents.sql"),
     include_str!("../migrations/0002_connectivity.sql"),
+    include_str!("../migrations/0003_checksums.sql"),
+    include_str!("../migrations/0004_ended_sessions.sql"),
 ];
 
 /// Any number will do as long as every replica uses the same.

@@ -13,9 +13,11 @@ use muster_model::{Report, Timestamp};
 
 use crate::{
     cache::{Library, Listed},
+    checksum,
     database::Pool,
     document::{Document, Group, Row},
     error::StoreError,
+    quarantine::Quarantine,
     sealing::{SealingKey, members},
     statement::{RawRow, Statement},
 };
@@ -38,6 +40,15 @@ pub(crate) struct Reader {
     pub(crate) library: Arc<RwLock<Library>>,
     pub(crate) trust: Trust,
     pub(crate) key: SealingKey,
+    /// Rows that could not be read.
+    pub(crate) quarantine: Quarantine,
+}
+
+/// What a query for documents found.
+struct Fetched<T> {
+    rows: Vec<Row<T>>,
+    /// Why one of them is missing.
+    unreadable: Option<StoreError>,
 }
 
 impl Reader {
@@ -54,12 +65,30 @@ impl Reader {
         let mut library = self.library_mut();
         let shelf = T::shelf_mut(&mut library);
         for row in rows {
-            let version = row.int(T::KEY_COLUMNS)?;
-            let created_at = Timestamp(row.int(T::KEY_COLUMNS + 1)?);
-            let cluster = row.maybe_id(T::KEY_COLUMNS + 2)?;
-            shelf.put(T::read_key(&row)?, version, (created_at, cluster), None);
+            let listing = || {
+                let version = row.int(T::KEY_COLUMNS)?;
+                let created_at = Timestamp(row.int(T::KEY_COLUMNS + 1)?);
+                let cluster = row.maybe_id(T::KEY_COLUMNS + 2)?;
+                Ok((T::read_key(&row)?, version, (created_at, cluster)))
+            };
+            match listing() {
+                Ok((key, version, place)) => shelf.put(key, version, place, None),
+                Err(error) => self.set_aside::<T>(&row, &error),
+            }
         }
         Ok(())
+    }
+
+    /// Remembers that a row cannot be read.
+    fn set_aside<T: Document>(&self, row: &RawRow, error: &StoreError) {
+        let name = match T::read_key(row) {
+            Ok(key) => T::subject(key).to_string(),
+            Err(_) => format!(
+                "id {}",
+                row.text(T::KEY_COLUMNS - 1).unwrap_or("unreadable")
+            ),
+        };
+        self.quarantine.add(T::TABLE, name, error);
     }
 
     /// One live row.
@@ -70,17 +99,35 @@ impl Reader {
         };
         match listed {
             None => Ok(None),
-            Some(Listed {
-                version,
-                doc: Some(value),
-                ..
-            }) => Ok(Some(Row { version, value })),
-            Some(Listed { doc: None, .. }) => Ok(self.fetch(&[key]).await?.pop()),
+            Some(Listed { doc: Some(row), .. }) => Ok(Some(row)),
+            Some(Listed { doc: None, .. }) => {
+                let mut fetched = self.fetch(&[key]).await?;
+                match fetched.unreadable {
+                    Some(error) => Err(error),
+                    None => Ok(fetched.rows.pop()),
+                }
+            }
         }
     }
 
-    /// The live rows of a group, by creation, then id.
+    /// The live rows of a group that can be read, by creation, then id.
     pub(crate) async fn group<T: Document>(&self, group: Group) -> Result<Vec<Row<T>>, StoreError> {
+        Ok(self.fetch_group(group).await?.rows)
+    }
+
+    /// The same, or an error if one of them cannot be read.
+    pub(crate) async fn whole_group<T: Document>(
+        &self,
+        group: Group,
+    ) -> Result<Vec<Row<T>>, StoreError> {
+        let fetched = self.fetch_group(group).await?;
+        match fetched.unreadable {
+            Some(error) => Err(error),
+            None => Ok(fetched.rows),
+        }
+    }
+
+    async fn fetch_group<T: Document>(&self, group: Group) -> Result<Fetched<T>, StoreError> {
         let listed = self.listed::<T>(group).await?;
         let cold: Vec<T::Key> = listed
             .iter()
@@ -88,19 +135,20 @@ impl Reader {
             .map(|row| row.key)
             .collect();
         let mut fetched: HashMap<T::Key, Row<T>> = HashMap::with_capacity(cold.len());
+        let mut unreadable = None;
         for keys in cold.chunks(FETCH) {
-            let rows = self.fetch::<T>(keys).await?;
-            fetched.extend(rows.into_iter().map(|row| (row.value.key(), row)));
+            let some = self.fetch::<T>(keys).await?;
+            fetched.extend(some.rows.into_iter().map(|row| (row.value.key(), row)));
+            unreadable = unreadable.or(some.unreadable);
         }
-        let rows = listed.into_iter().filter_map(|listed| match listed.doc {
-            Some(value) => Some(Row {
-                version: listed.version,
-                value,
-            }),
-            // Not found any more: it went away since it was listed.
-            None => fetched.remove(&listed.key),
+        let rows = listed.into_iter().filter_map(|listed| {
+            // Not found: it went away since it was listed, or it cannot be read.
+            listed.doc.or_else(|| fetched.remove(&listed.key))
         });
-        Ok(rows.collect())
+        Ok(Fetched {
+            rows: rows.collect(),
+            unreadable,
+        })
     }
 
     /// The versions of a group, with the documents that are in memory.
@@ -123,14 +171,17 @@ impl Reader {
         }
         let rows = self.pool.rows(&statement).await?;
         let library = self.library();
-        rows.iter()
-            .map(|row| {
-                let key = T::read_key(row)?;
-                let version = row.int(T::KEY_COLUMNS)?;
-                let doc = T::shelf(&library).recall(key, version);
-                Ok(Listed { key, version, doc })
-            })
-            .collect()
+        let mut listed = Vec::with_capacity(rows.len());
+        for row in &rows {
+            match T::read_key(row).and_then(|key| Ok((key, row.int(T::KEY_COLUMNS)?))) {
+                Ok((key, version)) => {
+                    let doc = T::shelf(&library).recall(key, version);
+                    listed.push(Listed { key, version, doc });
+                }
+                Err(error) => self.set_aside::<T>(row, &error),
+            }
+        }
+        Ok(listed)
     }
 
     async fn version_of<T: Document>(&self, key: T::Key) -> Result<Option<Listed<T>>, StoreError> {
@@ -146,11 +197,14 @@ impl Reader {
     }
 
     /// Reads up to [`FETCH`] live documents and keeps them; in no particular order.
-    async fn fetch<T: Document>(&self, keys: &[T::Key]) -> Result<Vec<Row<T>>, StoreError> {
+    async fn fetch<T: Document>(&self, keys: &[T::Key]) -> Result<Fetched<T>, StoreError> {
         let raw = self.pool.rows(&select::<T>(&whole::<T>(), keys)).await?;
-        let mut rows = Vec::with_capacity(raw.len());
-        for row in &raw {
-            rows.push(self.read::<T>(row)?);
+        let Fetched { rows, unreadable } = self.read_all::<T>(&raw);
+        if unreadable.is_none() {
+            for key in keys {
+                let name = T::subject(*key).to_string();
+                self.quarantine.release(T::TABLE, &name);
+            }
         }
         let mut library = self.library_mut();
         for row in &rows {
@@ -162,15 +216,36 @@ impl Reader {
         if self.trust == Trust::ByVersion {
             library.trim_memo();
         }
-        Ok(rows)
+        Ok(Fetched { rows, unreadable })
     }
 
-    /// Rows straight from the database, deleted ones too.
+    /// One row straight from the database, even if it is deleted.
+    pub(crate) async fn one_even_deleted<T: Document>(
+        &self,
+        condition: &str,
+        arg: String,
+    ) -> Result<Option<Row<T>>, StoreError> {
+        let mut fetched = self.fetch_even_deleted(condition, Some(arg)).await?;
+        match fetched.unreadable {
+            Some(error) => Err(error),
+            None => Ok(fetched.rows.pop()),
+        }
+    }
+
+    /// Rows straight from the database that can be read, deleted ones too.
     pub(crate) async fn even_deleted<T: Document>(
         &self,
         condition: &str,
         arg: Option<String>,
     ) -> Result<Vec<Row<T>>, StoreError> {
+        Ok(self.fetch_even_deleted(condition, arg).await?.rows)
+    }
+
+    async fn fetch_even_deleted<T: Document>(
+        &self,
+        condition: &str,
+        arg: Option<String>,
+    ) -> Result<Fetched<T>, StoreError> {
         let mut statement = Statement::built(format!(
             "SELECT {}, {} FROM {} WHERE {condition} ORDER BY created_at, id",
             T::KEY,
@@ -181,18 +256,51 @@ impl Reader {
             statement = statement.json(arg);
         }
         let raw = self.pool.rows(&statement).await?;
-        raw.iter().map(|row| self.read(row)).collect()
+        Ok(self.read_all(&raw))
     }
 
-    /// Key, version, document and what is beside it, in the columns of these queries.
+    /// Every row that can be read; the others are set aside.
+    fn read_all<T: Document>(&self, raw: &[RawRow]) -> Fetched<T> {
+        let mut fetched = Fetched {
+            rows: Vec::with_capacity(raw.len()),
+            unreadable: None,
+        };
+        for row in raw {
+            match self.read(row) {
+                Ok(row) => fetched.rows.push(row),
+                Err(error) => {
+                    self.set_aside::<T>(row, &error);
+                    fetched.unreadable = Some(error);
+                }
+            }
+        }
+        fetched
+    }
+
+    /// Key, version, document, checksum and what is beside it, in the columns of these queries.
     fn read<T: Document>(&self, row: &RawRow) -> Result<Row<T>, StoreError> {
         let key = T::read_key(row)?;
-        let text = row.text(T::KEY_COLUMNS + 1)?;
-        let mut value: T = members::from_text(text, key, &self.key)?;
-        value.set_beside(row.maybe_text(T::KEY_COLUMNS + 2)?.map(Report::from));
+        let named = |error: StoreError| match error {
+            StoreError::Corrupt { source, .. } => {
+                StoreError::corrupt(T::subject(key).to_string(), source)
+            }
+            other => other,
+        };
+        let version = row.int(T::KEY_COLUMNS).map_err(named)?;
+        let text = row.text(T::KEY_COLUMNS + 1).map_err(named)?;
+        let stored = row.maybe_text(T::KEY_COLUMNS + 2).map_err(named)?;
+        if !checksum::fits(stored, &T::key_args(key), version, text) {
+            return Err(StoreError::corrupt(
+                T::subject(key).to_string(),
+                "the document does not fit its checksum",
+            ));
+        }
+        let (mut value, unknown): (T, _) = members::from_text(text, key, &self.key)?;
+        value.set_beside(row.maybe_text(T::KEY_COLUMNS + 3)?.map(Report::from));
         Ok(Row {
-            version: row.int(T::KEY_COLUMNS)?,
+            version,
             value: Arc::new(value),
+            unknown,
         })
     }
 
@@ -207,7 +315,7 @@ impl Reader {
 
 /// The columns of a whole row, all but its key.
 fn whole<T: Document>() -> String {
-    format!("version, doc, {}", T::BESIDE)
+    format!("version, doc, checksum, {}", T::BESIDE)
 }
 
 /// Key and `columns` of the live rows with these keys. Equality and OR, because SQLite answers

@@ -6,7 +6,9 @@
 //! drop SQLite's own locks.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -71,13 +73,8 @@ impl SqliteFile {
 
     /// Takes the file for this process; held until the returned handle is dropped.
     pub(crate) fn lock(&self) -> Result<File, StoreError> {
-        let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push(".lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.path.with_file_name(name))
+        let lock = private()
+            .open(self.beside(".lock"))
             .map_err(|error| self.unusable(error))?;
         match lock.try_lock() {
             Ok(()) => Ok(lock),
@@ -86,6 +83,34 @@ impl SqliteFile {
             }),
             Err(TryLockError::Error(error)) => Err(self.unusable(error)),
         }
+    }
+
+    /// Makes the file readable by its owner only, whatever the folder and the umask allow. SQLite
+    /// gives the files it makes beside it the same mode.
+    pub(crate) fn make_private(&self) -> Result<(), StoreError> {
+        let made = private().open(&self.path);
+        drop(made.map_err(|error| self.unusable(error))?);
+        for ending in ["", "-wal", "-shm", ".lock"] {
+            let file = self.beside(ending);
+            match tighten(&file) {
+                Ok(None) => {}
+                Ok(Some(before)) => tracing::warn!(
+                    file = %file.display(),
+                    mode = %format_args!("{before:o}"),
+                    "other users could open this file; it is private to its owner now"
+                ),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(self.unusable(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The file of this ending next to the database.
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(ending);
+        self.path.with_file_name(name)
     }
 
     fn unusable(&self, error: std::io::Error) -> StoreError {
@@ -110,6 +135,23 @@ impl SqliteFile {
         }
         Ok(SqliteConnection { connection })
     }
+}
+
+/// Opens or creates a file for its owner only.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    options
+}
+
+/// Takes from others what they may do with a file; returns the mode it had if that was anything.
+fn tighten(file: &Path) -> io::Result<Option<u32>> {
+    let mode = fs::metadata(file)?.permissions().mode() & 0o777;
+    if mode & 0o077 == 0 {
+        return Ok(None);
+    }
+    fs::set_permissions(file, fs::Permissions::from_mode(mode & 0o700))?;
+    Ok(Some(mode))
 }
 
 /// One open connection.

@@ -1,9 +1,13 @@
 //! The store: open it by address, read documents, commit changes.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, RwLock},
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Instant,
 };
 
@@ -23,6 +27,7 @@ use crate::{
     follow::{self, Follower, HistoryOf, Numbered},
     heartbeats::{self, Heartbeat},
     migrations,
+    quarantine::Quarantine,
     reader::{Reader, Trust},
     sealing::{SealingKey, fingerprint},
     sqlite::{Access, SqliteFile},
@@ -51,6 +56,10 @@ struct Inner {
     writer: Writer,
     /// Counts the commits of this process.
     commits: watch::Sender<u64>,
+    /// The last write found the disk of the database full.
+    full: AtomicBool,
+    /// Writes that did.
+    refused: AtomicU64,
 }
 
 enum Writer {
@@ -86,6 +95,7 @@ impl Store {
         limits: Limits,
     ) -> Result<Self, StoreError> {
         let lock = file.lock()?;
+        file.make_private()?;
         let named = |error: StoreError| match error {
             StoreError::Corrupt { source, .. } => {
                 StoreError::corrupt(format!("the database {}", file.path().display()), source)
@@ -109,6 +119,7 @@ impl Store {
             library: Arc::clone(&library),
             trust: Trust::Full,
             key,
+            quarantine: Quarantine::default(),
         };
         reader.list_all::<Cluster>().await.map_err(named)?;
         reader.list_all::<InfraEnv>().await.map_err(named)?;
@@ -128,6 +139,7 @@ impl Store {
             library: Arc::default(),
             trust: Trust::ByVersion,
             key,
+            quarantine: Quarantine::default(),
         };
         Ok(Self::of(reader, Writer::Postgres))
     }
@@ -138,6 +150,8 @@ impl Store {
                 reader,
                 writer,
                 commits: watch::Sender::new(0),
+                full: AtomicBool::new(false),
+                refused: AtomicU64::new(0),
             }),
         }
     }
@@ -152,10 +166,26 @@ impl Store {
         }
     }
 
-    /// Asks the database for a sign of life.
+    /// Asks the database for a sign of life. While its disk is full that is a small write, so that
+    /// it is noticed when there is space again.
     pub async fn ping(&self) -> Result<(), StoreError> {
+        if self.inner.full.load(Ordering::Relaxed) {
+            return self.put_setting("write_probe", "1").await;
+        }
         let statement = Statement::new("SELECT 1");
         self.reader().pool.rows(&statement).await.map(drop)
+    }
+
+    /// How many writes were refused because the disk of the database was full.
+    #[must_use]
+    pub fn refused_by_full_disk(&self) -> u64 {
+        self.inner.refused.load(Ordering::Relaxed)
+    }
+
+    /// How many rows of each table could not be read.
+    #[must_use]
+    pub fn quarantined(&self) -> BTreeMap<&'static str, usize> {
+        self.reader().quarantine.counts()
     }
 
     /// Claims a piece of work for this process among all that share the database; nothing when
@@ -181,8 +211,8 @@ impl Store {
         if let Some(live) = self.cluster(id).await? {
             return Ok(Some(live));
         }
-        let found = self.reader().even_deleted("id = $1", Some(id.to_string()));
-        Ok(found.await?.pop())
+        let found = self.reader().one_even_deleted("id = $1", id.to_string());
+        found.await
     }
 
     /// All clusters, by creation, then id.
@@ -229,7 +259,13 @@ impl Store {
         Ok(hosts)
     }
 
-    /// The live hosts of a cluster, by creation, then id.
+    /// Every live host of a cluster, by creation, then id; an error if one cannot be read. For
+    /// decisions, which a host that is left out would make wrong.
+    pub async fn every_host_of_cluster(&self, id: ClusterId) -> Result<Vec<Row<Host>>, StoreError> {
+        self.reader().whole_group(Group::OfCluster(id)).await
+    }
+
+    /// The live hosts of a cluster that can be read, by creation, then id.
     pub async fn hosts_of_cluster(&self, id: ClusterId) -> Result<Vec<Row<Host>>, StoreError> {
         self.reader().group(Group::OfCluster(id)).await
     }
@@ -237,6 +273,18 @@ impl Store {
     /// The live hosts of an infra-env, by creation, then id.
     pub async fn hosts_of_infra_env(&self, id: InfraEnvId) -> Result<Vec<Row<Host>>, StoreError> {
         self.reader().group(Group::OfInfraEnv(id)).await
+    }
+
+    /// How many live hosts an infra-env has.
+    pub async fn count_hosts_of_infra_env(&self, id: InfraEnvId) -> Result<u64, StoreError> {
+        let group = Group::OfInfraEnv(id);
+        if !self.is_shared() {
+            return Ok(self.reader().listed::<Host>(group).await?.len() as u64);
+        }
+        let count = Statement::new(
+            "SELECT COUNT(*) FROM hosts WHERE infra_env_id = $1 AND deleted_at IS NULL",
+        );
+        self.number(count.text(id)).await
     }
 
     /// The hosts of a cluster, also deleted ones that are not purged yet.
@@ -295,7 +343,10 @@ impl Store {
         head: i64,
         limit: i64,
     ) -> Result<Vec<Numbered>, StoreError> {
-        follow::events_after(&self.reader().pool, of, (after, head), limit).await
+        let Reader {
+            pool, quarantine, ..
+        } = self.reader();
+        follow::events_after(pool, quarantine, of, (after, head), limit).await
     }
 
     /// Removes for good what nobody can ask for any more: hosts deleted before a moment, and
@@ -327,7 +378,7 @@ impl Store {
 
     /// Answers a question about history.
     pub async fn events(&self, query: &EventQuery) -> Result<EventPage, StoreError> {
-        events::page(&self.reader().pool, query).await
+        events::page(&self.reader().pool, query, &self.reader().quarantine).await
     }
 
     /// Whether an event of this name and exactly this scope happened at or after `since`.
@@ -338,6 +389,29 @@ impl Store {
         since: Timestamp,
     ) -> Result<bool, StoreError> {
         events::happened_since(&self.reader().pool, name, scope, since).await
+    }
+
+    /// Bytes of the events of an infra-env and its hosts.
+    pub async fn event_bytes_of_infra_env(&self, id: InfraEnvId) -> Result<u64, StoreError> {
+        let sum = Statement::new(
+            "SELECT COALESCE(SUM(LENGTH(doc)), 0) FROM events WHERE infra_env_id = $1",
+        );
+        self.number(sum.text(id)).await
+    }
+
+    /// Bytes of the events of a cluster that belong to no infra-env.
+    pub async fn event_bytes_of_cluster(&self, id: ClusterId) -> Result<u64, StoreError> {
+        let sum = Statement::new(
+            "SELECT COALESCE(SUM(LENGTH(doc)), 0) FROM events \
+             WHERE cluster_id = $1 AND infra_env_id IS NULL",
+        );
+        self.number(sum.text(id)).await
+    }
+
+    async fn number(&self, statement: Statement) -> Result<u64, StoreError> {
+        let rows = self.reader().pool.rows(&statement).await?;
+        let number = rows.first().map_or(Ok(0), |row| row.int(0))?;
+        Ok(u64::try_from(number).unwrap_or(0))
     }
 
     /// A setting, if it was ever put.
@@ -364,6 +438,26 @@ impl Store {
         let mut unit = Unit::default();
         unit.steps.push(Step::free(statement.text(key).text(value)));
         self.write(unit).await
+    }
+
+    /// Ends a session for all who share the database; durable when this returns. Sessions whose
+    /// time is over at `now` (both in seconds) need no record any more.
+    pub async fn end_session(&self, id: &str, expires_at: i64, now: i64) -> Result<(), StoreError> {
+        let mut unit = Unit::default();
+        let over = Statement::new("DELETE FROM ended_sessions WHERE expires_at < $1").int(now);
+        let ended = Statement::new(
+            "INSERT INTO ended_sessions (id, expires_at) VALUES ($1, $2) \
+             ON CONFLICT (id) DO NOTHING",
+        );
+        unit.steps.push(Step::free(over));
+        unit.steps.push(Step::free(ended.text(id).int(expires_at)));
+        self.write(unit).await
+    }
+
+    /// Whether a session was ended.
+    pub async fn session_has_ended(&self, id: &str) -> Result<bool, StoreError> {
+        let asked = Statement::new("SELECT 1 FROM ended_sessions WHERE id = $1").text(id);
+        Ok(!self.rows(&asked).await?.is_empty())
     }
 
     /// Saves signs of life; of several for one host the newest wins.
@@ -399,7 +493,24 @@ impl Store {
         if took > self.reader().pool.limits.slow {
             tracing::warn!(?took, statements, "slow commit");
         }
+        self.note_space(&written);
         written
+    }
+
+    fn note_space(&self, written: &Result<(), StoreError>) {
+        let full = match written {
+            Ok(()) => false,
+            Err(StoreError::DiskFull { .. }) => {
+                self.inner.refused.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            // Says nothing about space.
+            Err(_) => return,
+        };
+        let was_full = self.inner.full.swap(full, Ordering::Relaxed);
+        if was_full && !full {
+            tracing::info!("the disk of the database takes data again");
+        }
     }
 
     async fn write_unit(&self, unit: Unit) -> Result<(), StoreError> {

@@ -8,10 +8,12 @@ use muster_model::{Cluster, Host, InfraEnv, Timestamp};
 use crate::{
     cache::Library,
     changes::{Subject, Write},
-    document::{Document, Row},
+    checksum,
+    document::{Document, Row, Text},
     error::StoreError,
     sealing::{SealingKey, members},
     statement::Statement,
+    unknown::{self, Unknown},
 };
 
 /// What it means that a statement touched no row.
@@ -91,19 +93,21 @@ impl Unit {
         let (step, row, beside) = match write {
             Write::Insert(mut value) => {
                 let version = first_version();
-                let doc = text_alone(&mut *value, sealing)?;
+                let json = text_alone(&mut *value, sealing)?;
                 let step = Step::Run {
-                    statement: value.insert(version, doc),
+                    statement: value
+                        .insert(version, with_checksum::<T>(value.key(), version, json)),
                     no_row: NoRow::Conflict(subject),
                 };
                 // Also where there is none: the key may have had a row before.
-                (step, row(version, value), true)
+                (step, row(version, value, Unknown::default()), true)
             }
             Write::Update {
                 key,
                 seen,
                 mut value,
                 beside,
+                before,
             } => {
                 if value.key() != key {
                     return Err(StoreError::Invalid {
@@ -111,13 +115,17 @@ impl Unit {
                         reason: "an update cannot change the key; remove and insert".to_owned(),
                     });
                 }
-                let doc = text_alone(&mut *value, sealing)?;
+                let mut json = text_alone(&mut *value, sealing)?;
+                let mut unknown = Unknown::default();
+                if let Some(before) = before {
+                    (json, unknown) = keep_unknown(&before, &json)?;
+                }
+                let version = seen + 1;
                 let step = Step::Run {
-                    statement: value.update(seen, doc),
+                    statement: value.update(seen, with_checksum::<T>(key, version, json)),
                     no_row: NoRow::Either(subject),
                 };
-                let version = seen + 1;
-                (step, row(version, value), beside)
+                (step, row(version, value, unknown), beside)
             }
             Write::Remove(key) => {
                 self.steps.extend(subject.removal());
@@ -144,15 +152,34 @@ fn text_alone<T: Document>(value: &mut T, sealing: &SealingKey) -> Result<String
     text
 }
 
+/// The text with the members that its type does not have, as the row had them before.
+fn keep_unknown<T: Document>(before: &Row<T>, json: &str) -> Result<(String, Unknown), StoreError> {
+    let kept = before.unknown.put_back(&*before.value, json);
+    let kept = kept.and_then(|json| Ok((unknown::read::<T>(&json)?.1, json)));
+    let (unknown, json) = kept.map_err(|error| StoreError::Invalid {
+        what: T::subject(before.value.key()).to_string(),
+        reason: error.to_string(),
+    })?;
+    Ok((json, unknown))
+}
+
+fn with_checksum<T: Document>(key: T::Key, version: i64, json: String) -> Text {
+    Text {
+        checksum: checksum::of(&T::key_args(key), version, &json),
+        json,
+    }
+}
+
 /// Versions of a key must not come twice, even if its row is removed and inserted again: a
 /// reader that was slow would take the old document for the new one. The clock sees to that.
 fn first_version() -> i64 {
     Timestamp::now().0
 }
 
-fn row<T>(version: i64, value: Box<T>) -> Row<T> {
+fn row<T>(version: i64, value: Box<T>, unknown: Unknown) -> Row<T> {
     Row {
         version,
         value: Arc::from(value),
+        unknown,
     }
 }

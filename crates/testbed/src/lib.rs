@@ -1,14 +1,17 @@
 //! Real machines for tests: they boot the images that Muster makes, in software.
 //!
 //! [`Os`] is the operating system they run, built from Debian packages in the shape of CoreOS;
-//! [`Service`] is `muster serve` on a wire, [`Registry`] a registry of container images beside it. A
-//! story in `tests/stories` is made of these and of the machines and wires of `muster-vm`.
+//! [`Service`] is `muster serve` on a wire, [`Registry`] a registry of container images beside it,
+//! [`release`] what is installed from it, [`ControlPlane`] the API of the cluster it becomes. A story in `tests/stories` is made of these and of the machines and wires of `muster-vm`.
 //! `docs/testbed.md` tells how to run them and how to read a failure.
 
+pub mod control_plane;
 pub mod os;
 pub mod registry;
+pub mod release;
 pub mod service;
 
+pub use control_plane::ControlPlane;
 pub use os::Os;
 pub use registry::Registry;
 pub use service::Service;

@@ -143,7 +143,8 @@ impl Registry {
         Ok(format!("{repository}@{}", fs::read_to_string(digest)?))
     }
 
-    /// Puts a release there whose components are the images of these names; returns its name.
+    /// Puts a release there whose components are the images of these names, with programs of its
+    /// own; returns its name.
     ///
     /// # Errors
     /// When podman fails.
@@ -152,6 +153,7 @@ impl Registry {
         network: &Network,
         version: &str,
         components: &[(&str, &str)],
+        programs: &[Content<'_>],
     ) -> Result<String> {
         let tags: Vec<Value> = components
             .iter()
@@ -165,21 +167,15 @@ impl Registry {
         let metadata =
             json!({"kind": "cincinnati-metadata-v0", "version": version, "previous": []});
         let name = format!("ocp/release:{version}");
-        self.push(
-            network,
-            &name,
-            &[
-                (
-                    "release-manifests/image-references",
-                    references.to_string().as_bytes(),
-                ),
-                (
-                    "release-manifests/release-metadata",
-                    metadata.to_string().as_bytes(),
-                ),
-                ("ballast", &ballast()),
-            ],
-        )?;
+        let (references, metadata, ballast) =
+            (references.to_string(), metadata.to_string(), ballast());
+        let mut files = programs.to_vec();
+        files.extend([
+            ("release-manifests/image-references", references.as_bytes()),
+            ("release-manifests/release-metadata", metadata.as_bytes()),
+            ("ballast", ballast.as_slice()),
+        ]);
+        self.push(network, &name, &files)?;
         Ok(self.image(&name))
     }
 

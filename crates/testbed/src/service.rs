@@ -205,6 +205,21 @@ impl Service {
         self.call("GET", path, &Value::Null)
     }
 
+    /// Reads a file that is not JSON.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn text(&self, path: &str) -> Result<String> {
+        let address = format!("{}/api/assisted-install/v2{path}", self.url());
+        let bearer = self.token.as_ref();
+        let bearer = bearer.map(|token| format!("Authorization: Bearer {token}"));
+        let mut arguments = vec!["--fail", &address];
+        if let Some(bearer) = &bearer {
+            arguments.extend(["--header", bearer]);
+        }
+        self.curl(&arguments)
+    }
+
     /// Registers an infra-env; `fields` are added to what each needs.
     ///
     /// # Errors

@@ -18,6 +18,9 @@ pub enum Firmware {
 pub enum Boot {
     /// An image in its CD drive.
     Cd(PathBuf),
+    /// Its first disk or, as long as that is empty, an image in its CD drive: the order in which
+    /// machines that are to be installed are usually set up.
+    DiskThenCd(PathBuf),
     /// The same image on a stick.
     Usb(PathBuf),
     /// Whatever the network offers.

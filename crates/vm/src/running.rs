@@ -141,17 +141,14 @@ impl Machine {
             qemu.args(["-drive", &format!("if=pflash,format=raw,file={variables}")]);
         }
         match &self.boot {
-            Boot::Cd(image) => {
+            Boot::Cd(image) | Boot::DiskThenCd(image) => {
                 let drive = format!(
                     "if=none,id=cd,media=cdrom,format=raw,readonly=on,file={}",
                     image.display()
                 );
-                qemu.args([
-                    "-drive",
-                    &drive,
-                    "-device",
-                    "ide-cd,drive=cd,id=cd-drive,bootindex=0",
-                ]);
+                let turn = u8::from(matches!(self.boot, Boot::DiskThenCd(_)));
+                let device = format!("ide-cd,drive=cd,id=cd-drive,bootindex={turn}");
+                qemu.args(["-drive", &drive, "-device", &device]);
             }
             Boot::Usb(image) => {
                 let drive = format!(
@@ -188,7 +185,7 @@ impl Machine {
             );
             // The first disk is next when there is nothing else to start from.
             let order = match (index, &self.boot) {
-                (0, Boot::Disk) => ",bootindex=0",
+                (0, Boot::Disk | Boot::DiskThenCd(_)) => ",bootindex=0",
                 (0, _) => ",bootindex=1",
                 _ => "",
             };

@@ -3,9 +3,7 @@
 use std::{io, path::Path};
 
 use muster_api::wire;
-use muster_machine::{Kind, Machine};
-
-use super::mounts::mounts;
+use muster_machine::{Kind, Machine, mounts};
 
 const EFI: &str = "/sys/firmware/efi";
 const SECURE_BOOT: &str =

@@ -14,7 +14,6 @@ mod hostname;
 mod interfaces;
 mod limits;
 mod memory;
-mod mounts;
 mod pci_names;
 mod routes;
 pub mod smbios;

@@ -1,16 +1,417 @@
-//! `install`: hands over to the node installer, which is not part of this agent yet.
+//! `install`: starts the node installer as a systemd unit of its own.
+//!
+//! The installer is this same program (`muster-agent install`). It runs outside of the agent's
+//! unit, so that a restart of the agent does not end an installation, and this step waits for
+//! it, because the service expects the reply when the installation is over.
 
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use muster_installer::{installer_args, journal};
+use muster_machine::Task;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{
     Context, Outcome,
-    args::{Unusable, one},
+    args::{Device, Image, Unusable, WebUrl, json, one},
+    web::null_is_empty,
 };
 
-/// Says so, and touches nothing: a machine that only pretended to install would be worse.
-pub(super) async fn run(_: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
-    let _: serde_json::Map<String, Value> = one(args)?;
-    Ok(Outcome::refused(
-        "this agent has no node installer yet; no disk was touched",
-    ))
+/// The unit of the installer. The reference's container has the same name.
+pub(super) const UNIT: &str = "assisted-installer.service";
+/// The token of the installer, readable by root alone; a command line would show it.
+const ENVIRONMENT: &str = "/run/muster-installer/environment";
+/// The longest installation that is waited for.
+const LONGEST: Duration = Duration::from_secs(4 * 3600);
+/// What podman answers if a container of that name exists. The service ignores this reply, and
+/// only this one, so that asking twice does no harm.
+const RUNNING_ALREADY: (i64, &str) = (
+    125,
+    "the container name \"assisted-installer\" is already in use: the installation is under way",
+);
+/// Payloads that collect the state of a cluster, by the name of what they know about.
+const MUST_GATHER_NAMES: &[&str] = &["cnv", "lso", "ocs", "odf", "ocp"];
+
+#[derive(Debug, Deserialize)]
+struct Request {
+    cluster_id: Uuid,
+    host_id: Uuid,
+    infra_env_id: Uuid,
+    role: Role,
+    boot_device: Device,
+    #[serde(default, deserialize_with = "optional_image")]
+    controller_image: Option<Image>,
+    #[serde(default)]
+    control_plane_count: u32,
+    #[serde(default)]
+    check_cvo: bool,
+    #[serde(default)]
+    enable_skip_mco_reboot: bool,
+    #[serde(default)]
+    notify_num_reboots: bool,
+    #[serde(default, deserialize_with = "optional_image")]
+    coreos_image: Option<Image>,
+    #[serde(default, deserialize_with = "optional_image")]
+    mco_image: Option<Image>,
+    #[serde(default)]
+    must_gather_image: String,
+    #[serde(default)]
+    openshift_version: String,
+    #[serde(default)]
+    installer_args: String,
+    #[serde(default)]
+    skip_installation_disk_cleanup: bool,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    disks_to_format: Vec<Device>,
+    #[serde(default)]
+    proxy: Option<Proxy>,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    service_ips: Vec<std::net::IpAddr>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Role {
+    Bootstrap,
+    Master,
+    Arbiter,
+    Worker,
+}
+
+impl Role {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bootstrap => "bootstrap",
+            Self::Master => "master",
+            Self::Arbiter => "arbiter",
+            Self::Worker => "worker",
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Proxy {
+    #[serde(default, deserialize_with = "optional_url")]
+    http_proxy: Option<WebUrl>,
+    #[serde(default, deserialize_with = "optional_url")]
+    https_proxy: Option<WebUrl>,
+    #[serde(default)]
+    no_proxy: String,
+}
+
+fn optional_image<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Image>, D::Error> {
+    optional(from)
+}
+
+fn optional_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WebUrl>, D::Error> {
+    optional(from)
+}
+
+/// Absent, null and the empty text all mean none.
+fn optional<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    match Option::<String>::deserialize(from)?.filter(|text| !text.is_empty()) {
+        None => Ok(None),
+        Some(text) => serde_json::from_value(Value::String(text))
+            .map(Some)
+            .map_err(serde::de::Error::custom),
+    }
+}
+
+pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
+    let request: Request = one(args)?;
+    let words = words(context, &request)?;
+    let Some(program) = &context.program else {
+        return Ok(Outcome::refused(
+            "the program of this agent is not known, so it cannot start the installer; \
+             no disk was touched",
+        ));
+    };
+    if is_running(context).await {
+        let (code, reason) = RUNNING_ALREADY;
+        return Ok(Outcome::failed(code, reason));
+    }
+    if let Err(cause) = hand_over_token(context) {
+        return Ok(Outcome::refused(format!(
+            "the token for the installer cannot be written to {ENVIRONMENT}: {cause}; \
+             no disk was touched"
+        )));
+    }
+    let start = Task::new("systemd-run", "install this machine")
+        .args([
+            "--quiet",
+            "--wait",
+            "--collect",
+            "--service-type=exec",
+            "--unit",
+            UNIT,
+            "--description",
+            "Installs this machine",
+            // Killed or crashed, it continues where it was; a failure is final.
+            "--property=Restart=on-abnormal",
+            "--property=RestartSec=5",
+        ])
+        .arg(format!("--property=EnvironmentFile={ENVIRONMENT}"))
+        .arg("--")
+        .arg(program.display().to_string())
+        .args(words)
+        .deadline(LONGEST);
+    Ok(match context.task(start).await {
+        Ok(finished) if finished.succeeded() => Outcome::default(),
+        Ok(finished) => {
+            let reason = context.machine.read(Path::new(journal::FAILURE));
+            let reason = reason.map(|text| String::from_utf8_lossy(&text).into_owned());
+            let reason = reason.unwrap_or_else(|_| finished.err());
+            Outcome::failed(
+                finished.code.unwrap_or(-1).into(),
+                format!("the installation failed: {}", reason.trim()),
+            )
+        }
+        Err(cause) => Outcome::refused(cause.to_string()),
+    })
+}
+
+async fn is_running(context: &Context) -> bool {
+    let ask = Task::new("systemctl", "see whether an installation is under way").args([
+        "is-active",
+        "--quiet",
+        UNIT,
+    ]);
+    let ended = context.task(ask).await;
+    ended.is_ok_and(|finished| finished.succeeded())
+}
+
+fn hand_over_token(context: &Context) -> std::io::Result<()> {
+    let token = context.link.token().unwrap_or_default();
+    // An environment file is read line by line, and a token has no line breaks.
+    let line = format!("PULL_SECRET_TOKEN={token}\n");
+    let file = Path::new(ENVIRONMENT);
+    context
+        .machine
+        .make_directory(Path::new(journal::FOLDER), 0o700)?;
+    context.machine.write(file, line.as_bytes(), 0o600)
+}
+
+/// The command line of the installer: the reference's flags.
+fn words(context: &Context, request: &Request) -> Result<Vec<String>, Unusable> {
+    let directions = context.link.directions();
+    let mut words = vec!["install".to_owned()];
+    let mut flag = |name: &str, value: &str| {
+        if !value.is_empty() {
+            words.push(format!("--{name}={value}"));
+        }
+    };
+    flag("role", request.role.name());
+    flag("infra-env-id", &request.infra_env_id.to_string());
+    flag("cluster-id", &request.cluster_id.to_string());
+    flag("host-id", &request.host_id.to_string());
+    flag("boot-device", existing(context, &request.boot_device)?);
+    flag("url", &directions.url);
+    flag("controller-image", text(request.controller_image.as_ref()));
+    if request.control_plane_count != 0 {
+        flag(
+            "control-plane-count",
+            &request.control_plane_count.to_string(),
+        );
+    }
+    flag("mco-image", text(request.mco_image.as_ref()));
+    check_must_gather(&request.must_gather_image)?;
+    flag("must-gather-image", &request.must_gather_image);
+    check_word("openshift_version", &request.openshift_version)?;
+    flag("openshift-version", &request.openshift_version);
+    for disk in &request.disks_to_format {
+        flag("format-disk", existing(context, disk)?);
+    }
+    if let Some(ca) = &directions.cacert {
+        flag("cacert", &ca.display().to_string());
+    }
+    if !request.installer_args.is_empty() {
+        let given: Vec<String> = json(&request.installer_args)?;
+        installer_args::check(&given).map_err(|bad| Unusable(bad.to_string()))?;
+    }
+    flag("installer-args", &request.installer_args);
+    if let Some(proxy) = &request.proxy {
+        check_word("no_proxy", &proxy.no_proxy)?;
+        flag("http-proxy", text(proxy.http_proxy.as_ref()));
+        flag("https-proxy", text(proxy.https_proxy.as_ref()));
+        flag("no-proxy", &proxy.no_proxy);
+    }
+    let addresses: Vec<String> = request
+        .service_ips
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    flag("service-ips", &addresses.join(","));
+    flag("coreos-image", text(request.coreos_image.as_ref()));
+    let switches = [
+        ("insecure", directions.insecure),
+        ("check-cluster-version", request.check_cvo),
+        (
+            "skip-installation-disk-cleanup",
+            request.skip_installation_disk_cleanup,
+        ),
+        ("enable-skip-mco-reboot", request.enable_skip_mco_reboot),
+        ("notify-num-reboots", request.notify_num_reboots),
+    ];
+    let switches = switches.into_iter().filter(|(_, on)| *on);
+    words.extend(switches.map(|(name, _)| format!("--{name}")));
+    Ok(words)
+}
+
+fn text<T: std::ops::Deref<Target = str>>(value: Option<&T>) -> &str {
+    value.map_or("", |value| value)
+}
+
+/// A disk that is not there is a mistake to be told before anything starts.
+fn existing<'a>(context: &Context, device: &'a Device) -> Result<&'a str, Unusable> {
+    if context.machine.exists(&**device) {
+        return Ok(device);
+    }
+    Err(Unusable(format!(
+        "this machine has no device {}",
+        &**device
+    )))
+}
+
+/// An image, or a JSON object of images by name.
+fn check_must_gather(text: &str) -> Result<(), Unusable> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    if !text.starts_with('{') {
+        let quoted = Value::String(text.to_owned()).to_string();
+        return json::<Image>(&quoted).map(drop);
+    }
+    let images: BTreeMap<String, Image> = json(text)?;
+    match images
+        .keys()
+        .find(|name| !MUST_GATHER_NAMES.contains(&name.as_str()))
+    {
+        None => Ok(()),
+        Some(name) => Err(Unusable(format!(
+            "{:?} is not a kind of must-gather image ({})",
+            name,
+            MUST_GATHER_NAMES.join(", ")
+        ))),
+    }
+}
+
+/// No spaces and no control characters; nothing else is needed, as no shell reads it.
+fn check_word(name: &str, text: &str) -> Result<(), Unusable> {
+    let plain = |c: char| c.is_ascii_graphic();
+    match text.len() <= 4096 && text.chars().all(plain) {
+        true => Ok(()),
+        false => Err(Unusable(format!(
+            "{name} is longer than 4096 bytes or has characters that are not printable ASCII"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_machine::{Finished, Machine as _, Simulated};
+    use serde_json::json;
+
+    use super::*;
+    use crate::steps::tests::on;
+
+    const ID: &str = "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";
+
+    fn request(more: Value) -> Vec<String> {
+        let mut request = json!({
+            "cluster_id": ID, "host_id": ID, "infra_env_id": ID, "role": "bootstrap",
+            "boot_device": "/dev/vda", "controller_image": "", "installer_image": "",
+            "control_plane_count": 1, "disks_to_format": null, "service_ips": null,
+        });
+        let fields = more.as_object().unwrap().clone();
+        request.as_object_mut().unwrap().extend(fields);
+        vec![request.to_string()]
+    }
+
+    fn machine() -> Simulated {
+        let machine = Simulated::default();
+        machine.change(|tree| tree.line("/dev/vda", ""));
+        machine.on(["systemctl", "is-active"], Finished::failed(3, ""));
+        machine
+    }
+
+    fn with_program(machine: Simulated) -> (Context, std::sync::Arc<Simulated>) {
+        let (context, machine) = on(machine);
+        let mut context = std::sync::Arc::into_inner(context).unwrap();
+        context.program = Some("/usr/local/bin/muster-agent".into());
+        (context, machine)
+    }
+
+    #[tokio::test]
+    async fn the_installer_runs_as_a_unit_of_its_own_and_its_token_is_on_no_command_line() {
+        let machine = machine();
+        machine.on(["systemd-run"], Finished::with_output(""));
+        let (context, machine) = with_program(machine);
+        let args = r#"["--append-karg","ip=52-54-00-00-00-01:dhcp"]"#;
+        let outcome = run(&context, request(json!({"installer_args": args}))).await;
+        assert_eq!(outcome.unwrap(), Outcome::default());
+        let command = machine.ran().pop().unwrap().join(" ");
+        for word in [
+            "--unit assisted-installer.service",
+            "-- /usr/local/bin/muster-agent install --role=bootstrap",
+            "--boot-device=/dev/vda",
+            "--control-plane-count=1",
+            &format!("--installer-args={args}"),
+        ] {
+            assert!(command.contains(word), "{word}: {command}");
+        }
+        let token = machine.read(Path::new(ENVIRONMENT)).unwrap();
+        assert!(token.starts_with(b"PULL_SECRET_TOKEN="));
+    }
+
+    #[tokio::test]
+    async fn a_second_request_is_answered_with_what_the_service_ignores() {
+        let machine = machine();
+        machine.on(["systemctl", "is-active"], Finished::with_output(""));
+        let (context, machine) = with_program(machine);
+        let outcome = run(&context, request(json!({}))).await.unwrap();
+        assert_eq!(outcome.exit_code, 125);
+        assert!(
+            outcome
+                .error
+                .contains("the container name \"assisted-installer\" is already in use")
+        );
+        assert!(!machine.ran().iter().any(|ran| ran[0] == "systemd-run"));
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_with_the_reason_of_the_installer() {
+        let machine = machine();
+        machine.on(["systemd-run"], Finished::failed(1, ""));
+        machine.change(|tree| tree.line(journal::FAILURE, "the disk is in use"));
+        let (context, _) = with_program(machine);
+        let outcome = run(&context, request(json!({}))).await.unwrap();
+        assert_eq!(outcome.exit_code, 1);
+        assert_eq!(outcome.error, "the installation failed: the disk is in use");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_what_it_claims_to_be_starts_nothing() {
+        for bad in [
+            json!({"boot_device": "/etc/passwd"}),
+            json!({"boot_device": "/dev/none"}),
+            json!({"disks_to_format": ["/dev/none"]}),
+            json!({"role": "auto-assign"}),
+            json!({"mco_image": "--privileged"}),
+            json!({"must_gather_image": "{\"other\":\"quay.io/a:1\"}"}),
+            json!({"must_gather_image": "$(reboot)"}),
+            json!({"openshift_version": "4.20 --url=http://evil"}),
+            json!({"installer_args": "[\"--firstboot-args\",\"x\"]"}),
+            json!({"installer_args": "[\"--append-karg\",\"a b\"]"}),
+            json!({"installer_args": "not json"}),
+            json!({"proxy": {"http_proxy": "file:///etc/shadow"}}),
+        ] {
+            let (context, machine) = with_program(machine());
+            let outcome = run(&context, request(bad.clone())).await;
+            assert!(outcome.is_err(), "{bad}: {outcome:?}");
+            assert!(machine.ran().is_empty(), "{bad}");
+        }
+    }
 }

@@ -3,12 +3,14 @@
 //! An image of Muster carries `/usr/bin/muster-agent`; it takes the place of the running
 //! program once it has shown that it starts. An image of the reference has no such file: then
 //! it is only pulled, and we go on under the version the service asked for, because otherwise
-//! it would ask for nothing else any more.
+//! it would ask for nothing else any more. The same goes for an image without a digest: its
+//! content may change at any time, so nothing of it runs here as root.
 
 use std::{os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use muster_machine::Task;
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
 use super::{
     Context, Outcome,
@@ -36,7 +38,16 @@ struct Reply<'a> {
 pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
     let request: Request = one(args)?;
     let image = &*request.agent_image;
-    let problem = fetch(context, image).await.err();
+    let problem = match digest_of(image) {
+        Some(_) => fetch(context, image).await.err(),
+        None => {
+            warn!(
+                image,
+                "image has no digest: pulled, but this agent keeps its own program"
+            );
+            pull(context, image).await.err()
+        }
+    };
     let mut outcome = Outcome::json(&Reply {
         agent_image: image,
         result: if problem.is_none() {
@@ -58,8 +69,21 @@ pub(super) fn succeeded(outcome: &Outcome) -> bool {
             .is_some_and(|result| result == "success")
 }
 
+/// The digest that pins an image to one content.
+fn digest_of(image: &str) -> Option<&str> {
+    let (_, digest) = image.rsplit_once("@sha256:")?;
+    let is_digest = digest.len() == 64 && digest.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_digest.then_some(digest)
+}
+
+async fn pull(context: &Context, image: &str) -> Result<(), String> {
+    podman(context, &["pull", "--quiet", "--", image], LONG)
+        .await
+        .map(drop)
+}
+
 async fn fetch(context: &Context, image: &str) -> Result<(), String> {
-    podman(context, &["pull", "--quiet", "--", image], LONG).await?;
+    pull(context, image).await?;
     let Some(program) = &context.program else {
         return Ok(());
     };
@@ -139,6 +163,34 @@ mod tests {
         let read: muster_engine::reports::UpgradeReply =
             serde_json::from_str(&outcome.output).unwrap();
         assert_eq!(read.result, "success");
+    }
+
+    #[tokio::test]
+    async fn nothing_of_an_image_without_a_digest_runs_here() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("muster-agent");
+        let image = |digest: &str| format!(r#"{{"agent_image":"quay.io/x/agent{digest}"}}"#);
+        let pinned = format!("@sha256:{}", "0a".repeat(32));
+        for (digest, made) in [(":2", 0), ("@sha256:0a", 0), (pinned.as_str(), 1)] {
+            let machine = Simulated::default();
+            machine.on(["podman", "pull"], Finished::with_output("id\n"));
+            machine.on(["podman", "create"], Finished::with_output("0a0a\n"));
+            let (context, machine) = on(machine);
+            let context = Context {
+                program: Some(program.clone()),
+                machine: machine.clone(),
+                link: context.link.clone(),
+                infra_env: context.infra_env,
+                host: context.host,
+            };
+            let outcome = run(&context, vec![image(digest)]).await.unwrap();
+            assert!(succeeded(&outcome), "{digest}: {}", outcome.error);
+            let ran = machine.ran();
+            let taken = ran
+                .iter()
+                .filter(|words| words.iter().any(|word| word == "create"));
+            assert_eq!(taken.count(), made, "{digest}: {ran:?}");
+        }
     }
 
     #[tokio::test]

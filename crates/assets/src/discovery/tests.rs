@@ -31,6 +31,7 @@ pub fn an_infra_env() -> InfraEnv {
         rendezvous_ip: None,
         network_discovery_delay_seconds: None,
         image_token_key: Secret::default(),
+        agent_token_generation: 0,
         user_name: "admin".to_owned(),
         created_at: Timestamp(0),
         updated_at: Timestamp(0),

@@ -1,7 +1,5 @@
 //! Every mode, every carrier, and tokens in places where they do not belong.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use muster_model::Secret;
 use uuid::Uuid;
 
@@ -151,10 +149,10 @@ fn a_token_of_one_infra_env_does_not_open_another() {
             .authenticate(&[Scheme::Agent], &credentials, NOW)
             .unwrap();
         assert_eq!(
-            check_scope(&caller, Some(infra_env(1)), None, never),
+            check_scope(&caller, Some(infra_env(1)), None, None, never),
             Ok(())
         );
-        let denied = check_scope(&caller, Some(infra_env(2)), None, never).unwrap_err();
+        let denied = check_scope(&caller, Some(infra_env(2)), None, None, never).unwrap_err();
         assert_eq!(denied.status, 404);
     }
 }
@@ -175,7 +173,7 @@ fn scopes_can_be_switched_off_as_in_the_reference() {
         .authenticate(&[Scheme::Url], &credentials, NOW)
         .unwrap();
     assert_eq!(
-        check_scope(&caller, Some(infra_env(2)), None, |_, _| false),
+        check_scope(&caller, Some(infra_env(2)), None, None, |_, _| false),
         Ok(())
     );
     assert!(caller.is_admin());
@@ -390,9 +388,11 @@ fn tokens_of_users_mode_have_these_claims() {
         format!(r#"{{"infra_env_id":"{id}","auth_scheme":"agentAuth"}}"#)
     );
     let login = service.login("ann", "secret", HOME, NOW).unwrap().token;
-    assert_eq!(
-        claims(&login),
-        r#"{"auth_scheme":"userAuth","sub":"ann","exp":1800043200}"#
+    assert!(
+        claims(&login)
+            .starts_with(r#"{"auth_scheme":"userAuth","sub":"ann","exp":1800043200,"jti":""#),
+        "{}",
+        claims(&login)
     );
     let image = service
         .image_link(id, &signing_key(), OPENS, NOW)
@@ -525,4 +525,25 @@ fn only_links_of_users_mode_are_bound_to_their_places() {
         let other = check_place(&link, || "files/b".to_owned());
         assert_eq!(other.is_err(), bound);
     }
+}
+
+#[test]
+fn a_new_password_ends_the_logins_with_the_old_one() {
+    let service = with_users();
+    let token = service.login("ann", "secret", HOME, NOW).unwrap().token;
+    let others = service.login("bob", "secret", HOME, NOW).unwrap().token;
+    let call = |token: &str| {
+        status(service.authenticate(&[Scheme::User], &carried(Scheme::User, token), NOW))
+    };
+    assert_eq!((call(&token), call(&others)), (200, 200));
+    let hash = Secret::new(hash_password("secret").unwrap());
+    let renewed = User {
+        name: "ann".into(),
+        password_hash: hash,
+        role: Role::Admin,
+    };
+    service.users().unwrap().put(renewed).unwrap();
+    assert_eq!((call(&token), call(&others)), (401, 200));
+    let again = service.login("ann", "secret", HOME, NOW).unwrap().token;
+    assert_eq!(call(&again), 200);
 }

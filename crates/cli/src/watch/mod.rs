@@ -110,7 +110,7 @@ async fn follow(watch: Watch) -> anyhow::Result<()> {
             Err(Problem::Client(error))
                 if error
                     .status()
-                    .is_some_and(|status| status.is_client_error()) =>
+                    .is_some_and(|status| status.is_client_error() && status.as_u16() != 429) =>
             {
                 return Err(error.into());
             }

@@ -65,12 +65,7 @@ fn base_url(loading: &mut Loading, sources: &Sources) {
     let local = server.on_loopback_only();
     if !server.base_url.is_unset() {
         let text = server.base_url.as_str();
-        let elsewhere = Url::parse(text).is_ok_and(|url| match url.host() {
-            Some(url::Host::Ipv4(ip)) => !ip.is_loopback(),
-            Some(url::Host::Ipv6(ip)) => !ip.is_loopback(),
-            Some(url::Host::Domain(name)) => name != "localhost",
-            None => false,
-        });
+        let elsewhere = !on_loopback(&server.base_url);
         if local && elsewhere {
             let warning = format!(
                 "hosts are told to call {text}, but only this machine can reach {}; \
@@ -103,11 +98,29 @@ fn base_url(loading: &mut Loading, sources: &Sources) {
     }
 }
 
+/// Whether the URL names this machine only.
+fn on_loopback(url: &BaseUrl) -> bool {
+    Url::parse(url.as_str()).is_ok_and(|url| match url.host() {
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost",
+        None => false,
+    })
+}
+
 pub(super) fn auth(loading: &mut Loading) {
     if !loading.is_set("auth.mode") {
-        let (mode, how) = match loading.config.server.on_loopback_only() {
-            true => (AuthMode::None, "because only this machine can call"),
-            false => (AuthMode::Users, "because other machines can call"),
+        let server = &loading.config.server;
+        let urls_are_local =
+            on_loopback(&server.base_url) && on_loopback(&server.image_service_url);
+        let (mode, how) = match (server.on_loopback_only(), urls_are_local) {
+            (true, true) => (AuthMode::None, "because only this machine can call"),
+            // A proxy on this machine brings the calls of others to the loopback listener.
+            (true, false) => (
+                AuthMode::Users,
+                "because server.base_url or server.image_service_url names another host",
+            ),
+            (false, _) => (AuthMode::Users, "because other machines can call"),
         };
         loading.config.auth.mode = mode;
         loading.derived("auth.mode", how);

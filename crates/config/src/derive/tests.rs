@@ -43,6 +43,27 @@ fn on_loopback_nobody_logs_in_and_elsewhere_they_do() {
 }
 
 #[test]
+fn behind_a_proxy_people_log_in_unless_none_was_chosen() {
+    let plain = ("MUSTER_SERVER_PLAIN_HTTP", "true");
+    for url in ["SERVICE_BASE_URL", "IMAGE_SERVICE_BASE_URL"] {
+        let proxied = [plain, (url, "https://muster.example.com")];
+        assert_eq!(
+            load(&proxied, "").config.auth.mode,
+            AuthMode::Users,
+            "{url}"
+        );
+        let explicit = [proxied[0], proxied[1], ("AUTH_TYPE", "none")];
+        assert_eq!(
+            load(&explicit, "").config.auth.mode,
+            AuthMode::None,
+            "{url}"
+        );
+    }
+    let here = [plain, ("SERVICE_BASE_URL", "http://[::1]:8090")];
+    assert_eq!(load(&here, "").config.auth.mode, AuthMode::None);
+}
+
+#[test]
 fn tls_is_off_only_on_demand() {
     let plain = |env: &[(&str, &str)]| load(env, "").config.server.plain_http;
     let http = ("SERVICE_BASE_URL", "http://localhost:8090");

@@ -124,7 +124,7 @@ section! {
     pub struct Auth at auth {
         /// How callers prove who they are.
         mode: AuthMode = AuthMode::None, env ["AUTH_TYPE"],
-            else "none if server.listen is a loopback address, else users";
+            else "none if server.listen, server.base_url and server.image_service_url are on loopback, else users";
         /// Users that may log in, besides those made with the command line.
         users: Users = Users::default(), env [];
         /// A login is good for so long.

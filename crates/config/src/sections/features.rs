@@ -19,7 +19,7 @@ section! {
         auto_assign: bool = true, env ["ENABLE_AUTO_ASSIGN"];
         /// Show virtual network interfaces in inventories.
         virtual_interfaces: bool = false, env ["ENABLE_VIRTUAL_INTERFACES"];
-        /// Ask agents of another version to replace themselves.
+        /// Ask agents of another version to replace themselves by images.agent. Only with an image named by digest (name@sha256:…): agents run it as root, and a tag can be moved.
         upgrade_agent: bool = true, env ["ENABLE_UPGRADE_AGENT"];
         /// Save one reboot per host where the release allows it.
         skip_mco_reboot: bool = true, env ["ENABLE_SKIP_MCO_REBOOT"];

@@ -50,7 +50,7 @@ section! {
         fetch_headers: Secret = Secret::default(), env ["OS_IMAGES_REQUEST_HEADERS"];
         /// Query parameters to send when fetching OS images, as a JSON object.
         fetch_query: Secret = Secret::default(), env ["OS_IMAGES_REQUEST_QUERY_PARAMS"];
-        /// Image of the discovery agent.
+        /// Image of the discovery agent. Running agents are upgraded to it only if it is named by digest (features.upgrade_agent).
         agent: String = "quay.io/edge-infrastructure/assisted-installer-agent:latest".into(), env ["AGENT_DOCKER_IMAGE"];
         /// Folder of agents for boot images (agents/<architecture>/muster-agent); by default that of the program.
         agent_dir: Option<PathBuf> = None, env [];
@@ -58,10 +58,10 @@ section! {
         mirrors_file: Option<PathBuf> = None, env [];
         /// PEM file of the CAs of these mirrors, handed to hosts.
         mirrors_ca_file: Option<PathBuf> = None, env [];
-        /// Image of the node installer.
-        installer: String = "quay.io/edge-infrastructure/assisted-installer:latest".into(), env ["INSTALLER_IMAGE"];
-        /// Image of the controller that finishes inside the new cluster.
-        controller: String = "quay.io/edge-infrastructure/assisted-installer-controller:latest".into(), env ["CONTROLLER_IMAGE"];
+        /// Image of the node installer, for agents of the reference; agents of Muster bring it themselves.
+        installer: String = String::new(), env ["INSTALLER_IMAGE"];
+        /// Image of the controller that finishes inside the new cluster; by default nodes bring it themselves.
+        controller: String = String::new(), env ["CONTROLLER_IMAGE"];
         /// Version of the service as component-versions shows it.
         self_version: String = "Unknown".into(), env ["SELF_VERSION"];
         /// Release tag as component-versions shows it.

@@ -16,6 +16,7 @@ mod housekeeping;
 mod images;
 mod log;
 mod operators;
+mod quotas;
 mod server;
 mod storage;
 mod timeouts;
@@ -28,6 +29,7 @@ pub use housekeeping::Housekeeping;
 pub use images::{FetchOsImages, Images, IsoType};
 pub use log::{Log, LogFormat, LogLevel};
 pub use operators::Operators;
+pub use quotas::Quotas;
 pub use server::{Server, TlsVersion};
 pub use storage::{Database, Storage, StorageKind};
 pub use timeouts::{FinalizingStages, HostStages, Timeouts};
@@ -65,6 +67,8 @@ pub struct Config {
     pub housekeeping: Housekeeping,
     /// What the optional operators ask of hosts.
     pub operators: Operators,
+    /// How much one caller may use of what all callers share.
+    pub quotas: Quotas,
 }
 
 /// The rows of all sections, in the order of [`Config`].
@@ -83,6 +87,7 @@ pub(crate) static TABLE: &[&[Setting]] = &[
     FinalizingStages::ROWS,
     Housekeeping::ROWS,
     Operators::ROWS,
+    Quotas::ROWS,
 ];
 
 /// Declares a section: its struct, its defaults and its rows of the table.

@@ -34,6 +34,8 @@ section! {
         tls_key: Option<PathBuf> = None, env ["HTTPS_KEY_FILE"];
         /// Further host names and addresses for the certificate we make.
         tls_names: Vec<String> = vec![], env [];
+        /// Host names by which callers may reach a service in auth mode none, besides those of server.base_url, server.image_service_url and server.tls_names.
+        allowed_hosts: Vec<String> = vec![], env [];
         /// Oldest TLS version that is accepted.
         tls_min_version: Option<TlsVersion> = None, env ["TLS_MIN_VERSION"];
         /// URL at which hosts and users reach the API.
@@ -50,10 +52,20 @@ section! {
         allowed_domains: Vec<String> = vec![], env ["ALLOWED_DOMAINS"];
         /// Refuse JSON bodies with members the API does not know.
         reject_unknown_fields: bool = true, env ["ENABLE_REJECT_UNKNOWN_FIELDS"];
-        /// Largest JSON body that is read, in bytes.
+        /// Largest JSON body that is read, in bytes; most operations have a smaller limit of their own.
         max_body_bytes: u64 = 16 << 20, env [];
         /// Largest log archive or other upload that is read, in bytes.
         max_upload_bytes: u64 = 2 << 30, env [];
+        /// Most bytes of JSON bodies in memory at a time; one address gets at most half of it.
+        max_body_bytes_in_flight: u64 = 32 << 20, env [];
+        /// Most uploads at a time; one address gets at most half of it.
+        max_uploads: u32 = 8, env [];
+        /// Most connections at a time; fewer if the system grants fewer open files.
+        max_connections: u32 = 20_000, env [];
+        /// Most connections of one address (of one /64 network with IPv6) at a time; 0 is a quarter of all.
+        max_connections_per_address: u32 = 0, env [];
+        /// The first request of a new connection must arrive within this time.
+        first_request_timeout: Duration = Duration::from_secs(10), env [];
         /// A client must send its request headers within this time; idle HTTP/1 connections end after it, idle HTTP/2 ones after 10 minutes.
         header_timeout: Duration = Duration::from_secs(120), env [];
         /// A client that takes no byte of its answer for so long is cut off; a slow one that takes some is not.
@@ -69,6 +81,14 @@ impl Server {
     /// Whether only this machine can reach the main listener.
     pub fn on_loopback_only(&self) -> bool {
         self.listen.ip().is_loopback()
+    }
+
+    /// Hosts of the URLs under which this service is known, without ports.
+    pub fn url_hosts(&self) -> impl Iterator<Item = String> {
+        [&self.base_url, &self.image_service_url]
+            .into_iter()
+            .filter_map(|url| url::Url::parse(url.as_str()).ok())
+            .filter_map(|url| url.host_str().map(str::to_owned))
     }
 
     /// Whether a plain-HTTP listener exists, so that iPXE addresses can go without TLS.

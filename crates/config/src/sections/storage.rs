@@ -69,7 +69,7 @@ section! {
         s3_secret_access_key: Secret = Secret::default(), env ["AWS_SECRET_ACCESS_KEY"];
         /// Make the bucket at start if it is missing.
         s3_create_bucket: bool = false, env ["CREATE_S3_BUCKET"];
-        /// Warn when the file system is fuller than this, in percent.
+        /// Warn when a file system with our data is fuller than this, in percent.
         usage_threshold: u16 = 80, env ["FILESYSTEM_USAGE_THRESHOLD"];
     }
 }

@@ -267,6 +267,7 @@ impl Bed {
             rendezvous_ip: None,
             network_discovery_delay_seconds: None,
             image_token_key: Secret::default(),
+            agent_token_generation: 0,
             user_name: "admin".into(),
             created_at: START,
             updated_at: START,

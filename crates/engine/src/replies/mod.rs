@@ -74,6 +74,14 @@ pub enum BadReply {
         /// What is wrong and where.
         cause: String,
     },
+    /// The output has more bytes or values than are parsed.
+    #[error("output of step {step} is too large: {cause}")]
+    TooLarge {
+        /// The step.
+        step: String,
+        /// How large it is, and how large it may be.
+        cause: String,
+    },
     /// The output is fine, but not wanted now.
     #[error("output of step {step} is not taken: {reason}")]
     NotNow {
@@ -90,7 +98,7 @@ impl BadReply {
     #[must_use]
     pub const fn http_status(&self) -> u16 {
         match self {
-            Self::Unreadable { .. } | Self::NotNow { .. } => 400,
+            Self::Unreadable { .. } | Self::TooLarge { .. } | Self::NotNow { .. } => 400,
         }
     }
 

@@ -63,6 +63,7 @@ pub(super) fn infra_env(static_network: Vec<HostNetwork>) -> InfraEnv {
         rendezvous_ip: None,
         network_discovery_delay_seconds: None,
         image_token_key: Secret::default(),
+        agent_token_generation: 0,
         user_name: "admin".into(),
         created_at: START,
         updated_at: START,

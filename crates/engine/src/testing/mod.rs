@@ -295,7 +295,9 @@ impl Fleet {
             Ok(decision) => self.store(decision),
             // The host moved on between question and answer; a real agent shrugs as well.
             Err(BadReply::NotNow { .. }) => {}
-            Err(bad @ BadReply::Unreadable { .. }) => panic!("{reply:?}: {bad}"),
+            Err(bad @ (BadReply::Unreadable { .. } | BadReply::TooLarge { .. })) => {
+                panic!("{reply:?}: {bad}")
+            }
         }
     }
 

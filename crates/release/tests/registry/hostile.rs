@@ -104,6 +104,42 @@ async fn a_redirect_takes_no_credentials_along() {
 }
 
 #[tokio::test]
+async fn a_challenge_from_another_host_gets_no_credentials_of_the_registry() {
+    let authority = Authority::new();
+    let thief = Fake::start(Some(&authority), |seen| {
+        if seen.path.starts_with("/token") {
+            return Answer::ok(r#"{"token": "t0k3n"}"#);
+        }
+        let realm = format!(
+            "https://{}/token",
+            seen.headers["host"].to_str().expect("a name")
+        );
+        let challenge = format!("Bearer realm=\"{realm}\",service=\"reg\"");
+        Answer::status(401, vec![("www-authenticate", challenge)])
+    })
+    .await;
+    let elsewhere = thief.host();
+    let registry = Fake::start(Some(&authority), move |seen| {
+        Answer::status(
+            307,
+            vec![("location", format!("https://{elsewhere}{}", seen.path))],
+        )
+    })
+    .await;
+    let settings = Settings {
+        pull_secret: pull_secret(&[&registry.host()]),
+        ..settings(&authority)
+    };
+    let text = refused(settings, &registry.host()).await;
+    assert!(text.contains("only the registry itself may ask"), "{text}");
+    assert!(text.contains(&thief.host()), "{text}");
+    assert_eq!(thief.seen().len(), 1, "the redirect and no token service");
+    for seen in thief.seen() {
+        assert_eq!(seen.authorization(), None);
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_to_plain_http_or_in_a_circle_is_not_followed() {
     let authority = Authority::new();
     let victim = Fake::start(None, |_| Answer::ok("x")).await;

@@ -1,13 +1,19 @@
 //! One request, after routing, authentication and validation: what a handler works with.
 
+use std::net::IpAddr;
+
 use http::HeaderMap;
 use hyper::body::Incoming;
-use muster_api::{bind::Args, contract::Operation, error::Failure};
+use muster_api::{bind::Args, contract::Operation};
+use muster_app::aggregate::Cause;
 use muster_auth::Principal;
 use muster_model::{ClusterId, HostId, HostKey, InfraEnvId, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+use super::intake::Held;
+use crate::http::Failure;
 
 /// A checked request. Ids in the path are well-formed, the body fits the contract.
 #[derive(Debug)]
@@ -20,12 +26,16 @@ pub struct Call {
     pub principal: Principal,
     /// Follows the request through logs and events.
     pub request_id: String,
+    /// Where it came from.
+    pub peer: IpAddr,
     /// When it arrived; the only clock a handler looks at.
     pub now: Timestamp,
     /// All headers, for the few handlers that need more than the contract names.
     pub headers: HeaderMap,
     pub(crate) body: Option<Value>,
     pub(crate) upload: Option<Incoming>,
+    /// Memory for the body; held while the request is worked on.
+    pub(crate) _held: Option<Held>,
 }
 
 impl Call {
@@ -76,5 +86,14 @@ impl Call {
         // The binder refuses requests whose path ids are missing or malformed, so nil is
         // never reached; it names no record, should a contract edit break that.
         self.args.uuid(name).unwrap_or(Uuid::nil())
+    }
+}
+
+impl From<&Call> for Cause {
+    fn from(call: &Call) -> Self {
+        Self {
+            now: call.now,
+            request_id: Some(call.request_id.clone()),
+        }
     }
 }

@@ -4,7 +4,13 @@
 //! route → authenticate → authorize → bind and validate → handler. Whatever a handler does,
 //! the client gets an answer: a panic becomes a 500 with a body, and the service lives on.
 
-use std::{collections::BTreeSet, convert::Infallible, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    convert::Infallible,
+    net::{IpAddr, Ipv6Addr},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+};
 
 use futures::FutureExt;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -13,8 +19,13 @@ use muster_api::{
     BASE_PATH,
     bind::{Given, UnknownMembers, bind},
     contract::{Operation, PathParams, RouteMiss, contract},
-    error::Failure,
 };
+use muster_app::{
+    driver::Scope,
+    refusals::Refusal,
+    runtime::{LARGE, off_the_runtime},
+};
+use muster_auth::Role;
 use muster_model::{HostKey, InfraEnvId, Scheme, Timestamp};
 use tracing::{Instrument, Span, error, info_span};
 use uuid::Uuid;
@@ -23,20 +34,22 @@ use super::{
     Body, Call, Reply,
     admission::{authenticate, authorize},
     body::{BodyState, content_type, read_body},
-    cors,
-    lane::Lane,
+    browser, cors,
+    file_spans::FileSpans,
+    link_place::check_parameters,
     pages, routes,
+    server::PeerAddress,
 };
 use crate::{
-    app::{Shared, store_failure},
-    driver::Scope,
+    http::Failure,
     images::{route as images, serve},
+    service::Shared,
     watch,
 };
 
-/// Which door the request came through.
+/// Which listener a request came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum ListenerKind {
     /// The main listener.
     Main,
     /// The extra plain-HTTP listener for boot firmware; it serves next to nothing.
@@ -46,24 +59,26 @@ pub enum Door {
 /// Answers one request.
 pub async fn answer(
     app: Shared,
-    door: Door,
+    listener: ListenerKind,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let request_id = request_id(request.headers());
     let span = info_span!("request", id = %request_id, method = %request.method(), path = %images::without_key(request.uri().path()));
-    Ok(respond(app, door, request, request_id, span).await)
+    let mut response = respond(Arc::clone(&app), listener, request, request_id, span).await;
+    browser::restrict(response.headers_mut(), &app.config.server, listener);
+    Ok(response)
 }
 
 async fn respond(
     app: Shared,
-    door: Door,
+    listener: ListenerKind,
     request: Request<Incoming>,
     request_id: String,
     span: Span,
 ) -> Response<Body> {
     let accepts_gzip = accepts_gzip(request.headers());
     let is_head = request.method() == Method::HEAD;
-    let lane = request.extensions().get::<Lane>().cloned();
+    let spans = request.extensions().get::<FileSpans>().cloned();
     let origin =
         cors::allowed_origin(&app.config.server.allowed_domains, request.headers()).cloned();
     if let Some(preflight) = origin
@@ -75,7 +90,7 @@ async fn respond(
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let work = {
         let request_id = request_id.clone();
-        async move { route(&app, door, request, &request_id).await }.instrument(span)
+        async move { route(&app, listener, request, &request_id).await }.instrument(span)
     };
     let ended = if reads {
         AssertUnwindSafe(work).catch_unwind().await.map_err(drop)
@@ -108,7 +123,7 @@ async fn respond(
         Some(origin) => cors::expose(reply, origin),
         None => reply,
     };
-    let mut response = reply.into_response(lane);
+    let mut response = reply.into_response(spans);
     if is_head {
         *response.body_mut() = super::reply::empty();
     }
@@ -117,15 +132,24 @@ async fn respond(
 
 const REQUEST_ID: http::HeaderName = http::HeaderName::from_static("x-request-id");
 
-async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id: &str) -> Reply {
+async fn route(
+    app: &Shared,
+    listener: ListenerKind,
+    request: Request<Incoming>,
+    request_id: &str,
+) -> Reply {
+    if let Err(failure) = app.host_guard.check(request.uri(), request.headers()) {
+        app.metrics.refused(Refusal::ForeignHost);
+        return Reply::failure(&failure);
+    }
     let path = request.uri().path().to_owned();
-    if door == Door::Main
+    if listener == ListenerKind::Main
         && let Some(page) = pages::find(&path)
     {
         return pages::answer(app, page, request).await;
     }
     if let Some(wanted) = images::find(&path) {
-        if door == Door::Firmware && !wanted.is_for_firmware() {
+        if listener == ListenerKind::Firmware && !wanted.is_for_firmware() {
             return no_firmware();
         }
         let method = request.method().clone();
@@ -140,7 +164,7 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
             format!("path {path} was not found"),
         ));
     };
-    if door == Door::Main && relative == watch::PATH {
+    if listener == ListenerKind::Main && relative == watch::PATH {
         let measured = app.metrics.began(watch::PATH, "GET");
         let reply = watch::answer(app, request).await;
         measured.answered(reply.status().as_str(), reply.size_hint());
@@ -150,7 +174,9 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
         Ok(found) => found,
         Err(miss) => return route_miss(&miss),
     };
-    if door == Door::Firmware && !may_pass_firmware_door(operation, request.uri().query()) {
+    if listener == ListenerKind::Firmware
+        && !may_pass_firmware_listener(operation, request.uri().query())
+    {
         return no_firmware();
     }
     let (handler, method) = (operation.path(), operation.method().as_str());
@@ -163,6 +189,10 @@ async fn route(app: &Shared, door: Door, request: Request<Incoming>, request_id:
                 error!(operation = %operation.id, status = %failure.status, reason = %failure.reason, "request failed");
             }
             let reply = Reply::failure(&failure);
+            let reply = match failure.status {
+                StatusCode::SERVICE_UNAVAILABLE => reply.header(header::RETRY_AFTER, "5"),
+                _ => reply,
+            };
             if body.is_left_unread() {
                 reply.header(header::CONNECTION, "close")
             } else {
@@ -185,15 +215,19 @@ async fn operate(
     let now = Timestamp::now();
     let (parts, incoming) = request.into_parts();
     let query = parts.uri.query();
-    let principal = authenticate(app, operation, &parts, query.unwrap_or(""), now)?;
-    authorize(app, &principal, operation, params).await?;
+    let principal = authenticate(app, operation, &parts, query.unwrap_or(""), now).await?;
+    check_parameters(&principal, operation, query.unwrap_or(""))?;
+    authorize(app, &principal, operation, params, query.unwrap_or("")).await?;
+    let peer = parts.extensions.get::<PeerAddress>();
+    let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |peer| peer.0);
     let (body, upload) = if operation.upload.is_some() {
         (None, Some(incoming))
     } else {
-        let body = read_body(app, &parts.headers, incoming).await?;
+        let body = read_body(app, operation, peer, &parts.headers, incoming).await?;
         *body_state = BodyState::Read;
         (body, None)
     };
+    let (body, held) = body.unzip();
     let given = Given {
         path: params,
         query,
@@ -205,21 +239,35 @@ async fn operate(
             false => UnknownMembers::Dropped,
         },
     };
-    let bound = bind(operation, &given)?;
+    let bound = match body.as_ref().is_some_and(|body| body.len() > LARGE) {
+        true => off_the_runtime(|| bind(operation, &given))?,
+        false => bind(operation, &given)?,
+    };
+    drop(body);
+    let looks_only = principal.role == Role::ReadOnly;
     let call = Call {
         operation,
         args: bound.args,
         principal,
         request_id: request_id.to_owned(),
+        peer,
         now,
         headers: parts.headers,
         body: bound.body,
         upload,
+        _held: held,
     };
     if operation.security.contains(&Scheme::User) {
         settle_first(app, operation, params).await?;
     }
-    routes::handler(operation)(Arc::clone(app), call).await
+    let reply = routes::handler(operation)(Arc::clone(app), call).await?;
+    if !looks_only {
+        return Ok(reply);
+    }
+    // Here and not in each view, so that no handler can forget it. A large cluster takes a while.
+    tokio::task::spawn_blocking(move || reply.redacted())
+        .await
+        .map_err(|cause| Failure::internal(format!("the answer could not be redacted: {cause}")))
 }
 
 /// People and their tools see, and act on, what is true now: changes that the rules have not
@@ -243,15 +291,10 @@ async fn settle_first(
                 infra_env,
                 host: host.into(),
             })
-            .await
-            .map_err(store_failure)?
+            .await?
             .into_iter()
             .collect(),
-        None if operation.id == "v2ListHosts" => app
-            .store
-            .hosts_of_infra_env(infra_env)
-            .await
-            .map_err(store_failure)?,
+        None if operation.id == "v2ListHosts" => app.store.hosts_of_infra_env(infra_env).await?,
         None => Vec::new(),
     };
     let scopes: BTreeSet<_> = hosts
@@ -292,7 +335,7 @@ fn no_firmware() -> Reply {
 }
 
 /// Boot firmware may fetch its script over plain HTTP; nothing else.
-fn may_pass_firmware_door(operation: &Operation, query: Option<&str>) -> bool {
+fn may_pass_firmware_listener(operation: &Operation, query: Option<&str>) -> bool {
     operation.id == "v2DownloadInfraEnvFiles"
         && url::form_urlencoded::parse(query.unwrap_or("").as_bytes())
             .any(|(key, value)| key == "file_name" && value == "ipxe-script")

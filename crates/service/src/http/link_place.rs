@@ -1,37 +1,41 @@
-//! What a signed link opens: an operation, and the parameters that choose a file of it.
-//!
-//! The same function names the place when a link is made and when it is used. Other parameters
-//! (`mac`, `discovery_iso_type`, …) may be added to a link freely: they choose no other file.
+//! Refuses links with parameters that their operation does not declare.
 
-/// The parameters that choose a file, in the order in which they are written.
-const CHOOSERS: [&str; 3] = ["file_name", "logs_type", "host_id"];
+use http::StatusCode;
+use muster_api::contract::{Operation, Place};
+use muster_auth::Principal;
 
-/// What the maker of boot images asks for with the token of an image.
-pub const BOOT_IMAGE: &str =
-    "v2DownloadInfraEnvFiles/discovery.ign DownloadMinimalInitrd GetInfraEnv";
-/// The same for the initrd of a network boot.
-pub const BOOT_INITRD: &str = "v2DownloadInfraEnvFiles/discovery.ign DownloadMinimalInitrd";
+use crate::http::Failure;
 
-/// The place that a request to this operation asks for, such as
-/// `v2DownloadInfraEnvFiles/ipxe-script`. A parameter given twice is named twice, so no link
-/// fits it, whichever of the two counts later.
-pub fn place(operation: &str, query: &str) -> String {
-    let mut place = operation.to_owned();
-    for chooser in CHOOSERS {
-        for (_, value) in
-            url::form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == chooser)
-        {
-            place.push('/');
-            place.push_str(&value);
-        }
+/// Refuses a link with parameters that its operation does not declare.
+pub fn check_parameters(
+    caller: &Principal,
+    operation: &Operation,
+    query: &str,
+) -> Result<(), Failure> {
+    if !caller.is_link() {
+        return Ok(());
     }
-    place
+    match undeclared(operation, query) {
+        None => Ok(()),
+        Some(name) => Err(Failure::infra(
+            StatusCode::FORBIDDEN,
+            format!("this link takes no parameter {name:?}; use it as it was handed out"),
+        )),
+    }
 }
 
-/// The place to which an address of this operation leads.
-pub fn place_of_address(operation: &str, address: &str) -> String {
-    let query = address.split_once('?').map_or("", |(_, query)| query);
-    place(operation, query)
+fn undeclared(operation: &Operation, query: &str) -> Option<String> {
+    url::form_urlencoded::parse(query.as_bytes())
+        .map(|(name, _)| name)
+        .find(|name| {
+            let credential = matches!(name.as_ref(), "api_key" | "image_token");
+            let declared = operation
+                .parameters
+                .iter()
+                .any(|known| known.place == Place::Query && known.name == *name);
+            !credential && !declared
+        })
+        .map(|name| name.into_owned())
 }
 
 #[cfg(test)]
@@ -41,31 +45,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_parameters_that_choose_a_file_make_a_place() {
-        for (query, wanted) in [
-            ("", "op"),
-            ("file_name=ipxe-script&api_key=x", "op/ipxe-script"),
-            (
-                "mac=02&file%5Fname=ipxe-script&ipxe_script_type=y",
-                "op/ipxe-script",
-            ),
-            ("host_id=7&logs_type=host", "op/host/7"),
-            (
-                "file_name=ipxe-script&file_name=discovery.ign",
-                "op/ipxe-script/discovery.ign",
-            ),
-        ] {
-            assert_eq!(place("op", query), wanted, "{query}");
-        }
-        assert_eq!(place_of_address("op", "https://h/x?file_name=a"), "op/a");
-        assert_eq!(place_of_address("op", "https://h/x"), "op");
-    }
-
-    #[test]
-    fn places_of_boot_images_are_real_operations() {
-        for place in BOOT_IMAGE.split(' ').chain(BOOT_INITRD.split(' ')) {
-            let operation = place.split('/').next().unwrap();
-            assert!(contract().operation(operation).is_some(), "{place}");
+    fn parameters_that_an_operation_does_not_declare_are_found() {
+        let logs = contract().operation("V2DownloadClusterLogs").unwrap();
+        assert_eq!(undeclared(logs, "host_id=7&logs_type=host&api_key=x"), None);
+        for query in ["file_name=host&host_id=7&api_key=x", "cluster_id=7"] {
+            assert!(undeclared(logs, query).is_some(), "{query}");
         }
     }
 }

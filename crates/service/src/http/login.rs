@@ -1,7 +1,7 @@
 //! Name and password in, a bearer token out.
 //!
 //! Checking a password is slow and takes memory on purpose, so few are checked at a time. A
-//! crowd at the door waits its turn, but neither for ever nor without end, and no single address
+//! crowd of callers waits its turn, but neither for ever nor without end, and no single address
 //! can fill the whole queue.
 
 use std::{
@@ -14,17 +14,17 @@ use std::{
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use muster_api::Failure;
+use muster_app::refusals::Refusal as Limit;
 use muster_auth::LoginError;
 use muster_model::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::Semaphore, time::timeout};
 
 use super::{Reply, server::PeerAddress};
-use crate::app::Shared;
+use crate::{http::Failure, service::Shared};
 
 const MAX_BODY_BYTES: usize = 8 << 10;
-/// A login is a hundred bytes; whoever needs longer to send it is not logging in.
+/// A login is a hundred bytes; a client that needs longer to send it is not logging in.
 const BODY_LIMIT: Duration = Duration::from_secs(10);
 /// Longest wait for a turn.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -55,6 +55,11 @@ pub async fn answer(app: &Shared, request: Request<Incoming>) -> Reply {
     match login(app, peer, request.into_body()).await {
         Ok(reply) => reply,
         Err(Refusal { failure, then }) => {
+            match failure.status {
+                StatusCode::TOO_MANY_REQUESTS => app.metrics.refused(Limit::LoginRate),
+                StatusCode::SERVICE_UNAVAILABLE => app.metrics.refused(Limit::LoginQueue),
+                _ => {}
+            }
             let reply = Reply::failure(&failure);
             match then {
                 Then::GiveUp => reply,

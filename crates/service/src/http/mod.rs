@@ -4,21 +4,31 @@
 
 pub mod admission;
 mod body;
+mod browser;
+mod budget;
 mod call;
+mod connections;
 mod cors;
 pub mod dispatch;
-mod lane;
+mod failure;
+mod file_spans;
+pub mod host_guard;
+mod intake;
 pub mod link_place;
 mod login;
 mod pages;
 mod pieces;
+mod pool;
 mod quiet;
 mod reply;
 mod routes;
 pub mod server;
+mod sessions;
 mod stall;
 mod warm;
 mod wire;
 
 pub use call::Call;
+pub use failure::Failure;
+pub use intake::Intake;
 pub use reply::{Body, Chunks, Reply};

@@ -5,14 +5,16 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
-use muster_api::Failure;
-use muster_model::Timestamp;
+use muster_store::StoreError;
 
-use super::{Reply, login};
-use crate::app::Shared;
+use super::{Reply, login, sessions};
+use crate::{http::Failure, service::Shared};
 
 const START_PAGE: &str = include_str!("../pages/start.html");
 const API_PAGE: &str = include_str!("../pages/api.html");
+/// The pages for people, and their type.
+pub(super) const HTML: [&str; 2] = [START_PAGE, API_PAGE];
+pub(super) const HTML_TYPE: &str = "text/html; charset=utf-8";
 
 /// A page by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,7 @@ pub enum Page {
     OpenApi,
     Swagger,
     Login,
+    Logout,
 }
 
 /// The page at `path`; exact, so `/health/` is not one.
@@ -40,6 +43,7 @@ pub fn find(path: &str) -> Option<Page> {
             Page::Swagger
         }
         "/auth/token" => Page::Login,
+        "/auth/logout" => Page::Logout,
         _ => return None,
     })
 }
@@ -48,7 +52,7 @@ pub fn find(path: &str) -> Option<Page> {
 pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Reply {
     let method = request.method();
     let known = match page {
-        Page::Login => method == Method::POST,
+        Page::Login | Page::Logout => method == Method::POST,
         _ => method == Method::GET || method == Method::HEAD,
     };
     if !known {
@@ -61,17 +65,21 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
         ));
     }
     match page {
-        Page::Start => Reply::text("text/html; charset=utf-8", START_PAGE),
-        Page::ApiReference => Reply::text("text/html; charset=utf-8", API_PAGE),
+        Page::Start => Reply::text(HTML_TYPE, START_PAGE),
+        Page::ApiReference => Reply::text(HTML_TYPE, API_PAGE),
         Page::Health => health(app),
         Page::Ready => ready(app).await,
-        Page::Metrics => Reply::text(
-            "text/plain; version=0.0.4; charset=utf-8",
-            app.metrics.render(),
-        ),
+        Page::Metrics => {
+            app.metrics.look_at(app);
+            Reply::text(
+                "text/plain; version=0.0.4; charset=utf-8",
+                app.metrics.render(),
+            )
+        }
         Page::OpenApi => document(&OPENAPI, muster_api::openapi3),
         Page::Swagger => document(&SWAGGER, muster_api::swagger2),
         Page::Login => login::answer(app, request).await,
+        Page::Logout => sessions::log_out(app, request.headers()).await,
     }
 }
 
@@ -88,7 +96,7 @@ fn document(slot: &'static OnceLock<Bytes>, make: fn() -> serde_json::Value) -> 
 
 /// Healthy means that the driver still makes its rounds.
 fn health(app: &Shared) -> Reply {
-    let idle = app.driver.idle_for(Timestamp::now());
+    let idle = app.driver.idle_for();
     if idle > app.config.server.liveness_timeout {
         return Reply::failure(&Failure::infra(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -98,14 +106,39 @@ fn health(app: &Shared) -> Reply {
     Reply::empty(StatusCode::OK)
 }
 
-/// Ready means that the database and the file store answer.
+/// Ready means that the database answers and that there is room to write. What a caller can
+/// still work with is in the body of a 200: one bad row must not take the service away from all.
 async fn ready(app: &Shared) -> Reply {
-    if let Err(error) = app.store.ping().await {
-        tracing::warn!(%error, "not ready: the database does not answer");
-        return Reply::failure(&Failure::infra(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the database does not answer",
-        ));
+    let not_ready = match app.store.ping().await {
+        Ok(()) => app.disks.full(),
+        Err(error) => {
+            tracing::warn!(%error, "not ready");
+            Some(match error {
+                StoreError::DiskFull { .. } => error.to_string(),
+                _ => "the database does not answer".to_owned(),
+            })
+        }
+    };
+    if let Some(reason) = not_ready {
+        let failure = Failure::infra(StatusCode::SERVICE_UNAVAILABLE, reason);
+        return Reply::failure(&failure);
     }
-    Reply::empty(StatusCode::OK)
+    let degraded = degraded(app);
+    if degraded.is_empty() {
+        return Reply::empty(StatusCode::OK);
+    }
+    let body = serde_json::json!({"status": "degraded", "reasons": degraded});
+    Reply::json_bytes(StatusCode::OK, body.to_string().into())
+}
+
+/// What needs the care of an administrator. Open to all, so it names no record.
+fn degraded(app: &Shared) -> Vec<String> {
+    let rows = app.store.quarantined().into_iter();
+    let rows = rows.filter(|(_, count)| *count > 0).map(|(table, count)| {
+        format!(
+            "{count} unreadable in table {table}, left unchanged; the service log names them, \
+             restore them from a backup"
+        )
+    });
+    rows.chain(app.disks.nearly_full()).collect()
 }

@@ -1,6 +1,6 @@
 //! The bytes of a view as a body yields them, at constant memory.
 //!
-//! What comes from a file goes over the connection's lane where there is one. Otherwise (HTTP/2,
+//! What comes from a file goes over the connection's spans where there is one. Otherwise (HTTP/2,
 //! media that are no files) it is read a chunk at a time: at once if it is in memory, else on a
 //! thread that may wait.
 
@@ -11,7 +11,7 @@ use futures::{Stream, stream};
 use muster_image::{Source, View, view::Range};
 
 use super::{
-    lane::{Lane, Piece, Span},
+    file_spans::{FileSpans, Piece, Span},
     warm,
 };
 
@@ -25,11 +25,11 @@ static ZEROS: [u8; 4 << 10] = [0; 4 << 10];
 /// All bytes of a view, in order.
 pub fn pieces(
     view: View,
-    lane: Option<Lane>,
+    spans: Option<FileSpans>,
 ) -> impl Stream<Item = io::Result<Piece>> + Send + Sync + 'static {
     let rest = Rest {
         ranges: view.ranges().cloned().collect(),
-        lane,
+        spans,
     };
     stream::try_unfold(rest, |mut rest| async move {
         let piece = rest.next().await?;
@@ -40,7 +40,7 @@ pub fn pieces(
 /// What has not been yielded yet.
 struct Rest {
     ranges: VecDeque<Range>,
-    lane: Option<Lane>,
+    spans: Option<FileSpans>,
 }
 
 impl Rest {
@@ -49,8 +49,8 @@ impl Rest {
             return Ok(None);
         };
         let file = matches!(&range, Range::Source { source, .. } if source.as_file().is_some());
-        let lane = self.lane.as_ref().filter(|_| file);
-        let most = match (&range, lane) {
+        let spans = self.spans.as_ref().filter(|_| file);
+        let most = match (&range, spans) {
             (Range::Bytes(bytes), _) => bytes.len() as u64,
             (Range::Zeros(_), _) => ZEROS.len() as u64,
             (Range::Source { .. }, Some(_)) => MOST_IN_PIECE,
@@ -60,10 +60,10 @@ impl Rest {
         if len < range.len() {
             self.ranges.push_front(range.part(len, range.len() - len));
         }
-        Ok(Some(match (range, lane) {
+        Ok(Some(match (range, spans) {
             (Range::Bytes(bytes), _) => bytes.into(),
             (Range::Zeros(_), _) => Bytes::from_static(&ZEROS[..len as usize]).into(),
-            (Range::Source { source, offset, .. }, Some(lane)) => lane.piece(Span {
+            (Range::Source { source, offset, .. }, Some(spans)) => spans.piece(Span {
                 source,
                 offset,
                 len,
@@ -102,7 +102,7 @@ mod tests {
     use futures::TryStreamExt;
 
     use super::*;
-    use crate::http::lane::is_blank;
+    use crate::http::file_spans::is_blank;
 
     fn pattern(len: u64) -> Vec<u8> {
         (0..len).map(|n| (n / 7) as u8).collect()
@@ -138,8 +138,8 @@ mod tests {
             pattern(5_000)[100..3_100]
         );
 
-        let lane = Lane::default();
-        let parts: Vec<Piece> = pieces(view, Some(lane.clone()))
+        let spans = FileSpans::default();
+        let parts: Vec<Piece> = pieces(view, Some(spans.clone()))
             .try_collect()
             .await
             .unwrap();
@@ -148,7 +148,7 @@ mod tests {
             .map(|part| (part.remaining(), is_blank(part.chunk())))
             .collect();
         assert_eq!(shown, [(4, false), (3_000, true), (6, false)]);
-        let span = lane.next().unwrap();
+        let span = spans.next().unwrap();
         assert_eq!((span.offset, span.len), (100, 3_000));
     }
 }

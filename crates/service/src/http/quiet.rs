@@ -18,7 +18,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Body, lane::Piece};
+use super::{Body, connections::InProgress, file_spans::Piece};
 
 /// How long an HTTP/2 connection may be without requests. Generous, because the end of a large
 /// answer may still be on its way after the server is done with it.
@@ -82,8 +82,8 @@ impl Traffic {
         })
     }
 
-    /// Returns when the connection should be closed.
-    pub async fn is_over(&self) {
+    /// Returns when the connection should be closed, and whether no request ever came.
+    pub async fn is_over(&self) -> bool {
         loop {
             let stage = *self.stage.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Instant::now();
@@ -101,7 +101,7 @@ impl Traffic {
                 Stage::Http2 { .. } => now + self.idle.min(self.stalled),
             };
             if look_again <= now {
-                return;
+                return matches!(stage, Stage::Silent { .. });
             }
             sleep_until(look_again).await;
         }
@@ -166,6 +166,42 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.settle(1, usize::from(self.offered), 0);
+    }
+}
+
+/// Keeps a request in progress until hyper has taken the whole answer.
+pub fn until_sent(response: Response<Body>, in_progress: InProgress) -> Response<Body> {
+    response.map(|body| {
+        Sent {
+            body,
+            _in_progress: in_progress,
+        }
+        .boxed()
+    })
+}
+
+struct Sent {
+    body: Body,
+    _in_progress: InProgress,
+}
+
+impl http_body::Body for Sent {
+    type Data = Piece;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Piece>, io::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

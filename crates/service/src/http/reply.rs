@@ -11,15 +11,15 @@ use futures::{Stream, TryStreamExt};
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
-use muster_api::error::Failure;
 use muster_image::View;
 use muster_model::Timestamp;
 use serde::Serialize;
 
 use super::{
-    lane::{Lane, Piece},
+    file_spans::{FileSpans, Piece},
     pieces::pieces,
 };
+use crate::{http::Failure, redact};
 
 /// The body type of every response of the server.
 pub type Body = BoxBody<Piece, std::io::Error>;
@@ -142,7 +142,11 @@ impl Reply {
     /// The error in its own shape.
     #[must_use]
     pub fn failure(failure: &Failure) -> Self {
-        Self::json_bytes(failure.status, failure.to_json_bytes().into())
+        let reply = Self::json_bytes(failure.status, failure.to_json_bytes().into());
+        match failure.retry_after {
+            Some(seconds) => reply.header(header::RETRY_AFTER, seconds.to_string()),
+            None => reply,
+        }
     }
 
     /// Adds a header; values that cannot be a header are left out rather than breaking the answer.
@@ -202,6 +206,18 @@ impl Reply {
         self
     }
 
+    /// The same answer without secrets, for callers that may only look. Streams pass: their
+    /// handlers leave secrets out themselves.
+    pub(crate) fn redacted(mut self) -> Self {
+        if let Content::Bytes(bytes) = &self.content
+            && let Some(hidden) = redact::body(bytes)
+        {
+            self.content = Content::Bytes(hidden.into());
+            self.gzip = None;
+        }
+        self
+    }
+
     /// The same answer compressed, if that is worth it.
     pub(crate) fn compressed(mut self) -> Self {
         let Content::Bytes(plain) = &self.content else {
@@ -223,8 +239,8 @@ impl Reply {
         self.header(header::CONTENT_ENCODING, "gzip")
     }
 
-    /// As hyper wants it; files go over the lane if the connection has one.
-    pub(crate) fn into_response(self, lane: Option<Lane>) -> Response<Body> {
+    /// As hyper wants it; files go over the spans if the connection has one.
+    pub(crate) fn into_response(self, spans: Option<FileSpans>) -> Response<Body> {
         let (body, length) = match self.content {
             Content::Empty => (empty(), None),
             Content::Bytes(bytes) => {
@@ -235,7 +251,7 @@ impl Reply {
             Content::Chunks(chunks, size) => (framed(chunks.map_ok(Piece::from)), size),
             Content::View(view) => {
                 let length = view.len();
-                (framed(pieces(view, lane)), Some(length))
+                (framed(pieces(view, spans)), Some(length))
             }
         };
         let mut response = Response::new(body);

@@ -5,10 +5,10 @@
 
 use std::{collections::HashMap, future::Future, pin::Pin, sync::OnceLock};
 
-use muster_api::{contract::Operation, error::Failure};
+use muster_api::contract::Operation;
 
 use super::{Call, Reply};
-use crate::{app::Shared, ops};
+use crate::{handlers, http::Failure, service::Shared};
 
 /// What a handler gives back.
 pub type Answer = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send>>;
@@ -19,7 +19,7 @@ pub type Handler = fn(Shared, Call) -> Answer;
 macro_rules! handlers {
     ($($operation:literal => $($path:ident)::+,)+) => {
         const HANDLERS: &[(&str, Handler)] = &[
-            $(($operation, |app, call| Box::pin(ops::$($path)::+(app, call))),)+
+            $(($operation, |app, call| Box::pin(handlers::$($path)::+(app, call))),)+
         ];
     };
 }

@@ -1,12 +1,11 @@
-//! Listeners: TLS or plain, bounded in number and in patience, and a shutdown that lets answers
-//! finish.
+//! Listeners: TLS or plain, bounded in number and in time, and a shutdown that lets answers finish.
 
 use std::{
     error::Error,
     fs, io,
     net::{IpAddr, SocketAddr},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -20,37 +19,65 @@ use hyper_util::{
         graceful::{GracefulShutdown, Watcher},
     },
 };
+use muster_app::refusals::Refusal;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::watch,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tracing::{debug, info, warn};
 
 use super::{
-    dispatch::{self, Door},
-    quiet::Traffic,
+    connections::{Admission, Connections, Place},
+    dispatch::{self, ListenerKind},
+    quiet::{Traffic, until_sent},
     stall,
     wire::Wire,
 };
-use crate::app::Shared;
+use crate::service::Shared;
 
-/// A TLS handshake that takes longer is somebody holding a connection open for nothing.
+/// A TLS handshake that takes longer is a client that only holds a connection open.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// How often an HTTP/2 client is asked whether it is still there, and how long it may think.
 const PING: Duration = Duration::from_secs(20);
-/// Most connections at once on the main listener; fewer if the system grants fewer files.
-const MOST_CONNECTIONS: usize = 20_000;
+/// Most bytes of the headers of a request, and of a body that wait to be read.
+const HEADER_BYTES: usize = 16 << 10;
+/// HTTP/2: bytes that may come unasked on a connection, and requests at a time.
+const HTTP2_WINDOW: u32 = 128 << 10;
+const HTTP2_STREAMS: u32 = 100;
 
 /// Where a request came from; in the extensions of every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub IpAddr);
 
+/// The certificate in use; one that was renewed on disk takes its place while we run.
+#[derive(Clone, Debug)]
+pub struct TlsSettings(Arc<RwLock<Arc<rustls::ServerConfig>>>);
+
+impl TlsSettings {
+    /// Settings to begin with.
+    #[must_use]
+    pub fn new(settings: Arc<rustls::ServerConfig>) -> Self {
+        Self(Arc::new(RwLock::new(settings)))
+    }
+
+    /// Handshakes from now on use these.
+    pub fn replace(&self, settings: Arc<rustls::ServerConfig>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = settings;
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
+        let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        TlsAcceptor::from(Arc::clone(&current))
+    }
+}
+
 /// A bound socket and how to speak on it.
 pub struct Listener {
     socket: TcpListener,
-    tls: Option<TlsAcceptor>,
-    door: Door,
+    tls: Option<TlsSettings>,
+    kind: ListenerKind,
 }
 
 impl std::fmt::Debug for Listener {
@@ -58,7 +85,7 @@ impl std::fmt::Debug for Listener {
         f.debug_struct("Listener")
             .field("socket", &self.socket)
             .field("tls", &self.tls.is_some())
-            .field("door", &self.door)
+            .field("kind", &self.kind)
             .finish()
     }
 }
@@ -67,15 +94,11 @@ impl Listener {
     /// Binds now, so that a taken port is an error at start and not a log line later.
     pub async fn bind(
         address: SocketAddr,
-        tls: Option<Arc<rustls::ServerConfig>>,
-        door: Door,
+        tls: Option<TlsSettings>,
+        kind: ListenerKind,
     ) -> io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
-        Ok(Self {
-            socket,
-            tls: tls.map(TlsAcceptor::from),
-            door,
-        })
+        Ok(Self { socket, tls, kind })
     }
 
     /// The address in use; differs from the asked one when port 0 was asked.
@@ -86,25 +109,14 @@ impl Listener {
     /// Serves until `stop` turns true, then waits for running requests up to `grace`.
     pub async fn serve(self, app: Shared, mut stop: watch::Receiver<bool>, grace: Duration) {
         let graceful = GracefulShutdown::new();
-        let most = most_connections(self.door);
-        let places = Arc::new(Semaphore::new(most));
-        let mut was_full = false;
+        let settings = &app.config.server;
+        let most = most_connections(self.kind, settings.max_connections as usize);
+        let most_of_address = match settings.max_connections_per_address as usize {
+            0 => most.div_ceil(4),
+            given => given,
+        };
+        let connections = Connections::new(most, most_of_address);
         loop {
-            let is_full = places.available_permits() == 0;
-            if is_full && !was_full {
-                warn!(
-                    most,
-                    "all connections are in use; new ones wait for one to close"
-                );
-            }
-            was_full = is_full;
-            let place = tokio::select! {
-                place = Arc::clone(&places).acquire_owned() => match place {
-                    Ok(place) => place,
-                    Err(_) => break,
-                },
-                () = told_to_stop(&mut stop) => break,
-            };
             let (stream, peer) = tokio::select! {
                 accepted = self.socket.accept() => match accepted {
                     Ok((stream, address)) => (stream, PeerAddress(address.ip())),
@@ -117,16 +129,21 @@ impl Listener {
                 },
                 () = told_to_stop(&mut stop) => break,
             };
+            let place = tokio::select! {
+                place = place(&app, &connections, peer) => place,
+                () = told_to_stop(&mut stop) => break,
+            };
+            let Some(place) = place else { continue };
             tokio::spawn(connection(
                 Caller {
                     app: Arc::clone(&app),
                     peer,
-                    door: self.door,
+                    kind: self.kind,
                     watcher: graceful.watcher(),
+                    place,
                 },
                 stream,
-                self.tls.clone(),
-                place,
+                self.tls.as_ref().map(TlsSettings::acceptor),
             ));
         }
         drop(self.socket);
@@ -144,18 +161,64 @@ async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopping| *stopping).await;
 }
 
+/// A place for a new connection; waits while all are at work, and none if the address has too many.
+async fn place(
+    app: &Shared,
+    connections: &Arc<Connections>,
+    PeerAddress(peer): PeerAddress,
+) -> Option<Arc<Place>> {
+    let mut was_full = false;
+    loop {
+        match connections.admit(peer) {
+            Admission::Admitted(place) => return Some(place),
+            Admission::AfterEviction(place) => {
+                app.metrics.refused(Refusal::ConnectionEvicted);
+                return Some(place);
+            }
+            Admission::AddressIsFull => {
+                app.metrics.refused(Refusal::ConnectionsOfAddress);
+                debug!(%peer, "connection refused: the address has too many at work");
+                return None;
+            }
+            Admission::Full => {
+                if !was_full {
+                    warn!("all connections are at work; new ones wait for one to end");
+                }
+                was_full = true;
+                connections.changed().await;
+            }
+        }
+    }
+}
+
+/// Lets this process open as many files as the system allows it: the usual limit is low for the
+/// sake of programs that cannot deal with more.
+pub fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current == limit.maximum {
+        return;
+    }
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        warn!(%error, limit = ?limit.current, "the limit of open files could not be raised");
+    }
+}
+
 /// How many connections a listener holds at once: most of the files that this process may open,
-/// so that the database and the file store get theirs. The firmware's door is the smaller one.
-fn most_connections(door: Door) -> usize {
+/// so that the database and the file store get theirs. The firmware's listener is the smaller one.
+fn most_connections(kind: ListenerKind, most: usize) -> usize {
     let files = fs::read_to_string("/proc/self/limits")
         .ok()
         .and_then(|limits| open_files(&limits))
         .unwrap_or(usize::MAX);
-    let share = match door {
-        Door::Main => 4,
-        Door::Firmware => 16,
+    let share = match kind {
+        ListenerKind::Main => 4,
+        ListenerKind::Firmware => 16,
     };
-    (files / share).saturating_mul(3).clamp(1, MOST_CONNECTIONS)
+    (files / share).saturating_mul(3).clamp(1, most.max(1))
 }
 
 /// The soft limit of open files in the text of `/proc/self/limits`; none if it is unlimited.
@@ -170,34 +233,54 @@ fn open_files(limits: &str) -> Option<usize> {
 struct Caller {
     app: Shared,
     peer: PeerAddress,
-    door: Door,
+    kind: ListenerKind,
     watcher: Watcher,
+    place: Arc<Place>,
 }
 
-async fn connection(
-    caller: Caller,
-    stream: TcpStream,
-    tls: Option<TlsAcceptor>,
-    _place: OwnedSemaphorePermit,
-) {
+async fn connection(caller: Caller, stream: TcpStream, tls: Option<TlsAcceptor>) {
     // Answers are small and awaited: send them at once.
     let _ = stream.set_nodelay(true);
     stall::prepare(&stream);
-    let patience = caller.app.config.server.stalled_timeout;
+    let signals = caller.place.signals();
+    let limit = caller.app.config.server.stalled_timeout;
     let wire = match tls {
-        None => Wire::plain(stream, patience),
-        Some(acceptor) => match handshake(acceptor, stream).await {
-            Some(stream) => Wire::tls(stream, patience),
-            None => return,
-        },
+        None => Wire::plain(stream, limit, Arc::clone(&signals)),
+        Some(acceptor) => {
+            let stream = tokio::select! {
+                stream = handshake(acceptor, stream) => stream,
+                () = signals.evicted() => None,
+            };
+            match stream {
+                Some(stream) => Wire::tls(stream, limit, Arc::clone(&signals)),
+                None => return,
+            }
+        }
     };
+    let app = Arc::clone(&caller.app);
     let (talk, traffic) = speak(caller, wire);
     tokio::select! {
         ended = talk => if let Err(error) = ended {
+            if is_too_large(&*error) {
+                app.metrics.refused(Refusal::HeadersTooLarge);
+            }
             debug!(%error, "a connection ended early");
         },
-        () = traffic.is_over() => debug!("a connection was quiet for too long"),
+        silent = traffic.is_over() => {
+            if silent {
+                app.metrics.refused(Refusal::SilentConnection);
+            }
+            debug!("a connection was quiet for too long");
+        }
+        () = signals.evicted() => debug!("an idle connection was closed for a new one"),
     }
+}
+
+/// Whether hyper gave up on a request because of its headers.
+fn is_too_large(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    error
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(hyper::Error::is_parse_too_large)
 }
 
 /// Apart and boxed: what a handshake needs is given back before the first request.
@@ -222,25 +305,31 @@ fn speak(caller: Caller, wire: Wire) -> (Talk, Arc<Traffic>) {
     let Caller {
         app,
         peer,
-        door,
+        kind,
         watcher,
+        place,
     } = caller;
     let settings = &app.config.server;
     let header_timeout = settings.header_timeout;
-    let traffic = Traffic::new(header_timeout, settings.stalled_timeout);
+    let first = settings.first_request_timeout.min(header_timeout);
+    let traffic = Traffic::new(first, settings.stalled_timeout);
     let heard = Arc::clone(&traffic);
-    let lane = wire.lane();
+    let spans = wire.spans();
     let service = service_fn(move |mut request: Request<Incoming>| {
         let running = heard.request(request.version());
+        let in_progress = place.request();
         request.extensions_mut().insert(peer);
         // HTTP/2 cuts what it sends into frames of its own.
         if request.version() != Version::HTTP_2 {
-            request.extensions_mut().insert(lane.clone());
+            request.extensions_mut().insert(spans.clone());
         }
-        let answer = dispatch::answer(Arc::clone(&app), door, request);
-        Box::pin(answer.map_ok(|response| match running {
-            Some(running) => running.until_taken(response),
-            None => response,
+        let answer = dispatch::answer(Arc::clone(&app), kind, request);
+        Box::pin(answer.map_ok(|response| {
+            let response = match running {
+                Some(running) => running.until_taken(response),
+                None => response,
+            };
+            until_sent(response, in_progress)
         }))
     });
     // Known from the handshake, and not by reading the first bytes, which would make hyper keep
@@ -253,13 +342,17 @@ fn speak(caller: Caller, wire: Wire) -> (Talk, Arc<Traffic>) {
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout);
+        .header_read_timeout(header_timeout)
+        .max_buf_size(HEADER_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(PING)
         .keep_alive_timeout(PING)
-        .max_header_list_size(64 << 10);
+        .max_concurrent_streams(HTTP2_STREAMS)
+        .initial_stream_window_size(HTTP2_WINDOW)
+        .initial_connection_window_size(HTTP2_WINDOW)
+        .max_header_list_size(HEADER_BYTES as u32);
     let connection = builder
         .serve_connection(TokioIo::new(wire), service)
         .into_owned();
@@ -283,9 +376,10 @@ mod tests {
     #[test]
     fn both_doors_together_leave_files_for_the_rest() {
         let (main, firmware) = (
-            most_connections(Door::Main),
-            most_connections(Door::Firmware),
+            most_connections(ListenerKind::Main, 20_000),
+            most_connections(ListenerKind::Firmware, 20_000),
         );
-        assert!(firmware >= 1 && firmware <= main && main <= MOST_CONNECTIONS);
+        assert!(firmware >= 1 && firmware <= main && main <= 20_000);
+        assert_eq!(most_connections(ListenerKind::Main, 3), 3);
     }
 }

@@ -1,7 +1,7 @@
 //! Reading files without holding up the threads of the runtime.
 //!
 //! An image that is downloaded often lies in the page cache, and reading it there is as quick
-//! as copying memory. The kernel can be told to answer only from there; what is not there yet is
+//! as copying memory. The kernel can be asked to answer only from there; what is not there yet is
 //! read on a thread that may wait.
 
 use std::{
@@ -75,7 +75,7 @@ impl Warmer {
     ) -> Poll<io::Result<()>> {
         loop {
             if let Some(running) = &mut self.running {
-                // What went wrong is met again by whoever reads.
+                // What went wrong is met again by the reader.
                 let _ = ready!(Pin::new(running).poll(cx));
                 self.running = None;
             }

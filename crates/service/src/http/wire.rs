@@ -1,4 +1,4 @@
-//! The connection below hyper: sends files where a [`Lane`] says so.
+//! The connection below hyper: sends files where a [`FileSpans`] says so.
 //!
 //! On a plain connection the kernel moves a file's bytes to the socket itself. With TLS they are
 //! read, encrypted and written in one go, through one buffer per thread, and only once the socket
@@ -10,6 +10,7 @@ use std::{
     io::{self, IoSlice},
     os::unix::fs::FileExt,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -23,7 +24,8 @@ use tokio::{
 use tokio_rustls::server::TlsStream;
 
 use super::{
-    lane::{Lane, Span, is_blank},
+    connections::Signals,
+    file_spans::{FileSpans, Span, is_blank},
     stall::Stall,
     warm::{self, Warmer},
 };
@@ -43,9 +45,10 @@ thread_local! {
 #[derive(Debug)]
 pub struct Wire {
     socket: Socket,
-    lane: Lane,
+    spans: FileSpans,
     warmer: Warmer,
     stall: Stall,
+    signals: Arc<Signals>,
     this_turn: u64,
     /// The socket took less than it was offered, so it is most likely full.
     was_short: bool,
@@ -58,30 +61,31 @@ enum Socket {
 }
 
 impl Wire {
-    /// Without encryption; no write may wait for longer than `patience`.
-    pub fn plain(stream: TcpStream, patience: Duration) -> Self {
-        Self::new(Socket::Plain(stream), patience)
+    /// Without encryption; no write may wait for longer than `limit`.
+    pub fn plain(stream: TcpStream, limit: Duration, signals: Arc<Signals>) -> Self {
+        Self::new(Socket::Plain(stream), limit, signals)
     }
 
     /// With TLS.
-    pub fn tls(stream: TlsStream<TcpStream>, patience: Duration) -> Self {
-        Self::new(Socket::Tls(Box::new(stream)), patience)
+    pub fn tls(stream: TlsStream<TcpStream>, limit: Duration, signals: Arc<Signals>) -> Self {
+        Self::new(Socket::Tls(Box::new(stream)), limit, signals)
     }
 
-    fn new(socket: Socket, patience: Duration) -> Self {
+    fn new(socket: Socket, limit: Duration, signals: Arc<Signals>) -> Self {
         Self {
             socket,
-            lane: Lane::default(),
+            spans: FileSpans::default(),
             warmer: Warmer::default(),
-            stall: Stall::new(patience),
+            stall: Stall::new(limit),
+            signals,
             this_turn: 0,
             was_short: false,
         }
     }
 
     /// Where bodies on this connection put their files.
-    pub fn lane(&self) -> Lane {
-        self.lane.clone()
+    pub fn spans(&self) -> FileSpans {
+        self.spans.clone()
     }
 
     /// Whether both sides agreed on HTTP/2, which takes TLS.
@@ -99,7 +103,7 @@ impl Wire {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let mut span = self.lane.next()?;
+        let mut span = self.spans.next()?;
         span.len = span.len.min(most as u64).min(MOST_AT_ONCE);
         let sent = match &mut self.socket {
             Socket::Plain(stream) => {
@@ -118,7 +122,7 @@ impl Wire {
         }
         self.was_short = (count as u64) < span.len;
         self.this_turn += count as u64;
-        self.lane.sent(count as u64);
+        self.spans.sent(count as u64);
         Poll::Ready(Ok(count))
     }
 }
@@ -239,7 +243,8 @@ impl AsyncWrite for Wire {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.lane.check()?;
+        self.spans.check()?;
+        self.signals.set_writing(true);
         let first = slices.iter().position(|slice| !slice.is_empty());
         let slices = &slices[first.unwrap_or(slices.len())..];
         let plain = slices.iter().take_while(|slice| !is_blank(slice)).count();
@@ -263,6 +268,10 @@ impl AsyncWrite for Wire {
             Socket::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Socket::Tls(stream) => Pin::new(stream).poll_flush(cx),
         };
+        // hyper flushes once it has written all it has.
+        if done.is_ready() {
+            self.signals.set_writing(false);
+        }
         self.stall.watch(cx, done)
     }
 

@@ -1,14 +1,14 @@
-//! What is said of an OS image that is not there: to whoever wants something made from it, and
+//! What is said of an OS image that is not there: to a caller that wants something made from it, and
 //! in the list of all.
 
 use http::StatusCode;
-use muster_api::error::Failure;
+use muster_app::{App, images::demand};
+use muster_boot_images::base::State;
 use muster_catalog::OsImage;
 use muster_config::sections::FetchOsImages;
 use serde_json::json;
 
-use super::{base::State, demand};
-use crate::{app::App, http::Reply};
+use crate::http::{Failure, Reply};
 
 /// The refusal while an image is in this state. Always "unavailable": the address is right, and
 /// the same request will do once the image has come, however it comes.
@@ -105,11 +105,21 @@ pub fn states(app: &App) -> Result<Reply, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::base::tests::an_image, *};
+    use muster_boot_images::base::{Origin, Record};
+    use muster_catalog::OsImages;
+
+    use super::*;
+
+    fn an_image() -> OsImage {
+        let list = r#"[{"openshift_version": "4.20", "cpu_architecture": "x86_64",
+            "url": "https://images.test/a.iso", "version": "420.1"}]"#;
+        let images = OsImages::from_json(list).unwrap();
+        images.iter().next().unwrap().clone()
+    }
 
     #[test]
     fn every_state_is_told_with_a_way_out() {
-        let image = an_image("420.1", "https://images.test/a.iso");
+        let image = an_image();
         let fetching = |done, total, active| State::Fetching {
             done,
             total,
@@ -138,7 +148,7 @@ mod tests {
     #[test]
     fn advice_fits_the_state_and_the_setting() {
         use FetchOsImages::{Never, WhenAsked, WhenNeeded};
-        let image = an_image("420.1", "https://images.test/a.iso");
+        let image = an_image();
         let cut = State::Fetching {
             done: 5,
             total: None,
@@ -160,13 +170,13 @@ mod tests {
             (&broken, Never, "os-images add"),
             (&broken, WhenAsked, "tried again"),
         ] {
-            let told = advice(&image, state, fetch).unwrap();
-            assert!(told.contains(words), "{told}");
+            let text = advice(&image, state, fetch).unwrap();
+            assert!(text.contains(words), "{text}");
         }
-        let ready = State::Ready(super::super::base::Record {
+        let ready = State::Ready(Record {
             sha256: String::new(),
             size: 1,
-            origin: super::super::base::Origin::Added,
+            origin: Origin::Added,
         });
         assert_eq!(advice(&image, &ready, WhenAsked), None);
     }

@@ -10,7 +10,7 @@
 
 use muster_auth::ImageForm;
 
-use super::make::Product;
+use muster_boot_images::compose::Product;
 
 /// What a path asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,30 +1,15 @@
 //! The answer to a request for a view: all of it, parts of it, or why not.
 //!
 //! An answer with several parts is a view, too: its headers are bytes between slices. How the
-//! bytes get onto the connection is told in `http::lane`.
+//! bytes get onto the connection is in `http::file_spans`.
 
 use http::{HeaderMap, Method, StatusCode, header};
-use muster_api::error::Failure;
+use muster_app::images::compose::image_error;
+use muster_boot_images::compose::Download;
 use muster_image::{View, view::Range};
 
-use super::{
-    make::image_failure,
-    ranges::{Wanted, wanted},
-};
-use crate::http::Reply;
-
-/// Something to be downloaded.
-#[derive(Clone, Debug)]
-pub struct Download {
-    /// Its bytes.
-    pub view: View,
-    /// What names its content.
-    pub tag: String,
-    /// When it last changed, as an HTTP date.
-    pub modified: String,
-    /// The name to save it under.
-    pub name: String,
-}
+use super::ranges::{Wanted, wanted};
+use crate::http::{Failure, Reply};
 
 /// Answers a request for it.
 pub fn answer(download: Download, method: &Method, headers: &HeaderMap) -> Result<Reply, Failure> {
@@ -38,7 +23,7 @@ pub fn answer(download: Download, method: &Method, headers: &HeaderMap) -> Resul
     let len = view.len();
     let plain = "application/octet-stream";
     let whole = |status, view| Reply::view(status, plain, view);
-    let part = |start, count| view.slice(start, count).map_err(image_failure);
+    let part = |start, count| view.slice(start, count).map_err(image_error);
     let reply = match wanted(headers, &tag, &modified, len, method == Method::GET) {
         Wanted::Whole => whole(StatusCode::OK, view),
         Wanted::NotModified => Reply::empty(StatusCode::NOT_MODIFIED),
@@ -82,7 +67,7 @@ fn multipart(
         let head =
             format!("\r\n--{boundary}\r\nContent-Type: {kind}\r\nContent-Range: {range}\r\n\r\n");
         body.push(Range::Bytes(head.into()));
-        body.append(&view.slice(*start, *count).map_err(image_failure)?);
+        body.append(&view.slice(*start, *count).map_err(image_error)?);
     }
     body.push(Range::Bytes(format!("\r\n--{boundary}--\r\n").into()));
     Ok(body)

@@ -1,39 +1,43 @@
 //! Requests for boot images: which one, may this caller have it, is its OS image there.
 //!
-//! Which addresses there are is told in [`route`](super::route).
+//! Which addresses there are is in [`route`](super::route).
 
 use std::sync::Arc;
 
 use http::{Method, Request, StatusCode, header, request::Parts};
 use hyper::body::Incoming;
-use muster_api::{
-    contract::{Operation, contract},
-    error::Failure,
+use muster_api::contract::{Operation, contract};
+use muster_app::{
+    App,
+    images::{
+        compose::{self, image_error},
+        demand::{self, Asker},
+    },
+    infra_envs::links,
+    link_places::place,
+    refusals::Refusal,
 };
-use muster_auth::{ImageForm, check_place, check_signing_key};
+use muster_auth::{ImageForm, Principal, check_place, check_signing_key};
+use muster_boot_images::{
+    base::{Opened, State},
+    compose::{Download, Product},
+};
 use muster_catalog::{Arch, OsImage};
 use muster_image::pxe::PxeSet;
 use muster_model::{InfraEnv, InfraEnvId, Timestamp};
 use muster_store::Row;
 use tokio::sync::SemaphorePermit;
 
-use super::{
-    absent,
-    base::{Opened, State},
-    demand,
-    make::{self, Product, image_failure},
-    route::Route,
-    send::{self, Download},
-};
+use super::{absent, route::Route, send};
 use crate::{
-    app::{App, Shared},
     http::{
-        Reply,
+        Failure, Reply,
         admission::{authenticate, authorize_ids, denied},
     },
+    service::Shared,
 };
 
-/// Whoever may have this may have the image: it is what goes into it.
+/// A caller that may have this may have the image: it is what goes into it.
 const SECRET_PART: &str = "v2DownloadInfraEnvFiles";
 const SECRET_FILE: &str = "file_name=discovery.ign";
 /// Seconds after which a client may ask again for an image that is on its way.
@@ -68,10 +72,11 @@ async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply
             let infra_env = by_link(app, *form, key, now).await?;
             let product = iso_by_file(file)?;
             let image = os_image(app, version, arch, StatusCode::NOT_FOUND)?;
-            of_infra_env(app, infra_env, image, product).await?
+            let asker = holder(app, &infra_env, image);
+            of_infra_env(app, infra_env, image, product, asker).await?
         }
         Route::OfInfraEnv(id, product) => {
-            let infra_env = by_credentials(app, id, parts, query, now).await?;
+            let (infra_env, caller) = by_credentials(app, id, parts, query, now).await?;
             let product = match product {
                 Some(product) => *product,
                 None => iso_by_type(&required(query, "type")?)?,
@@ -82,7 +87,11 @@ async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply
             };
             let version = required(query, "version")?;
             let image = os_image(app, &version, &arch, StatusCode::BAD_REQUEST)?;
-            of_infra_env(app, infra_env, image, product).await?
+            let asker = match caller.scope() {
+                Some(_) => holder(app, &infra_env, image),
+                None => Asker::Entitled,
+            };
+            of_infra_env(app, infra_env, image, product, asker).await?
         }
         Route::Artifact(what, place) => {
             let (arch, version) = match place {
@@ -102,7 +111,8 @@ async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply
                 parts,
                 query,
                 now,
-            )?;
+            )
+            .await?;
             return absent::states(app);
         }
     };
@@ -120,10 +130,7 @@ async fn by_link(
         .auth
         .image_path(form, key, now.unix_seconds())
         .map_err(denied)?;
-    check_place(&principal, || {
-        crate::http::link_place::place(SECRET_PART, SECRET_FILE)
-    })
-    .map_err(denied)?;
+    check_place(&principal, || place(SECRET_PART, SECRET_FILE)).map_err(denied)?;
     let infra_env = app.infra_env(id).await?;
     check_signing_key(&principal, &infra_env.image_token_key).map_err(denied)?;
     Ok(infra_env)
@@ -136,15 +143,15 @@ async fn by_credentials(
     parts: &Parts,
     query: &str,
     now: Timestamp,
-) -> Result<Row<InfraEnv>, Failure> {
+) -> Result<(Row<InfraEnv>, Principal), Failure> {
     let id: InfraEnvId = id
         .parse()
         .map_err(|_| Failure::not_found(format!("{id:?} is no id of an infra-env")))?;
     let operation = operation(SECRET_PART)?;
     let query = format!("{query}&{SECRET_FILE}");
-    let principal = authenticate(app, operation, parts, &query, now)?;
+    let principal = authenticate(app, operation, parts, &query, now).await?;
     authorize_ids(app, &principal, operation, Some(id), None).await?;
-    app.infra_env(id).await
+    Ok((app.infra_env(id).await?, principal))
 }
 
 fn operation(id: &str) -> Result<&'static Operation, Failure> {
@@ -224,21 +231,22 @@ async fn of_infra_env(
     infra_env: Row<InfraEnv>,
     image: &OsImage,
     product: Product,
+    asker: Asker,
 ) -> Result<Download, Failure> {
     let known = || {
         let base = app.images.base.lately(image)?;
-        make::known(app, &infra_env, &base, product)
+        compose::known(app, &infra_env, &base, product)
     };
     if let Some(known) = known() {
         return Ok(known);
     }
     let turn = turn(app).await?;
-    // Whoever was first has made it for all who waited.
+    // The first request has made it for all that waited.
     if let Some(known) = known() {
         return Ok(known);
     }
-    with_base(app, image, turn, move |app, image, base| {
-        make::product(app, &infra_env, image, base, product)
+    with_base(app, image, asker, turn, move |app, image, base| {
+        Ok(compose::product(app, &infra_env, image, base, product)?)
     })
     .await
 }
@@ -255,7 +263,8 @@ async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download,
             "there is no boot artifact {what:?}; ask for kernel or rootfs, on s390x also for ins-file"
         )));
     }
-    with_base(app, image, turn(app).await?, move |_, _, base| {
+    let turn = turn(app).await?;
+    with_base(app, image, Asker::Anyone, turn, move |_, _, base| {
         let set = || PxeSet::of(&base.iso, &muster_image::View::default());
         let made = match what.as_str() {
             "kernel" => set().map(|set| (set.kernel, "vmlinuz")),
@@ -265,10 +274,36 @@ async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download,
                 .file("generic.ins")
                 .map(|file| (file, "generic.ins")),
         };
-        let (view, name) = made.map_err(image_failure)?;
-        Ok(make::artifact(base, view, name))
+        let (view, name) = made.map_err(image_error)?;
+        Ok(Download::of_os_image(base, view, name))
     })
     .await
+}
+
+/// The holder of a link or token may have the image of its infra-env fetched; others it gets as
+/// anyone does.
+fn holder(app: &App, infra_env: &InfraEnv, image: &OsImage) -> Asker {
+    if links::boots(app, infra_env, image) {
+        Asker::Entitled
+    } else {
+        Asker::Anyone
+    }
+}
+
+/// A request that anyone can make starts no download of gigabytes that no infra-env needs.
+fn unused(app: &App, image: &OsImage) -> Failure {
+    let state = demand::state(app, image);
+    if matches!(state, State::Fetching { active: true, .. }) {
+        return absent::refusal(image, state);
+    }
+    app.metrics.refused(Refusal::UnusedImage);
+    let reason = "it is not here, and no infra-env boots it, so it is not fetched (images.fetch)";
+    absent::refusal(
+        image,
+        State::Broken {
+            reason: reason.into(),
+        },
+    )
 }
 
 /// A turn at making images. Every thread costs memory of its own, so hosts that boot together
@@ -278,10 +313,11 @@ async fn turn(app: &App) -> Result<SemaphorePermit<'_>, Failure> {
     turn.map_err(|_| Failure::internal("no more images are made: the service stops"))
 }
 
-/// Does something with the content of an OS image, where reading files holds up nobody.
+/// Does something with the content of an OS image, where reading files holds up no other request.
 async fn with_base<T: Send + 'static>(
     app: &Shared,
     image: &OsImage,
+    asker: Asker,
     turn: SemaphorePermit<'_>,
     work: impl FnOnce(&App, &OsImage, &Opened) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
@@ -299,7 +335,10 @@ async fn with_base<T: Send + 'static>(
         Ok(made) => made,
         Err(broken @ State::Broken { .. }) => Err(absent::refusal(image, broken)),
         Err(_) => {
-            demand::asked(app, image);
+            if asker == Asker::Anyone && !links::is_booted(app, image).await? {
+                return Err(unused(app, image));
+            }
+            demand::asked(app, image, asker);
             Err(absent::refusal(image, demand::state(app, image)))
         }
     }

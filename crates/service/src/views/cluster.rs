@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_api::wire;
+use muster_app::heartbeats::Heartbeats;
 use muster_catalog::BundleId;
 use muster_engine::inventory::Inventory;
 use muster_model::{
@@ -13,7 +14,6 @@ use muster_store::Row;
 use serde_json::json;
 
 use super::{count, flag, host, host::HostDetail, millis, text};
-use crate::heartbeats::Heartbeats;
 
 /// How much of its hosts an answer shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! A host on the wire.
 
 use muster_api::wire;
+use muster_app::heartbeats::Heartbeats;
 use muster_engine::inventory;
 use muster_model::{Cluster, Host, HostKey, HostStage, LogsState, Timestamp};
 
 use super::{count, flag, millis, text};
-use crate::heartbeats::Heartbeats;
 
 /// How complete a host is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use muster_api::error::Failure;
 use muster_model::{ClusterId, HostKey, InfraEnvId};
 use serde::Serialize;
 use serde_json::json;
+
+use super::request::Audience;
+use crate::{http::Failure, redact::redact};
 
 /// Something that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,13 +41,32 @@ impl Subject {
 
 /// A message with a JSON body.
 pub fn message(kind: &str, id: Option<i64>, body: &impl Serialize) -> Result<Bytes, Failure> {
-    let text = serde_json::to_string(body).map_err(|cause| {
-        Failure::api(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("a {kind} could not be written as JSON: {cause}"),
-        )
-    })?;
+    let text = serde_json::to_string(body).map_err(|cause| unwritable(kind, &cause))?;
     Ok(block(kind, id, &text))
+}
+
+/// The same for this audience.
+pub fn message_for(
+    audience: Audience,
+    kind: &str,
+    id: Option<i64>,
+    body: &impl Serialize,
+) -> Result<Bytes, Failure> {
+    match audience {
+        Audience::Trusted => message(kind, id, body),
+        Audience::ReadOnly => {
+            let mut body = serde_json::to_value(body).map_err(|cause| unwritable(kind, &cause))?;
+            redact(&mut body);
+            message(kind, id, &body)
+        }
+    }
+}
+
+fn unwritable(kind: &str, cause: &serde_json::Error) -> Failure {
+    Failure::api(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        format!("a {kind} could not be written as JSON: {cause}"),
+    )
 }
 
 /// The first bytes: the answer has begun, and how long to wait before coming back.
@@ -83,8 +104,9 @@ mod tests {
 
     #[test]
     fn line_breaks_in_a_body_do_not_break_a_message() {
-        let told = message("event", Some(7), &json!({"message": "one\r\ntwo\n\nthree"})).unwrap();
-        let text = String::from_utf8(told.to_vec()).unwrap();
+        let block_of_event =
+            message("event", Some(7), &json!({"message": "one\r\ntwo\n\nthree"})).unwrap();
+        let text = String::from_utf8(block_of_event.to_vec()).unwrap();
         assert_eq!(
             text,
             "id: 7\nevent: event\ndata: {\"message\":\"one\\r\\ntwo\\n\\nthree\"}\n\n"

@@ -2,7 +2,7 @@
 //!
 //! `GET /v2/watch` answers with server-sent events: first everything as it is, then what
 //! changes. A watcher is *level*-driven: it remembers which version of each object it has sent
-//! and, whenever the bell rings, sends what is newer. So there is no queue that could overflow:
+//! and, whenever the notifier wakes it, sends what is newer. So there is no queue that could overflow:
 //! a slow reader skips states and never misses the last one. Events are history, not state;
 //! they are sent one by one, by their numbers in the store, and a client that comes back goes
 //! on after the last one it saw.
@@ -11,69 +11,72 @@
 //! For people: `docs/watch.md`.
 
 mod message;
+mod places;
 mod request;
 mod stream;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use bytes::Bytes;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use request::Audience;
 pub use request::answer;
 
-use crate::app::{App, Shared, store_failure};
 use message::Subject;
-use muster_api::error::Failure;
+use muster_app::error_chain;
+use muster_config::sections::Quotas;
+use muster_store::{Store, StoreError};
+use places::Places;
+
+use crate::{http::Failure, service::Shared};
 
 /// The path below the API's base.
 pub const PATH: &str = "/v2/watch";
 
-/// Most watchers at once; each is a connection and a list of versions.
-const MOST_WATCHERS: usize = 1000;
-/// The bell rings at most this often.
+/// Changes are announced at most this often.
 const PAUSE: Duration = Duration::from_millis(20);
 /// After the store failed.
 const RETRY: Duration = Duration::from_secs(1);
 /// Bytes of finished messages that watchers share.
 const SHARED_BYTES: usize = 64 << 20;
 
-/// Rings when something was committed, here or by another replica.
+/// Wakes watchers when something was committed, here or by another replica.
 #[derive(Debug)]
-pub struct Bell {
-    /// Number up to which history is complete; none while nobody listens.
+pub struct ChangeNotifier {
+    /// Number up to which history is complete; none while there are no watchers.
     head: watch::Sender<Option<i64>>,
     wanted: Notify,
     closing: CancellationToken,
-    places: Arc<Semaphore>,
+    places: Places,
     finished: Mutex<Finished>,
-}
-
-impl Default for Bell {
-    fn default() -> Self {
-        Self {
-            head: watch::Sender::new(None),
-            wanted: Notify::new(),
-            closing: CancellationToken::new(),
-            places: Arc::new(Semaphore::new(MOST_WATCHERS)),
-            finished: Mutex::default(),
-        }
-    }
 }
 
 /// Messages by object and version, so that many watchers of one object cost one rendering.
 #[derive(Debug, Default)]
 struct Finished {
-    messages: HashMap<Subject, (i64, Bytes)>,
+    messages: HashMap<(Subject, Audience), (i64, Bytes)>,
     bytes: usize,
 }
 
-impl Bell {
+impl ChangeNotifier {
+    /// With as many places for watchers as the settings allow.
+    pub fn new(quotas: &Quotas) -> Self {
+        Self {
+            head: watch::Sender::new(None),
+            wanted: Notify::new(),
+            closing: CancellationToken::new(),
+            places: Places::new(quotas),
+            finished: Mutex::default(),
+        }
+    }
+
     /// Ends all streams; for the shutdown.
     pub fn close(&self) {
         self.closing.cancel();
@@ -85,19 +88,16 @@ impl Bell {
         head
     }
 
-    fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.places).try_acquire_owned().ok()
-    }
-
     /// The message for a version of an object, made once.
     fn message(
         &self,
         subject: Subject,
+        audience: Audience,
         version: i64,
         make: impl FnOnce() -> Result<Bytes, Failure>,
     ) -> Result<Bytes, Failure> {
         let lock = || self.finished.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, message)) = lock().messages.get(&subject)
+        if let Some((known, message)) = lock().messages.get(&(subject, audience))
             && *known == version
         {
             return Ok(message.clone());
@@ -110,50 +110,54 @@ impl Bell {
         finished.bytes += message.len();
         let before = finished
             .messages
-            .insert(subject, (version, message.clone()));
+            .insert((subject, audience), (version, message.clone()));
         finished.bytes -= before.map_or(0, |(_, message)| message.len());
         Ok(message)
     }
 
+    /// Announces commits until the last watcher has left.
+    async fn follow(&self, store: &Store) -> Result<(), StoreError> {
+        let mut follower = store.follow().await?;
+        self.head.send_replace(Some(follower.head()));
+        while self.head.receiver_count() > 0 {
+            if follower.changed().await? {
+                self.head.send_replace(Some(follower.head()));
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+        self.head.send_replace(None);
+        *self.finished.lock().unwrap_or_else(PoisonError::into_inner) = Finished::default();
+        // A watcher may have come while we were leaving.
+        if self.head.receiver_count() > 0 {
+            self.wanted.notify_one();
+        }
+        Ok(())
+    }
+
     fn forget(&self, subject: Subject) {
         let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, message)) = finished.messages.remove(&subject) {
-            finished.bytes -= message.len();
+        for audience in [Audience::Trusted, Audience::ReadOnly] {
+            if let Some((_, message)) = finished.messages.remove(&(subject, audience)) {
+                finished.bytes -= message.len();
+            }
         }
     }
 }
 
-/// Rings the bell while somebody listens, until the service stops.
-pub async fn run(app: Shared) {
+/// Follows the store while there are watchers, until the service stops.
+pub async fn run(service: Shared) {
+    let changes = &service.changes;
     loop {
-        app.bell.wanted.notified().await;
-        if let Err(failure) = ring(&app).await {
-            warn!(reason = %failure.reason, "watchers are not told of changes until the database answers");
+        changes.wanted.notified().await;
+        if let Err(error) = changes.follow(&service.store).await {
+            warn!(
+                error = error_chain(&error),
+                "watchers get no changes until the database answers"
+            );
             tokio::time::sleep(RETRY).await;
-            app.bell.wanted.notify_one();
+            changes.wanted.notify_one();
         }
     }
-}
-
-async fn ring(app: &App) -> Result<(), Failure> {
-    let mut follower = app.store.follow().await.map_err(store_failure)?;
-    app.bell.head.send_replace(Some(follower.head()));
-    while app.bell.head.receiver_count() > 0 {
-        if follower.changed().await.map_err(store_failure)? {
-            app.bell.head.send_replace(Some(follower.head()));
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-    app.bell.head.send_replace(None);
-    *app.bell
-        .finished
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner) = Finished::default();
-    // Somebody may have come while we were leaving.
-    if app.bell.head.receiver_count() > 0 {
-        app.bell.wanted.notify_one();
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -167,27 +171,32 @@ mod tests {
 
     #[test]
     fn a_message_is_made_once_per_version() {
-        let bell = Bell::default();
+        let notifier = ChangeNotifier::new(&Quotas::default());
         let made = |version, text: &'static str| {
-            bell.message(SUBJECT, version, || Ok(Bytes::from_static(text.as_bytes())))
+            notifier
+                .message(SUBJECT, Audience::Trusted, version, || {
+                    Ok(Bytes::from_static(text.as_bytes()))
+                })
                 .unwrap()
         };
         assert_eq!(made(1, "one"), "one");
         assert_eq!(made(1, "again"), "one");
         assert_eq!(made(2, "second"), "second");
-        assert_eq!(bell.finished.lock().unwrap().bytes, "second".len());
-        bell.forget(SUBJECT);
-        assert_eq!(bell.finished.lock().unwrap().bytes, 0);
+        assert_eq!(notifier.finished.lock().unwrap().bytes, "second".len());
+        notifier.forget(SUBJECT);
+        assert_eq!(notifier.finished.lock().unwrap().bytes, 0);
     }
 
     #[test]
     fn shared_messages_do_not_fill_the_memory() {
-        let bell = Bell::default();
+        let notifier = ChangeNotifier::new(&Quotas::default());
         let large = Bytes::from(vec![b'x'; SHARED_BYTES / 4]);
         for number in 0..20 {
             let subject = Subject::Cluster(ClusterId(Uuid::from_u128(number)));
-            bell.message(subject, 1, || Ok(large.clone())).unwrap();
+            notifier
+                .message(subject, Audience::Trusted, 1, || Ok(large.clone()))
+                .unwrap();
         }
-        assert!(bell.finished.lock().unwrap().bytes <= SHARED_BYTES);
+        assert!(notifier.finished.lock().unwrap().bytes <= SHARED_BYTES);
     }
 }

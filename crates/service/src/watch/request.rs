@@ -2,22 +2,20 @@
 
 use http::{Method, Request, StatusCode, header, request::Parts};
 use hyper::body::Incoming;
-use muster_api::{
-    contract::{Operation, contract},
-    error::Failure,
-};
-use muster_auth::{Principal, Scope};
+use muster_api::contract::{Operation, contract};
+use muster_app::refusals::Refusal;
+use muster_auth::{Principal, Role, Scope};
 use muster_model::{ClusterId, InfraEnvId, Timestamp};
 use muster_store::HistoryOf;
 use uuid::Uuid;
 
-use super::stream;
+use super::{places::Holder, stream};
 use crate::{
-    app::Shared,
     http::{
-        Reply,
+        Failure, Reply,
         admission::{authenticate, authorize_ids},
     },
+    service::Shared,
 };
 
 /// What is watched as one.
@@ -31,7 +29,7 @@ pub enum Target {
     InfraEnv(InfraEnvId),
 }
 
-/// What is told.
+/// Which kinds of changes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
     pub clusters: bool,
@@ -41,12 +39,31 @@ pub struct Kinds {
 
 /// A checked request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct Subscription {
     pub target: Target,
     pub kinds: Kinds,
     /// The number after which history goes on; none for "from now".
     pub after: Option<i64>,
     pub history: HistoryOf,
+    pub audience: Audience,
+}
+
+/// Who reads a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Audience {
+    /// May see secrets.
+    Trusted,
+    /// May only look: secrets are masked.
+    ReadOnly,
+}
+
+impl From<Role> for Audience {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::ReadOnly => Self::ReadOnly,
+            Role::Admin | Role::User | Role::Agent => Self::Trusted,
+        }
+    }
 }
 
 /// `GET /v2/watch`.
@@ -67,21 +84,20 @@ pub async fn answer(app: &Shared, request: Request<Incoming>) -> Reply {
 
 async fn open(app: &Shared, parts: Parts) -> Result<Reply, Failure> {
     let asked = Asked::parse(&parts)?;
-    let wish = admitted(app, &parts, &asked).await?;
-    match wish.target {
+    let (subscription, holder) = admitted(app, &parts, &asked).await?;
+    match subscription.target {
         Target::Cluster(id) => drop(app.cluster(id).await?),
         Target::InfraEnv(id) => drop(app.infra_env(id).await?),
         Target::All => {}
     }
-    let place = app.bell.place().ok_or_else(|| {
-        Failure::api(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many clients are watching; poll instead, or retry later",
-        )
-    })?;
+    let place = app
+        .changes
+        .places
+        .take(holder)
+        .inspect_err(|_| app.metrics.refused(Refusal::WatchPlaces))?;
     Ok(stream::start(
         app,
-        wish,
+        subscription,
         stream::Ticket {
             parts,
             asked,
@@ -189,7 +205,11 @@ fn parse_kinds(text: &str) -> Result<Kinds, Failure> {
 }
 
 /// Checks the caller, and leaves out what it may not see unless that was asked for by name.
-pub async fn admitted(app: &Shared, parts: &Parts, asked: &Asked) -> Result<Wish, Failure> {
+pub async fn admitted(
+    app: &Shared,
+    parts: &Parts,
+    asked: &Asked,
+) -> Result<(Subscription, Holder), Failure> {
     let (operation, infra_env, cluster) = match asked.target {
         Target::All => ("v2ListClusters", None, None),
         Target::Cluster(id) => ("v2GetCluster", None, Some(id)),
@@ -199,16 +219,17 @@ pub async fn admitted(app: &Shared, parts: &Parts, asked: &Asked) -> Result<Wish
         .operation(operation)
         .ok_or_else(|| Failure::internal(format!("the contract has no {operation}")))?;
     let query = parts.uri.query().unwrap_or("");
-    let caller = authenticate(app, operation, parts, query, Timestamp::now())?;
+    let caller = authenticate(app, operation, parts, query, Timestamp::now()).await?;
     authorize_ids(app, &caller, operation, infra_env, cluster).await?;
-    wish(&caller, asked)
+    Ok((subscription(&caller, asked)?, Holder::of(&caller)))
 }
 
-fn wish(caller: &Principal, asked: &Asked) -> Result<Wish, Failure> {
+fn subscription(caller: &Principal, asked: &Asked) -> Result<Subscription, Failure> {
     let may_read_events = match caller.scope().filter(|_| !caller.is_admin()) {
         None => true,
         Some(Scope::Cluster(own)) => asked.target == Target::Cluster(own),
         Some(Scope::InfraEnv(own)) => asked.target == Target::InfraEnv(own),
+        Some(Scope::Host { .. }) => false,
     };
     let mut kinds = asked.kinds.unwrap_or(Kinds {
         clusters: !matches!(asked.target, Target::InfraEnv(_)),
@@ -223,10 +244,11 @@ fn wish(caller: &Principal, asked: &Asked) -> Result<Wish, Failure> {
         }
         kinds.events = false;
     }
-    Ok(Wish {
+    Ok(Subscription {
         target: asked.target,
         kinds,
         after: asked.after,
+        audience: caller.role.into(),
         history: match asked.target {
             Target::Cluster(id) => HistoryOf::Cluster(id),
             Target::InfraEnv(id) => HistoryOf::InfraEnv(id),

@@ -9,26 +9,26 @@ use std::{
 use bytes::Bytes;
 use futures::StreamExt;
 use http::{StatusCode, header, request::Parts};
-use muster_api::error::Failure;
+use muster_app::driver::Scope;
 use muster_model::{Cluster, Host};
 use muster_store::{Deleted, Row};
 use serde_json::json;
 use tokio::{
-    sync::{OwnedSemaphorePermit, mpsc, watch},
+    sync::{mpsc, watch},
     time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tracing::debug;
 
 use super::{
-    message::{Subject, message, opening, sign_of_life},
-    request::{Asked, Target, Wish, admitted},
+    message::{Subject, message, message_for, opening, sign_of_life},
+    places::Place,
+    request::{Asked, Subscription, Target, admitted},
 };
 use crate::{
-    app::{Shared, store_failure},
-    driver::Scope,
-    http::Reply,
-    ops::events::shown,
+    handlers::events::shown,
+    http::{Failure, Reply},
+    service::Shared,
     views::{self, HostDetail, HostsShown},
 };
 
@@ -52,22 +52,22 @@ pub struct Ticket {
     pub parts: Parts,
     pub asked: Asked,
     /// Its place among the watchers.
-    pub place: OwnedSemaphorePermit,
+    pub place: Place,
 }
 
 /// Starts a watcher and answers with what it sends.
-pub fn start(app: &Shared, wish: Wish, ticket: Ticket) -> Reply {
+pub fn start(app: &Shared, subscription: Subscription, ticket: Ticket) -> Reply {
     // One message may wait while the next is made; more would only grow old.
     let (out, sent) = mpsc::channel(1);
     let watcher = Watcher {
         app: Arc::clone(app),
-        wish,
+        subscription,
         sent: HashMap::new(),
         round: 0,
         looked: 0,
         out,
     };
-    let closing = app.bell.closing.clone();
+    let closing = app.changes.closing.clone();
     tokio::spawn(async move {
         if let Some(Err(End::Failed(failure))) =
             closing.run_until_cancelled(watcher.run(ticket)).await
@@ -80,7 +80,7 @@ pub fn start(app: &Shared, wish: Wish, ticket: Ticket) -> Reply {
 
 struct Watcher {
     app: Shared,
-    wish: Wish,
+    subscription: Subscription,
     /// Version of each object that was last sent, and the round in which it was last seen.
     sent: HashMap<Subject, (i64, u64)>,
     round: u64,
@@ -99,9 +99,9 @@ enum End {
     Failed(Failure),
 }
 
-impl From<Failure> for End {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
+impl<E: Into<Failure>> From<E> for End {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
     }
 }
 
@@ -113,7 +113,7 @@ impl Watcher {
             place: _place,
         } = ticket;
         self.send(opening()).await?;
-        let mut head = self.app.bell.listen();
+        let mut head = self.app.changes.listen();
         self.settle().await;
         let first = self.first_head(&mut head).await?;
         self.begin(first).await?;
@@ -129,7 +129,7 @@ impl Watcher {
                 },
                 _ = signs.tick() => {
                     self.check_leave(&parts, &asked).await?;
-                    let place = self.wish.kinds.events.then_some(self.looked);
+                    let place = self.subscription.kinds.events.then_some(self.looked);
                     self.send(sign_of_life(place)).await?;
                     if !broken {
                         continue;
@@ -157,12 +157,12 @@ impl Watcher {
 
     /// As every reader: what changed is evaluated before it is shown.
     async fn settle(&self) {
-        if let Target::Cluster(id) = self.wish.target {
+        if let Target::Cluster(id) = self.subscription.target {
             self.app.driver.settle(&self.app, Scope::Cluster(id)).await;
         }
     }
 
-    /// Waits for the bell, which is silent while the database is away; a client that leaves
+    /// Waits for the notifier, which is silent while the database is away; a client that leaves
     /// meanwhile takes its place with it.
     async fn first_head(&self, head: &mut watch::Receiver<Option<i64>>) -> Result<i64, End> {
         loop {
@@ -181,7 +181,7 @@ impl Watcher {
 
     /// Everything as it is, a mark, and the events since the client was here last.
     async fn begin(&mut self, head: i64) -> Result<(), End> {
-        self.looked = match self.wish.after {
+        self.looked = match self.subscription.after {
             Some(after) if after > head => {
                 let why = json!({"reason": "the history of this service does not reach that far; \
                                             it continues from now"});
@@ -191,35 +191,35 @@ impl Watcher {
             Some(after) => after,
             None => head,
         };
-        self.tell_objects().await?;
+        self.send_objects().await?;
         let count = json!({"objects": self.sent.len()});
-        let place = self.wish.kinds.events.then_some(self.looked);
+        let place = self.subscription.kinds.events.then_some(self.looked);
         self.send(message("sync", place, &count)?).await?;
-        self.tell_events(head).await
+        self.send_events(head).await
     }
 
     /// Sends what is new; returns the time that reading took.
     async fn tell(&mut self, head: i64) -> Result<Duration, End> {
         let began = Instant::now();
-        let end = self.tell_objects().await;
+        let end = self.send_objects().await;
         let spent = began.elapsed();
-        // Events that led to the end of what is watched are told before the stream ends.
+        // Events that led to the end of what is watched are sent before the stream ends.
         if let Ok(()) | Err(End::Over) = end {
-            self.tell_events(head).await?;
+            self.send_events(head).await?;
         }
         end.map(|()| spent)
     }
 
-    async fn tell_objects(&mut self) -> Result<(), End> {
+    async fn send_objects(&mut self) -> Result<(), End> {
         self.round += 1;
         let app = Arc::clone(&self.app);
-        let (clusters, hosts, over) = match self.wish.target {
+        let (clusters, hosts, over) = match self.subscription.target {
             Target::All => {
                 let clusters = app.store.clusters(Deleted::Excluded).await;
                 let hosts = self.hosts_if_wanted(app.store.hosts()).await?;
-                (clusters.map_err(store_failure)?, hosts, None)
+                (clusters?, hosts, None)
             }
-            Target::Cluster(id) => match app.store.cluster(id).await.map_err(store_failure)? {
+            Target::Cluster(id) => match app.store.cluster(id).await? {
                 Some(cluster) => {
                     let hosts = self.hosts_if_wanted(app.store.hosts_of_cluster(id)).await?;
                     (vec![cluster], hosts, None)
@@ -227,7 +227,7 @@ impl Watcher {
                 None => (Vec::new(), Vec::new(), Some(Subject::Cluster(id))),
             },
             Target::InfraEnv(id) => {
-                let there = app.store.infra_env(id).await.map_err(store_failure)?;
+                let there = app.store.infra_env(id).await?;
                 let hosts = self
                     .hosts_if_wanted(app.store.hosts_of_infra_env(id))
                     .await?;
@@ -235,9 +235,9 @@ impl Watcher {
                 (Vec::new(), hosts, over)
             }
         };
-        if self.wish.kinds.clusters {
+        if self.subscription.kinds.clusters {
             for row in &clusters {
-                self.tell_cluster(row).await?;
+                self.send_cluster(row).await?;
             }
         }
         let mut known: HashMap<_, _> = clusters
@@ -254,13 +254,13 @@ impl Watcher {
                 Some(id) => match known.get(&id) {
                     Some(cluster) => cluster.clone(),
                     None => {
-                        let found = app.store.cluster(id).await.map_err(store_failure)?;
+                        let found = app.store.cluster(id).await?;
                         known.insert(id, found.clone());
                         found
                     }
                 },
             };
-            self.tell_host(row, cluster.as_deref()).await?;
+            self.send_host(row, cluster.as_deref()).await?;
         }
         self.tell_losses(over).await
     }
@@ -269,10 +269,10 @@ impl Watcher {
         &self,
         hosts: impl Future<Output = Result<Vec<Row<Host>>, muster_store::StoreError>>,
     ) -> Result<Vec<Row<Host>>, End> {
-        if !self.wish.kinds.hosts {
+        if !self.subscription.kinds.hosts {
             return Ok(Vec::new());
         }
-        Ok(hosts.await.map_err(store_failure)?)
+        Ok(hosts.await?)
     }
 
     /// Whether this version has not been sent yet; either way the object is still there.
@@ -287,37 +287,45 @@ impl Watcher {
     }
 
     /// Only what has been sent counts: the way there may fail, and then the next round tries.
-    async fn tell_object(
+    async fn send_object(
         &mut self,
         subject: Subject,
         version: i64,
-        told: Bytes,
+        message: Bytes,
     ) -> Result<(), End> {
-        self.send(told).await?;
+        self.send(message).await?;
         self.sent.insert(subject, (version, self.round));
         Ok(())
     }
 
-    async fn tell_cluster(&mut self, row: &Row<Cluster>) -> Result<(), End> {
+    async fn send_cluster(&mut self, row: &Row<Cluster>) -> Result<(), End> {
         let subject = Subject::Cluster(row.id);
         if !self.is_news(subject, row.version) {
             return Ok(());
         }
-        let told = self.app.bell.message(subject, row.version, || {
-            let none: [Row<Host>; 0] = [];
-            let view = views::cluster(row, &none, HostsShown::Excluded, &self.app.heartbeats);
-            message(subject.kind(), None, &view)
-        })?;
-        self.tell_object(subject, row.version, told).await
+        let audience = self.subscription.audience;
+        let message = self
+            .app
+            .changes
+            .message(subject, audience, row.version, || {
+                let none: [Row<Host>; 0] = [];
+                let view = views::cluster(row, &none, HostsShown::Excluded, &self.app.heartbeats);
+                message_for(audience, subject.kind(), None, &view)
+            })?;
+        self.send_object(subject, row.version, message).await
     }
 
-    async fn tell_host(&mut self, row: &Row<Host>, cluster: Option<&Cluster>) -> Result<(), End> {
+    async fn send_host(&mut self, row: &Row<Host>, cluster: Option<&Cluster>) -> Result<(), End> {
         let subject = Subject::Host(row.key());
-        let told = self.app.bell.message(subject, row.version, || {
-            let view = views::host(row, cluster, HostDetail::Full, &self.app.heartbeats);
-            message(subject.kind(), None, &view)
-        })?;
-        self.tell_object(subject, row.version, told).await
+        let audience = self.subscription.audience;
+        let message = self
+            .app
+            .changes
+            .message(subject, audience, row.version, || {
+                let view = views::host(row, cluster, HostDetail::Full, &self.app.heartbeats);
+                message_for(audience, subject.kind(), None, &view)
+            })?;
+        self.send_object(subject, row.version, message).await
     }
 
     /// What was not seen in this round is no longer part of what is watched.
@@ -330,7 +338,7 @@ impl Watcher {
             .collect();
         for subject in lost {
             self.sent.remove(&subject);
-            self.app.bell.forget(subject);
+            self.app.changes.forget(subject);
             if over != Some(subject) {
                 self.send(subject.deleted()).await?;
             }
@@ -344,21 +352,26 @@ impl Watcher {
         }
     }
 
-    async fn tell_events(&mut self, head: i64) -> Result<(), End> {
-        if !self.wish.kinds.events {
+    async fn send_events(&mut self, head: i64) -> Result<(), End> {
+        if !self.subscription.kinds.events {
             return Ok(());
         }
         while self.looked < head {
             let page = self
                 .app
                 .store
-                .events_after(self.wish.history, self.looked, head, PAGE)
-                .await
-                .map_err(store_failure)?;
+                .events_after(self.subscription.history, self.looked, head, PAGE)
+                .await?;
             let whole = page.len() as i64 == PAGE;
             for one in page {
-                self.send(message("event", Some(one.number), &shown(&one.event))?)
-                    .await?;
+                let event = shown(&one.event);
+                let message = message_for(
+                    self.subscription.audience,
+                    "event",
+                    Some(one.number),
+                    &event,
+                )?;
+                self.send(message).await?;
                 self.looked = one.number;
             }
             if !whole {
@@ -386,7 +399,7 @@ impl Watcher {
 }
 
 impl Reply {
-    /// A stream of server-sent events, which nobody on the way may keep or hold back.
+    /// A stream of server-sent events, which no proxy may cache or hold back.
     fn event_stream(chunks: crate::http::Chunks) -> Self {
         Self::chunks(chunks)
             .header(header::CONTENT_TYPE, "text/event-stream")

@@ -55,6 +55,7 @@ async fn open_folder(url: &Url) -> Result<Blobs, BlobError> {
         objects: Arc::new(objects),
         folder: StorePath::default(),
         place: Place::Files(folder),
+        refused: Arc::default(),
     })
 }
 
@@ -102,6 +103,7 @@ fn open_bucket(url: &Url) -> Result<Blobs, BlobError> {
         objects: bucket.clone(),
         folder: prefix(url)?,
         place: Place::S3(bucket),
+        refused: Arc::default(),
     })
 }
 

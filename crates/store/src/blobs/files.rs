@@ -6,11 +6,13 @@
 //! unfinished files are called.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, SystemTime},
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -20,37 +22,50 @@ use uuid::Uuid;
 
 /// Names of unfinished files begin like this; no blob name does, as `#` is encoded in them.
 const UNFINISHED: &str = "incoming#";
-/// An unfinished file this old belongs to a process that died.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
-/// Times a folder may vanish under our hands because its last other blob was deleted.
+/// Attempts before giving up because another process removed the folder or file being created.
 const ATTEMPTS: usize = 20;
+/// Pause after the first lost race with another process; it grows with every further one.
+const RACE_PAUSE: Duration = Duration::from_millis(1);
 
 /// A folder of blobs.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     root: Arc<Path>,
+    /// Held while a blob moves into its folder and while empty folders are removed, so that a
+    /// deletion never removes the folder another task has just created for its blob. Other
+    /// processes do not see this lock; races with them are retried.
+    layout: Arc<Mutex<()>>,
 }
 
 impl Folder {
-    /// Creates the folder if it is missing and clears what died processes left.
+    /// Creates the folder if it is missing and clears what died processes left: unfinished files
+    /// on which no process holds a lock any more. Other processes may share the folder.
     pub(super) async fn open(root: &Path) -> io::Result<Self> {
         let root: Arc<Path> = root.into();
         let folder = Self {
             root: Arc::clone(&root),
+            layout: Arc::default(),
         };
         blocking(move || {
-            fs::create_dir_all(&root)?;
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&root)?;
             for entry in fs::read_dir(&root)? {
                 let entry = entry?;
                 let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
-                if unfinished && is_abandoned(&entry) {
-                    fs::remove_file(entry.path())?;
+                if unfinished {
+                    remove_if_abandoned(&entry.path())?;
                 }
             }
             Ok(())
         })
         .await?;
         Ok(folder)
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
     }
 
     pub(super) async fn put(&self, location: &StorePath, bytes: Bytes) -> io::Result<()> {
@@ -61,15 +76,9 @@ impl Folder {
 
     /// A file to write to.
     pub(super) async fn incoming(&self) -> io::Result<Incoming> {
-        let name = format!("{UNFINISHED}{}", Uuid::new_v4().as_u128());
-        let unfinished = Unfinished(self.root.join(name));
-        // Kubeconfigs and Ignition configs are full of private keys.
-        let file = tokio::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&unfinished.0)
-            .await?;
+        let root = Arc::clone(&self.root);
+        let (file, unfinished) = blocking(move || create_locked(&root)).await?;
+        let file = tokio::fs::File::from_std(file);
         Ok(Incoming {
             folder: self.clone(),
             file,
@@ -81,7 +90,9 @@ impl Folder {
     /// Removes folders that a deletion left empty; one that is in use again stays.
     pub(super) async fn remove_empty_folders(&self, location: &StorePath) {
         let top = self.path(location);
+        let layout = Arc::clone(&self.layout);
         let done = blocking(move || {
+            let _held = layout.lock().unwrap_or_else(PoisonError::into_inner);
             remove_if_empty(&top);
             Ok(())
         });
@@ -115,9 +126,15 @@ impl Incoming {
         self.file.flush().await?;
         self.file.sync_all().await?;
         let target = self.folder.path(location);
-        let root = Arc::clone(&self.folder.root);
+        let Folder { root, layout } = self.folder;
         let unfinished = self.unfinished;
-        blocking(move || move_into_place(&root, &unfinished.0, &target)).await?;
+        blocking(move || {
+            let held = layout.lock().unwrap_or_else(PoisonError::into_inner);
+            let changed = move_into_place(&root, &unfinished.0, &target)?;
+            drop(held);
+            changed.iter().try_for_each(File::sync_all)
+        })
+        .await?;
         Ok(self.size)
     }
 }
@@ -131,19 +148,19 @@ impl Drop for Unfinished {
     }
 }
 
-/// Renames, creating folders as needed, and syncs every folder that changed. The syncs come last:
-/// until the blob is in it, a new folder is empty and may be cleared away by a deletion.
-fn move_into_place(root: &Path, from: &Path, to: &Path) -> io::Result<()> {
+/// Renames, creating folders as needed; returns the folders to sync. The syncs come last: until
+/// the blob is in it, a new folder is empty and another process may remove it.
+fn move_into_place(root: &Path, from: &Path, to: &Path) -> io::Result<Vec<File>> {
     let mut attempt = 1;
     loop {
         let moved = create_folders(root, to.parent().unwrap_or(root))
             .and_then(|changed| fs::rename(from, to).map(|()| changed));
         match moved {
-            Ok(changed) => return changed.iter().try_for_each(File::sync_all),
             Err(error) if error.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS => {
+                thread::sleep(RACE_PAUSE * u32::try_from(attempt).unwrap_or(u32::MAX));
                 attempt += 1;
             }
-            Err(error) => return Err(error),
+            done => return done,
         }
     }
 }
@@ -178,13 +195,36 @@ fn remove_if_empty(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-fn is_abandoned(entry: &fs::DirEntry) -> bool {
-    let modified = entry.metadata().and_then(|found| found.modified());
-    modified.is_ok_and(|at| {
-        SystemTime::now()
-            .duration_since(at)
-            .is_ok_and(|age| age > ABANDONED)
-    })
+/// A new unfinished file, locked for as long as it is open, so that a starting process can tell
+/// it from what a dead one left.
+fn create_locked(root: &Path) -> io::Result<(File, Unfinished)> {
+    for _ in 0..ATTEMPTS {
+        let name = format!("{UNFINISHED}{}", Uuid::new_v4().as_u128());
+        let unfinished = Unfinished(root.join(name));
+        // Kubeconfigs and Ignition configs are full of private keys.
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&unfinished.0)?;
+        // A process that starts at this very moment may have been faster to lock and remove it.
+        if file.try_lock().is_ok() && file.metadata()?.nlink() > 0 {
+            return Ok((file, unfinished));
+        }
+    }
+    Err(io::Error::other("the folder takes no locks on files"))
+}
+
+fn remove_if_abandoned(path: &Path) -> io::Result<()> {
+    let removed = File::open(path).and_then(|file| match file.try_lock() {
+        Ok(()) => fs::remove_file(path),
+        Err(_) => Ok(()),
+    });
+    match removed {
+        // Another process that starts cleans up too, or the upload has just landed.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
 }
 
 async fn blocking<T: Send + 'static>(

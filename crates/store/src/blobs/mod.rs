@@ -7,7 +7,18 @@ mod address;
 mod files;
 mod path;
 
-use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    fmt,
+    future::Future,
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, TryStreamExt as _, pin_mut};
@@ -23,10 +34,10 @@ pub use path::BlobPath;
 
 type Cause = Box<dyn Error + Send + Sync + 'static>;
 
-/// Bytes that are collected before a part is sent to S3; its smallest part is 5 MiB.
-const PART_BYTES: usize = 8 << 20;
+/// Bytes that are collected before a part is sent to S3, which takes no smaller ones.
+const PART_BYTES: usize = 5 << 20;
 /// Parts on their way at a time; with [`PART_BYTES`] it bounds the memory of an upload.
-const PARTS_AT_ONCE: usize = 2;
+const PARTS_AT_ONCE: usize = 1;
 /// Longest silence in the middle of a download before it counts as broken.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Longest time one request may take, retries included, unless it is a download.
@@ -57,6 +68,15 @@ pub enum BlobError {
         /// The blob.
         path: String,
         /// The stream's error.
+        #[source]
+        source: Cause,
+    },
+    /// The disk has no room for it; nothing was stored.
+    #[error("cannot store {path}: the disk of the file store is full or over its quota")]
+    DiskFull {
+        /// The blob.
+        path: String,
+        /// What the disk said.
         #[source]
         source: Cause,
     },
@@ -99,6 +119,8 @@ pub struct Blobs {
     /// What all our names begin with.
     folder: StorePath,
     place: Place,
+    /// Writes that found the disk full.
+    refused: Arc<AtomicU64>,
 }
 
 #[derive(Clone)]
@@ -122,7 +144,7 @@ impl Blobs {
             Place::Files(folder) => folder
                 .put(&location, bytes)
                 .await
-                .map_err(|error| failed("store", path, error)),
+                .map_err(|error| self.unwritten(path, error)),
             Place::S3(_) => match within(self.objects.put(&location, bytes.into())).await {
                 Ok(_) => Ok(()),
                 Err(error) => Err(failed("store", path, error)),
@@ -145,7 +167,7 @@ impl Blobs {
         pin_mut!(data);
         match &self.place {
             Place::Files(folder) => {
-                let store = |error| failed("store", path, error);
+                let store = |error| self.unwritten(path, error);
                 let mut incoming = folder.incoming().await.map_err(store)?;
                 while let Some(chunk) = data.try_next().await? {
                     incoming.write(&chunk).await.map_err(store)?;
@@ -174,10 +196,14 @@ impl Blobs {
                         return Err(error);
                     }
                 }
-                let done = async { Ok(upload.shutdown().await) };
-                let done = within(done).await.map_err(|error| store(error.into()))?;
-                done.map_err(|error| store(error.into()))?;
-                Ok(size)
+                let done = within(async { Ok(upload.shutdown().await) }).await;
+                let done = match done {
+                    Ok(Ok(())) => return Ok(size),
+                    Ok(Err(error)) => store(error.into()),
+                    Err(error) => store(error.into()),
+                };
+                let _ = upload.abort().await;
+                Err(done)
             }
         }
     }
@@ -288,6 +314,33 @@ impl Blobs {
                 let link = link.await.map_err(|error| failed("sign", path, error))?;
                 Ok(Some(link))
             }
+        }
+    }
+
+    /// How many blobs were refused because the disk was full.
+    #[must_use]
+    pub fn refused_by_full_disk(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// The folder the files are in, if they are in one.
+    #[must_use]
+    pub fn root(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Files(folder) => Some(folder.root()),
+            Place::S3(_) => None,
+        }
+    }
+
+    fn unwritten(&self, path: &BlobPath, error: io::Error) -> BlobError {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        if !matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge) {
+            return failed("store", path, error);
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        BlobError::DiskFull {
+            path: path.to_string(),
+            source: error.into(),
         }
     }
 

@@ -6,6 +6,7 @@ use super::{EventOrder, EventQuery, SeverityCounts, fold};
 use crate::{
     database::Pool,
     error::StoreError,
+    quarantine::Quarantine,
     statement::{Arg, Statement},
 };
 
@@ -148,6 +149,7 @@ impl Filter {
         &self,
         pool: &Pool,
         query: &EventQuery,
+        quarantine: &Quarantine,
     ) -> Result<Vec<Event>, StoreError> {
         let direction = match query.order {
             EventOrder::Ascending => "ASC",
@@ -161,7 +163,7 @@ impl Filter {
             condition.push_str(&format!(" AND e.severity IN ({})", literals(names)));
         }
         let sql = format!(
-            "SELECT e.doc FROM events e WHERE {condition} \
+            "SELECT e.seq, e.doc, e.checksum FROM events e WHERE {condition} \
              ORDER BY e.at {direction}, e.seq {direction} LIMIT ${} OFFSET ${}",
             self.args.len() + 1,
             self.args.len() + 2
@@ -175,14 +177,9 @@ impl Filter {
             .statement(sql)
             .int(limit)
             .int(query.offset.clamp(0, ENDLESS));
-        pool.rows_within(&statement, PAGE_BYTES)
-            .await?
-            .iter()
-            .map(|row| {
-                serde_json::from_str(row.text(0)?)
-                    .map_err(|error| StoreError::corrupt("an event", error))
-            })
-            .collect()
+        let rows = pool.rows_within(&statement, PAGE_BYTES).await?;
+        let events = rows.iter().filter_map(|row| super::read(row, quarantine));
+        Ok(events.collect())
     }
 
     pub(super) fn statement(&self, sql: String) -> Statement {

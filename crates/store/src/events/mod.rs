@@ -10,7 +10,13 @@ use muster_model::{
     Category, ClusterId, Event, EventScope, HostId, InfraEnvId, Severity, Timestamp,
 };
 
-use crate::{database::Pool, error::StoreError, statement::Statement};
+use crate::{
+    checksum,
+    database::Pool,
+    error::StoreError,
+    quarantine::Quarantine,
+    statement::{RawRow, Statement},
+};
 
 use filter::Filter;
 
@@ -108,7 +114,7 @@ pub(crate) fn inserts(events: &[Event]) -> Result<Vec<Statement>, StoreError> {
 }
 
 fn insert(events: &[Event]) -> Result<Statement, StoreError> {
-    const COLUMNS: usize = 9;
+    const COLUMNS: usize = 10;
     let rows: Vec<String> = (0..events.len())
         .map(|row| {
             let places: Vec<String> = (1..=COLUMNS)
@@ -119,7 +125,7 @@ fn insert(events: &[Event]) -> Result<Statement, StoreError> {
         .collect();
     let mut statement = Statement::built(format!(
         "INSERT INTO events (at, cluster_id, infra_env_id, host_id, name, severity, category, \
-         folded_message, doc) VALUES {}",
+         folded_message, checksum, doc) VALUES {}",
         rows.join(", ")
     ));
     for event in events {
@@ -136,6 +142,7 @@ fn insert(events: &[Event]) -> Result<Statement, StoreError> {
             .text(event.severity)
             .text(event.category)
             .text(fold(&event.message))
+            .json(checksum::of_text(&doc))
             .json(doc);
     }
     Ok(statement)
@@ -151,8 +158,28 @@ fn without_nul(text: &str) -> String {
     text.replace('\0', "")
 }
 
+/// The event in the columns `seq, doc, checksum`; nothing, and set aside, if it cannot be read.
+pub(crate) fn read(row: &RawRow, quarantine: &Quarantine) -> Option<Event> {
+    let name = || format!("event {}", row.int(0).unwrap_or_default());
+    let damaged = |cause: Box<dyn std::error::Error + Send + Sync>| {
+        quarantine.add("events", name(), &StoreError::corrupt(name(), cause));
+        None
+    };
+    let (Ok(doc), Ok(stored)) = (row.text(1), row.maybe_text(2)) else {
+        return damaged("a column is not text".into());
+    };
+    if stored.is_some_and(|stored| stored != checksum::of_text(doc)) {
+        return damaged("the document does not fit its checksum".into());
+    }
+    serde_json::from_str(doc).map_or_else(|error| damaged(error.into()), Some)
+}
+
 /// Answers a question.
-pub(crate) async fn page(pool: &Pool, query: &EventQuery) -> Result<EventPage, StoreError> {
+pub(crate) async fn page(
+    pool: &Pool,
+    query: &EventQuery,
+    quarantine: &Quarantine,
+) -> Result<EventPage, StoreError> {
     if query.hosts.len() > MOST_HOSTS {
         return Err(StoreError::Invalid {
             what: "an event query".to_owned(),
@@ -171,7 +198,7 @@ pub(crate) async fn page(pool: &Pool, query: &EventQuery) -> Result<EventPage, S
         }
     }
     if query.limit != Some(0) {
-        page.events = filter.list(pool, query).await?;
+        page.events = filter.list(pool, query, quarantine).await?;
     }
     Ok(page)
 }

@@ -11,6 +11,7 @@ use crate::{
     document::Document,
     error::StoreError,
     sealing::{Place, SealingKey},
+    unknown::{self, Unknown},
 };
 
 /// Gets the name of a member and the secret in it.
@@ -95,15 +96,15 @@ pub(crate) fn to_text<T: Document>(value: &mut T, key: &SealingKey) -> Result<St
     Ok(text)
 }
 
-/// The document a text of the database holds.
+/// The document a text of the database holds, and what its type has no place for.
 pub(crate) fn from_text<T: Document>(
     text: &str,
     at: T::Key,
     key: &SealingKey,
-) -> Result<T, StoreError> {
+) -> Result<(T, Unknown), StoreError> {
     let damaged = || T::subject(at).to_string();
-    let mut value: T =
-        serde_json::from_str(text).map_err(|error| StoreError::corrupt(damaged(), error))?;
+    let (mut value, unknown): (T, _) =
+        unknown::read(text).map_err(|error| StoreError::corrupt(damaged(), error))?;
     let mut row = None;
     value.each_secret(&mut |member, secret| {
         if secret.is_empty() {
@@ -115,7 +116,7 @@ pub(crate) fn from_text<T: Document>(
             .map_err(|why| StoreError::corrupt(damaged(), format!("{member}: {why}")))?;
         Ok(())
     })?;
-    Ok(value)
+    Ok((value, unknown))
 }
 
 fn place<'a, T: Document>(row: &'a [String], member: &'a str) -> Place<'a> {
@@ -174,6 +175,7 @@ mod tests {
             rendezvous_ip: None,
             network_discovery_delay_seconds: None,
             image_token_key: Secret::new(MARK),
+            agent_token_generation: 0,
             user_name: "me".to_owned(),
             created_at: Timestamp(1),
             updated_at: Timestamp(1),
@@ -200,7 +202,7 @@ mod tests {
         assert_eq!(written, document, "writing leaves the document as it was");
         assert!(!text.contains(MARK), "{text}");
         assert_eq!(text.matches("sealed:v1:").count(), secrets, "{text}");
-        let read: T = from_text(&text, document.key(), &key).unwrap();
+        let (read, _): (T, _) = from_text(&text, document.key(), &key).unwrap();
         assert_eq!(read, document);
     }
 

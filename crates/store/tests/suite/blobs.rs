@@ -178,18 +178,14 @@ async fn writers_and_deleters_of_one_folder_do_not_disturb_each_other() {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_left_is_cleared_after_a_day() {
+async fn what_a_dead_process_left_is_cleared_at_once_and_uploads_under_way_stay() {
     let (dir, _) = folder().await;
     let root = dir.path().join("blobs");
-    for (name, age) in [
-        ("incoming#1", 90_000),
-        ("incoming#2", 60),
-        ("report", 90_000),
-    ] {
-        let file = std::fs::File::create(root.join(name)).unwrap();
-        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
-        file.set_modified(then).unwrap();
+    for name in ["incoming#1", "incoming#2", "report"] {
+        std::fs::write(root.join(name), "half of it").unwrap();
     }
+    let under_way = std::fs::File::open(root.join("incoming#2")).unwrap();
+    under_way.try_lock().unwrap();
     let blobs = Blobs::open(&format!("file://{}", root.display()))
         .await
         .unwrap();
@@ -205,4 +201,19 @@ async fn what_a_dead_process_left_is_cleared_after_a_day() {
         ["report"],
         "unfinished files are hidden"
     );
+}
+
+#[tokio::test]
+async fn another_process_that_starts_leaves_an_upload_alone() {
+    let (dir, blobs) = folder().await;
+    let url = format!("file://{}", dir.path().join("blobs").display());
+    let path = BlobPath::new(["logs"]).unwrap();
+    let pieces = futures::stream::iter([1, 2]).then(|_| async {
+        Blobs::open(&url)
+            .await
+            .map(|_| bytes::Bytes::from_static(b"half "))
+    });
+    blobs.put_stream(&path, pieces).await.unwrap();
+    let stored = blobs.get(&path).await.unwrap().unwrap();
+    assert_eq!(stored, "half half ");
 }

@@ -80,13 +80,14 @@ async fn write_until_the_disk_is_full() {
         .await
         {
             Ok(()) => say(&format!("kept {id}")),
-            Err(StoreError::Unavailable { .. }) => {
+            Err(StoreError::DiskFull { .. }) => {
                 assert!(store.cluster(id).await.unwrap().is_none());
                 failures += 1;
             }
             Err(other) => panic!("{other:?}"),
         }
         if failures == 3 {
+            assert_eq!(store.refused_by_full_disk(), 3);
             let count = store.clusters(Deleted::Excluded).await.unwrap().len();
             say(&format!("full after {count}"));
             return;

@@ -6,6 +6,7 @@
 mod blobs;
 mod coherence;
 mod conflicts;
+mod damage;
 mod documents;
 mod durability;
 mod events;

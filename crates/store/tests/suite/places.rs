@@ -43,6 +43,28 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Runs SQL behind the back of a store, which must be closed if the database is a file; the
+    /// first column of the rows comes back.
+    pub async fn sql(&self, sql: impl AsRef<str>) -> Vec<String> {
+        let sql = sql.as_ref();
+        match self {
+            Self::Sqlite(dir) => {
+                let file = rusqlite::Connection::open(dir.path().join("muster.db")).expect("opens");
+                let mut statement = file.prepare(sql).expect("is SQL");
+                let rows = statement.query_map([], |row| row.get(0)).expect("runs");
+                rows.map(|text| text.expect("is text")).collect()
+            }
+            Self::Postgres(url) => {
+                let mut server: sqlx::PgConnection =
+                    sqlx::Connection::connect(url).await.expect("connects");
+                let rows = sqlx::query_scalar(sql).fetch_all(&mut server).await;
+                rows.expect("runs")
+            }
+        }
+    }
+}
+
 /// Opens a database with the key of all these tests.
 pub async fn open(url: &str) -> Result<Store, StoreError> {
     let key = Secret::new("bXVzdGVyLXRlc3RzLXNlYWxpbmcta2V5LTMyLWJ5dGU=");

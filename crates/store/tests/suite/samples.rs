@@ -56,6 +56,7 @@ pub fn infra_env(id: InfraEnvId, cluster: Option<ClusterId>, created_at: i64) ->
         rendezvous_ip: None,
         network_discovery_delay_seconds: None,
         image_token_key: Secret::new("key"),
+        agent_token_generation: 0,
         user_name: "admin".to_owned(),
         created_at: Timestamp(created_at),
         updated_at: Timestamp(created_at),

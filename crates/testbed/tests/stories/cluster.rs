@@ -1,26 +1,21 @@
 //! Three machines on one wire become a cluster whose installation begins: every check is answered
 //! by what the machines really measured, and every image is pulled by their own podman.
 
-use std::{fs, net::Ipv4Addr, path::Path, time::Duration};
+use std::{fs, net::Ipv4Addr, path::Path};
 
 use anyhow::{Context, Result};
-use muster_testbed::{
-    Registry, evidence_of,
-    service::{Setup, agent},
-};
-use muster_vm::{
-    Boot, Bus, Disk, Machine, Network, Offer, Running,
-    program::{eventually, run},
-};
+use muster_testbed::{Registry, evidence_of, service::agent};
+use muster_vm::{Boot, Bus, Disk, Machine, Network, Offer, Running, program::run};
 use serde_json::{Value, json};
 
-use crate::scene::Scene;
+use crate::{
+    lab::{Lab, offering, validations},
+    scene::Scene,
+};
 
 const RELEASE: &str = "4.20.3";
 const INSTALLER: &str = "ocp/installer:1";
 const IMAGES: &str = "container-images-available";
-/// Nothing here takes so long on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(1200);
 
 /// The control plane that a compact cluster needs.
 fn control_plane(number: u8, image: &Path) -> Machine {
@@ -36,7 +31,7 @@ fn control_plane(number: u8, image: &Path) -> Machine {
     machine
 }
 
-/// It ends where disks would be written: hosts have no node installer yet.
+/// It ends where disks would be written.
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
 fn three_machines_become_a_cluster_whose_installation_begins() -> Result<()> {
@@ -52,9 +47,19 @@ fn three_machines_become_a_cluster_whose_installation_begins() -> Result<()> {
             ("machine-config-operator", &component),
             ("must-gather", &component),
         ],
+        &[],
     )?;
     let installer = registry.image(INSTALLER);
-    let mut scene = Scene::on(network, evidence, offering(&registry, &release, &installer))?;
+    let mut scene = Scene::on(
+        network,
+        evidence,
+        offering(
+            &registry,
+            RELEASE,
+            &release,
+            &["images.installer=".to_owned() + &installer],
+        ),
+    )?;
 
     let (api, ingress) = (
         Ipv4Addr::new(192, 168, 77, 5),
@@ -150,117 +155,6 @@ fn three_machines_become_a_cluster_whose_installation_begins() -> Result<()> {
     Ok(())
 }
 
-/// A service that offers the release of this registry and installs with its installer.
-fn offering(registry: &Registry, release: &str, installer: &str) -> Setup {
-    let releases = json!([{
-        "openshift_version": "4.20", "version": RELEASE, "url": release, "default": true,
-        "cpu_architecture": "x86_64", "cpu_architectures": ["x86_64"],
-    }]);
-    let settings = [
-        format!("catalog.release_images={releases}"),
-        format!("images.installer={installer}"),
-        format!("images.fetch_ca_file={}", registry.authority().display()),
-        // Each host hears of the installation when it asks the next time, and it is pressed twice.
-        "timeouts.poll_interval=20s".to_owned(),
-    ];
-    Setup {
-        flags: settings
-            .into_iter()
-            .flat_map(|setting| ["--set".to_owned(), setting])
-            .collect(),
-        ..Setup::default()
-    }
-}
-
-/// The cluster and its hosts, as the service sees them.
-struct Lab<'a> {
-    scene: &'a Scene,
-    cluster: &'a str,
-    infra_env: &'a str,
-}
-
-impl Lab<'_> {
-    fn hosts(&self) -> Result<Vec<Value>> {
-        self.scene.service.hosts(self.infra_env)
-    }
-
-    fn install(&self) -> Result<()> {
-        let path = format!("/clusters/{}/actions/install", self.cluster);
-        self.scene
-            .service
-            .call("POST", &path, &Value::Null)
-            .map(drop)
-    }
-
-    fn status(&self) -> Result<String> {
-        let cluster = self
-            .scene
-            .service
-            .get(&format!("/clusters/{}", self.cluster))?;
-        let status = cluster["status"].as_str();
-        Ok(status.context("a cluster has a status")?.to_owned())
-    }
-
-    fn wait_for(&self, status: &str) -> Result<()> {
-        eventually(PATIENCE, &format!("the cluster to be {status}"), || {
-            Ok((self.status()? == status).then_some(()))
-        })
-        .with_context(|| self.what_is_not_green())
-    }
-
-    /// Another host may still be at its first attempt, and its failure would end the second one:
-    /// then it is simply begun again.
-    fn install_until_it_begins(&self) -> Result<()> {
-        eventually(PATIENCE, "the installation to begin", || {
-            let status = self.status()?;
-            if status == "ready" {
-                // Refused if a host has changed just now; then it is asked again.
-                let _ = self.install();
-            }
-            Ok((status == "installing").then_some(()))
-        })
-        .with_context(|| self.what_is_not_green())
-    }
-
-    /// A host of which this is true.
-    fn when_a_host(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
-        eventually(PATIENCE, &format!("a host {what}"), || {
-            Ok(self.hosts()?.into_iter().find(&is_so))
-        })
-        .with_context(|| self.what_is_not_green())
-    }
-
-    /// Everything that holds the cluster back, in the service's own words.
-    fn what_is_not_green(&self) -> String {
-        let service = &self.scene.service;
-        let path = format!("/clusters/{}", self.cluster);
-        let cluster = service.get(&path).unwrap_or_default();
-        let hosts = self.hosts().unwrap_or_default();
-        let mut report = String::from("what is not green:\n");
-        for noun in hosts.iter().chain([&cluster]) {
-            let name = noun["requested_hostname"]
-                .as_str()
-                .or(noun["name"].as_str());
-            report += &format!(
-                "{}: {} ({})\n",
-                name.unwrap_or("?"),
-                noun["status"],
-                noun["status_info"]
-            );
-            for validation in validations(noun) {
-                if validation["status"] != "success" && validation["status"] != "disabled" {
-                    let message = validation["message"].as_str().unwrap_or_default();
-                    report += &format!(
-                        "  {} {}: {message}\n",
-                        validation["id"], validation["status"]
-                    );
-                }
-            }
-        }
-        report
-    }
-}
-
 /// What a host found about images, by their names.
 fn images(host: &Value) -> Value {
     let text = host["images_status"].as_str().unwrap_or_default();
@@ -275,18 +169,6 @@ fn assert_measured(pulled: &Value, image: &str) {
         let measured = status[figure].as_f64().unwrap_or_default();
         assert!(measured > 0.0, "{figure} of {image}: {pulled:#}");
     }
-}
-
-fn validations(noun: &Value) -> Vec<Value> {
-    let text = noun["validations_info"].as_str().unwrap_or("{}");
-    let groups: Value = serde_json::from_str(text).unwrap_or_default();
-    let groups = groups.as_object().cloned().unwrap_or_default();
-    groups
-        .values()
-        .filter_map(Value::as_array)
-        .flatten()
-        .cloned()
-        .collect()
 }
 
 fn field_of(noun: &Value, id: &str, field: &str) -> Option<String> {

@@ -1,8 +1,9 @@
 //! Why a disk cannot be installed to, as far as only the machine itself can tell. Whether it is
 //! large or fast enough is for the service to say.
 
+use muster_machine::Mount;
+
 use super::{
-    super::mounts::Mount,
     device::Device,
     drive_type::{DriveType, begins_with},
     iscsi,

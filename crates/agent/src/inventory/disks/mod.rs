@@ -7,13 +7,10 @@ mod iscsi;
 mod names;
 
 use muster_api::wire;
-use muster_machine::Machine;
+use muster_machine::{Machine, Mount, mounts};
 
 use self::{device::Device, drive_type::DriveType, names::Names};
-use super::{
-    mounts::{Mount, mounts},
-    set,
-};
+use super::set;
 
 /// The disks of a machine, by name.
 pub fn disks(machine: &dyn Machine) -> Vec<wire::Disk> {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::issuing::Issuer;
 use super::{ControlPlane, DOMAIN, SERVICE_ADDRESS, control_plane, said};
+use muster_kubetest::Issuer;
 
 const REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 

@@ -5,8 +5,6 @@
 //! same way. `tests/setup-kube-apiserver` builds the server.
 
 mod access;
-mod issuing;
-mod machine;
 mod nodes;
 mod schemas;
 
@@ -21,8 +19,7 @@ use jiff::Timestamp;
 use muster_assets::workdir::Target;
 
 use crate::cases::{Directory, unpacked};
-use issuing::Issuer;
-use machine::Machine;
+use muster_kubetest::{Issuer, Machine, kube_apiserver};
 
 /// Of the install-config `none-highly-available`.
 const DOMAIN: &str = "ha.example.org";
@@ -126,12 +123,6 @@ impl ControlPlane {
     }
 
     fn start_api_server(&self) -> Child {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../target/test-tools/bin/kube-apiserver");
-        assert!(
-            program.exists(),
-            "no kube-apiserver; `tests/setup-kube-apiserver` builds it"
-        );
         // A file of tls/ and what the server uses it for.
         let roles = [
             ("etcd-cafile", "etcd-signer.crt"),
@@ -187,7 +178,7 @@ impl ControlPlane {
         );
         arguments.push(format!("--advertise-address={ADDRESS}"));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let program = program.display().to_string();
+        let program = kube_apiserver().display().to_string();
         self.machine.serve("kube-apiserver", &program, &arguments)
     }
 

@@ -9,8 +9,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::issuing::{Issuer, request};
 use super::{ADDRESS, ControlPlane, control_plane, said};
+use muster_kubetest::{Issuer, request};
 
 const NODE: &str = "master-0";
 

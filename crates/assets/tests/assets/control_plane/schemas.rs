@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
 use muster_assets::workdir::Target;
 use serde_json::{Value, json};
@@ -62,58 +61,15 @@ fn manifests() -> Vec<(&'static str, String, Value)> {
     all
 }
 
-/// Published definitions by version and kind; of several, the one with every feature in it.
+/// Definitions under which objects are judged whole, statuses too.
 fn published() -> BTreeMap<(String, String), Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-tools/crds");
-    let entries = fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("no schemas ({error}); `tests/setup-crds` fetches them"));
-    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let mut found = BTreeMap::new();
-    for file in files {
-        let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        let partial = [
-            "-Default.",
-            "-DevPreviewNoUpgrade.",
-            "-TechPreviewNoUpgrade.",
-        ];
-        if !name.ends_with(".yaml") || partial.iter().any(|part| name.contains(part)) {
-            continue;
-        }
-        let text = fs::read(&file).unwrap();
-        let mut definition: Value = serde_yaml_ng::from_slice(&text).unwrap();
-        let spec = &mut definition["spec"];
-        for version in spec["versions"].as_array_mut().unwrap() {
-            // Objects are judged whole, statuses too.
+    let mut published = muster_kubetest::published();
+    for definition in published.values_mut() {
+        for version in definition["spec"]["versions"].as_array_mut().unwrap() {
             version.as_object_mut().unwrap().remove("subresources");
-            without_newer_rules(&mut version["schema"]);
-        }
-        let spec = spec.clone();
-        for version in spec["versions"].as_array().unwrap() {
-            let version = format!(
-                "{}/{}",
-                spec["group"].as_str().unwrap(),
-                version["name"].as_str().unwrap()
-            );
-            let kind = spec["names"]["kind"].as_str().unwrap().to_owned();
-            found.insert((version, kind), definition.clone());
         }
     }
-    found
-}
-
-/// Leaves out rules in words that this server does not know yet.
-fn without_newer_rules(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            if let Some(Value::Array(rules)) = fields.get_mut("x-kubernetes-validations") {
-                rules.retain(|rule| !rule["rule"].as_str().unwrap().contains("format."));
-            }
-            fields.values_mut().for_each(without_newer_rules);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_newer_rules),
-        _ => {}
-    }
+    published
 }
 
 fn kind(object: &Value) -> (String, String) {

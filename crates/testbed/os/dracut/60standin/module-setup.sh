@@ -2,6 +2,8 @@
 # Makes an initramfs that starts the way CoreOS does: a live image or an installed disk, Ignition
 # with a config found beside the kernel or on the boot partition, and a network only if needed.
 
+# shellcheck disable=SC2154 # dracut sets moddir, initdir and systemdsystemunitdir
+
 check() {
     return 0
 }

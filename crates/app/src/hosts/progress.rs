@@ -1,0 +1,55 @@
+//! How far a host's installation and its log collection have come, as the host reports it.
+
+use std::sync::Arc;
+
+use muster_engine::progress::{self, StageReport};
+use muster_model::{HostKey, LogsState};
+
+use crate::{App, Error, aggregate::Cause};
+
+/// The host has reached a stage of its installation.
+pub async fn report_stage(
+    app: &Arc<App>,
+    key: HostKey,
+    report: &StageReport,
+    cause: &Cause,
+) -> Result<(), Error> {
+    app.change_host_in_context(key, cause, |all| {
+        let result = {
+            let view = if all.cluster.is_some() {
+                Some(all.view(&app.heartbeats)?)
+            } else {
+                None
+            };
+            progress::report_host(
+                all.host(key)?,
+                view.as_ref(),
+                report,
+                &app.rules.of(all.cluster.as_ref()),
+                cause.now,
+            )
+        };
+        all.settle_with(result)
+    })
+    .await
+    .map(drop)
+}
+
+/// How far the collection of the host's logs has come.
+pub async fn report_logs_state(
+    app: &Arc<App>,
+    key: HostKey,
+    state: LogsState,
+    cause: &Cause,
+) -> Result<(), Error> {
+    app.change_host(key, cause, |all| {
+        let host = all.host_mut(key)?;
+        host.logs_info = Some(state);
+        if state == LogsState::Requested {
+            host.logs_started_at = Some(cause.now);
+        }
+        Ok(())
+    })
+    .await
+    .map(drop)
+}

@@ -1,0 +1,276 @@
+//! Registering infra-envs.
+
+use muster_api::wire;
+use muster_catalog::{Arch, OpenshiftVersion};
+use muster_config::sections::IsoType;
+use muster_model::{Cluster, ClusterId, ImageType, InfraEnv, InfraEnvId, Severity};
+use muster_store::{Changes, StoreError};
+use uuid::Uuid;
+
+use super::{
+    blank::{self, Identity},
+    change::{event, image_info_updated, signed},
+    files::{Content, content},
+    links::{self, renew_image_link},
+    settings::{Rules, apply},
+};
+use crate::{App, Error, Invalid, Shared, aggregate::Cause};
+
+/// Registers an infra-env. A refusal becomes an event too, under the id it would have got.
+pub async fn register(
+    app: &Shared,
+    given: wire::InfraEnvCreateParams,
+    user: &str,
+    cause: &Cause,
+) -> Result<InfraEnv, Error> {
+    let id = InfraEnvId(app.config.cluster.infra_env_id.unwrap_or_else(Uuid::new_v4));
+    let (infra_env, content) = match prepare(app, id, given, user, cause).await {
+        Ok(made) => made,
+        Err(refusal) => {
+            record_refusal(app, id, &refusal, cause).await?;
+            return Err(refusal);
+        }
+    };
+    let mut changes = Changes::new();
+    let text = format!("infra-env {} was registered", infra_env.name);
+    let mut events = vec![event(
+        "infra_env_registered",
+        Severity::Info,
+        id,
+        cause.now,
+        text,
+    )];
+    if infra_env.download_url.is_some() {
+        events.push(image_info_updated(&infra_env, cause.now, &content));
+    }
+    changes
+        .insert_infra_env(infra_env.clone())
+        .events(signed(events, cause));
+    if let Some(cluster) = infra_env.cluster {
+        changes.require_live_cluster(cluster);
+    }
+    match app.commit(changes).await {
+        Ok(()) => {
+            links::image_is_needed(app, &infra_env);
+            Ok(infra_env)
+        }
+        Err(StoreError::Missing { what }) => Err(Error::not_found(format!("{what} was not found"))),
+        Err(StoreError::Conflict { .. }) => Err(Error::conflict(format!(
+            "infra-env {id} exists already, and the configuration gives this id to every new one \
+             (cluster.infra_env_id); delete it first"
+        ))),
+        Err(other) => Err(other.into()),
+    }
+}
+
+async fn record_refusal(
+    app: &App,
+    id: InfraEnvId,
+    refusal: &Error,
+    cause: &Cause,
+) -> Result<(), Error> {
+    let text = format!("an infra-env was not registered: {}", refusal);
+    let failed = event(
+        "infra_env_registration_failed",
+        Severity::Error,
+        id,
+        cause.now,
+        text,
+    );
+    let mut changes = Changes::new();
+    changes.events(signed(vec![failed], cause));
+    Ok(app.commit(changes).await?)
+}
+
+async fn prepare(
+    app: &App,
+    id: InfraEnvId,
+    given: wire::InfraEnvCreateParams,
+    user: &str,
+    cause: &Cause,
+) -> Result<(InfraEnv, Content), Error> {
+    let cluster = match given.cluster_id.as_deref().filter(|text| !text.is_empty()) {
+        Some(text) => {
+            let id: ClusterId = text
+                .parse()
+                .map_err(|_| Error::invalid(format!("cluster_id {text:?} is not a UUID")))?;
+            Some(app.cluster(id).await?)
+        }
+        None => None,
+    };
+    let rules = Rules {
+        config: &app.config,
+        catalog: &app.catalog,
+    };
+    let mut infra_env = fresh(id, given, cluster.as_deref(), rules, user, cause)?;
+    let content = content(app, &infra_env)?;
+    renew_image_link(app, &mut infra_env, cause.now)?;
+    Ok((infra_env, content))
+}
+
+/// The record, without its address.
+fn fresh(
+    id: InfraEnvId,
+    given: wire::InfraEnvCreateParams,
+    cluster: Option<&Cluster>,
+    rules: Rules<'_>,
+    user: &str,
+    cause: &Cause,
+) -> Result<InfraEnv, Error> {
+    let arch = given
+        .cpu_architecture
+        .as_deref()
+        .filter(|text| !text.is_empty());
+    let arch: Arch = arch
+        .map_or(Ok(Arch::X86_64), str::parse)
+        .map_err(|cause| Error::invalid(format!("cpu_architecture: {cause}")))?;
+    if let Some(cluster) = cluster {
+        check_cluster(cluster, arch, rules)?;
+    }
+    if given.pull_secret.as_deref().is_none_or(str::is_empty) {
+        return Err(Error::invalid(
+            "pull_secret is empty; hosts need it to pull the agent, paste the whole file",
+        ));
+    }
+    let identity = Identity {
+        id,
+        name: given.name.as_deref().unwrap_or_default(),
+        cluster: cluster.map(|cluster| cluster.id),
+        cpu_architecture: arch.as_str(),
+        user_name: user,
+    };
+    let mut infra_env = blank::infra_env(&identity, default_image_type(arch, rules), cause.now);
+    let version = given.openshift_version.clone().unwrap_or_default();
+    let image = rules.os_image(&version, arch.as_str())?;
+    infra_env.openshift_version =
+        image.map_or(version, |image| image.openshift_version.to_string());
+    let default_ntp = &rules.config.cluster.ntp_default_server;
+    if given.additional_ntp_sources.is_none() && given.ntp_sources.is_none() {
+        infra_env.ntp.additional = Some(default_ntp.clone()).filter(|list| !list.is_empty());
+    }
+    apply(&mut infra_env, &settings_of(given), rules)?;
+    Ok(infra_env)
+}
+
+/// IBM Z has no minimal images.
+fn default_image_type(arch: Arch, rules: Rules<'_>) -> ImageType {
+    match (arch, rules.config.images.iso_type) {
+        (Arch::S390x, _) | (_, IsoType::Full) => ImageType::FullIso,
+        (_, IsoType::Minimal) => ImageType::MinimalIso,
+    }
+}
+
+/// Whether hosts of this architecture can join the cluster.
+fn check_cluster(cluster: &Cluster, arch: Arch, rules: Rules<'_>) -> Result<(), Invalid> {
+    // Imported clusters do not say what they run on.
+    let Some(own) = cluster
+        .cpu_architecture
+        .as_deref()
+        .filter(|text| !text.is_empty())
+    else {
+        return Ok(());
+    };
+    let own: Arch = own
+        .parse()
+        .map_err(|cause| format!("cluster {}: {cause}", cluster.id))?;
+    if own == arch {
+        return Ok(());
+    }
+    if own != Arch::Multi {
+        return Err(format!(
+            "cpu_architecture {arch} does not fit cluster {}, which runs on {own}",
+            cluster.name
+        )
+        .into());
+    }
+    let version: OpenshiftVersion = cluster
+        .openshift_version
+        .parse()
+        .map_err(|cause| format!("cluster {}: {cause}", cluster.id))?;
+    if !rules.catalog.releases.has_arch(&version, arch) {
+        return Err(format!(
+            "no release {} for {arch} is known, so hosts of that architecture cannot join cluster {}",
+            version.short(),
+            cluster.name
+        ).into());
+    }
+    if arch == Arch::S390x && cluster.user_managed_networking != Some(true) {
+        return Err(format!(
+            "s390x hosts can join cluster {} only with user_managed_networking",
+            cluster.name
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// The part of a registration that can be changed later; the version is settled already.
+fn settings_of(given: wire::InfraEnvCreateParams) -> wire::InfraEnvUpdateParams {
+    wire::InfraEnvUpdateParams {
+        additional_ntp_sources: given.additional_ntp_sources,
+        additional_trust_bundle: given.additional_trust_bundle,
+        ignition_config_override: given.ignition_config_override,
+        image_type: given.image_type,
+        kernel_arguments: given.kernel_arguments,
+        network_discovery_delay_seconds: given.network_discovery_delay_seconds,
+        ntp_sources: given.ntp_sources,
+        openshift_version: None,
+        proxy: given.proxy,
+        pull_secret: given.pull_secret,
+        rendezvous_ip: given.rendezvous_ip,
+        ssh_authorized_key: given.ssh_authorized_key,
+        static_network_config: given.static_network_config,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_config::Config;
+    use muster_model::{ClusterKind, ClusterStatus, Timestamp};
+
+    use super::*;
+    use crate::catalog::Catalog;
+
+    #[test]
+    fn hosts_join_clusters_of_their_own_or_of_many_architectures() {
+        let config = Config::default();
+        let catalog = Catalog::from_config(&config).unwrap();
+        let rules = Rules {
+            config: &config,
+            catalog: &catalog,
+        };
+        let table = [
+            (Some("x86_64"), Arch::X86_64, true),
+            (Some("x86_64"), Arch::Arm64, false),
+            (Some("aarch64"), Arch::Arm64, true),
+            (None, Arch::Arm64, true),
+            (Some("multi"), Arch::Arm64, true),
+            (Some("multi"), Arch::S390x, false),
+        ];
+        for (own, arch, joins) in table {
+            let id = ClusterId(Uuid::nil());
+            let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Insufficient);
+            let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
+            cluster.cpu_architecture = own.map(str::to_owned);
+            cluster.openshift_version = "4.16.0-multi".to_owned();
+            let answer = check_cluster(&cluster, arch, rules);
+            assert_eq!(answer.is_ok(), joins, "{own:?} {arch}: {answer:?}");
+        }
+    }
+
+    #[test]
+    fn ibm_z_gets_full_images_whatever_the_default_is() {
+        let mut config = Config::default();
+        config.images.iso_type = IsoType::Minimal;
+        let catalog = Catalog::from_config(&config).unwrap();
+        let rules = Rules {
+            config: &config,
+            catalog: &catalog,
+        };
+        assert_eq!(
+            default_image_type(Arch::X86_64, rules),
+            ImageType::MinimalIso
+        );
+        assert_eq!(default_image_type(Arch::S390x, rules), ImageType::FullIso);
+    }
+}

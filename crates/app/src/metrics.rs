@@ -1,0 +1,290 @@
+//! Figures for Prometheus, under the names dashboards already know.
+
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use muster_engine::Measured;
+use prometheus::{
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry, TextEncoder,
+};
+
+use crate::{App, refusals::Refusal};
+
+/// The label value all HTTP figures carry.
+const SERVICE: &str = "assisted-installer";
+
+/// Images that have a row of their own. Hosts name them, and no host may fill our memory.
+const MOST_IMAGES: usize = 256;
+
+/// The row of all others.
+const OTHER_IMAGES: &str = "other";
+
+/// All figures of the process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// Clusters created since the start.
+    pub cluster_creations: IntCounter,
+    /// Installations started since the start.
+    pub installations_started: IntCounter,
+    disk_sync: Histogram,
+    image_pulls: HistogramVec,
+    images: Mutex<HashSet<String>>,
+    request_seconds: HistogramVec,
+    response_bytes: HistogramVec,
+    in_flight: IntGaugeVec,
+    refusals: IntCounterVec,
+    quarantined: IntGaugeVec,
+    disk_usage: IntGauge,
+}
+
+impl Metrics {
+    /// Registers everything. Fails only if two figures had one name.
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let cluster_creations = IntCounter::new(
+            "service_assisted_installer_cluster_creations",
+            "Clusters created",
+        )?;
+        let installations_started = IntCounter::new(
+            "service_assisted_installer_cluster_installation_started",
+            "Installations started",
+        )?;
+        let disk_sync = Histogram::with_opts(
+            HistogramOpts::new(
+                "service_assisted_installer_cluster_host_disk_sync_duration_ms",
+                "Time an installation disk takes to sync a write",
+            )
+            .buckets(vec![1.0, 5.0, 10.0, 15.0, 20.0]),
+        )?;
+        let mut rates = vec![0.1, 0.5, 1.0];
+        rates.extend(prometheus::linear_buckets(5.0, 5.0, 10)?);
+        let image_pulls = HistogramVec::new(
+            HistogramOpts::new(
+                "service_assisted_installer_cluster_image_pull_status",
+                "Rate at which hosts pull images, in MB/s",
+            )
+            .buckets(rates),
+            &["imageName", "result"],
+        )?;
+        let labels = ["service", "handler", "method", "code"];
+        let request_seconds = HistogramVec::new(
+            HistogramOpts::new("http_request_duration_seconds", "Time to answer a request")
+                .buckets(vec![
+                    0.000_5, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+                ]),
+            &labels,
+        )?;
+        let response_bytes = HistogramVec::new(
+            HistogramOpts::new("http_response_size_bytes", "Size of answers")
+                .buckets(prometheus::exponential_buckets(100.0, 10.0, 8)?),
+            &labels,
+        )?;
+        let in_flight = IntGaugeVec::new(
+            Opts::new("http_requests_inflight", "Requests being answered"),
+            &["service", "handler", "method"],
+        )?;
+        let refusals = IntCounterVec::new(
+            Opts::new(
+                "muster_refusals_total",
+                "Requests, connections and uploads refused by a limit",
+            ),
+            &["reason"],
+        )?;
+        for reason in Refusal::ALL {
+            refusals.with_label_values(&[reason.label()]);
+        }
+        let quarantined = IntGaugeVec::new(
+            Opts::new(
+                "muster_quarantined_rows",
+                "Rows of the database that cannot be read and were left as they are",
+            ),
+            &["table"],
+        )?;
+        let disk_usage = IntGauge::new(
+            "assisted_installer_filesystem_usage_percentage",
+            "How full the fullest file system with our data is, in percent",
+        )?;
+        registry.register(Box::new(quarantined.clone()))?;
+        registry.register(Box::new(disk_usage.clone()))?;
+        registry.register(Box::new(refusals.clone()))?;
+        registry.register(Box::new(cluster_creations.clone()))?;
+        registry.register(Box::new(installations_started.clone()))?;
+        registry.register(Box::new(disk_sync.clone()))?;
+        registry.register(Box::new(image_pulls.clone()))?;
+        registry.register(Box::new(request_seconds.clone()))?;
+        registry.register(Box::new(response_bytes.clone()))?;
+        registry.register(Box::new(in_flight.clone()))?;
+        Ok(Self {
+            registry,
+            cluster_creations,
+            installations_started,
+            disk_sync,
+            image_pulls,
+            images: Mutex::default(),
+            request_seconds,
+            response_bytes,
+            in_flight,
+            refusals,
+            quarantined,
+            disk_usage,
+        })
+    }
+
+    /// Takes over what the stores and disks know about themselves; before each rendering.
+    pub fn look_at(&self, app: &App) {
+        for (table, rows) in app.store.quarantined() {
+            let rows = i64::try_from(rows).unwrap_or(i64::MAX);
+            self.quarantined.with_label_values(&[table]).set(rows);
+        }
+        self.disk_usage.set(i64::from(app.disks.fullest()));
+        for (reason, count) in [
+            (Refusal::DatabaseFull, app.store.refused_by_full_disk()),
+            (Refusal::FileStoreFull, app.blobs.refused_by_full_disk()),
+        ] {
+            let counter = self.refusals.with_label_values(&[reason.label()]);
+            counter.inc_by(count.saturating_sub(counter.get()));
+        }
+    }
+
+    /// A limit refused something.
+    pub fn refused(&self, reason: Refusal) {
+        self.refusals.with_label_values(&[reason.label()]).inc();
+    }
+
+    /// A request to `handler` (a path template) began.
+    pub fn began<'a>(&'a self, handler: &'a str, method: &'a str) -> InFlight<'a> {
+        self.in_flight
+            .with_label_values(&[SERVICE, handler, method])
+            .inc();
+        InFlight {
+            metrics: self,
+            handler,
+            method,
+            began: Instant::now(),
+        }
+    }
+
+    /// A host has measured something.
+    pub fn measured(&self, figure: &Measured) {
+        match figure {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a histogram of milliseconds needs no exact ones"
+            )]
+            Measured::DiskSync { milliseconds } => self.disk_sync.observe(*milliseconds as f64),
+            Measured::ImagePull {
+                image,
+                result,
+                rate,
+            } => {
+                let mut known = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+                let counted = known.contains(image) || known.len() < MOST_IMAGES;
+                let name = if counted { image } else { OTHER_IMAGES };
+                self.image_pulls
+                    .with_label_values(&[name, result])
+                    .observe(*rate);
+                if counted {
+                    known.insert(image.clone());
+                }
+            }
+        }
+    }
+
+    /// The page Prometheus reads.
+    #[must_use]
+    pub fn render(&self) -> Vec<u8> {
+        let mut page = Vec::new();
+        if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut page) {
+            tracing::warn!(%error, "metrics could not be written");
+        }
+        page
+    }
+}
+
+/// A request being answered; counted until dropped, however it ends.
+#[derive(Debug)]
+pub struct InFlight<'a> {
+    metrics: &'a Metrics,
+    handler: &'a str,
+    method: &'a str,
+    began: Instant,
+}
+
+impl InFlight<'_> {
+    /// It was answered with this status and so many bytes.
+    pub fn answered(self, code: &str, bytes: u64) {
+        let labels = [SERVICE, self.handler, self.method, code];
+        let took = self.began.elapsed().as_secs_f64();
+        self.metrics
+            .request_seconds
+            .with_label_values(&labels)
+            .observe(took);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a histogram of sizes needs no exact bytes"
+        )]
+        self.metrics
+            .response_bytes
+            .with_label_values(&labels)
+            .observe(bytes as f64);
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.metrics
+            .in_flight
+            .with_label_values(&[SERVICE, self.handler, self.method])
+            .dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(figures: impl IntoIterator<Item = Measured>) -> String {
+        let metrics = Metrics::new().unwrap();
+        for figure in figures {
+            metrics.measured(&figure);
+        }
+        String::from_utf8(metrics.render()).unwrap()
+    }
+
+    fn pull(image: String) -> Measured {
+        Measured::ImagePull {
+            image,
+            result: "success".into(),
+            rate: 12.0,
+        }
+    }
+
+    #[test]
+    fn measurements_of_hosts_fall_into_the_known_buckets() {
+        let page = page([
+            Measured::DiskSync { milliseconds: 7 },
+            pull("quay.io/a:1".into()),
+        ]);
+        let has = |line: &str| assert!(page.contains(line), "{line} in {page}");
+        let disk = "service_assisted_installer_cluster_host_disk_sync_duration_ms_bucket";
+        has(&format!("{disk}{{le=\"5\"}} 0"));
+        has(&format!("{disk}{{le=\"10\"}} 1"));
+        let pulls = "service_assisted_installer_cluster_image_pull_status_bucket";
+        has(&format!(
+            "{pulls}{{imageName=\"quay.io/a:1\",result=\"success\",le=\"15\"}} 1"
+        ));
+    }
+
+    #[test]
+    fn hosts_cannot_make_up_images_without_end() {
+        let page = page((0..MOST_IMAGES + 50).map(|number| pull(format!("image-{number}"))));
+        let counts = page.lines().filter(|line| line.contains("status_count{"));
+        assert_eq!(counts.count(), MOST_IMAGES + 1);
+        assert!(page.contains("imageName=\"other\",result=\"success\"} 50"));
+    }
+}

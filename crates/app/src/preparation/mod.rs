@@ -1,0 +1,100 @@
+//! Pressing install: everything a cluster is installed from.
+//!
+//! ```text
+//! records ─┐                        ┌─ files/…            what hosts and people fetch
+//! registry ─ gather ── make (pure) ─┤
+//! manifests┘                        └─ manifests/system/… what the service adds
+//! ```
+//!
+//! [`gather`] asks the registry and the stores; [`make`] turns what it found into files, with the
+//! same generators as `muster create`, on a thread that may take its time. Everything random
+//! follows from the seed in the cluster's record ([`recipe`]), so a process that makes the files again,
+//! after a crash or on another replica, makes the same ones.
+
+mod bare_metal;
+mod gather;
+mod hosts;
+mod join;
+mod made;
+mod make;
+mod node_ips;
+mod operators;
+mod recipe;
+mod registry;
+mod site;
+mod system;
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Instant};
+
+use muster_model::{Cluster, ClusterId, ClusterStatus};
+use tracing::info;
+use uuid::Uuid;
+
+pub use join::host_config;
+pub use node_ips::network_of_lead;
+pub use site::mirrors_of;
+
+use crate::{App, Error};
+
+/// How a preparation ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The files are stored; this is the id the cluster will give itself.
+    Made(Uuid),
+    /// They are not needed any more: the installation was cancelled or reset meanwhile.
+    Unwanted,
+}
+
+/// Makes and stores all files of a cluster.
+///
+/// # Errors
+/// Why the cluster cannot be installed as it is; the text is for its user.
+pub async fn prepare(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
+    let began = Instant::now();
+    let attempt = Attempt::of(&*app.cluster(id).await?);
+    recipe::draw(app, id).await?;
+    registry::read(app, id).await?;
+    let ingredients = gather::gather(app, id).await?;
+    let gathered = began.elapsed();
+    // Keys are made on all cores: two clusters at once would only be slower, and one after the
+    // other is what the first one likes best.
+    let turn = app.jobs.heavy().await;
+    if !attempt.is_current(app, id).await? {
+        return Ok(Outcome::Unwanted);
+    }
+    let making = tokio::task::spawn_blocking(move || make::make(&ingredients));
+    let made = making
+        .await
+        .map_err(|_| Error::internal("the making of the files was broken off"))?
+        .map_err(Error::conflict)?;
+    drop(turn);
+    if !attempt.is_current(app, id).await? {
+        return Ok(Outcome::Unwanted);
+    }
+    let cluster_id = made.cluster_id;
+    let files = made.store(app, id).await?;
+    info!(cluster = %id, files, gathered = ?gathered, took = ?began.elapsed(), "install files are stored");
+    Ok(Outcome::Made(cluster_id))
+}
+
+/// What was asked for when the work began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Attempt {
+    started: Option<muster_model::Timestamp>,
+    status: ClusterStatus,
+}
+
+impl Attempt {
+    fn of(cluster: &Cluster) -> Self {
+        Self {
+            started: cluster.install_started_at,
+            status: cluster.status,
+        }
+    }
+
+    async fn is_current(self, app: &App, id: ClusterId) -> Result<bool, Error> {
+        Ok(Self::of(&*app.cluster(id).await?) == self)
+    }
+}

@@ -1,0 +1,55 @@
+//! The application knows no HTTP: it can serve REST, custom resources and node 0 alike.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// What belongs to a shell.
+const OF_SHELLS: [&str; 6] = [
+    "http::",
+    "hyper::",
+    "StatusCode",
+    "error::Failure",
+    "muster_service",
+    "http_status",
+];
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("the source folder can be listed") {
+        let path = entry.expect("an entry can be read").path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn no_use_case_mentions_http() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut faults = Vec::new();
+    for path in sources(&own.join("src")) {
+        let text = fs::read_to_string(&path).unwrap();
+        let code = |line: &&str| !line.trim_start().starts_with("//");
+        for line in text.lines().filter(code) {
+            if OF_SHELLS.iter().any(|word| line.contains(word)) {
+                faults.push(format!("{}: {line}", path.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn no_http_library_is_a_dependency() {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let manifest = fs::read_to_string(manifest).unwrap();
+    for library in ["http", "http-body", "hyper", "hyper-util", "reqwest"] {
+        let line = format!("\n{library}.workspace");
+        assert!(!manifest.contains(&line), "{library}");
+    }
+}

@@ -1,0 +1,217 @@
+//! The agents that go into boot images, one per architecture.
+//!
+//! Found once at start: in the folder the configuration names, or beside the program. Packing
+//! one takes a moment, so it is done once, in the background; every image then refers to the
+//! same bytes. Where there is none, hosts pull the agent's container image as in the reference,
+//! and the log and the history of the infra-env say so.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use muster_assets::discovery::agent;
+use muster_image::View;
+
+/// Name of the executable.
+const NAME: &str = "muster-agent";
+
+/// Architectures that agents are built for, with the names folders may have.
+const ARCHITECTURES: &[(&str, &[&str])] = &[
+    ("x86_64", &["x86_64", "amd64"]),
+    ("arm64", &["arm64", "aarch64"]),
+];
+
+/// The agents of a service.
+#[derive(Debug, Default)]
+pub struct Agents {
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    architecture: &'static str,
+    executable: Result<PathBuf, String>,
+    packed: OnceLock<Result<View, String>>,
+}
+
+impl Agents {
+    /// Looks for them; says in the log what was found and what was not.
+    #[must_use]
+    pub fn find(folder: Option<&Path>) -> Self {
+        let beside_us = || {
+            let program = std::env::current_exe().ok()?;
+            Some(program.parent()?.to_owned())
+        };
+        let folder = folder.map(Path::to_owned).or_else(beside_us);
+        let rows = ARCHITECTURES.iter().map(|(architecture, names)| {
+            let executable = match &folder {
+                Some(folder) => find_one(folder, architecture, names),
+                None => Err("the folder of this program cannot be found; set images.agent_dir".into()),
+            };
+            match &executable {
+                Ok(path) => {
+                    tracing::info!(architecture, path = %path.display(), "hosts get this agent with their image");
+                }
+                Err(why) => {
+                    tracing::warn!(architecture, %why, "hosts will pull the image of images.agent; to install them, set images.installer too");
+                }
+            }
+            Row {
+                architecture,
+                executable,
+                packed: OnceLock::new(),
+            }
+        });
+        Self {
+            rows: rows.collect(),
+        }
+    }
+
+    /// Packs all of them, for those who ask later.
+    pub fn pack(&self) {
+        for row in &self.rows {
+            if let Err(why) = row.payload()
+                && row.executable.is_ok()
+            {
+                tracing::error!(architecture = row.architecture, %why, "an agent cannot be packed");
+            }
+        }
+    }
+
+    /// The initrd archive with the agent for an architecture.
+    ///
+    /// # Errors
+    /// There is none; says why.
+    pub fn payload(&self, architecture: &str) -> Result<View, String> {
+        let row = self
+            .rows
+            .iter()
+            .find(|row| row.architecture == architecture);
+        row.ok_or_else(|| format!("there are no agents for {architecture}"))?
+            .payload()
+            .clone()
+    }
+}
+
+impl Row {
+    fn payload(&self) -> &Result<View, String> {
+        self.packed.get_or_init(|| {
+            let path = self.executable.as_ref().map_err(Clone::clone)?;
+            let at = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
+            let executable = read(path).map_err(|cause| at(&cause))?;
+            let packed = agent::payload(&executable, self.architecture);
+            packed.map(View::bytes).map_err(|cause| at(&cause))
+        })
+    }
+}
+
+/// The first file that a host of this architecture could run; else why there is none.
+fn find_one(folder: &Path, architecture: &str, names: &[&str]) -> Result<PathBuf, String> {
+    let own = names
+        .iter()
+        .map(|name| folder.join("agents").join(name).join(NAME));
+    let shared = names.iter().map(|name| folder.join(name).join(NAME));
+    let mut faults = Vec::new();
+    for path in own.chain(shared).chain([folder.join(NAME)]) {
+        let content = match read(&path) {
+            Ok(content) => content,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
+            Err(cause) => {
+                faults.push(format!("{}: {cause}", path.display()));
+                continue;
+            }
+        };
+        match agent::check(&content, architecture) {
+            Ok(()) => return Ok(path),
+            Err(why) => faults.push(format!("{}: {why}", path.display())),
+        }
+    }
+    if faults.is_empty() {
+        Err(format!(
+            "there is no agents/{architecture}/{NAME} in {}",
+            folder.display()
+        ))
+    } else {
+        Err(faults.join("; "))
+    }
+}
+
+/// The file, unless it is far too large to be an agent.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let size = fs::metadata(path)?.len();
+    if size > agent::LARGEST as u64 {
+        return Err(io::Error::other(format!(
+            "it is {size} bytes large and at most {} make sense; strip it",
+            agent::LARGEST
+        )));
+    }
+    fs::read(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_image::initrd::Archive;
+
+    use super::*;
+
+    /// The smallest thing that looks like a static executable.
+    fn executable(machine: u8) -> Vec<u8> {
+        let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
+        elf.resize(64, 0);
+        elf[18] = machine;
+        elf
+    }
+
+    fn folder(files: &[(&str, Vec<u8>)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn each_architecture_has_its_own_and_others_have_none() {
+        let folder = folder(&[
+            ("agents/x86_64/muster-agent", executable(62)),
+            ("agents/aarch64/muster-agent", executable(183)),
+        ]);
+        let agents = Agents::find(Some(folder.path()));
+        for architecture in ["x86_64", "arm64"] {
+            let view = agents.payload(architecture).unwrap();
+            let bytes = view.read_exact("the payload", 0, view.len()).unwrap();
+            let archive = Archive::read(&bytes).unwrap();
+            let name = "usr/lib/ignition/base.d/40-muster-agent.ign";
+            assert!(archive.get(name).is_some(), "{archive:?}");
+        }
+        assert!(agents.payload("s390x").unwrap_err().contains("s390x"));
+    }
+
+    #[test]
+    fn an_agent_for_another_machine_is_passed_over_with_a_reason() {
+        let folder = folder(&[
+            ("muster-agent", executable(62)),
+            ("arm64/muster-agent", b"#!".into()),
+        ]);
+        let agents = Agents::find(Some(folder.path()));
+        assert!(agents.payload("x86_64").is_ok());
+        let why = agents.payload("arm64").unwrap_err();
+        assert!(
+            why.contains("no 64-bit ELF") && why.contains("another machine"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn an_empty_folder_is_named() {
+        let folder = folder(&[]);
+        let why = Agents::find(Some(folder.path()))
+            .payload("arm64")
+            .unwrap_err();
+        assert!(why.contains("agents/arm64/muster-agent"), "{why}");
+    }
+}

@@ -1,0 +1,378 @@
+//! The tasks round the decisions: each watches what its decision depends on, and acts.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use muster_model::HostStage;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use tracing::{debug, info, warn};
+
+use crate::{
+    bare_metal,
+    chain::chain,
+    context::Context,
+    csr::{self, Answer},
+    dns::{self, Holder},
+    end::{End, is_complete},
+    hosts::Host,
+    kube::{Kind, KubeError, Mirror, Objects, Patch, condition, text},
+    labels, mcs,
+    nodes::{self, Node},
+    reboots,
+    service::{is_final, now},
+};
+
+const MCS_NAMESPACE: &str = "openshift-machine-config-operator";
+/// How far back the log of the machine-config server is read.
+const MCS_LOG: Duration = Duration::from_secs(300);
+
+fn read_nodes(objects: Option<Arc<Objects>>) -> Vec<Node> {
+    let objects = objects.unwrap_or_default();
+    objects.values().map(|object| Node::read(object)).collect()
+}
+
+/// Stages of hosts that follow from nodes, and the taint of missing cloud providers.
+pub async fn follow_nodes(context: Arc<Context>, credentials: bool) {
+    let (mut mirror, mut view) = (context.nodes.clone(), context.view());
+    // Refusals are repeated only when what the service knows of the host has changed.
+    let mut refused = BTreeSet::new();
+    loop {
+        let mut limit = context.pace.resync;
+        let nodes = read_nodes(mirror.take());
+        if let Some(cluster) = view.take() {
+            for (host, stage) in nodes::due(&cluster.hosts, &nodes, cluster.single_node) {
+                let attempt = (host.id, host.status.clone(), host.stage, stage);
+                if refused.contains(&attempt) {
+                    continue;
+                }
+                match context.report_stage(host, stage).await {
+                    Ok(()) => {
+                        if stage == HostStage::Done && context.options.notify_num_reboots {
+                            let (context, host) = (Arc::clone(&context), host.clone());
+                            tokio::spawn(async move { reboots::report(&context, &host).await });
+                        }
+                    }
+                    // The bootstrap host and the installer report stages too.
+                    Err(error) if is_final(&error) => {
+                        debug!(host = host.name(), %stage, error = %chain(&error), "stage was refused");
+                        refused.insert(attempt);
+                    }
+                    Err(error) => {
+                        warn!(host = host.name(), %stage, error = %chain(&error), "stage not delivered, retrying");
+                        limit = context.pace.retry;
+                        break;
+                    }
+                }
+            }
+            let (platform, version) = (&cluster.platform, &context.options.openshift_version);
+            if nodes::untaints(platform, context.agent_based, version, credentials) {
+                untaint(&context, &nodes).await;
+            }
+        }
+        context.wake(&mut [&mut mirror], &mut view, limit).await;
+    }
+}
+
+async fn untaint(context: &Context, nodes: &[Node]) {
+    for node in nodes.iter().filter(|node| !node.ready) {
+        let Some(patch) = &node.untaint else { continue };
+        let at = Kind::NODE.named(&node.name);
+        match context.kube.patch(&at, Patch::Json, patch).await {
+            Ok(_) => info!(node = node.name, "removed the taint of the cloud provider"),
+            Err(error) => {
+                info!(node = node.name, error = %chain(&error), "taint not removed, retrying")
+            }
+        }
+    }
+}
+
+/// Stage `Configuring`, from the log of the machine-config server.
+pub async fn follow_machine_configs(context: Arc<Context>) {
+    let mut view = context.view();
+    loop {
+        let cluster = view.take();
+        if let Some(cluster) = &cluster
+            && mcs::waiting(&cluster.hosts, cluster.single_node)
+                .next()
+                .is_some()
+        {
+            match mcs_log(&context).await {
+                Ok(log) => {
+                    let callers = mcs::callers(&log);
+                    let single = cluster.single_node;
+                    for host in mcs::configuring(&cluster.hosts, &callers, single) {
+                        let stage = HostStage::Configuring;
+                        if let Err(error) = context.report_stage(host, stage).await {
+                            debug!(host = host.name(), error = %chain(&error), "stage was refused");
+                        }
+                    }
+                }
+                Err(error) => {
+                    debug!(error = %chain(&error), "log of the machine-config server not read")
+                }
+            }
+            sleep(context.pace.resync).await;
+        } else {
+            view.changed().await;
+        }
+    }
+}
+
+async fn mcs_log(context: &Context) -> Result<String, KubeError> {
+    let labels = "k8s-app=machine-config-server";
+    let (pods, _) = context
+        .kube
+        .list(Kind::POD, Some(MCS_NAMESPACE), labels)
+        .await?;
+    let mut all = String::new();
+    for pod in pods {
+        let at = Kind::POD.within(MCS_NAMESPACE, text(&pod, "/metadata/name"));
+        match context.kube.pod_log(&at, Some(MCS_LOG)).await {
+            Ok(log) => all.push_str(&String::from_utf8_lossy(&log)),
+            // One that is starting has none.
+            Err(error) => debug!(%at, error = %chain(&error), "log not read"),
+        }
+        all.push('\n');
+    }
+    Ok(all)
+}
+
+/// Approves the requests of kubelets on known hosts; what is left alone is reported once.
+pub async fn approve_requests(context: Arc<Context>) {
+    let mut requests = Mirror::start(context.kube.clone(), Kind::CSR, None);
+    let (mut nodes, mut view) = (context.nodes.clone(), context.view());
+    let mut reported = BTreeSet::new();
+    loop {
+        let listed = requests.take().unwrap_or_default();
+        let names = nodes.take().map(|nodes| nodes.keys().cloned().collect());
+        let mut failed = false;
+        // Without the list of nodes nothing can be said about who exists.
+        if let (Some(cluster), Some(names)) = (view.take(), names) {
+            for (name, request) in &*listed {
+                match csr::answer(request, &cluster.hosts, &names) {
+                    Answer::Skip => {}
+                    Answer::Approve(node) => {
+                        failed |= !approve(&context, name, &node, &cluster.hosts, &names).await;
+                    }
+                    Answer::Leave(reason) => {
+                        if reported.insert(text(request, "/metadata/uid").to_owned()) {
+                            leave(&context, name, request, &reason).await;
+                        }
+                    }
+                }
+            }
+        }
+        let limit = match failed {
+            true => context.pace.retry,
+            false => context.pace.resync,
+        };
+        let mut mirrors = [&mut requests, &mut nodes];
+        context.wake(&mut mirrors, &mut view, limit).await;
+    }
+}
+
+/// Whether it worked. The request is read and checked again, because it may have changed.
+async fn approve(
+    context: &Context,
+    name: &str,
+    node: &str,
+    hosts: &[Host],
+    nodes: &BTreeSet<String>,
+) -> bool {
+    let at = Kind::CSR.named(name);
+    let written = context.kube.update(&at, "approval", |request| {
+        let same = csr::answer(request, hosts, nodes) == Answer::Approve(node.to_owned());
+        if same {
+            csr::approve(request, &now());
+        }
+        same
+    });
+    match written.await {
+        Ok(true) => context.record.note(format!(
+            "Approved certificate request {name} of node {node}"
+        )),
+        Ok(false) => {}
+        Err(error) if error.is_missing() => {}
+        Err(error) => {
+            warn!(name, node, error = %chain(&error), "certificate request not approved, retrying");
+            return false;
+        }
+    }
+    true
+}
+
+async fn leave(context: &Context, name: &str, request: &Value, reason: &str) {
+    let user = text(request, "/spec/username");
+    let message = format!(
+        "Certificate request {name} of {user} was not approved: {reason}. If it is \
+         legitimate, approve it with: oc adm certificate approve {name}"
+    );
+    // A controller that starts again finds the same requests.
+    if context.record.contains(&message) {
+        return;
+    }
+    context.record.note(message.clone());
+    let event = "certificate_request_not_approved";
+    context.event(event, "warning", &message, None).await;
+}
+
+/// Labels of nodes.
+pub async fn label_nodes(context: Arc<Context>) {
+    let (mut mirror, mut view) = (context.nodes.clone(), context.view());
+    let mut paused = false;
+    loop {
+        let nodes = read_nodes(mirror.take());
+        if let Some(cluster) = view.take() {
+            let hosts = &cluster.hosts;
+            if labels::complete(hosts, &nodes) && !paused {
+                return;
+            }
+            if labels::complete(hosts, &nodes) {
+                if set_paused(&context, false).await {
+                    info!("machine config pool of workers goes on");
+                    return;
+                }
+            } else if paused || !labels::pauses_workers(hosts) {
+                for (node, patch) in labels::due(hosts, &nodes) {
+                    let at = Kind::NODE.named(&node);
+                    match context.kube.patch(&at, Patch::Merge, &patch).await {
+                        Ok(_) => info!(node, "node labelled"),
+                        Err(error) => {
+                            info!(node, error = %chain(&error), "node not labelled, retrying")
+                        }
+                    }
+                }
+            } else if set_paused(&context, true).await {
+                info!("machine config pool of workers rests until nodes are labelled");
+                paused = true;
+                continue;
+            }
+        }
+        let retry = context.pace.retry;
+        context.wake(&mut [&mut mirror], &mut view, retry).await;
+    }
+}
+
+async fn set_paused(context: &Context, paused: bool) -> bool {
+    let at = Kind::MACHINE_CONFIG_POOL.named("worker");
+    let patch = json!({"spec": {"paused": paused}});
+    let patched = context.kube.patch(&at, Patch::Merge, &patch).await;
+    if let Err(error) = &patched {
+        info!(error = %chain(&error), paused, "machine config pool not patched, retrying");
+    }
+    patched.is_ok()
+}
+
+/// BareMetalHosts, until none lacks anything.
+pub async fn adopt_bare_metal_hosts(context: Arc<Context>) {
+    let mut view = context.view();
+    view.until(|cluster| cluster.platform == "baremetal").await;
+    let of = |kind| Mirror::start(context.kube.clone(), kind, Some(bare_metal::NAMESPACE));
+    let (mut hosts, mut machines) = (of(Kind::BARE_METAL_HOST), of(Kind::MACHINE));
+    loop {
+        let (found, free) = (hosts.take(), machines.take());
+        let provisioning = Kind::PROVISIONING.named("provisioning-configuration");
+        let managed = context.kube.find(&provisioning).await;
+        if let (Some(found), Some(free), Ok(managed)) = (found, free, managed) {
+            let plan = bare_metal::plan(
+                found.values().map(|host| &**host),
+                free.values().map(|machine| &**machine),
+                managed.is_some(),
+            );
+            let mut failed = plan.without_machine > 0;
+            for change in &plan.changes {
+                match adopt(&context, change).await {
+                    Ok(()) => context
+                        .record
+                        .note(format!("Adopted BareMetalHost {}", change.name)),
+                    Err(error) => {
+                        failed = true;
+                        info!(host = change.name, error = %chain(&error), "BareMetalHost not adopted, retrying");
+                    }
+                }
+            }
+            // Without a Provisioning this may be too early: Metal3 is installed by an operator.
+            if !found.is_empty() && !failed && managed.is_some() {
+                return;
+            }
+        }
+        let mut mirrors = [&mut hosts, &mut machines];
+        context
+            .wake(&mut mirrors, &mut view, context.pace.resync)
+            .await;
+    }
+}
+
+async fn adopt(context: &Context, change: &bare_metal::Change) -> Result<(), KubeError> {
+    let at = Kind::BARE_METAL_HOST.within(bare_metal::NAMESPACE, &change.name);
+    if let Some(status) = &change.status {
+        let set = |host: &mut Value| {
+            host["status"] = status.clone();
+            true
+        };
+        context.kube.update(&at, "status", set).await?;
+    }
+    let apply = |host: &mut Value| change.apply(host);
+    context.kube.update(&at, "", apply).await.map(drop)
+}
+
+/// Frees the address of the DNS service if another service has it.
+pub async fn free_dns_address(context: Arc<Context>, install_config: String) {
+    let Some(address) = dns::address(&install_config) else {
+        warn!("install-config has no service network, the address of DNS is not checked");
+        return;
+    };
+    for _ in 0..context.pace.dns_looks {
+        match context.kube.list(Kind::SERVICE, None, "").await {
+            Ok((services, _)) => match dns::holder(services.iter(), address) {
+                Holder::Dns => return,
+                Holder::Nobody => {}
+                Holder::Other(namespace, name) => {
+                    if evict(&context, &namespace, &name).await {
+                        context.record.note(format!(
+                            "Service {namespace}/{name} had the address {address} of DNS and was deleted"
+                        ));
+                    }
+                }
+            },
+            Err(error) => info!(error = %chain(&error), "services not listed, retrying"),
+        }
+        sleep(context.pace.dns).await;
+    }
+    warn!(%address, "the DNS service did not appear");
+}
+
+async fn evict(context: &Context, namespace: &str, name: &str) -> bool {
+    let at = Kind::SERVICE.within(namespace, name);
+    if let Err(error) = context.kube.delete(&at).await {
+        warn!(%at, error = %chain(&error), "service not deleted, retrying");
+        return false;
+    }
+    // The operator creates the DNS service again when it starts.
+    let operator = context.kube.delete_all(Kind::POD, "openshift-dns-operator");
+    if let Err(error) = operator.await {
+        warn!(error = %chain(&error), "DNS operator not restarted");
+    }
+    true
+}
+
+/// Waits until a cluster whose service is gone says itself that it is installed.
+pub async fn follow_cluster(context: &Context) -> End {
+    let mut versions = Mirror::start(context.kube.clone(), Kind::CLUSTER_VERSION, None);
+    let (mut mirror, mut view) = (context.nodes.clone(), context.view());
+    loop {
+        let version = versions
+            .take()
+            .and_then(|list| list.get("version").cloned());
+        let available = version.is_some_and(|version| condition(&version, "Available", "True"));
+        let nodes = read_nodes(mirror.take());
+        if is_complete(available, &nodes, context.options.control_plane_count) {
+            return End::Installed;
+        }
+        let mut mirrors = [&mut versions, &mut mirror];
+        context
+            .wake(&mut mirrors, &mut view, context.pace.resync)
+            .await;
+        view.take();
+    }
+}

@@ -1,0 +1,80 @@
+//! How often a node rebooted during its installation, which some sites want to know.
+
+use std::{process::Stdio, time::Duration};
+
+use tokio::{
+    process::Command,
+    time::{sleep, timeout},
+};
+use tracing::{info, warn};
+
+use crate::{context::Context, hosts::Host, logs};
+
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_secs(15);
+const LIMIT: Duration = Duration::from_secs(6 * 60);
+
+/// Counts and reports. Only the node itself knows, and `oc` is the way to ask it.
+pub async fn report(context: &Context, host: &Host) {
+    let node = host.name();
+    if !logs::has_program("oc") {
+        warn!(
+            node,
+            "reboots not counted: `oc` is not installed in this image"
+        );
+        return;
+    }
+    match timeout(LIMIT, counted(context, node)).await {
+        Ok(Some(count)) => {
+            let message = format!("Node {node} has been rebooted {count} times");
+            context
+                .event("reboots_for_node", "info", &message, Some(host))
+                .await;
+        }
+        Ok(None) | Err(_) => warn!(node, "reboots not counted"),
+    }
+}
+
+async fn counted(context: &Context, node: &str) -> Option<usize> {
+    for _ in 0..ATTEMPTS {
+        match asked(context, node).await {
+            Ok(answer) => return Some(reboots(&answer)),
+            Err(cause) => info!(node, cause, "reboots not counted, retrying"),
+        }
+        sleep(PAUSE).await;
+    }
+    None
+}
+
+async fn asked(context: &Context, node: &str) -> Result<String, String> {
+    let kubeconfig = logs::kubeconfig(context).await?;
+    let output = Command::new("oc")
+        .arg(format!("--kubeconfig={}", kubeconfig.display()))
+        .args(["debug", &format!("node/{node}"), "--"])
+        .args(["chroot", "/host", "last", "reboot"])
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .map_err(|cause| cause.to_string())?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
+
+fn reboots(answer: &str) -> usize {
+    let lines = answer.lines();
+    lines.filter(|line| line.starts_with("reboot ")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_about_reboots_count() {
+        let answer = "reboot   system boot  5.14\nreboot   system boot\n\nwtmp begins\nrebooted\n";
+        assert_eq!(reboots(answer), 2);
+    }
+}

@@ -1,0 +1,217 @@
+//! Making the firmware start the installed disk.
+//!
+//! Only UEFI keeps a list that can be changed. An entry for the disk's boot loader is added in
+//! front (the vendor's directory, or the fallback path every firmware knows), older entries of
+//! the same label are removed, and the list is read back: a firmware that ignores the change is
+//! reported, because the machine would boot the installation medium again.
+
+use std::{path::Path, time::Duration};
+
+use muster_machine::{Machine, Task};
+
+use crate::{
+    disk::{Claim, Devices},
+    tasks::run,
+};
+
+/// What the entry is called; the reference uses the same, so that its entries are replaced.
+const LABEL: &str = "Red Hat Enterprise Linux";
+const MOUNT_POINT: &str = "/run/muster-installer/esp";
+/// Directories of boot loaders on the EFI partition, the preferred one first.
+const VENDORS: &[&str] = &["redhat", "centos", "fedora"];
+
+/// Sets the boot order, if this machine has one.
+///
+/// # Errors
+/// What went wrong; the machine may then boot from what it booted from before.
+pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), String> {
+    if machine.exists("/usr/sbin/bootlist") {
+        let task = Task::new("bootlist", "make the firmware start the installed disk")
+            .args(["-m", "normal", "-o"])
+            .arg(disk.path().display().to_string());
+        return run(machine, &task).map(drop);
+    }
+    if !machine.exists("/sys/firmware/efi") {
+        return Ok(());
+    }
+    // Read again: the partitions were made a moment ago.
+    let devices = Devices::read(machine);
+    let name = &disk.device().name;
+    let partition = devices
+        .partitions(name)
+        .find(|part| part.label.as_deref() == Some("EFI-SYSTEM"))
+        .or_else(|| devices.partitions(name).nth(1))
+        .ok_or("the installed disk has no EFI partition")?;
+    let loader = loader(machine, &partition.path())?;
+    let before = listing(machine)?;
+    let add = Task::new("efibootmgr", "make the firmware start the installed disk")
+        .args(["-c", "-d"])
+        .arg(disk.path().display().to_string())
+        .args([
+            "-p",
+            &partition.number_in_table().to_string(),
+            "-L",
+            LABEL,
+            "-l",
+            &loader,
+        ]);
+    run(machine, &add)?;
+    for old in before.entries.iter().filter(|entry| entry.label == LABEL) {
+        let remove = Task::new("efibootmgr", "remove an older entry of the firmware").args([
+            "-B",
+            "-b",
+            &old.number,
+        ]);
+        run(machine, &remove)?;
+    }
+    let after = listing(machine)?;
+    let first = after.order.first();
+    let is_ours = after
+        .entries
+        .iter()
+        .any(|entry| entry.label == LABEL && Some(&entry.number) == first);
+    if is_ours {
+        return Ok(());
+    }
+    let first = first.map_or("nothing", String::as_str);
+    Err(format!(
+        "the firmware did not keep the new boot order (it starts {first} first)"
+    ))
+}
+
+/// The path of the boot loader on the EFI partition, as the firmware writes it.
+fn loader(machine: &dyn Machine, partition: &Path) -> Result<String, String> {
+    let (arch, shim) = match machine.kernel().architecture.as_str() {
+        "aarch64" => ("AA64", "shimaa64.efi"),
+        _ => ("X64", "shimx64.efi"),
+    };
+    let make = Task::new("mkdir", "look at the EFI partition").args(["-p", MOUNT_POINT]);
+    run(machine, &make)?;
+    let mount = Task::new("mount", "look at the EFI partition")
+        .args(["-o", "ro"])
+        .arg(partition.display().to_string())
+        .arg(MOUNT_POINT);
+    run(machine, &mount)?;
+    let vendor = VENDORS
+        .iter()
+        .find(|vendor| machine.exists(format!("{MOUNT_POINT}/EFI/{vendor}/{shim}")));
+    let unmount = Task::new("umount", "leave the EFI partition")
+        .arg(MOUNT_POINT)
+        .deadline(Duration::from_secs(30));
+    run(machine, &unmount)?;
+    Ok(match vendor {
+        Some(vendor) => format!("\\EFI\\{vendor}\\{shim}"),
+        None => format!("\\EFI\\BOOT\\BOOT{arch}.EFI"),
+    })
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Listing {
+    order: Vec<String>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Entry {
+    number: String,
+    label: String,
+}
+
+fn listing(machine: &dyn Machine) -> Result<Listing, String> {
+    let list = Task::new("efibootmgr", "read the boot order of the firmware");
+    Ok(parse(&run(machine, &list)?.out()))
+}
+
+/// Reads what `efibootmgr` prints. Newer versions print the path of an entry behind a tab.
+fn parse(text: &str) -> Listing {
+    let mut listing = Listing::default();
+    for line in text.lines() {
+        if let Some(order) = line.strip_prefix("BootOrder: ") {
+            listing.order = order.split(',').map(|n| n.trim().to_owned()).collect();
+        } else if let Some((number, label)) = line.strip_prefix("Boot").and_then(entry) {
+            listing.entries.push(Entry { number, label });
+        }
+    }
+    listing
+}
+
+fn entry(rest: &str) -> Option<(String, String)> {
+    let (number, label) = rest.split_at_checked(4)?;
+    let is_number = number.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let label = label.strip_prefix(['*', ' '])?.trim_start();
+    let label = label.split('\t').next().unwrap_or_default();
+    is_number.then(|| (number.to_owned(), label.trim_end().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_machine::{Finished, Kernel, Node, Simulated};
+
+    use super::*;
+
+    const LIST: &str = "BootCurrent: 0002\nTimeout: 0 seconds\nBootOrder: 0002,0001,0000\n\
+        Boot0000* UiApp\nBoot0001* Red Hat Enterprise Linux\tHD(2,GPT,aa)/File(x)\nBoot0002* UEFI DVD-ROM\n";
+
+    #[test]
+    fn the_list_of_the_firmware_is_read_with_and_without_paths() {
+        let listing = parse(LIST);
+        assert_eq!(listing.order, ["0002", "0001", "0000"]);
+        let labels: Vec<_> = listing.entries.iter().map(|e| e.label.as_str()).collect();
+        assert_eq!(labels, ["UiApp", LABEL, "UEFI DVD-ROM"]);
+        assert_eq!(parse("BootNext: 0001\nBootèéè\nBoot00"), Listing::default());
+    }
+
+    fn uefi(list: &str) -> (Simulated, Claim) {
+        let machine = Simulated::default();
+        machine.change(|tree| {
+            tree.insert("/sys/firmware/efi", Node::Directory);
+            tree.line("/sys/block/vda/dev", "252:0");
+            tree.line("/sys/block/vda/vda2/dev", "252:2");
+            tree.line("/sys/block/vda/vda2/partition", "2");
+            tree.line("/sys/block/vda/vda2/uevent", "PARTN=2\nPARTNAME=EFI-SYSTEM");
+            tree.insert("/dev/vda", Node::Block(vec![]));
+            tree.line(format!("{MOUNT_POINT}/EFI/redhat/shimx64.efi"), "");
+        });
+        machine.set_kernel(Kernel {
+            architecture: "x86_64".into(),
+            ..Kernel::default()
+        });
+        for program in ["mkdir", "mount", "umount"] {
+            machine.on([program], Finished::with_output(""));
+        }
+        machine.on(["efibootmgr"], Finished::with_output(list));
+        let devices = Devices::read(&machine);
+        let claim = Claim::of(&machine, &devices, Path::new("/dev/vda")).unwrap();
+        (machine, claim)
+    }
+
+    #[test]
+    fn the_vendor_s_loader_is_listed_and_the_older_entry_removed() {
+        let ours_first = LIST.replace("0002,0001,0000", "0001,0002,0000");
+        let (machine, claim) = uefi(&ours_first);
+        set(&machine, &claim).unwrap();
+        let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
+        let add =
+            format!("efibootmgr -c -d /dev/vda -p 2 -L {LABEL} -l \\EFI\\redhat\\shimx64.efi");
+        assert!(ran.contains(&add), "{ran:#?}");
+        assert!(
+            ran.contains(&"efibootmgr -B -b 0001".to_owned()),
+            "{ran:#?}"
+        );
+    }
+
+    #[test]
+    fn a_firmware_that_keeps_its_own_order_is_an_error() {
+        let (machine, claim) = uefi(LIST);
+        let problem = set(&machine, &claim).unwrap_err();
+        assert!(problem.contains("starts 0002 first"), "{problem}");
+    }
+
+    #[test]
+    fn bios_has_no_order_to_set() {
+        let (machine, claim) = uefi(LIST);
+        machine.change(|tree| tree.remove(Path::new("/sys/firmware/efi")).unwrap());
+        set(&machine, &claim).unwrap();
+        assert!(machine.ran().is_empty());
+    }
+}

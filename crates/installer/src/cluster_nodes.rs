@@ -1,0 +1,359 @@
+//! What the nodes of the new cluster and the log of its config server say about the hosts.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use muster_model::HostStage;
+use regex::Regex;
+use serde_json::Value;
+use uuid::Uuid;
+
+const MASTER: &str = "node-role.kubernetes.io/master";
+const ARBITER: &str = "node-role.kubernetes.io/arbiter";
+
+/// A node as the API shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenNode {
+    name: String,
+    addresses: Vec<String>,
+    is_ready: bool,
+    is_master: bool,
+    is_arbiter: bool,
+}
+
+impl SeenNode {
+    /// The nodes of a list.
+    #[must_use]
+    pub fn all(list: &Value) -> Vec<Self> {
+        list["items"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(Self::of)
+            .collect()
+    }
+
+    fn of(node: &Value) -> Self {
+        let labels = &node["metadata"]["labels"];
+        let status = &node["status"];
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let addresses = status["addresses"].as_array().into_iter().flatten();
+        Self {
+            name: node["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_lowercase(),
+            addresses: addresses
+                .filter(|address| address["type"] == "InternalIP")
+                .filter_map(|address| address["address"].as_str().map(str::to_owned))
+                .collect(),
+            is_ready: conditions
+                .into_iter()
+                .any(|condition| condition["type"] == "Ready" && condition["status"] == "True"),
+            is_master: !labels[MASTER].is_null(),
+            is_arbiter: !labels[ARBITER].is_null(),
+        }
+    }
+}
+
+/// How many nodes must be ready before the bootstrap host may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needed {
+    masters: u64,
+    arbiters: u64,
+}
+
+/// From the install-config in the cluster. The bootstrap host will be one of the control plane.
+#[must_use]
+pub fn needed(config_map: &Value) -> Needed {
+    let text = config_map["data"]["install-config"]
+        .as_str()
+        .unwrap_or_default();
+    let replicas = replicas(text, "controlPlane").unwrap_or(3);
+    Needed {
+        masters: replicas.saturating_sub(1).min(2),
+        arbiters: u64::from(replicas_of_arbiter(text) > 0),
+    }
+}
+
+fn replicas_of_arbiter(text: &str) -> u64 {
+    replicas(text, "arbiter").unwrap_or(0)
+}
+
+/// `replicas` of a section at the top of an install-config, in JSON or in block YAML.
+fn replicas(text: &str, section: &str) -> Option<u64> {
+    if let Ok(config) = serde_json::from_str::<Value>(text) {
+        return config[section]["replicas"].as_u64();
+    }
+    let mut inside = false;
+    for line in text.lines() {
+        if !line.starts_with([' ', '#', '-']) {
+            inside = line.trim_end().strip_suffix(':') == Some(section);
+        } else if inside && let Some(number) = line.strip_prefix("  replicas:") {
+            return number.trim().parse().ok();
+        }
+    }
+    None
+}
+
+impl Needed {
+    /// What is still missing; none if there are enough.
+    #[must_use]
+    pub fn missing(self, nodes: &[SeenNode]) -> Option<String> {
+        let ready = |which: fn(&SeenNode) -> bool| {
+            nodes
+                .iter()
+                .filter(|node| which(node) && node.is_ready)
+                .count() as u64
+        };
+        let masters = ready(|node| node.is_master);
+        let arbiters = ready(|node| node.is_arbiter);
+        if masters >= self.masters && arbiters >= self.arbiters {
+            return None;
+        }
+        let waiting: Vec<&str> = nodes
+            .iter()
+            .filter(|node| !node.is_ready)
+            .map(|node| node.name.as_str())
+            .collect();
+        let mut text = format!(
+            "{masters} of {} control-plane nodes are ready",
+            self.masters
+        );
+        if self.arbiters > 0 {
+            text += &format!(", {arbiters} of {} arbiters", self.arbiters);
+        }
+        if !waiting.is_empty() {
+            text += &format!("; joined but not ready: {}", waiting.join(", "));
+        }
+        Some(text)
+    }
+}
+
+/// What was reported for other hosts already.
+#[derive(Debug, Default)]
+pub struct Reported {
+    configuring: BTreeSet<Uuid>,
+    joined: BTreeSet<Uuid>,
+}
+
+impl Reported {
+    /// Hosts whose nodes have become ready since the last call.
+    pub fn joined(
+        &mut self,
+        nodes: &[SeenNode],
+        hosts: &[Value],
+        own: Uuid,
+    ) -> Vec<(Uuid, HostStage)> {
+        let mut news = Vec::new();
+        for node in nodes.iter().filter(|node| node.is_ready) {
+            let Some(host) = host_of(node, hosts) else {
+                continue;
+            };
+            let Some(id) = id_of(host).filter(|id| *id != own) else {
+                continue;
+            };
+            if host["status"] != "installed" && self.joined.insert(id) {
+                news.push((id, HostStage::Joined));
+            }
+        }
+        news
+    }
+
+    /// Hosts that have fetched their config since the last call, by the log of its server.
+    pub fn configuring(&mut self, log: &str, hosts: &[Value], own: Uuid) -> Vec<(Uuid, HostStage)> {
+        let mut news = Vec::new();
+        for host in hosts {
+            let Some(id) = id_of(host).filter(|id| *id != own) else {
+                continue;
+            };
+            let over = matches!(
+                host["progress"]["current_stage"].as_str(),
+                Some("Configuring" | "Joined" | "Done" | "Waiting for ignition")
+            );
+            if over || self.configuring.contains(&id) || !has_fetched(log, &addresses_of(host)) {
+                continue;
+            }
+            self.configuring.insert(id);
+            let stage = match host["role"].as_str() {
+                Some("worker") => HostStage::WaitingForIgnition,
+                Some(_) | None => HostStage::Configuring,
+            };
+            news.push((id, stage));
+        }
+        news
+    }
+}
+
+/// Whether one of these addresses has asked for a config with Ignition.
+fn has_fetched(log: &str, addresses: &[IpAddr]) -> bool {
+    if addresses.is_empty() {
+        return false;
+    }
+    let addresses: Vec<String> = addresses
+        .iter()
+        .map(|address| regex::escape(&address.to_string()))
+        .collect();
+    let pattern = format!(
+        r#"(?:^|[^0-9A-Fa-f.:])(?:{})(?:%\w+)?\]?:\d+"? User-Agent:"Ignition"#,
+        addresses.join("|")
+    );
+    Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(log))
+}
+
+fn id_of(host: &Value) -> Option<Uuid> {
+    host["id"].as_str()?.parse().ok()
+}
+
+/// By name, or else by address.
+fn host_of<'a>(node: &SeenNode, hosts: &'a [Value]) -> Option<&'a Value> {
+    let named = |host: &&Value| {
+        host["requested_hostname"]
+            .as_str()
+            .is_some_and(|name| name.to_lowercase() == node.name)
+    };
+    let addressed = |host: &&Value| {
+        addresses_of(host)
+            .iter()
+            .any(|address| node.addresses.contains(&address.to_string()))
+    };
+    hosts
+        .iter()
+        .find(named)
+        .or_else(|| hosts.iter().find(addressed))
+}
+
+fn addresses_of(host: &Value) -> Vec<IpAddr> {
+    let inventory: Value = host["inventory"]
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let interfaces = inventory["interfaces"].as_array().into_iter().flatten();
+    interfaces
+        .flat_map(|interface| {
+            ["ipv4_addresses", "ipv6_addresses"]
+                .into_iter()
+                .flat_map(|kind| interface[kind].as_array().into_iter().flatten())
+        })
+        .filter_map(|address| address.as_str()?.split('/').next()?.parse().ok())
+        .collect()
+}
+
+/// Why a pod does not run.
+#[must_use]
+pub fn pod_reason(pod: &Value) -> String {
+    let status = &pod["status"];
+    let waiting = status["containerStatuses"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|container| &container["state"]["waiting"])
+        .find(|waiting| !waiting.is_null());
+    let condition = status["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["status"] == "False");
+    let found = waiting.or(condition).unwrap_or(&Value::Null);
+    let words = ["reason", "message"].map(|key| found[key].as_str().unwrap_or_default());
+    words.join(" ").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(name: &str, role: &str, ready: &str) -> Value {
+        json!({
+            "metadata": {"name": name, "labels": {(format!("node-role.kubernetes.io/{role}")): ""}},
+            "status": {
+                "conditions": [{"type": "Ready", "status": ready}],
+                "addresses": [{"type": "InternalIP", "address": "10.0.0.5"}],
+            },
+        })
+    }
+
+    fn config(text: &str) -> Value {
+        json!({"data": {"install-config": text}})
+    }
+
+    #[test]
+    fn one_control_plane_node_less_than_asked_for_is_enough_and_never_more_than_two() {
+        for (text, masters, arbiters) in [
+            (r#"{"controlPlane":{"replicas":3}}"#, 2, 0),
+            ("controlPlane:\n  name: master\n  replicas: 5\n", 2, 0),
+            (
+                "arbiter:\n  replicas: 1\ncontrolPlane:\n  replicas: 2\ncompute:\n- replicas: 4\n",
+                1,
+                1,
+            ),
+            ("controlPlane:\n  replicas: 1\n", 0, 0),
+        ] {
+            assert_eq!(
+                needed(&config(text)),
+                Needed { masters, arbiters },
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_names() {
+        let needed = needed(&config(r#"{"controlPlane":{"replicas":3}}"#));
+        let list = json!({"items": [node("a", "master", "True"), node("b", "master", "False")]});
+        let told = needed.missing(&SeenNode::all(&list)).unwrap();
+        assert_eq!(
+            told,
+            "1 of 2 control-plane nodes are ready; joined but not ready: b"
+        );
+        let list = json!({"items": [node("a", "master", "True"), node("b", "master", "True")]});
+        assert_eq!(needed.missing(&SeenNode::all(&list)), None);
+    }
+
+    const A: &str = "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";
+    const B: &str = "1d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";
+
+    fn host(id: &str, role: &str, address: &str) -> Value {
+        let inventory = json!({"interfaces": [{"ipv4_addresses": [format!("{address}/24")]}]});
+        json!({"id": id, "role": role, "requested_hostname": format!("host-{id}"),
+               "inventory": inventory.to_string(), "progress": {}})
+    }
+
+    #[test]
+    fn a_ready_node_is_reported_once_by_name_or_address_and_never_the_own_host() {
+        let hosts = [host(A, "master", "10.0.0.5"), host(B, "master", "10.0.0.6")];
+        let nodes = SeenNode::all(&json!({"items": [node("other", "master", "True")]}));
+        let (a, b) = (A.parse().unwrap(), B.parse().unwrap());
+        let mut reported = Reported::default();
+        assert_eq!(reported.joined(&nodes, &hosts, a), []);
+        assert_eq!(reported.joined(&nodes, &hosts, b), [(a, HostStage::Joined)]);
+        assert_eq!(reported.joined(&nodes, &hosts, b), []);
+    }
+
+    #[test]
+    fn an_address_in_the_log_is_not_mistaken_for_a_longer_one() {
+        let hosts = [host(A, "master", "10.0.0.5"), host(B, "worker", "10.0.0.6")];
+        let other = Uuid::from_u128(1);
+        let line = |address: &str| {
+            format!(
+                r#"Pool master requested by address:"{address}:4711" User-Agent:"Ignition/2.14""#
+            )
+        };
+        let mut reported = Reported::default();
+        for address in ["110.0.0.5", "10.0.0.51", "10a0.0.5"] {
+            assert_eq!(reported.configuring(&line(address), &hosts, other), []);
+        }
+        let log = line("10.0.0.5") + "\n" + &line("10.0.0.6");
+        let news = reported.configuring(&log, &hosts, other);
+        let (a, b) = (A.parse().unwrap(), B.parse().unwrap());
+        assert_eq!(
+            news,
+            [
+                (a, HostStage::Configuring),
+                (b, HostStage::WaitingForIgnition)
+            ]
+        );
+        assert_eq!(reported.configuring(&log, &hosts, other), []);
+    }
+}

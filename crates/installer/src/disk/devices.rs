@@ -1,0 +1,187 @@
+//! All block devices and what is built on what, read from sysfs.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use muster_machine::Machine;
+
+const BLOCK: &str = "/sys/block";
+
+/// What a block device is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole disk, or anything else that is not one of the others.
+    Disk,
+    /// A partition of the device of that name.
+    Partition {
+        /// The device it is a part of.
+        of: String,
+        /// Its number in the partition table.
+        number: u32,
+    },
+    /// A device-mapper device (LVM, LUKS, multipath), with its name there.
+    Mapped {
+        /// As `dmsetup` calls it.
+        name: String,
+    },
+    /// A software RAID array.
+    Array,
+}
+
+/// One block device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// The kernel's name, as in `/sys/block`.
+    pub name: String,
+    /// Major and minor number, `8:0`.
+    pub number: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Label of a partition in its table (`PARTLABEL`).
+    pub label: Option<String>,
+    /// Devices that are directly built on this one, without partitions.
+    holders: BTreeSet<String>,
+}
+
+impl Device {
+    /// Its node in `/dev`.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        // The kernel writes `!` for a slash inside a name (`cciss!c0d0`).
+        Path::new("/dev").join(self.name.replace('!', "/"))
+    }
+
+    /// The number of a partition in its table; 0 for everything else.
+    #[must_use]
+    pub fn number_in_table(&self) -> u32 {
+        match self.kind {
+            Kind::Partition { number, .. } => number,
+            Kind::Disk | Kind::Mapped { .. } | Kind::Array => 0,
+        }
+    }
+}
+
+/// All block devices of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Devices {
+    by_name: BTreeMap<String, Device>,
+}
+
+impl Devices {
+    /// Reads them from sysfs.
+    #[must_use]
+    pub fn read(machine: &dyn Machine) -> Self {
+        let mut devices = Self::default();
+        for name in machine.names(BLOCK) {
+            let folder = format!("{BLOCK}/{name}");
+            for part in machine.names(&folder) {
+                let number = machine.value(format!("{folder}/{part}/partition"));
+                if let Some(number) = number {
+                    let kind = Kind::Partition {
+                        of: name.clone(),
+                        number,
+                    };
+                    devices.add(machine, &format!("{folder}/{part}"), part, kind);
+                }
+            }
+            let kind = if let Some(name) = machine.text(format!("{folder}/dm/name")) {
+                Kind::Mapped { name }
+            } else if machine.exists(format!("{folder}/md")) {
+                Kind::Array
+            } else {
+                Kind::Disk
+            };
+            devices.add(machine, &folder, name, kind);
+        }
+        devices
+    }
+
+    fn add(&mut self, machine: &dyn Machine, folder: &str, name: String, kind: Kind) {
+        let label = machine
+            .text(format!("{folder}/uevent"))
+            .and_then(|event| Some(line(&event, "PARTNAME=")?.to_owned()));
+        let device = Device {
+            number: machine.text(format!("{folder}/dev")).unwrap_or_default(),
+            holders: machine
+                .names(format!("{folder}/holders"))
+                .into_iter()
+                .collect(),
+            name: name.clone(),
+            kind,
+            label,
+        };
+        self.by_name.insert(name, device);
+    }
+
+    /// The device of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Device> {
+        self.by_name.get(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Device> {
+        self.by_name.values()
+    }
+
+    /// The device a path leads to, links followed.
+    #[must_use]
+    pub fn at(&self, machine: &dyn Machine, path: &Path) -> Option<&Device> {
+        let resolved = machine.resolve(path).ok()?;
+        self.iter().find(|device| device.path() == resolved)
+    }
+
+    /// The partitions of a device, by number. Those of a mapped device are mapped themselves and
+    /// are found through its holders.
+    pub fn partitions<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Device> {
+        let mut parts: Vec<_> = self
+            .iter()
+            .filter_map(|device| match &device.kind {
+                Kind::Partition { of, number } if of == name => Some((*number, device)),
+                Kind::Partition { .. } | Kind::Disk | Kind::Mapped { .. } | Kind::Array => None,
+            })
+            .collect();
+        parts.sort_by_key(|(number, _)| *number);
+        parts.into_iter().map(|(_, device)| device)
+    }
+
+    /// Everything built on a device, directly or not, in an order in which each comes before
+    /// what it is built on. The device itself is not in it.
+    #[must_use]
+    pub fn descendants<'a>(&'a self, name: &'a str) -> Vec<&'a Device> {
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::from([name]);
+        self.descend(name, &mut seen, &mut found);
+        found
+    }
+
+    fn descend<'a>(
+        &'a self,
+        name: &'a str,
+        seen: &mut BTreeSet<&'a str>,
+        found: &mut Vec<&'a Device>,
+    ) {
+        let holders = self.get(name).map(|device| &device.holders);
+        let children = self
+            .partitions(name)
+            .map(|part| part.name.as_str())
+            .chain(holders.into_iter().flatten().map(String::as_str))
+            .collect::<Vec<_>>();
+        for child in children {
+            let Some(device) = self.get(child) else {
+                continue;
+            };
+            if seen.insert(&device.name) {
+                self.descend(child, seen, found);
+                found.push(device);
+            }
+        }
+    }
+}
+
+/// The rest of the line that begins with a key.
+fn line<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(key))
+}

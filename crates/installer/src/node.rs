@@ -1,0 +1,498 @@
+//! Takes the steps of a plan on this machine.
+//!
+//! One function per step, called in the order of the plan. A step either succeeds, adds a warning
+//! that the service shows with the next stages, or ends the installation with a reason.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use muster_api::client::{Client, ClientError};
+use muster_machine::{Machine, Task};
+use muster_model::HostStage;
+use serde_json::Value;
+use tracing::{error, info, warn};
+
+use crate::{
+    boot_order,
+    disk::{Claim, Devices, cleanup},
+    image,
+    journal::{self, Journal},
+    options::{InstallOptions, Role},
+    plan::{Failure, Flow, Plan, Step},
+    progress::Progress,
+    tasks::run,
+};
+
+const FOLDER: &str = "/opt/install-dir";
+/// How long the service may be away before an installation that needs it gives up.
+const SERVICE_LIMIT: Duration = Duration::from_secs(30 * 60);
+/// A control plane that is not there by then will not come; the service gives up earlier.
+const CONTROL_PLANE_LIMIT: Duration = Duration::from_secs(4 * 3600);
+const POLL: Duration = Duration::from_secs(5);
+/// Control-plane nodes and arbiters that must be done before a worker leaves its live system.
+const NEEDED: usize = 2;
+const WRITE_ATTEMPTS: u32 = 3;
+/// Time for the last reports before the machine is gone.
+const LAST_REPORTS: Duration = Duration::from_secs(120);
+
+/// One installation of this machine.
+pub struct Node {
+    /// The computer.
+    pub machine: Arc<dyn Machine>,
+    /// The service.
+    pub client: Client,
+    /// Where reports go.
+    pub progress: Progress,
+    /// What was asked.
+    pub options: InstallOptions,
+    /// The token for the service, which the controller will need too.
+    pub token: String,
+    /// This program, which also sends the logs.
+    pub program: Option<PathBuf>,
+}
+
+/// Leaves out the token.
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the steps find out on their way.
+#[derive(Debug, Default)]
+struct Found {
+    disk: Option<Claim>,
+    ignition: Option<PathBuf>,
+    stage: Option<HostStage>,
+    warnings: Vec<String>,
+}
+
+impl Node {
+    /// Installs. On failure the service is told why, with the stage it happened in.
+    ///
+    /// # Errors
+    /// Why this machine is not installed.
+    pub async fn install(&self) -> Result<(), String> {
+        let outcome = match Plan::of(&self.options) {
+            Ok(plan) => self.take(&plan).await,
+            Err(unsupported) => Err(unsupported.to_string()),
+        };
+        if let Err(reason) = &outcome {
+            error!(reason, "the installation failed");
+            self.progress.report(HostStage::Failed, reason.clone());
+        }
+        if !self.progress.flush(LAST_REPORTS).await {
+            warn!("the service did not take the last reports");
+        }
+        outcome
+    }
+
+    async fn take(&self, plan: &Plan) -> Result<(), String> {
+        let machine = Arc::clone(&self.machine);
+        let mut journal = Journal::open(&*machine, journal::PATH.as_ref(), &self.options);
+        let mut found = Found::default();
+        for &step in &plan.steps {
+            if step.is_done_once() && journal.has(step) {
+                info!(?step, "was finished before; not repeated");
+                continue;
+            }
+            if let Some(stage) = step.stage() {
+                found.stage = Some(stage);
+                self.progress.report(stage, self.detail(step, &found));
+            }
+            info!(?step, "step begins");
+            match (
+                self.perform(step, plan.flow, &mut found).await,
+                step.failure(),
+            ) {
+                (Ok(()), _) => {}
+                (Err(reason), Failure::Fatal) => return Err(reason),
+                (Err(reason), Failure::Warning) => {
+                    warn!(?step, reason, "going on without it");
+                    if let Some(stage) = found.stage {
+                        self.progress.report(stage, format!("warning: {reason}"));
+                    }
+                    found.warnings.push(reason);
+                }
+            }
+            if step.is_done_once() {
+                journal.finish(step);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the service shows beside a stage when it begins.
+    fn detail(&self, step: Step, found: &Found) -> String {
+        match step {
+            Step::CheckDisk => self.options.role.name().to_owned(),
+            Step::Reboot if !found.warnings.is_empty() => {
+                format!("warnings: {}", found.warnings.join("; "))
+            }
+            Step::ApplyBootstrap
+            | Step::StartBootstrap
+            | Step::FetchIgnition
+            | Step::EraseBootSectors
+            | Step::CleanDisk
+            | Step::WaitForBootkube
+            | Step::MergeInPlace
+            | Step::WriteImage
+            | Step::WaitForControlPlane
+            | Step::WaitForNodes
+            | Step::WaitForEtcd
+            | Step::WaitForController
+            | Step::SetBootOrder
+            | Step::SendLogs
+            | Step::Reboot => String::new(),
+        }
+    }
+
+    async fn perform(&self, step: Step, flow: Flow, found: &mut Found) -> Result<(), String> {
+        match step {
+            Step::CheckDisk => self.check_disk(found),
+            Step::ApplyBootstrap => self.apply_bootstrap().await,
+            Step::StartBootstrap => self.start_bootstrap(flow == Flow::SingleNode).await,
+            Step::FetchIgnition => self.fetch_ignition(found).await,
+            Step::EraseBootSectors => self.erase_boot_sectors().await,
+            Step::CleanDisk => self.clean_disk(found).await,
+            Step::WaitForBootkube => self.wait_for_bootkube().await,
+            Step::MergeInPlace => {
+                let own = found.ignition()?;
+                found.ignition = Some(self.merge_in_place(&own).await?);
+                Ok(())
+            }
+            Step::WriteImage => self.write_image(found).await,
+            Step::WaitForControlPlane => self.wait_for_control_plane().await,
+            Step::WaitForNodes => self.wait_for_nodes().await,
+            Step::WaitForEtcd => self.wait_for_etcd().await,
+            Step::WaitForController => self.wait_for_controller().await,
+            Step::SetBootOrder => {
+                let disk = found.disk()?;
+                self.blocking(move |machine| boot_order::set(machine, &disk))
+                    .await
+            }
+            Step::SendLogs => self.send_logs(flow).await,
+            Step::Reboot => self.reboot(flow).await,
+        }
+    }
+
+    fn check_disk(&self, found: &mut Found) -> Result<(), String> {
+        let devices = Devices::read(&*self.machine);
+        let claim = Claim::of(&*self.machine, &devices, &self.options.boot_device);
+        found.disk = Some(claim.map_err(|refused| refused.to_string())?);
+        Ok(())
+    }
+
+    /// Fetches a text from the service, however long it is away, within a limit.
+    pub(crate) async fn fetch(
+        &self,
+        path: &str,
+        what: &str,
+        stage: HostStage,
+    ) -> Result<String, String> {
+        let began = tokio::time::Instant::now();
+        loop {
+            match self.client.text(path).await {
+                Ok(text) => return Ok(text),
+                Err(cause) if began.elapsed() > SERVICE_LIMIT || is_refusal(&cause) => {
+                    return Err(format!("{what} cannot be fetched: {cause}"));
+                }
+                Err(cause) => {
+                    warn!(%cause, what, "cannot be fetched yet");
+                    self.progress.report(
+                        stage,
+                        format!("waiting for the service to serve {what}: {cause}"),
+                    );
+                    tokio::time::sleep(POLL).await;
+                }
+            }
+        }
+    }
+
+    async fn fetch_ignition(&self, found: &mut Found) -> Result<(), String> {
+        let path = format!(
+            "infra-env/{}/hosts/{}/downloads/ignition",
+            self.options.infra_env(),
+            self.options.host_id
+        );
+        let text = self
+            .fetch(
+                &path,
+                "the Ignition config of this host",
+                HostStage::Installing,
+            )
+            .await?;
+        let config: Value = serde_json::from_str(&text)
+            .map_err(|cause| format!("the Ignition config of this host is not JSON: {cause}"))?;
+        if config
+            .pointer("/ignition/version")
+            .and_then(Value::as_str)
+            .is_none()
+        {
+            return Err("the Ignition config of this host names no version".to_owned());
+        }
+        let text = self.with_program(text)?;
+        // The bootstrap host has become a control-plane node by the time its disk is written.
+        let role = match self.options.role {
+            Role::Bootstrap => Role::Master,
+            other => other,
+        };
+        self.machine
+            .make_directory(Path::new(FOLDER), 0o755)
+            .map_err(|cause| format!("{FOLDER} cannot be created: {cause}"))?;
+        let file = PathBuf::from(format!(
+            "{FOLDER}/{}-{}.ign",
+            role.name(),
+            self.options.host_id
+        ));
+        self.machine
+            .write(&file, text.as_bytes(), 0o600)
+            .map_err(|cause| format!("{} cannot be written: {cause}", file.display()))?;
+        found.ignition = Some(file);
+        Ok(())
+    }
+
+    /// Disks the user chose lose their boot sector, so that no firmware starts them; each only if
+    /// nothing uses it.
+    async fn erase_boot_sectors(&self) -> Result<(), String> {
+        let mut problems = Vec::new();
+        for named in &self.options.format_disks {
+            let devices = Devices::read(&*self.machine);
+            let erased = match Claim::of(&*self.machine, &devices, named) {
+                Err(refused) => Err(refused.to_string()),
+                Ok(disk) => {
+                    let erase = Task::new("dd", "erase a boot sector").args([
+                        "if=/dev/zero".to_owned(),
+                        format!("of={}", disk.path().display()),
+                        "bs=512".to_owned(),
+                        "count=1".to_owned(),
+                        "conv=fsync".to_owned(),
+                    ]);
+                    self.task(erase).await
+                }
+            };
+            problems.extend(erased.err());
+        }
+        summed_up(problems)
+    }
+
+    async fn clean_disk(&self, found: &Found) -> Result<(), String> {
+        let disk = found.disk()?;
+        let devices = Devices::read(&*self.machine);
+        let mut problems = Vec::new();
+        for action in cleanup(&devices, &disk) {
+            info!(?action, "cleaning the installation disk");
+            problems.extend(self.task(action.task()).await.err());
+        }
+        summed_up(problems)
+    }
+
+    async fn write_image(&self, found: &Found) -> Result<(), String> {
+        let disk = found.disk()?;
+        let ignition = found.ignition()?;
+        let mut last = String::new();
+        for attempt in 1..=WRITE_ATTEMPTS {
+            let progress = self.progress.clone();
+            let mut task = image::write(
+                &disk,
+                &ignition,
+                &self.options.installer_args.0,
+                move |percent| {
+                    progress.report(HostStage::WritingImageToDisk, format!("{percent}%"));
+                },
+            );
+            for (name, value) in self.proxies() {
+                task = task.env(name, value);
+            }
+            match self.task(task).await {
+                Ok(()) => return Ok(()),
+                Err(cause) => last = cause,
+            }
+            warn!(attempt, last, "the disk could not be written");
+            self.progress.report(
+                HostStage::WritingImageToDisk,
+                format!("attempt {attempt} of {WRITE_ATTEMPTS} failed: {last}"),
+            );
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        Err(format!("writing {} failed: {last}", disk.named().display()))
+    }
+
+    /// Day 2 goes on at once; on day 1 a worker that came too early would find no config server.
+    async fn wait_for_control_plane(&self) -> Result<(), String> {
+        let began = tokio::time::Instant::now();
+        loop {
+            let detail = match self.control_plane().await {
+                Ok(done) if done >= NEEDED => return Ok(()),
+                Ok(done) => format!("{done} of {NEEDED} control-plane nodes are done"),
+                Err(cause) => format!("the service does not say how the control plane is: {cause}"),
+            };
+            if began.elapsed() > CONTROL_PLANE_LIMIT {
+                return Err(format!(
+                    "the control plane was not ready after {} minutes: {detail}",
+                    CONTROL_PLANE_LIMIT.as_secs() / 60
+                ));
+            }
+            self.progress
+                .report(HostStage::WaitingForControlPlane, detail);
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// How many control-plane nodes and arbiters are done; enough if the cluster runs already.
+    async fn control_plane(&self) -> Result<usize, ClientError> {
+        let cluster = self.options.cluster_id;
+        let get = async |path: String| -> Result<Value, ClientError> {
+            self.client
+                .call(http::Method::GET, &path, None::<&()>)
+                .await
+        };
+        let about = get(format!("clusters/{cluster}?exclude-hosts=true")).await?;
+        if about["kind"] == "AddHostsCluster" {
+            return Ok(NEEDED);
+        }
+        let mut done = 0;
+        for role in [Role::Master, Role::Arbiter] {
+            let hosts = get(format!("clusters/{cluster}/hosts?role={}", role.name())).await?;
+            done += hosts
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter(|host| host["progress"]["current_stage"] == HostStage::Done.as_str())
+                .count();
+        }
+        Ok(done)
+    }
+
+    async fn send_logs(&self, flow: Flow) -> Result<(), String> {
+        let Some(program) = &self.program else {
+            return Ok(());
+        };
+        let bootstrap = matches!(flow, Flow::Bootstrap | Flow::SingleNode);
+        let options = &self.options;
+        let mut send = Task::new(
+            program.display().to_string(),
+            "send the logs of this host to the service",
+        )
+        .args([
+            "send-logs".to_owned(),
+            format!("--url={}", options.url),
+            format!("--cluster-id={}", options.cluster_id),
+            format!("--host-id={}", options.host_id),
+            format!("--infra-env-id={}", options.infra_env()),
+            format!("--insecure={}", options.insecure),
+            format!("--bootstrap={bootstrap}"),
+        ])
+        .deadline(Duration::from_secs(600));
+        if let Some(ca) = &options.cacert {
+            send = send.arg(format!("--cacert={}", ca.display()));
+        }
+        self.task(send).await
+    }
+
+    /// Ironic reboots machines itself and only waits for the agent to end.
+    async fn reboot(&self, flow: Flow) -> Result<(), String> {
+        let asked = Task::new("systemctl", "see whether Ironic drives this machine").args([
+            "list-units",
+            "--no-legend",
+            "ironic-agent.service",
+        ]);
+        let ironic = self
+            .blocking(move |machine| run(machine, &asked))
+            .await
+            .is_ok_and(|finished| !finished.out().trim().is_empty());
+        if ironic {
+            self.progress
+                .report(HostStage::Rebooting, "Ironic will reboot this host");
+            self.progress.flush(LAST_REPORTS).await;
+            let stop = Task::new("systemctl", "hand this machine back to Ironic")
+                .args(["stop", "agent.service"]);
+            return self.task(stop).await;
+        }
+        self.progress.flush(LAST_REPORTS).await;
+        // A control-plane node that leaves at once races with the bootstrap's etcd; a minute is
+        // what the reference found to be enough.
+        let when = match flow {
+            Flow::SingleNode | Flow::Worker => "now",
+            Flow::Bootstrap | Flow::ControlPlane => "+1",
+        };
+        let reboot = Task::new("shutdown", "reboot into the installed system").args([
+            "-r",
+            when,
+            "The installer reboots this machine into the installed system",
+        ]);
+        self.task(reboot).await
+    }
+
+    fn proxies(&self) -> Vec<(&'static str, String)> {
+        let options = &self.options;
+        if options.http_proxy.is_empty() && options.https_proxy.is_empty() {
+            return Vec::new();
+        }
+        [
+            ("HTTP_PROXY", &options.http_proxy),
+            ("HTTPS_PROXY", &options.https_proxy),
+            ("NO_PROXY", &options.no_proxy),
+        ]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (name, value.clone()))
+        .collect()
+    }
+
+    pub(crate) async fn task(&self, task: Task) -> Result<(), String> {
+        self.blocking(move |machine| run(machine, &task))
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Machine) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let machine = Arc::clone(&self.machine);
+        let ended = tokio::task::spawn_blocking(move || work(&*machine)).await;
+        ended.unwrap_or_else(|cause| Err(cause.to_string()))
+    }
+}
+
+impl Found {
+    fn disk(&self) -> Result<Claim, String> {
+        let missing = || "the installation disk was not checked".to_owned();
+        self.disk.clone().ok_or_else(missing)
+    }
+
+    fn ignition(&self) -> Result<PathBuf, String> {
+        let missing = || "the Ignition config of this host was not fetched".to_owned();
+        self.ignition.clone().ok_or_else(missing)
+    }
+}
+
+fn summed_up(problems: Vec<String>) -> Result<(), String> {
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems.join("; ")),
+    }
+}
+
+/// Whether the service will answer the same next time. 404 and 409 may pass: a replica may be
+/// behind, and a file may still be made.
+fn is_refusal(cause: &ClientError) -> bool {
+    matches!(
+        cause.status(),
+        Some(
+            http::StatusCode::UNAUTHORIZED
+                | http::StatusCode::FORBIDDEN
+                | http::StatusCode::BAD_REQUEST
+        )
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,426 @@
+//! Whole installations of a machine in memory, with a small service on loopback.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use clap::Parser;
+use muster_api::client::ClientOptions;
+use muster_machine::{Finished, Node as Entry, Simulated};
+
+use super::*;
+
+const ID: &str = "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    options: InstallOptions,
+}
+
+const BOOTSTRAP: &str = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[
+    {"path":"/root/.docker/config.json","contents":{"source":"data:,%7B%7D"}},
+    {"path":"/opt/openshift/word","contents":{"source":"data:,hello"}}]},
+    "systemd":{"units":[{"name":"bootkube.service","contents":"[Service]\n"}]}}"#;
+
+/// A service that hands out a config and remembers the stages it was told.
+#[derive(Default)]
+struct Service {
+    stages: Mutex<Vec<(String, String)>>,
+    /// Answers nothing but 503 while this is set.
+    away: AtomicBool,
+    no_config: AtomicBool,
+}
+
+impl Service {
+    fn start(self: &Arc<Self>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let service = Arc::clone(self);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let mut reader = BufReader::new(stream);
+                let mut first = String::new();
+                let (mut length, mut line) = (0, String::new());
+                reader.read_line(&mut first).unwrap();
+                while reader.read_line(&mut line).unwrap() > 2 {
+                    if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                        length = value.trim().parse().unwrap();
+                    }
+                    line.clear();
+                }
+                let mut body = vec![0; length];
+                reader.read_exact(&mut body).unwrap();
+                let (status, answer) = service.answer(&first, &body);
+                let reply = format!(
+                    "HTTP/1.1 {status} x\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
+                    answer.len()
+                );
+                reader.get_mut().write_all(reply.as_bytes()).unwrap();
+            }
+        });
+        url
+    }
+
+    fn answer(&self, first: &str, body: &[u8]) -> (u16, &'static str) {
+        if self.away.load(Ordering::Relaxed) {
+            return (503, "{}");
+        }
+        if first.starts_with("PUT") && first.contains("/progress") {
+            let post: Value = serde_json::from_slice(body).unwrap();
+            let text = |name: &str| post[name].as_str().unwrap_or_default().to_owned();
+            let mut stages = self.stages.lock().unwrap();
+            stages.push((text("current_stage"), text("progress_info")));
+            return (200, "");
+        }
+        if first.contains("file_name=bootstrap.ign") {
+            return (200, BOOTSTRAP);
+        }
+        if first.starts_with("GET") && first.contains("/hosts ") {
+            return (200, "[]");
+        }
+        if first.contains("/downloads/ignition") {
+            return match self.no_config.load(Ordering::Relaxed) {
+                true => (403, r#"{"message":"not for you"}"#),
+                false => (200, r#"{"ignition":{"version":"3.2.0"}}"#),
+            };
+        }
+        if first.contains("/v2/clusters/") {
+            return (200, r#"{"kind":"AddHostsCluster"}"#);
+        }
+        (404, "{}")
+    }
+
+    /// Stages without repetitions.
+    fn stages(&self) -> Vec<String> {
+        let stages = self.stages.lock().unwrap();
+        let mut names: Vec<String> = stages.iter().map(|(stage, _)| stage.clone()).collect();
+        names.dedup();
+        names
+    }
+}
+
+fn machine() -> Arc<Simulated> {
+    let machine = Simulated::default();
+    machine.change(|tree| {
+        tree.line("/sys/block/sda/dev", "8:0");
+        tree.insert("/dev/sda", Entry::Block(vec![]));
+        tree.line("/bin/agent", "the program");
+    });
+    for program in ["wipefs", "shutdown", "systemctl", "/bin/agent"] {
+        machine.on([program], Finished::with_output(""));
+    }
+    machine.on(
+        ["coreos-installer"],
+        Finished::with_output("> Read disk (40%)\r> Read disk (100%)\n"),
+    );
+    Arc::new(machine)
+}
+
+fn node(machine: &Arc<Simulated>, url: &str, role: &str) -> Node {
+    let words = [
+        "install",
+        "--role",
+        role,
+        "--cluster-id",
+        ID,
+        "--host-id",
+        ID,
+        "--boot-device",
+        "/dev/sda",
+        "--url",
+        url,
+    ];
+    let options = Line::try_parse_from(words).unwrap().options;
+    let client = Client::new(url, ClientOptions::default()).unwrap();
+    let progress = Progress::start(client.clone(), options.infra_env(), options.host_id);
+    Node {
+        machine: Arc::clone(machine) as Arc<dyn Machine>,
+        client,
+        progress,
+        options,
+        program: Some("/bin/agent".into()),
+        token: "a.b.c".to_owned(),
+    }
+}
+
+fn programs(machine: &Simulated) -> Vec<String> {
+    let ran = machine.ran();
+    ran.iter().map(|words| words[0].clone()).collect()
+}
+
+#[tokio::test]
+async fn a_worker_writes_its_disk_reports_every_stage_and_reboots() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    let node = node(&machine, &service.start(), "worker");
+    node.install().await.unwrap();
+    assert_eq!(
+        service.stages(),
+        [
+            "Starting installation",
+            "Installing",
+            "Writing image to disk",
+            "Waiting for control plane",
+            "Rebooting"
+        ]
+    );
+    assert_eq!(
+        programs(&machine),
+        [
+            "wipefs",
+            "coreos-installer",
+            "/bin/agent",
+            "systemctl",
+            "shutdown"
+        ]
+    );
+    let ran = machine.ran();
+    let written = ran
+        .iter()
+        .find(|words| words[0] == "coreos-installer")
+        .unwrap();
+    assert_eq!(written.last().map(String::as_str), Some("/dev/sda"));
+    let info = &service.stages.lock().unwrap()[0].1.clone();
+    assert_eq!(info, "worker");
+}
+
+#[tokio::test]
+async fn a_second_start_repeats_nothing_that_changes_a_disk() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    let url = service.start();
+    node(&machine, &url, "master").install().await.unwrap();
+    let before = machine.ran().len();
+    node(&machine, &url, "master").install().await.unwrap();
+    let repeated: Vec<String> = programs(&machine).split_off(before);
+    assert_eq!(repeated, ["/bin/agent", "systemctl", "shutdown"]);
+}
+
+#[tokio::test]
+async fn without_its_config_no_disk_is_touched_and_the_service_learns_why() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    service.no_config.store(true, Ordering::Relaxed);
+    let failure = node(&machine, &service.start(), "master").install().await;
+    assert!(failure.unwrap_err().contains("403"));
+    assert!(machine.ran().is_empty(), "{:?}", machine.ran());
+    let stages = service.stages.lock().unwrap();
+    let (stage, info) = stages.last().unwrap();
+    assert!(
+        stage == "Failed" && info.contains("not for you"),
+        "{stages:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_cannot_be_written_is_tried_three_times_and_named() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    machine.on(
+        ["coreos-installer"],
+        Finished::failed(1, "Error: writing: I/O error"),
+    );
+    let failure = node(&machine, &service.start(), "master").install().await;
+    let failure = failure.unwrap_err();
+    assert!(
+        failure.contains("/dev/sda") && failure.contains("I/O error"),
+        "{failure}"
+    );
+    let tries = programs(&machine)
+        .iter()
+        .filter(|name| *name == "coreos-installer")
+        .count();
+    assert_eq!(tries, 3);
+    assert!(!programs(&machine).contains(&"shutdown".to_owned()));
+}
+
+#[tokio::test]
+async fn a_disk_in_use_ends_the_installation_before_it_begins() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    machine.change(|tree| {
+        tree.line(
+            "/proc/1/mountinfo",
+            "36 25 8:0 / /run/media/iso ro - iso9660 /dev/sda ro",
+        );
+    });
+    let failure = node(&machine, &service.start(), "worker").install().await;
+    assert!(failure.unwrap_err().contains("mounted at /run/media/iso"));
+    assert!(machine.ran().is_empty());
+    assert_eq!(service.stages(), ["Starting installation", "Failed"]);
+}
+
+#[tokio::test]
+async fn a_clean_up_that_fails_is_a_warning_the_service_shows() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    machine.on(["wipefs"], Finished::failed(1, "probing failed"));
+    node(&machine, &service.start(), "worker")
+        .install()
+        .await
+        .unwrap();
+    let stages = service.stages.lock().unwrap();
+    let (stage, info) = stages.last().unwrap();
+    assert!(
+        stage == "Rebooting" && info.contains("probing failed"),
+        "{stages:?}"
+    );
+}
+
+#[tokio::test]
+async fn ironic_reboots_its_machines_itself() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    machine.on(
+        ["systemctl", "list-units"],
+        Finished::with_output("ironic-agent.service loaded active running\n"),
+    );
+    node(&machine, &service.start(), "master")
+        .install()
+        .await
+        .unwrap();
+    assert!(!programs(&machine).contains(&"shutdown".to_owned()));
+    let stop = ["systemctl", "stop", "agent.service"]
+        .map(str::to_owned)
+        .to_vec();
+    assert!(machine.ran().contains(&stop));
+}
+
+#[tokio::test]
+async fn stages_reach_a_service_that_was_away_for_a_while() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    let url = service.start();
+    let node = node(&machine, &url, "master");
+    service.away.store(true, Ordering::Relaxed);
+    node.progress.report(HostStage::StartingInstallation, "");
+    node.progress.report(HostStage::WritingImageToDisk, "5%");
+    node.progress.report(HostStage::WritingImageToDisk, "10%");
+    assert!(!node.progress.flush(Duration::from_millis(50)).await);
+    service.away.store(false, Ordering::Relaxed);
+    assert!(node.progress.flush(Duration::from_secs(30)).await);
+    let stages = service.stages.lock().unwrap();
+    let expected = [
+        ("Starting installation", ""),
+        ("Writing image to disk", "10%"),
+    ];
+    let expected = expected.map(|(stage, info)| (stage.to_owned(), info.to_owned()));
+    assert_eq!(*stages, expected);
+}
+
+/// The last node of this kind of machine has done its part already: what is waited for is there.
+fn bootstrapped(count: &str, url: &str) -> (Arc<Simulated>, Node) {
+    let machine = machine();
+    machine.change(|tree| {
+        tree.line("/opt/openshift/.bootkube.done", "");
+        tree.line(
+            "/opt/openshift/master.ign",
+            r#"{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"etcd.service"}]}}"#,
+        );
+        tree.line("/usr/bin/oc", "");
+        tree.line("/root/.ssh/id_rsa", "secret");
+        tree.line("/root/.ssh/id_rsa.pub", "ssh-rsa AAAA");
+    });
+    machine.on(["hostnamectl"], Finished::with_output(""));
+    machine.on(["systemctl", "show"], Finished::with_output("inactive\n"));
+    let config = r#"{"data":{"install-config":"{\"controlPlane\":{\"replicas\":3}}"}}"#;
+    machine.on(["oc", "get", "configmap"], Finished::with_output(config));
+    let node = |name: &str| {
+        format!(
+            r#"{{"metadata":{{"name":"{name}","labels":{{"node-role.kubernetes.io/master":""}}}},
+                "status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}}"#
+        )
+    };
+    let nodes = format!(r#"{{"items":[{},{}]}}"#, node("a"), node("b"));
+    machine.on(["oc", "get", "nodes"], Finished::with_output(nodes));
+    let events = r#"{"items":[{"metadata":{"name":"AssistedControllerIsReady"}}]}"#;
+    machine.on(["oc", "get", "events"], Finished::with_output(events));
+    let mut node = self::node(&machine, url, "bootstrap");
+    node.options.control_plane_count = count.parse().unwrap();
+    (machine, node)
+}
+
+#[tokio::test]
+async fn a_single_node_runs_its_bootstrap_and_writes_what_it_made_with_its_own_config() {
+    let service = Arc::new(Service::default());
+    let (simulated, node) = bootstrapped("1", &service.start());
+    node.install().await.unwrap();
+    assert_eq!(
+        service.stages(),
+        [
+            "Starting installation",
+            "Installing",
+            "Waiting for bootkube",
+            "Writing image to disk",
+            "Rebooting"
+        ]
+    );
+    let machine: &dyn Machine = &*node.machine;
+    assert_eq!(
+        machine.text("/opt/openshift/word").as_deref(),
+        Some("hello")
+    );
+    let merged: Value =
+        serde_json::from_slice(&machine.read("/opt/openshift/master.ign".as_ref()).unwrap())
+            .unwrap();
+    assert_eq!(merged["systemd"]["units"][0]["name"], "etcd.service");
+    assert_eq!(
+        merged["storage"]["files"][0]["path"],
+        "/usr/local/bin/muster-agent"
+    );
+    let ran: Vec<String> = simulated
+        .ran()
+        .iter()
+        .map(|words| words.join(" "))
+        .collect();
+    let written = ran
+        .iter()
+        .find(|line| line.starts_with("coreos-installer"))
+        .unwrap();
+    assert!(written.contains("/opt/openshift/master.ign"), "{written}");
+    assert!(ran.contains(&"systemctl start --no-block bootkube.service".to_owned()));
+    assert!(
+        ran.last().unwrap().starts_with("shutdown -r now"),
+        "{ran:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
+    let service = Arc::new(Service::default());
+    let (machine, node) = bootstrapped("3", &service.start());
+    node.install().await.unwrap();
+    assert_eq!(
+        service.stages(),
+        [
+            "Starting installation",
+            "Installing",
+            "Writing image to disk",
+            "Waiting for control plane",
+            "Waiting for bootkube",
+            "Waiting for controller",
+            "Rebooting"
+        ]
+    );
+    let seen: &dyn Machine = &*node.machine;
+    for name in [
+        "nm",
+        "sa",
+        "role",
+        "role-binding",
+        "network-policy",
+        "cm",
+        "secret",
+        "pod",
+    ] {
+        let path = format!("/opt/openshift/manifests/assisted-installer-controller-{name}.yaml");
+        let text = seen.text(&path).unwrap_or_else(|| panic!("{path}"));
+        let object: Value = serde_json::from_str(&text).unwrap();
+        assert!(object["kind"].is_string(), "{path}");
+        assert_eq!(text.contains("a.b.c"), name == "secret", "{path}");
+    }
+    let lines: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
+    assert!(
+        lines.last().unwrap().starts_with("shutdown -r +1"),
+        "{lines:?}"
+    );
+}

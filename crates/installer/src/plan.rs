@@ -1,0 +1,340 @@
+//! Which steps an installation takes, in which order.
+//!
+//! The plan is a pure function of what was asked, so it can be printed before anything happens
+//! (`muster-agent install --dry-run`). Each step says which stage the service shows for it,
+//! whether it writes to a disk, and what its failure means. Start at [`Plan::of`].
+
+use std::fmt;
+
+use muster_model::HostStage;
+use serde::{Deserialize, Serialize};
+
+use crate::options::{InstallOptions, Role};
+
+/// The ways a node can be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The node that runs the temporary control plane of a new cluster.
+    Bootstrap,
+    /// The only node of a cluster, which is its own bootstrap.
+    SingleNode,
+    /// A control-plane node or an arbiter, on day 1 or later.
+    ControlPlane,
+    /// A compute node, on day 1 or later.
+    Worker,
+}
+
+impl Flow {
+    /// The flow for a request. Only a bootstrap host may become a single node: a control-plane
+    /// node added later to a cluster that began with one node says the same count.
+    #[must_use]
+    pub fn of(options: &InstallOptions) -> Self {
+        match options.role {
+            Role::Bootstrap if options.control_plane_count == 1 => Self::SingleNode,
+            Role::Bootstrap => Self::Bootstrap,
+            Role::Master | Role::Arbiter => Self::ControlPlane,
+            Role::Worker => Self::Worker,
+        }
+    }
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// Find the installation disk and see that nothing uses it.
+    CheckDisk,
+    /// Apply the config of the temporary control plane to the live system.
+    ApplyBootstrap,
+    /// Start the temporary control plane.
+    StartBootstrap,
+    /// Fetch the host's Ignition config. Before any disk is touched: without it there is nothing
+    /// to install.
+    FetchIgnition,
+    /// Erase the boot sectors of the disks the user chose.
+    EraseBootSectors,
+    /// Switch off and erase what was built on the installation disk.
+    CleanDisk,
+    /// Wait until the temporary control plane has done its part.
+    WaitForBootkube,
+    /// Put what the bootstrap made of a single node together with the host's own config.
+    MergeInPlace,
+    /// Write the operating system and the Ignition config to the disk.
+    WriteImage,
+    /// Wait until enough control-plane nodes are done.
+    WaitForControlPlane,
+    /// Wait, on the bootstrap host, until enough other control-plane nodes are ready.
+    WaitForNodes,
+    /// Wait until the cluster runs etcd and the API on its own.
+    WaitForEtcd,
+    /// Wait until the controller runs in the cluster.
+    WaitForController,
+    /// Have the firmware start the installed disk.
+    SetBootOrder,
+    /// Send the logs of this host to the service.
+    SendLogs,
+    /// Leave the live system.
+    Reboot,
+}
+
+/// What the failure of a step means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The installation has failed.
+    Fatal,
+    /// The installation goes on, and the service shows the warning.
+    Warning,
+}
+
+impl Step {
+    /// The stage the service shows while it runs; none if it belongs to the one before.
+    #[must_use]
+    pub const fn stage(self) -> Option<HostStage> {
+        match self {
+            Self::CheckDisk => Some(HostStage::StartingInstallation),
+            Self::FetchIgnition => Some(HostStage::Installing),
+            Self::WriteImage => Some(HostStage::WritingImageToDisk),
+            Self::WaitForControlPlane | Self::WaitForNodes => {
+                Some(HostStage::WaitingForControlPlane)
+            }
+            Self::WaitForBootkube => Some(HostStage::WaitingForBootkube),
+            Self::WaitForController => Some(HostStage::WaitingForController),
+            Self::Reboot => Some(HostStage::Rebooting),
+            Self::ApplyBootstrap
+            | Self::StartBootstrap
+            | Self::EraseBootSectors
+            | Self::CleanDisk
+            | Self::MergeInPlace
+            | Self::WaitForEtcd
+            | Self::SetBootOrder
+            | Self::SendLogs => None,
+        }
+    }
+
+    /// What its failure means.
+    #[must_use]
+    pub const fn failure(self) -> Failure {
+        match self {
+            Self::EraseBootSectors | Self::CleanDisk | Self::SetBootOrder | Self::SendLogs => {
+                Failure::Warning
+            }
+            Self::CheckDisk
+            | Self::ApplyBootstrap
+            | Self::StartBootstrap
+            | Self::FetchIgnition
+            | Self::WaitForBootkube
+            | Self::MergeInPlace
+            | Self::WriteImage
+            | Self::WaitForControlPlane
+            | Self::WaitForNodes
+            | Self::WaitForEtcd
+            | Self::WaitForController
+            | Self::Reboot => Failure::Fatal,
+        }
+    }
+
+    /// Whether it is done at most once per installation, also when the installer starts again.
+    /// The others look at the machine or wait, and are cheap to repeat.
+    #[must_use]
+    pub const fn is_done_once(self) -> bool {
+        match self {
+            Self::ApplyBootstrap
+            | Self::EraseBootSectors
+            | Self::CleanDisk
+            | Self::WriteImage
+            | Self::SetBootOrder => true,
+            Self::CheckDisk
+            | Self::StartBootstrap
+            | Self::FetchIgnition
+            | Self::WaitForBootkube
+            | Self::MergeInPlace
+            | Self::WaitForControlPlane
+            | Self::WaitForNodes
+            | Self::WaitForEtcd
+            | Self::WaitForController
+            | Self::SendLogs
+            | Self::Reboot => false,
+        }
+    }
+
+    /// In a few words.
+    #[must_use]
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::CheckDisk => "check that the installation disk exists and is not in use",
+            Self::ApplyBootstrap => "apply the config of the temporary control plane",
+            Self::StartBootstrap => "start the temporary control plane",
+            Self::FetchIgnition => "fetch the Ignition config of this host",
+            Self::EraseBootSectors => "erase the boot sectors of the disks chosen for it",
+            Self::CleanDisk => "switch off and erase what is on the installation disk",
+            Self::WaitForBootkube => "wait until the temporary control plane has done its part",
+            Self::MergeInPlace => "add this host's config to what the bootstrap made",
+            Self::WriteImage => "write the operating system with coreos-installer",
+            Self::WaitForControlPlane => "wait for two control-plane nodes (day 1 only)",
+            Self::WaitForNodes => "wait until other control-plane nodes are ready",
+            Self::WaitForEtcd => "wait until the cluster runs etcd and the API on its own",
+            Self::WaitForController => "wait until the controller runs in the cluster",
+            Self::SetBootOrder => "make the firmware start the installed disk (UEFI only)",
+            Self::SendLogs => "send the logs of this host to the service",
+            Self::Reboot => "reboot into the installed system",
+        }
+    }
+}
+
+/// The steps of one installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How the node is installed.
+    pub flow: Flow,
+    /// In order.
+    pub steps: Vec<Step>,
+}
+
+/// A kind of installation this program cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    /// Installation into the running root.
+    #[error(
+        "this installer cannot install into the running root (--coreos-image) yet; no disk was touched"
+    )]
+    ExistingRoot,
+}
+
+impl Plan {
+    /// The plan for a request.
+    ///
+    /// # Errors
+    /// The request is for a kind of installation that is not built yet.
+    pub fn of(options: &InstallOptions) -> Result<Self, Unsupported> {
+        let flow = Flow::of(options);
+        if !options.coreos_image.is_empty() {
+            return Err(Unsupported::ExistingRoot);
+        }
+        let single = flow == Flow::SingleNode;
+        let first = flow == Flow::Bootstrap;
+        let steps = [
+            (Step::CheckDisk, true),
+            (Step::ApplyBootstrap, first || single),
+            (Step::StartBootstrap, first || single),
+            (Step::FetchIgnition, true),
+            (Step::EraseBootSectors, !options.format_disks.is_empty()),
+            (Step::CleanDisk, !options.skip_installation_disk_cleanup),
+            (Step::WaitForBootkube, single),
+            (Step::MergeInPlace, single),
+            (Step::WriteImage, true),
+            (Step::WaitForControlPlane, flow == Flow::Worker),
+            (Step::SetBootOrder, true),
+            (Step::WaitForNodes, first),
+            (Step::WaitForBootkube, first),
+            (Step::WaitForEtcd, first),
+            (Step::WaitForController, first),
+            (Step::SendLogs, true),
+            (Step::Reboot, true),
+        ];
+        let steps = steps
+            .into_iter()
+            .filter_map(|(step, wanted)| wanted.then_some(step))
+            .collect();
+        Ok(Self { flow, steps })
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.steps.iter().enumerate() {
+            let stage = step.stage().map_or("", |stage| stage.as_str());
+            writeln!(f, "{:>2}. {:<26} {}", index + 1, stage, step.summary())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: InstallOptions,
+    }
+
+    fn options(more: &[&str]) -> InstallOptions {
+        let id = "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";
+        let words = [
+            "install",
+            "--cluster-id",
+            id,
+            "--host-id",
+            id,
+            "--boot-device",
+            "/dev/sda",
+            "--url",
+            "http://service",
+        ];
+        Line::try_parse_from(words.iter().chain(more))
+            .unwrap()
+            .options
+    }
+
+    #[test]
+    fn the_config_is_had_before_any_disk_is_touched() {
+        for role in ["bootstrap", "master", "arbiter", "worker"] {
+            let plan = Plan::of(&options(&["--role", role, "--format-disk", "/dev/sdb"])).unwrap();
+            let place = |step| plan.steps.iter().position(|other| *other == step).unwrap();
+            for destructive in [Step::EraseBootSectors, Step::CleanDisk, Step::WriteImage] {
+                assert!(place(Step::FetchIgnition) < place(destructive), "{role}");
+                assert!(place(Step::CheckDisk) < place(destructive), "{role}");
+            }
+            assert_eq!(plan.steps.last(), Some(&Step::Reboot));
+        }
+    }
+
+    /// The service refuses a stage that is not in the list of a host's role, or behind it.
+    #[test]
+    fn stages_are_those_the_service_expects_of_the_role_in_its_order() {
+        use muster_model::HostRole;
+        for (name, count, role) in [
+            ("bootstrap", "3", HostRole::Bootstrap),
+            ("bootstrap", "1", HostRole::Master),
+            ("master", "3", HostRole::Master),
+            ("arbiter", "3", HostRole::Arbiter),
+            ("worker", "3", HostRole::Worker),
+        ] {
+            let first = name == "bootstrap";
+            for day2 in [false, true].into_iter().filter(|day2| !(first && *day2)) {
+                let expected = HostStage::expected(role, first, count == "1", day2);
+                let given = ["--role", name, "--control-plane-count", count];
+                let plan = Plan::of(&options(&given)).unwrap();
+                let stages = plan.steps.iter().filter_map(|step| step.stage());
+                let places: Vec<_> = stages
+                    .map(|stage| expected.iter().position(|other| *other == stage))
+                    .collect();
+                assert!(places.iter().all(Option::is_some), "{name}: {places:?}");
+                assert!(places.is_sorted(), "{name}: {places:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_later_control_plane_node_of_a_single_node_cluster_is_no_single_node() {
+        let one = |role| Flow::of(&options(&["--role", role, "--control-plane-count", "1"]));
+        assert_eq!(one("master"), Flow::ControlPlane);
+        assert_eq!(one("worker"), Flow::Worker);
+        assert_eq!(one("bootstrap"), Flow::SingleNode);
+    }
+
+    #[test]
+    fn partitions_that_are_kept_are_not_cleaned() {
+        let plan = Plan::of(&options(&["--skip-installation-disk-cleanup"])).unwrap();
+        assert!(!plan.steps.contains(&Step::CleanDisk));
+    }
+
+    #[test]
+    fn what_is_not_built_yet_is_refused_before_anything_happens() {
+        let root = Plan::of(&options(&["--coreos-image", "image"]));
+        assert_eq!(root, Err(Unsupported::ExistingRoot));
+    }
+}

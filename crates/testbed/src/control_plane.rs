@@ -1,0 +1,450 @@
+//! The control plane of a cluster that is being installed, outside of its machines.
+//!
+//! etcd and kube-apiserver are the real ones; they run with the certificates that the service made
+//! for the cluster, on the address its names resolve to. Three things are stood in for: who applies
+//! the manifests of the bootstrap (`release/receiver.py`), who signs approved certificate requests
+//! (the controller manager), and who runs the Job of the controller (scheduler and kubelet).
+
+use std::{collections::BTreeSet, fs, path::PathBuf, process::Command, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use muster_ignition::Config;
+use muster_vm::{
+    Evidence, Network,
+    program::{Background, command, eventually, run},
+};
+use serde_json::{Value, json};
+
+use crate::{service, target};
+
+const RECEIVER: &str = include_str!("../release/receiver.py");
+const RECEIVER_PORT: u16 = 8099;
+const NAMESPACE: &str = "assisted-installer";
+/// kube-apiserver is not optimised, and shares two cores with a machine.
+const START: Duration = Duration::from_secs(600);
+/// Kinds that manifests, the controller and the stories need.
+const KINDS: &[&str] = &[
+    "clusteroperators.crd",
+    "clusterversions-Default.crd",
+    "proxies.crd",
+    "infrastructures-Default.crd",
+];
+
+/// Where machines send the manifests of their cluster.
+#[must_use]
+pub fn receiver_url() -> String {
+    format!("http://{}:{RECEIVER_PORT}", Network::GATEWAY)
+}
+
+/// A running control plane.
+#[derive(Debug)]
+pub struct ControlPlane {
+    evidence: Evidence,
+    domain: String,
+    signed: BTreeSet<String>,
+    controller: Option<Background>,
+    _servers: Vec<Background>,
+}
+
+impl ControlPlane {
+    /// Starts etcd and the API with the files of a bootstrap config.
+    ///
+    /// # Errors
+    /// When a file is missing or a server does not start.
+    pub fn start(
+        network: &Network,
+        story: &Evidence,
+        bootstrap: &Config,
+        domain: &str,
+    ) -> Result<Self> {
+        let evidence = story.part("control-plane")?;
+        for folder in ["tls", "auth"] {
+            evidence.part(folder)?;
+        }
+        let files = bootstrap.json()["storage"]["files"].as_array();
+        for file in files.into_iter().flatten() {
+            let path = file["path"].as_str().unwrap_or_default();
+            let Some(name) = path.strip_prefix("/opt/openshift/") else {
+                continue;
+            };
+            if name.starts_with("tls/") || name.starts_with("auth/") {
+                let content = bootstrap.file(path)?.unwrap_or_default();
+                fs::write(evidence.file(name), content)?;
+            }
+        }
+        let mut plane = Self {
+            evidence,
+            domain: domain.to_owned(),
+            signed: BTreeSet::new(),
+            controller: None,
+            _servers: Vec::new(),
+        };
+        plane.write_kubeconfig()?;
+        let etcd = plane.start_etcd(network)?;
+        let api = plane.start_api(network)?;
+        let receiver = plane.start_receiver(network)?;
+        plane._servers.extend([receiver, api, etcd]);
+        eventually(START, "the API to be ready", || {
+            Ok(plane
+                .kubectl(network, &["get", "--raw", "/readyz"])
+                .is_ok()
+                .then_some(()))
+        })
+        .with_context(|| plane.evidence.text("kube-apiserver.log"))?;
+        plane.add_kinds(network)?;
+        Ok(plane)
+    }
+
+    fn tls(&self, name: &str) -> String {
+        self.evidence
+            .file(&format!("tls/{name}"))
+            .display()
+            .to_string()
+    }
+
+    /// The administrator's, with an address in place of a name: DNS is for machines.
+    fn write_kubeconfig(&self) -> Result<()> {
+        let text = fs::read_to_string(self.evidence.file("auth/kubeconfig"))
+            .context("the bootstrap config has no kubeconfig")?;
+        let name = format!("api-int.{}", self.domain);
+        let text = text.replace(
+            &format!("server: https://{name}:6443"),
+            &format!(
+                "server: https://{}:6443\n    tls-server-name: {name}",
+                Network::GATEWAY
+            ),
+        );
+        ensure!(
+            text.contains("tls-server-name"),
+            "the kubeconfig names no {name}"
+        );
+        Ok(fs::write(self.kubeconfig(), text)?)
+    }
+
+    /// For whoever tells the story.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.evidence.file("kubeconfig")
+    }
+
+    fn start_etcd(&self, network: &Network) -> Result<Background> {
+        let mut etcd = network.command("etcd");
+        etcd.arg("--data-dir").arg(self.evidence.file("etcd"));
+        etcd.args(["--listen-client-urls", "http://127.0.0.1:2379"]);
+        etcd.args(["--advertise-client-urls", "http://127.0.0.1:2379"]);
+        // Nothing here outlives the story.
+        etcd.arg("--unsafe-no-fsync");
+        Background::start("etcd", &mut etcd, &self.evidence.file("etcd.log"))
+    }
+
+    fn start_api(&self, network: &Network) -> Result<Background> {
+        let program = target().join("test-tools/bin/kube-apiserver");
+        ensure!(
+            program.exists(),
+            "no kube-apiserver; `tests/setup-kube-apiserver` builds it"
+        );
+        let files = [
+            ("tls-cert-file", "kube-apiserver-service-network-server.crt"),
+            (
+                "tls-private-key-file",
+                "kube-apiserver-service-network-server.key",
+            ),
+            (
+                "client-ca-file",
+                "kube-apiserver-complete-client-ca-bundle.crt",
+            ),
+            ("service-account-key-file", "service-account.pub"),
+            ("service-account-signing-key-file", "service-account.key"),
+        ];
+        let mut api = network.command(&program.display().to_string());
+        for (flag, file) in files {
+            api.arg(format!("--{flag}={}", self.tls(file)));
+        }
+        for name in ["localhost", "lb", "internal-lb"] {
+            let file = self.tls(&format!("kube-apiserver-{name}-server"));
+            api.arg(format!("--tls-sni-cert-key={file}.crt,{file}.key"));
+        }
+        // Without NodeRestriction: nodes of this cluster name their own roles, as OpenShift's do.
+        api.args([
+            "--etcd-servers=http://127.0.0.1:2379",
+            "--secure-port=6443",
+            "--authorization-mode=Node,RBAC",
+            "--service-cluster-ip-range=172.30.0.0/16",
+            "--service-account-issuer=https://kubernetes.default.svc",
+        ]);
+        api.arg(format!("--advertise-address={}", Network::GATEWAY));
+        let log = self.evidence.file("kube-apiserver.log");
+        Background::start("kube-apiserver", &mut api, &log)
+    }
+
+    fn start_receiver(&self, network: &Network) -> Result<Background> {
+        let script = self.evidence.file("receiver.py");
+        fs::write(&script, RECEIVER)?;
+        let received = self.evidence.part("received")?;
+        let mut receiver = network.command("python3");
+        receiver
+            .arg(script)
+            .args([Network::GATEWAY.to_string(), RECEIVER_PORT.to_string()])
+            .arg(received.folder())
+            .arg(self.kubeconfig());
+        let log = self.evidence.file("receiver.log");
+        Background::start("receiver of manifests", &mut receiver, &log)
+    }
+
+    /// Kinds of the cluster, which the version operator would bring, and the cluster's version.
+    fn add_kinds(&self, network: &Network) -> Result<()> {
+        let folder = target().join("test-tools/crds");
+        let names = fs::read_dir(&folder)
+            .with_context(|| format!("no {}; `tests/setup-crds` makes it", folder.display()))?;
+        for entry in names {
+            let path = entry?.path();
+            let name = path.display().to_string();
+            if KINDS.iter().any(|kind| name.contains(kind)) {
+                self.kubectl(network, &["apply", "--server-side", "--filename", &name])?;
+            }
+        }
+        for namespace in [
+            "openshift-config-managed",
+            "openshift-config",
+            "openshift-monitoring",
+        ] {
+            self.kubectl(network, &["create", "namespace", namespace])?;
+        }
+        Ok(())
+    }
+
+    /// Runs kubectl as administrator.
+    ///
+    /// # Errors
+    /// When it fails, with what it said.
+    pub fn kubectl(&self, network: &Network, words: &[&str]) -> Result<String> {
+        let mut kubectl: Command = network.command("kubectl");
+        kubectl
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig())
+            .args(words);
+        run(&mut kubectl)
+    }
+
+    fn objects(&self, network: &Network, words: &[&str]) -> Result<Vec<Value>> {
+        let mut all = vec!["get", "--output=json"];
+        all.extend(words);
+        let list: Value = serde_json::from_str(&self.kubectl(network, &all)?)?;
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// Creates or replaces an object and, for those that have one, its status.
+    ///
+    /// # Errors
+    /// When the API refuses it.
+    pub fn apply(&self, network: &Network, object: &Value) -> Result<()> {
+        let file = self.evidence.file("object.json");
+        fs::write(&file, object.to_string())?;
+        let file = file.display().to_string();
+        let words = [
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--filename",
+            &file,
+        ];
+        self.kubectl(network, &words)?;
+        if object.get("status").is_some() {
+            let mut status = words.to_vec();
+            status.push("--subresource=status");
+            self.kubectl(network, &status)?;
+        }
+        Ok(())
+    }
+
+    /// Signs requests that were approved: what the controller manager of a cluster does. Returns
+    /// the names of requests that nobody has approved.
+    ///
+    /// # Errors
+    /// When the API or openssl fail.
+    pub fn sign_approved(&mut self, network: &Network) -> Result<Vec<String>> {
+        let mut waiting = Vec::new();
+        for request in self.objects(network, &["csr"])? {
+            let name = request["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            let conditions = request["status"]["conditions"].as_array();
+            let approved = conditions
+                .into_iter()
+                .flatten()
+                .any(|condition| condition["type"] == "Approved");
+            if !approved {
+                waiting.push(name);
+            } else if self.signed.insert(name.clone()) {
+                self.sign(network, &name, &request)?;
+            }
+        }
+        Ok(waiting)
+    }
+
+    fn sign(&self, network: &Network, name: &str, request: &Value) -> Result<()> {
+        let folder = self.evidence.part("signed")?;
+        let [asked, granted] = ["csr", "crt"].map(|kind| folder.file(&format!("{name}.{kind}")));
+        let text = request["spec"]["request"].as_str().unwrap_or_default();
+        run(command("sh")
+            .args([
+                "-c",
+                "printf %s \"$1\" | base64 -d > \"$2\"",
+                "decode",
+                text,
+            ])
+            .arg(&asked))?;
+        let usage = match request["spec"]["signerName"].as_str() {
+            Some("kubernetes.io/kubelet-serving") => "serverAuth",
+            Some(_) | None => "clientAuth",
+        };
+        let extensions = folder.file("extensions");
+        fs::write(&extensions, format!("extendedKeyUsage={usage}\n"))?;
+        run(command("openssl")
+            .args([
+                "x509",
+                "-req",
+                "-days",
+                "1",
+                "-copy_extensions",
+                "copy",
+                "-in",
+            ])
+            .arg(&asked)
+            .arg("-extfile")
+            .arg(&extensions)
+            .args([
+                "-CA",
+                &self.tls("kubelet-signer.crt"),
+                "-CAkey",
+                &self.tls("kubelet-signer.key"),
+            ])
+            .arg("-out")
+            .arg(&granted))?;
+        let encoded = run(command("base64").arg("-w0").arg(&granted))?;
+        let patch = json!({"status": {"certificate": encoded.trim()}}).to_string();
+        let words = [
+            "patch",
+            "csr",
+            name,
+            "--subresource=status",
+            "--type=merge",
+            "--patch",
+            &patch,
+        ];
+        self.kubectl(network, &words).map(drop)
+    }
+
+    /// Runs the Job of the controller once it is there, as the cluster's scheduler and kubelet
+    /// would: its environment, its token, and the program that nodes have on their disks.
+    ///
+    /// # Errors
+    /// When the Job is not what it should be, or the controller has ended with a failure.
+    pub fn run_controller(&mut self, network: &Network) -> Result<()> {
+        if self.controller.is_some() {
+            return Ok(());
+        }
+        let jobs = self.objects(network, &["jobs", "--namespace", NAMESPACE])?;
+        let Some(job) = jobs.first() else {
+            return Ok(());
+        };
+        let pod = &job["spec"]["template"]["spec"];
+        let container = &pod["containers"][0];
+        ensure!(
+            container["command"] == json!(["/usr/local/bin/muster-agent", "controller"]),
+            "the Job does not run the program of the nodes: {container:#}"
+        );
+        let mut controller = network.command(&service::agent()?.display().to_string());
+        controller.arg("controller").arg("--kubeconfig");
+        controller.arg(self.kubeconfig());
+        for variable in container["env"].as_array().into_iter().flatten() {
+            let name = variable["name"].as_str().unwrap_or_default();
+            let from = &variable["valueFrom"]["configMapKeyRef"];
+            let value = match variable["value"].as_str() {
+                Some(value) => value.to_owned(),
+                None => self.value(network, "configmap", &from["name"], &from["key"])?,
+            };
+            controller.env(name, value);
+        }
+        let secret = pod["volumes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find_map(|volume| volume.get("secret"))
+            .context("the Job mounts no token")?;
+        let key = &secret["items"][0]["key"];
+        controller.env(
+            "PULL_SECRET_TOKEN",
+            self.value(network, "secret", &secret["secretName"], key)?,
+        );
+        let log = self.evidence.file("controller.log");
+        self.controller = Some(Background::start("controller", &mut controller, &log)?);
+        Ok(())
+    }
+
+    fn value(&self, network: &Network, kind: &str, name: &Value, key: &Value) -> Result<String> {
+        let (name, key) = (
+            name.as_str().unwrap_or_default(),
+            key.as_str().unwrap_or_default(),
+        );
+        let template = match kind {
+            "secret" => format!("{{{{index .data \"{key}\" | base64decode}}}}"),
+            _ => format!("{{{{index .data \"{key}\"}}}}"),
+        };
+        let output = format!("--output=go-template={template}");
+        self.kubectl(
+            network,
+            &["get", kind, name, "--namespace", NAMESPACE, &output],
+        )
+    }
+
+    /// What operators of the release would report once the cluster works.
+    ///
+    /// # Errors
+    /// When the API refuses an object.
+    pub fn report_operators(&self, network: &Network, version: &str) -> Result<()> {
+        let now = run(command("date").args(["-u", "+%FT%TZ"]))?;
+        let condition = |kind: &str, status: &str| {
+            json!({"type": kind, "status": status, "lastTransitionTime": now.trim(),
+                   "reason": "AsExpected", "message": "the stand-in works"})
+        };
+        let conditions = [
+            condition("Available", "True"),
+            condition("Progressing", "False"),
+            condition("Degraded", "False"),
+        ];
+        for name in [
+            "console",
+            "authentication",
+            "ingress",
+            "etcd",
+            "kube-apiserver",
+        ] {
+            self.apply(
+                network,
+                &json!({
+                    "apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator",
+                    "metadata": {"name": name},
+                    "spec": {},
+                    "status": {
+                        "conditions": conditions,
+                        "versions": [{"name": "operator", "version": version}],
+                    },
+                }),
+            )?;
+        }
+        let authority = fs::read_to_string(self.tls("root-ca.crt"))?;
+        self.apply(network, &json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "default-ingress-cert", "namespace": "openshift-config-managed"},
+            "data": {"ca-bundle.crt": authority},
+        }))
+    }
+
+    /// Whether the manifests of the bootstrap have been applied.
+    #[must_use]
+    pub fn has_manifests(&self) -> bool {
+        self.evidence.file("received/applied").exists()
+    }
+}

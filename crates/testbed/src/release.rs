@@ -1,0 +1,87 @@
+//! The stand-in release: one small image that plays every component a bootstrap runs.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use muster_vm::Network;
+
+use crate::{Registry, control_plane, registry::Content};
+
+/// What the release calls itself.
+pub const VERSION: &str = "4.20.3";
+const PROGRAM: &str = include_str!("../release/program.sh");
+/// Names under which bootkube.sh and the kubelet start programs of the release.
+const PROGRAMS: &[&str] = &[
+    "bin/cat",
+    "usr/bin/bootstrap",
+    "usr/bin/bootstrap-in-place",
+    "usr/bin/cluster-config-operator",
+    "usr/bin/cluster-etcd-operator",
+    "usr/bin/cluster-kube-apiserver-operator",
+    "usr/bin/cluster-kube-controller-manager-operator",
+    "usr/bin/cluster-kube-scheduler-operator",
+    "usr/bin/config-server",
+    "usr/bin/etcdctl",
+    "usr/bin/image",
+    "usr/bin/render",
+    "usr/bin/render-bootcmd-mc",
+    "usr/bin/start",
+];
+/// Components that an installation of this release names.
+const COMPONENTS: &[&str] = &[
+    "cloud-credential-operator",
+    "cluster-authentication-operator",
+    "cluster-bootstrap",
+    "cluster-config-api",
+    "cluster-config-operator",
+    "cluster-etcd-operator",
+    "cluster-ingress-operator",
+    "cluster-kube-apiserver-operator",
+    "cluster-kube-controller-manager-operator",
+    "cluster-kube-scheduler-operator",
+    "cluster-node-tuning-operator",
+    "cluster-policy-controller",
+    "etcd",
+    "hyperkube",
+    "machine-config-operator",
+    "must-gather",
+    "pod",
+];
+
+/// Puts the release into a registry; returns its name there.
+///
+/// # Errors
+/// When podman fails or busybox is missing.
+pub fn push(registry: &Registry, network: &Network) -> Result<String> {
+    let busybox = fs::read("/bin/busybox").context("busybox-static is not installed")?;
+    let component = push_component(registry, network, &busybox)?;
+    let components: Vec<_> = COMPONENTS
+        .iter()
+        .map(|name| (*name, component.as_str()))
+        .collect();
+    let program = program(&component);
+    registry.push_release(network, VERSION, &components, &files(&busybox, &program))
+}
+
+fn push_component(registry: &Registry, network: &Network, busybox: &[u8]) -> Result<String> {
+    // The image cannot know its own digest; only the release's programs need it.
+    let program = program("unknown");
+    registry.push(network, "ocp/component:1", &files(busybox, &program))
+}
+
+fn program(component: &str) -> String {
+    PROGRAM
+        .replace("@HARNESS@", &control_plane::receiver_url())
+        .replace("@IMAGE@", component)
+}
+
+fn files<'a>(busybox: &'a [u8], program: &'a str) -> Vec<Content<'a>> {
+    let programs = PROGRAMS.iter().map(|name| (*name, program.as_bytes()));
+    // Containers mount over these, or expect them.
+    let folders = ["tmp/.keep", "etc/mcs/.keep", "var/.keep"].map(|name| (name, &b""[..]));
+    [("bin/busybox", busybox)]
+        .into_iter()
+        .chain(programs)
+        .chain(folders)
+        .collect()
+}
