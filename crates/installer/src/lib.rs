@@ -11,6 +11,8 @@ mod bootstrap;
 mod cluster_nodes;
 pub mod controller_manifests;
 pub mod disk;
+mod existing_root;
+mod final_image;
 pub mod image;
 pub mod installer_args;
 pub mod journal;

@@ -11,6 +11,7 @@ use std::{
 };
 
 use muster_api::client::{Client, ClientError};
+use muster_ignition::Config;
 use muster_machine::{Machine, Task};
 use muster_model::HostStage;
 use serde_json::Value;
@@ -19,6 +20,8 @@ use tracing::{error, info, warn};
 use crate::{
     boot_order,
     disk::{Claim, Devices, cleanup},
+    existing_root,
+    final_image::{FinalImage, PoolConfig},
     image,
     journal::{self, Journal},
     options::{InstallOptions, Role},
@@ -36,6 +39,8 @@ const POLL: Duration = Duration::from_secs(5);
 /// Control-plane nodes and arbiters that must be done before a worker leaves its live system.
 const NEEDED: usize = 2;
 const WRITE_ATTEMPTS: u32 = 3;
+/// The bootstrap serves the configs of pools by then, or the node does without.
+const POOL_CONFIG_LIMIT: Duration = Duration::from_secs(20 * 60);
 /// Time for the last reports before the machine is gone.
 const LAST_REPORTS: Duration = Duration::from_secs(120);
 
@@ -79,10 +84,7 @@ impl Node {
     /// # Errors
     /// Why this machine is not installed.
     pub async fn install(&self) -> Result<(), String> {
-        let outcome = match Plan::of(&self.options) {
-            Ok(plan) => self.take(&plan).await,
-            Err(unsupported) => Err(unsupported.to_string()),
-        };
+        let outcome = self.take(&Plan::of(&self.options)).await;
         if let Err(reason) = &outcome {
             error!(reason, "the installation failed");
             self.progress.report(HostStage::Failed, reason.clone());
@@ -131,7 +133,7 @@ impl Node {
     /// What the service shows beside a stage when it begins.
     fn detail(&self, step: Step, found: &Found) -> String {
         match step {
-            Step::CheckDisk => self.options.role.name().to_owned(),
+            Step::CheckDisk | Step::CheckRoot => self.options.role.name().to_owned(),
             Step::Reboot if !found.warnings.is_empty() => {
                 format!("warnings: {}", found.warnings.join("; "))
             }
@@ -143,6 +145,8 @@ impl Node {
             | Step::WaitForBootkube
             | Step::MergeInPlace
             | Step::WriteImage
+            | Step::DeployIntoRoot
+            | Step::WriteFinalImage
             | Step::WaitForControlPlane
             | Step::WaitForNodes
             | Step::WaitForEtcd
@@ -156,6 +160,11 @@ impl Node {
     async fn perform(&self, step: Step, flow: Flow, found: &mut Found) -> Result<(), String> {
         match step {
             Step::CheckDisk => self.check_disk(found),
+            Step::CheckRoot => {
+                let named = self.options.boot_device.clone();
+                self.blocking(move |machine| existing_root::check(machine, &named))
+                    .await
+            }
             Step::ApplyBootstrap => self.apply_bootstrap().await,
             Step::StartBootstrap => self.start_bootstrap(flow == Flow::SingleNode).await,
             Step::FetchIgnition => self.fetch_ignition(found).await,
@@ -168,6 +177,8 @@ impl Node {
                 Ok(())
             }
             Step::WriteImage => self.write_image(found).await,
+            Step::DeployIntoRoot => self.deploy_into_root(found).await,
+            Step::WriteFinalImage => self.write_final_image(found).await,
             Step::WaitForControlPlane => self.wait_for_control_plane().await,
             Step::WaitForNodes => self.wait_for_nodes().await,
             Step::WaitForEtcd => self.wait_for_etcd().await,
@@ -296,8 +307,8 @@ impl Node {
     async fn write_image(&self, found: &Found) -> Result<(), String> {
         let disk = found.disk()?;
         let ignition = found.ignition()?;
-        let mut last = String::new();
-        for attempt in 1..=WRITE_ATTEMPTS {
+        let what = format!("writing {}", disk.named().display());
+        self.attempts(&what, || {
             let progress = self.progress.clone();
             let mut task = image::write(
                 &disk,
@@ -310,18 +321,77 @@ impl Node {
             for (name, value) in self.proxies() {
                 task = task.env(name, value);
             }
-            match self.task(task).await {
+            self.task(task)
+        })
+        .await
+    }
+
+    async fn deploy_into_root(&self, found: &Found) -> Result<(), String> {
+        let ignition = found.ignition()?;
+        self.attempts("deploying the operating system", || {
+            let (options, ignition) = (self.options.clone(), ignition.clone());
+            self.blocking(move |machine| existing_root::deploy(machine, &options, &ignition))
+        })
+        .await
+    }
+
+    /// Tries to write the operating system a few times; each failure is shown by the service.
+    async fn attempts<F>(&self, what: &str, attempt: impl Fn() -> F) -> Result<(), String>
+    where
+        F: Future<Output = Result<(), String>>,
+    {
+        let mut last = String::new();
+        for number in 1..=WRITE_ATTEMPTS {
+            match attempt().await {
                 Ok(()) => return Ok(()),
                 Err(cause) => last = cause,
             }
-            warn!(attempt, last, "the disk could not be written");
+            warn!(number, last, what, "attempt failed");
             self.progress.report(
                 HostStage::WritingImageToDisk,
-                format!("attempt {attempt} of {WRITE_ATTEMPTS} failed: {last}"),
+                format!("attempt {number} of {WRITE_ATTEMPTS} failed: {last}"),
             );
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        Err(format!("writing {} failed: {last}", disk.named().display()))
+        Err(format!("{what} failed: {last}"))
+    }
+
+    /// The config of the pool is there as soon as a control plane serves it, so this may wait for
+    /// the bootstrap.
+    async fn write_final_image(&self, found: &Found) -> Result<(), String> {
+        if self.machine.kernel().architecture == "s390x" {
+            return Ok(());
+        }
+        let disk = found.disk()?;
+        let host_config = self
+            .machine
+            .read(&found.ignition()?)
+            .map_err(|cause| format!("the config of this host cannot be read: {cause}"))?;
+        let host_config = Config::read(&String::from_utf8_lossy(&host_config))
+            .map_err(|faults| format!("the config of this host is unusable: {faults}"))?;
+        let source = PoolConfig::of(&host_config)?;
+        let began = tokio::time::Instant::now();
+        let pool_config = loop {
+            let fetched = source.clone();
+            match self.blocking(move |machine| fetched.fetch(machine)).await {
+                Ok(config) => break config,
+                Err(cause) if began.elapsed() > POOL_CONFIG_LIMIT => {
+                    return Err(format!("no config of this node's pool: {cause}"));
+                }
+                Err(cause) => {
+                    info!(cause, "waiting for the config of this node's pool");
+                    tokio::time::sleep(POLL).await;
+                }
+            }
+        };
+        let Some(image) = FinalImage::of(&pool_config)? else {
+            info!("the pool of this node names no operating system; nothing to write ahead");
+            return Ok(());
+        };
+        let options = self.options.clone();
+        self.blocking(move |machine| image.deploy(machine, &options, &disk))
+            .await
+            .map_err(|cause| format!("the node will need one more reboot: {cause}"))
     }
 
     /// Day 2 goes on at once; on day 1 a worker that came too early would find no config server.

@@ -150,3 +150,35 @@ impl InstallOptions {
         self.infra_env_id.unwrap_or(self.cluster_id)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: InstallOptions,
+    }
+
+    /// Options of an installation onto `/dev/sda`, with more flags.
+    pub(crate) fn options(more: &[&str]) -> InstallOptions {
+        let id = "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";
+        let words = [
+            "install",
+            "--cluster-id",
+            id,
+            "--host-id",
+            id,
+            "--boot-device",
+            "/dev/sda",
+            "--url",
+            "http://service",
+        ];
+        Line::try_parse_from(words.iter().chain(more))
+            .unwrap()
+            .options
+    }
+}

@@ -44,6 +44,8 @@ impl Flow {
 pub enum Step {
     /// Find the installation disk and see that nothing uses it.
     CheckDisk,
+    /// See that the running root is on the disk that was named.
+    CheckRoot,
     /// Apply the config of the temporary control plane to the live system.
     ApplyBootstrap,
     /// Start the temporary control plane.
@@ -61,6 +63,10 @@ pub enum Step {
     MergeInPlace,
     /// Write the operating system and the Ignition config to the disk.
     WriteImage,
+    /// Deploy the operating system beside the running one, on the same disk.
+    DeployIntoRoot,
+    /// Deploy the operating system that the cluster wants, which saves the node a reboot.
+    WriteFinalImage,
     /// Wait until enough control-plane nodes are done.
     WaitForControlPlane,
     /// Wait, on the bootstrap host, until enough other control-plane nodes are ready.
@@ -91,9 +97,9 @@ impl Step {
     #[must_use]
     pub const fn stage(self) -> Option<HostStage> {
         match self {
-            Self::CheckDisk => Some(HostStage::StartingInstallation),
+            Self::CheckDisk | Self::CheckRoot => Some(HostStage::StartingInstallation),
             Self::FetchIgnition => Some(HostStage::Installing),
-            Self::WriteImage => Some(HostStage::WritingImageToDisk),
+            Self::WriteImage | Self::DeployIntoRoot => Some(HostStage::WritingImageToDisk),
             Self::WaitForControlPlane | Self::WaitForNodes => {
                 Some(HostStage::WaitingForControlPlane)
             }
@@ -105,6 +111,7 @@ impl Step {
             | Self::EraseBootSectors
             | Self::CleanDisk
             | Self::MergeInPlace
+            | Self::WriteFinalImage
             | Self::WaitForEtcd
             | Self::SetBootOrder
             | Self::SendLogs => None,
@@ -115,16 +122,20 @@ impl Step {
     #[must_use]
     pub const fn failure(self) -> Failure {
         match self {
-            Self::EraseBootSectors | Self::CleanDisk | Self::SetBootOrder | Self::SendLogs => {
-                Failure::Warning
-            }
+            Self::EraseBootSectors
+            | Self::CleanDisk
+            | Self::WriteFinalImage
+            | Self::SetBootOrder
+            | Self::SendLogs => Failure::Warning,
             Self::CheckDisk
+            | Self::CheckRoot
             | Self::ApplyBootstrap
             | Self::StartBootstrap
             | Self::FetchIgnition
             | Self::WaitForBootkube
             | Self::MergeInPlace
             | Self::WriteImage
+            | Self::DeployIntoRoot
             | Self::WaitForControlPlane
             | Self::WaitForNodes
             | Self::WaitForEtcd
@@ -142,8 +153,11 @@ impl Step {
             | Self::EraseBootSectors
             | Self::CleanDisk
             | Self::WriteImage
+            | Self::DeployIntoRoot
+            | Self::WriteFinalImage
             | Self::SetBootOrder => true,
             Self::CheckDisk
+            | Self::CheckRoot
             | Self::StartBootstrap
             | Self::FetchIgnition
             | Self::WaitForBootkube
@@ -162,6 +176,7 @@ impl Step {
     pub const fn summary(self) -> &'static str {
         match self {
             Self::CheckDisk => "check that the installation disk exists and is not in use",
+            Self::CheckRoot => "check that the running root is on the installation disk",
             Self::ApplyBootstrap => "apply the config of the temporary control plane",
             Self::StartBootstrap => "start the temporary control plane",
             Self::FetchIgnition => "fetch the Ignition config of this host",
@@ -170,6 +185,8 @@ impl Step {
             Self::WaitForBootkube => "wait until the temporary control plane has done its part",
             Self::MergeInPlace => "add this host's config to what the bootstrap made",
             Self::WriteImage => "write the operating system with coreos-installer",
+            Self::DeployIntoRoot => "deploy the operating system beside the running one",
+            Self::WriteFinalImage => "deploy the operating system of the cluster on the disk",
             Self::WaitForControlPlane => "wait for two control-plane nodes (day 1 only)",
             Self::WaitForNodes => "wait until other control-plane nodes are ready",
             Self::WaitForEtcd => "wait until the cluster runs etcd and the API on its own",
@@ -190,40 +207,32 @@ pub struct Plan {
     pub steps: Vec<Step>,
 }
 
-/// A kind of installation this program cannot do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unsupported {
-    /// Installation into the running root.
-    #[error(
-        "this installer cannot install into the running root (--coreos-image) yet; no disk was touched"
-    )]
-    ExistingRoot,
-}
-
 impl Plan {
     /// The plan for a request.
-    ///
-    /// # Errors
-    /// The request is for a kind of installation that is not built yet.
-    pub fn of(options: &InstallOptions) -> Result<Self, Unsupported> {
+    #[must_use]
+    pub fn of(options: &InstallOptions) -> Self {
         let flow = Flow::of(options);
-        if !options.coreos_image.is_empty() {
-            return Err(Unsupported::ExistingRoot);
-        }
         let single = flow == Flow::SingleNode;
         let first = flow == Flow::Bootstrap;
+        let existing_root = !options.coreos_image.is_empty();
+        let cleans = !existing_root && !options.skip_installation_disk_cleanup;
+        let erases = !existing_root && !options.format_disks.is_empty();
+        let saves_reboot = !existing_root && options.enable_skip_mco_reboot;
         let steps = [
-            (Step::CheckDisk, true),
+            (Step::CheckDisk, !existing_root),
+            (Step::CheckRoot, existing_root),
             (Step::ApplyBootstrap, first || single),
             (Step::StartBootstrap, first || single),
             (Step::FetchIgnition, true),
-            (Step::EraseBootSectors, !options.format_disks.is_empty()),
-            (Step::CleanDisk, !options.skip_installation_disk_cleanup),
+            (Step::EraseBootSectors, erases),
+            (Step::CleanDisk, cleans),
             (Step::WaitForBootkube, single),
             (Step::MergeInPlace, single),
-            (Step::WriteImage, true),
+            (Step::WriteImage, !existing_root),
+            (Step::DeployIntoRoot, existing_root),
             (Step::WaitForControlPlane, flow == Flow::Worker),
-            (Step::SetBootOrder, true),
+            (Step::WriteFinalImage, saves_reboot),
+            (Step::SetBootOrder, !existing_root),
             (Step::WaitForNodes, first),
             (Step::WaitForBootkube, first),
             (Step::WaitForEtcd, first),
@@ -235,7 +244,7 @@ impl Plan {
             .into_iter()
             .filter_map(|(step, wanted)| wanted.then_some(step))
             .collect();
-        Ok(Self { flow, steps })
+        Self { flow, steps }
     }
 }
 
@@ -251,38 +260,13 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        options: InstallOptions,
-    }
-
-    fn options(more: &[&str]) -> InstallOptions {
-        let id = "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";
-        let words = [
-            "install",
-            "--cluster-id",
-            id,
-            "--host-id",
-            id,
-            "--boot-device",
-            "/dev/sda",
-            "--url",
-            "http://service",
-        ];
-        Line::try_parse_from(words.iter().chain(more))
-            .unwrap()
-            .options
-    }
+    use crate::options::tests::options;
 
     #[test]
     fn the_config_is_had_before_any_disk_is_touched() {
         for role in ["bootstrap", "master", "arbiter", "worker"] {
-            let plan = Plan::of(&options(&["--role", role, "--format-disk", "/dev/sdb"])).unwrap();
+            let plan = Plan::of(&options(&["--role", role, "--format-disk", "/dev/sdb"]));
             let place = |step| plan.steps.iter().position(|other| *other == step).unwrap();
             for destructive in [Step::EraseBootSectors, Step::CleanDisk, Step::WriteImage] {
                 assert!(place(Step::FetchIgnition) < place(destructive), "{role}");
@@ -307,7 +291,7 @@ mod tests {
             for day2 in [false, true].into_iter().filter(|day2| !(first && *day2)) {
                 let expected = HostStage::expected(role, first, count == "1", day2);
                 let given = ["--role", name, "--control-plane-count", count];
-                let plan = Plan::of(&options(&given)).unwrap();
+                let plan = Plan::of(&options(&given));
                 let stages = plan.steps.iter().filter_map(|step| step.stage());
                 let places: Vec<_> = stages
                     .map(|stage| expected.iter().position(|other| *other == stage))
@@ -328,13 +312,29 @@ mod tests {
 
     #[test]
     fn partitions_that_are_kept_are_not_cleaned() {
-        let plan = Plan::of(&options(&["--skip-installation-disk-cleanup"])).unwrap();
+        let plan = Plan::of(&options(&["--skip-installation-disk-cleanup"]));
         assert!(!plan.steps.contains(&Step::CleanDisk));
     }
 
     #[test]
-    fn what_is_not_built_yet_is_refused_before_anything_happens() {
-        let root = Plan::of(&options(&["--coreos-image", "image"]));
-        assert_eq!(root, Err(Unsupported::ExistingRoot));
+    fn an_installation_into_the_running_root_touches_no_disk_beside_it() {
+        let given = ["--coreos-image", "image", "--format-disk", "/dev/sdb", "--enable-skip-mco-reboot"];
+        let plan = Plan::of(&options(&given));
+        let expected = [
+            Step::CheckRoot,
+            Step::FetchIgnition,
+            Step::DeployIntoRoot,
+            Step::SendLogs,
+            Step::Reboot,
+        ];
+        assert_eq!(plan.steps, expected);
+    }
+
+    #[test]
+    fn the_final_system_is_written_once_the_control_plane_serves_its_config() {
+        let plan = Plan::of(&options(&["--role", "worker", "--enable-skip-mco-reboot"]));
+        let place = |step| plan.steps.iter().position(|other| *other == step);
+        assert!(place(Step::WaitForControlPlane) < place(Step::WriteFinalImage));
+        assert!(place(Step::WriteFinalImage) < place(Step::SetBootOrder));
     }
 }

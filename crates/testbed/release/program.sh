@@ -71,16 +71,45 @@ serve_configs() {
    "[Unit]\nWants=network-online.target\nAfter=network-online.target\n[Service]\nType=exec\nRestart=on-failure\nRestartSec=5\nExecStart=/usr/bin/kubelet --bootstrap-kubeconfig=/etc/kubernetes/kubeconfig --node-labels=$labels\n[Install]\nWantedBy=multi-user.target\n"}]}}
 END
   done
-  exec busybox httpd -f -p 22624 -h /www
+  busybox httpd -p 22624 -h /www
+  # Nodes find the server under the name of the API, which is outside: the configs go there, and
+  # what was asked of it comes back as the log that the real server would write here.
+  for role in master worker; do
+    busybox base64 /www/config/$role >/tmp/config
+    send /tmp/config "config/$role"
+  done
+  seen=0
+  while true; do
+    if busybox wget -q -O /tmp/requests "$HARNESS/config-requests"; then
+      busybox tail -n "+$((seen + 1))" /tmp/requests
+      seen=$(busybox wc -l </tmp/requests)
+    fi
+    busybox sleep 3
+  done
 }
 
-# The manifests go to the API, which is outside with whoever tells this story.
-start_cluster() {
-  # This wget sends texts only.
-  busybox tar -cf - -C /assets manifests openshift | busybox gzip | busybox base64 >/tmp/manifests
-  until busybox wget -q -O - --post-file /tmp/manifests "$HARNESS/manifests"; do
-    echo "the API does not take the manifests yet"
+# send FILE PATH: this wget sends texts only.
+send() {
+  until busybox wget -q -O - --post-file "$1" "$HARNESS/$2"; do
+    echo "$2 is not taken yet"
     busybox sleep 3
+  done
+}
+
+# The manifests go to the API, which is outside. Pods that must run before this program ends need
+# control-plane nodes.
+start_cluster() {
+  busybox tar -cf - -C /assets manifests openshift | busybox gzip | busybox base64 >/tmp/manifests
+  send /tmp/manifests manifests
+  for word in "$@"; do
+    case $word in
+      --required-pods=?*)
+        until busybox wget -q -O - "$HARNESS/control-plane"; do
+          echo "waiting for pods: ${word#*=}"
+          busybox sleep 5
+        done
+        ;;
+    esac
   done
 }
 
@@ -98,7 +127,7 @@ case $name in
   cat) cat "$@" ;;
   image) echo "$IMAGE" ;;
   bootstrap) render_machine_configs "$@" ;;
-  start) start_cluster ;;
+  start) start_cluster "$@" ;;
   bootstrap-in-place) make_in_place ;;
   config-server) serve_configs ;;
   etcdctl) ;;

@@ -1,11 +1,12 @@
 //! The control plane of a cluster that is being installed, outside of its machines.
 //!
 //! etcd and kube-apiserver are the real ones; they run with the certificates that the service made
-//! for the cluster, on the address its names resolve to. Three things are stood in for: who applies
-//! the manifests of the bootstrap (`release/receiver.py`), who signs approved certificate requests
-//! (the controller manager), and who runs the Job of the controller (scheduler and kubelet).
+//! for the cluster, on the address its names resolve to. Four things are stood in: what applies the
+//! manifests of the bootstrap and what serves configs to nodes (`release/outside.py`), what signs
+//! approved certificate requests (the controller manager), and what runs the Job of the controller
+//! (scheduler and kubelet).
 
-use std::{collections::BTreeSet, fs, path::PathBuf, process::Command, time::Duration};
+use std::{collections::BTreeSet, fs, path::{Path, PathBuf}, process::Command, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use muster_ignition::Config;
@@ -17,8 +18,8 @@ use serde_json::{Value, json};
 
 use crate::{service, target};
 
-const RECEIVER: &str = include_str!("../release/receiver.py");
-const RECEIVER_PORT: u16 = 8099;
+const OUTSIDE: &str = include_str!("../release/outside.py");
+const OUTSIDE_PORT: u16 = 8099;
 const NAMESPACE: &str = "assisted-installer";
 /// kube-apiserver is not optimised, and shares two cores with a machine.
 const START: Duration = Duration::from_secs(600);
@@ -30,10 +31,10 @@ const KINDS: &[&str] = &[
     "infrastructures-Default.crd",
 ];
 
-/// Where machines send the manifests of their cluster.
+/// Where the programs of the release on a bootstrap host find what is stood in outside.
 #[must_use]
-pub fn receiver_url() -> String {
-    format!("http://{}:{RECEIVER_PORT}", Network::GATEWAY)
+pub fn outside_url() -> String {
+    format!("http://{}:{OUTSIDE_PORT}", Network::GATEWAY)
 }
 
 /// A running control plane.
@@ -79,11 +80,13 @@ impl ControlPlane {
             controller: None,
             _servers: Vec::new(),
         };
-        plane.write_kubeconfig()?;
+        let own = fs::read_to_string(plane.evidence.file("auth/kubeconfig"))
+            .context("the bootstrap config has no kubeconfig")?;
+        plane.write_kubeconfig(&own, &plane.kubeconfig())?;
         let etcd = plane.start_etcd(network)?;
         let api = plane.start_api(network)?;
-        let receiver = plane.start_receiver(network)?;
-        plane._servers.extend([receiver, api, etcd]);
+        let outside = plane.start_outside(network)?;
+        plane._servers.extend([outside, api, etcd]);
         eventually(START, "the API to be ready", || {
             Ok(plane
                 .kubectl(network, &["get", "--raw", "/readyz"])
@@ -102,11 +105,17 @@ impl ControlPlane {
             .to_string()
     }
 
-    /// The administrator's, with an address in place of a name: DNS is for machines.
-    fn write_kubeconfig(&self) -> Result<()> {
-        let text = fs::read_to_string(self.evidence.file("auth/kubeconfig"))
-            .context("the bootstrap config has no kubeconfig")?;
-        let name = format!("api-int.{}", self.domain);
+    /// Writes a kubeconfig of the cluster with an address in place of the name of the API: the DNS of
+    /// the wire is for machines.
+    ///
+    /// # Errors
+    /// When it names another server.
+    pub fn write_kubeconfig(&self, text: &str, file: &Path) -> Result<()> {
+        let name = ["api-int", "api"]
+            .map(|name| format!("{name}.{}", self.domain))
+            .into_iter()
+            .find(|name| text.contains(&format!("server: https://{name}:6443")))
+            .with_context(|| format!("the kubeconfig names no API of {}: {text}", self.domain))?;
         let text = text.replace(
             &format!("server: https://{name}:6443"),
             &format!(
@@ -114,14 +123,10 @@ impl ControlPlane {
                 Network::GATEWAY
             ),
         );
-        ensure!(
-            text.contains("tls-server-name"),
-            "the kubeconfig names no {name}"
-        );
-        Ok(fs::write(self.kubeconfig(), text)?)
+        Ok(fs::write(file, text)?)
     }
 
-    /// For whoever tells the story.
+    /// The administrator's.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
         self.evidence.file("kubeconfig")
@@ -177,18 +182,19 @@ impl ControlPlane {
         Background::start("kube-apiserver", &mut api, &log)
     }
 
-    fn start_receiver(&self, network: &Network) -> Result<Background> {
-        let script = self.evidence.file("receiver.py");
-        fs::write(&script, RECEIVER)?;
+    fn start_outside(&self, network: &Network) -> Result<Background> {
+        let script = self.evidence.file("outside.py");
+        fs::write(&script, OUTSIDE)?;
         let received = self.evidence.part("received")?;
-        let mut receiver = network.command("python3");
-        receiver
+        let mut outside = network.command("python3");
+        outside
             .arg(script)
-            .args([Network::GATEWAY.to_string(), RECEIVER_PORT.to_string()])
+            .args([Network::GATEWAY.to_string(), OUTSIDE_PORT.to_string()])
             .arg(received.folder())
-            .arg(self.kubeconfig());
-        let log = self.evidence.file("receiver.log");
-        Background::start("receiver of manifests", &mut receiver, &log)
+            .arg(self.kubeconfig())
+            .args(["crt", "key"].map(|kind| self.tls(&format!("machine-config-server.{kind}"))));
+        let log = self.evidence.file("outside.log");
+        Background::start("programs outside", &mut outside, &log)
     }
 
     /// Kinds of the cluster, which the version operator would bring, and the cluster's version.

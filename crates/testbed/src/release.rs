@@ -71,7 +71,7 @@ fn push_component(registry: &Registry, network: &Network, busybox: &[u8]) -> Res
 
 fn program(component: &str) -> String {
     PROGRAM
-        .replace("@HARNESS@", &control_plane::receiver_url())
+        .replace("@HARNESS@", &control_plane::outside_url())
         .replace("@IMAGE@", component)
 }
 

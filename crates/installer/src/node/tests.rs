@@ -216,7 +216,7 @@ async fn without_its_config_no_disk_is_touched_and_the_service_learns_why() {
     );
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_disk_that_cannot_be_written_is_tried_three_times_and_named() {
     let (service, machine) = (Arc::new(Service::default()), machine());
     machine.on(

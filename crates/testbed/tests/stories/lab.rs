@@ -1,10 +1,14 @@
 //! A cluster in the making, as the service sees it.
 
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 use anyhow::{Context, Result};
-use muster_testbed::{Registry, service::Setup};
-use muster_vm::program::eventually;
+use muster_ignition::Config;
+use muster_testbed::{ControlPlane, Registry, release, service::Setup};
+use muster_vm::{
+    Running,
+    program::{eventually, run},
+};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
@@ -32,6 +36,16 @@ pub fn offering(registry: &Registry, version: &str, release: &str, more: &[Strin
             .collect(),
         ..Setup::default()
     }
+}
+
+/// When the cluster starts the Job of the controller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scheduling {
+    /// As soon as its manifests are there: a single node approves its own first request in a real
+    /// cluster, and the controller does so here.
+    WithManifests,
+    /// Once a node can run it.
+    AfterFirstReadyNode,
 }
 
 /// The cluster and its hosts, as the service sees them.
@@ -90,6 +104,151 @@ impl Lab<'_> {
             Ok(self.hosts()?.into_iter().find(&is_so))
         })
         .with_context(|| self.what_is_not_green())
+    }
+
+    /// Starts the control plane with the certificates that the service made for the cluster.
+    pub fn start_control_plane(&self, domain: &str) -> Result<ControlPlane> {
+        let path = format!(
+            "/clusters/{}/downloads/files?file_name=bootstrap.ign",
+            self.cluster
+        );
+        let bootstrap = Config::from_json(&self.scene.service.get(&path)?)?;
+        ControlPlane::start(&self.scene.network, &self.scene.evidence, &bootstrap, domain)
+    }
+
+    /// Lets a host install from the image that [`Scene::serve_disk_image`] serves.
+    pub fn take_disk_image_from_here(&self, host: &Value) -> Result<()> {
+        let id = host["id"].as_str().context("a host has an id")?;
+        let path = format!("/infra-envs/{}/hosts/{id}/installer-args", self.infra_env);
+        let body = json!({"args": ["--image-url", Scene::disk_image_url()]});
+        self.scene.service.call("PATCH", &path, &body).map(drop)
+    }
+
+    pub fn set_role(&self, host: &Value, role: Option<&str>) -> Result<()> {
+        let id = host["id"].as_str().context("a host has an id")?;
+        let path = format!("/infra-envs/{}/hosts/{id}", self.infra_env);
+        let body = json!({"host_role": role});
+        self.scene.service.call("PATCH", &path, &body).map(drop)
+    }
+
+    /// The name of the host that runs the bootstrap.
+    pub fn bootstrap_hostname(&self) -> Result<String> {
+        let hosts = self.hosts()?;
+        let bootstrap = hosts.iter().find(|host| host["bootstrap"] == true);
+        let name = bootstrap.and_then(|host| host["requested_hostname"].as_str());
+        Ok(name.context("no host is the bootstrap")?.to_owned())
+    }
+
+    /// Plays what is stood in of a cluster (docs/testbed.md) until it is installed.
+    pub fn follow_to_installed(
+        &self,
+        plane: &mut ControlPlane,
+        machines: &mut [Running],
+        scheduling: Scheduling,
+        limit: Duration,
+    ) -> Result<()> {
+        let network = &self.scene.network;
+        let mut reported = false;
+        let mut last = String::new();
+        let outcome = eventually(limit, "the cluster to be installed", || {
+            plane.sign_approved(network)?;
+            let ready = plane
+                .kubectl(network, &["get", "nodes", "--no-headers"])?
+                .contains(" Ready ");
+            if ready || scheduling == Scheduling::WithManifests {
+                plane.run_controller(network)?;
+            }
+            let status = self.status()?;
+            if status == "finalizing" && !reported {
+                plane.report_operators(network, release::VERSION)?;
+                reported = true;
+            }
+            let now = self.progress()?;
+            if now != last {
+                eprintln!("   {now}");
+                last = now;
+            }
+            anyhow::ensure!(status != "error", "the installation failed");
+            if status == "installed" {
+                return Ok(Some(()));
+            }
+            for machine in &mut *machines {
+                machine
+                    .must_be_well()
+                    .with_context(|| format!("machine {}", machine.machine.name))?;
+            }
+            thread::sleep(Duration::from_secs(1));
+            Ok(None)
+        });
+        outcome.with_context(|| {
+            let mut report = self.what_is_not_green();
+            for machine in &mut *machines {
+                machine.screenshot();
+                report += &format!("{}\n", machine.evidence().summary());
+            }
+            report
+        })
+    }
+
+    /// The stage of every host in one line.
+    fn progress(&self) -> Result<String> {
+        let mut stages: Vec<String> = self
+            .hosts()?
+            .iter()
+            .map(|host| {
+                let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+                format!(
+                    "{}: {}",
+                    text(&host["requested_hostname"]),
+                    text(&host["progress"]["current_stage"])
+                )
+            })
+            .collect();
+        stages.sort();
+        Ok(format!("{} | {}", self.status()?, stages.join(" | ")))
+    }
+
+    /// The kubeconfig that users download opens the cluster and lists these nodes.
+    pub fn assert_nodes_in_downloaded_kubeconfig(
+        &self,
+        plane: &ControlPlane,
+        names: &[&str],
+    ) -> Result<()> {
+        let path = format!(
+            "/clusters/{}/downloads/credentials?file_name=kubeconfig",
+            self.cluster
+        );
+        let file = self.scene.evidence.file("downloaded-kubeconfig");
+        plane.write_kubeconfig(&self.scene.service.text(&path)?, &file)?;
+        let mut kubectl = self.scene.network.command("kubectl");
+        kubectl.arg("--kubeconfig").arg(&file);
+        let listed = run(kubectl.args(["get", "nodes", "--output=name"]))?;
+        let mut nodes: Vec<&str> = listed
+            .lines()
+            .filter_map(|line| line.strip_prefix("node/"))
+            .collect();
+        nodes.sort_unstable();
+        assert_eq!(nodes, names);
+        Ok(())
+    }
+
+    /// The installation stages of a host in the order of its events.
+    pub fn stages(&self, hostname: &str) -> Result<Vec<String>> {
+        let path = format!("/events?cluster_id={}&limit=5000", self.cluster);
+        let events = self.scene.service.get(&path)?;
+        let mut stages: Vec<String> = events
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|event| {
+                let message = event["message"].as_str()?;
+                let (subject, stage) = message.split_once("reached installation stage ")?;
+                let stage = stage.split(':').next()?.trim();
+                subject.contains(hostname).then(|| stage.to_owned())
+            })
+            .collect();
+        stages.dedup();
+        Ok(stages)
     }
 
     /// Everything that holds the cluster back, in the service's own words.

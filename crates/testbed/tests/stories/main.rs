@@ -4,6 +4,7 @@
 mod cluster;
 mod discovery;
 mod failure;
+mod highly_available;
 mod installed;
 mod lab;
 mod network_boot;

@@ -12,13 +12,15 @@ use muster_image::{Customization, Iso, Source, View};
 use muster_testbed::{Os, Service, evidence_of, service::Setup};
 use muster_vm::{
     Evidence, Machine, Network, Offer, Running,
-    program::{command, run},
+    program::{Background, command, run},
 };
 use serde_json::{Value, json};
 
 /// From power on to the first inventory: a minute or two, many on a busy machine. A machine that
 /// fails to start says so at once, so patience costs nothing.
 pub const BOOT: Duration = Duration::from_secs(1200);
+
+const DISK_IMAGE_PORT: u16 = 8000;
 
 /// A config with a file, and a unit that says on the first serial port what is in it.
 pub const GREETING: &str = r#"{
@@ -108,6 +110,24 @@ impl Scene {
         ssh.arg(self.evidence.file("key"));
         ssh.arg(format!("core@{}", Network::address(number)));
         ssh
+    }
+
+    /// Serves the image of the installed system, which a real live image carries itself.
+    pub fn serve_disk_image(&self) -> Result<Background> {
+        let web = self.evidence.part("web")?;
+        fs::hard_link(self.os.metal()?, web.file("metal.img.zst"))?;
+        let mut server = self.network.command("python3");
+        server
+            .args(["-m", "http.server"])
+            .arg(DISK_IMAGE_PORT.to_string())
+            .arg("--directory")
+            .arg(web.folder());
+        Background::start("web server", &mut server, &self.evidence.file("web.log"))
+    }
+
+    /// Where machines find it.
+    pub fn disk_image_url() -> String {
+        format!("http://{}:{DISK_IMAGE_PORT}/metal.img.zst", Network::GATEWAY)
     }
 
     pub fn start(&self, machine: Machine) -> Result<Running> {

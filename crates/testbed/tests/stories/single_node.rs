@@ -2,16 +2,15 @@
 //! disk, starts from it, joins the cluster with credentials it found there, and the controller
 //! brings the installation to its end.
 
-use std::{fs, net::IpAddr, thread, time::Duration};
+use std::{fs, net::IpAddr, time::Duration};
 
 use anyhow::{Context, Result};
-use muster_ignition::Config;
-use muster_testbed::{ControlPlane, Os, Registry, evidence_of, release};
-use muster_vm::{Boot, Bus, Disk, Machine, Network, Offer, program::Background};
-use serde_json::{Value, json};
+use muster_testbed::{Registry, evidence_of, release};
+use muster_vm::{Boot, Bus, Disk, Machine, Network, Offer};
+use serde_json::json;
 
 use crate::{
-    lab::{Lab, offering},
+    lab::{Lab, Scheduling, offering},
     scene::Scene,
 };
 
@@ -72,7 +71,7 @@ fn a_single_node_is_installed_from_power_on_to_the_running_cluster() -> Result<(
         ..Offer::default()
     };
     scene.network.serve(&offer, &[&machine])?;
-    let _web = serve_disk_image(&scene)?;
+    let _web = scene.serve_disk_image()?;
     let mut machine = scene.start(machine)?;
     let host = scene.discovered(&mut machine, &infra_env)?;
     let lab = Lab {
@@ -80,44 +79,21 @@ fn a_single_node_is_installed_from_power_on_to_the_running_cluster() -> Result<(
         cluster,
         infra_env: &infra_env,
     };
-    take_disk_image_from_here(&lab, &host)?;
+    lab.take_disk_image_from_here(&host)?;
     lab.wait_for("ready")?;
     lab.install()?;
     lab.wait_for("installing")?;
 
-    let path = format!("/clusters/{cluster}/downloads/files?file_name=bootstrap.ign");
-    let bootstrap = Config::from_json(&scene.service.get(&path)?)?;
-    let mut plane = ControlPlane::start(&scene.network, &scene.evidence, &bootstrap, DOMAIN)?;
-    let mut reported = false;
-    machine
-        .wait_until("the cluster to be installed", INSTALLATION, |_| {
-            plane.sign_approved(&scene.network)?;
-            plane.run_controller(&scene.network)?;
-            let ready = plane
-                .kubectl(&scene.network, &["get", "nodes", "--no-headers"])?
-                .contains(" Ready ");
-            if ready && !reported {
-                plane.report_operators(&scene.network, release::VERSION)?;
-                reported = true;
-            }
-            let status = lab.status()?;
-            anyhow::ensure!(status != "error", "{}", lab.what_is_not_green());
-            thread::sleep(Duration::from_secs(1));
-            Ok((status == "installed").then_some(()))
-        })
-        .with_context(|| lab.what_is_not_green())?;
+    let mut plane = lab.start_control_plane(DOMAIN)?;
+    lab.follow_to_installed(
+        &mut plane,
+        std::slice::from_mut(&mut machine),
+        Scheduling::WithManifests,
+        INSTALLATION,
+    )?;
 
-    assert_eq!(stages(&scene, cluster)?, STAGES);
-    // The kubeconfig that users download opens the cluster.
-    let path = format!("/clusters/{cluster}/downloads/credentials?file_name=kubeconfig");
-    let kubeconfig = scene.service.text(&path)?;
-    assert!(
-        kubeconfig.contains(&format!("https://api.{DOMAIN}:6443")),
-        "{kubeconfig}"
-    );
-    let nodes = plane.kubectl(&scene.network, &["get", "nodes", "--output=name"])?;
-    assert_eq!(nodes.trim(), "node/single");
-    Ok(())
+    assert_eq!(lab.stages("single")?, STAGES);
+    lab.assert_nodes_in_downloaded_kubeconfig(&plane, &["single"])
 }
 
 fn single_node(boot: Boot) -> Machine {
@@ -126,43 +102,4 @@ fn single_node(boot: Boot) -> Machine {
     machine.memory_mib = 16_384;
     machine.disks = vec![Disk::new(Bus::Virtio, 120, "MUSTER-ROOT-91")];
     machine
-}
-
-/// The image of the installed system, which a real live image carries itself.
-fn serve_disk_image(scene: &Scene) -> Result<Background> {
-    let web = scene.evidence.part("web")?;
-    fs::hard_link(Os::ready()?.metal()?, web.file("metal.img.zst"))?;
-    let mut server = scene.network.command("python3");
-    server
-        .args(["-m", "http.server", "8000", "--directory"])
-        .arg(web.folder());
-    Background::start("web server", &mut server, &scene.evidence.file("web.log"))
-}
-
-fn take_disk_image_from_here(lab: &Lab<'_>, host: &Value) -> Result<()> {
-    let id = host["id"].as_str().context("a host has an id")?;
-    let path = format!("/infra-envs/{}/hosts/{id}/installer-args", lab.infra_env);
-    let address = format!("http://{}:8000/metal.img.zst", Network::GATEWAY);
-    let body = json!({"args": ["--image-url", address]});
-    lab.scene.service.call("PATCH", &path, &body).map(drop)
-}
-
-/// The stages of the only host in the order its events tell them.
-fn stages(scene: &Scene, cluster: &str) -> Result<Vec<String>> {
-    let events = scene
-        .service
-        .get(&format!("/events?cluster_id={cluster}&limit=5000"))?;
-    let mut stages: Vec<String> = events
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|event| {
-            let message = event["message"].as_str()?;
-            let (_, stage) = message.split_once("reached installation stage ")?;
-            let stage = stage.split(':').next()?.trim();
-            Some(stage.to_owned())
-        })
-        .collect();
-    stages.dedup();
-    Ok(stages)
 }

@@ -174,7 +174,7 @@ async fn logs_arrive_as_an_archive_without_secrets_and_trouble_is_in_its_report(
     assert!(!files.contains_key("ironic-agent.logs"));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_refused_upload_is_tried_again() {
     let (outcome, seen) = gathered(1).await;
     assert_eq!(outcome.exit_code, 0, "{outcome:?}");

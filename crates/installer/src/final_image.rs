@@ -1,0 +1,373 @@
+//! Writing the final operating system ahead of the first boot.
+//!
+//! A node boots the image that `coreos-installer` wrote, fetches its config, replaces its operating
+//! system by the one that config names, and reboots. When that is done on the disk while the live
+//! system still runs, the node needs one reboot less. Whatever goes wrong here only costs that
+//! reboot, so every failure is a warning.
+
+use std::{path::Path, time::Duration};
+
+use muster_ignition::{Config, data_url};
+use muster_machine::{Machine, Task};
+use serde_json::Value;
+use tracing::info;
+
+use crate::{
+    disk::{Claim, Device, Devices},
+    options::InstallOptions,
+    tasks::run,
+};
+
+const ENCAPSULATED: &str = "/etc/ignition-machine-config-encapsulated.json";
+const REGISTRY_AUTH: &str = "/root/.docker/config.json";
+const ROOT: &str = "/run/muster-installer/root";
+const BOOT: &str = "/run/muster-installer/root/boot";
+const FETCHED: &str = "/run/muster-installer/pool-config.json";
+const CA: &str = "/run/muster-installer/pool-config-ca.pem";
+const PULL_LIMIT: Duration = Duration::from_secs(3600);
+
+/// What the machine-config server wants on the disk of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinalImage {
+    image: String,
+    kernel_arguments: Vec<String>,
+}
+
+/// Where the config of a node's pool comes from, according to the config of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolConfig {
+    /// It is a part of the host's config.
+    Inline(String),
+    /// The machine-config server has it.
+    Served {
+        /// Its address.
+        url: String,
+        /// The authority of its certificate, in PEM.
+        ca: Option<String>,
+    },
+}
+
+impl PoolConfig {
+    /// Reads the config of a host.
+    ///
+    /// # Errors
+    /// It names no config of a pool, or one that cannot be read.
+    pub fn of(host_config: &Config) -> Result<Self, String> {
+        let json = host_config.json();
+        let merged = json["ignition"]["config"]["merge"].as_array();
+        let source = merged
+            .into_iter()
+            .flatten()
+            .find_map(|resource| {
+                let source = resource["source"].as_str().filter(|text| !text.is_empty())?;
+                Some((source, resource["compression"].as_str()))
+            })
+            .ok_or("the config of this host names no config of its pool")?;
+        if source.0.starts_with("data:") {
+            let bytes = data_url::read(source.0, source.1).map_err(|cause| cause.to_string())?;
+            return Ok(Self::Inline(String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        let authorities = &json["ignition"]["security"]["tls"]["certificateAuthorities"];
+        let authority = &authorities[0];
+        let ca = match authority["source"].as_str() {
+            Some(source) => {
+                let read = data_url::read(source, authority["compression"].as_str());
+                let bytes = read.map_err(|cause| cause.to_string())?;
+                Some(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            None => None,
+        };
+        if ca.is_none() && source.0.starts_with("https:") {
+            return Err("the config of this host names no CA for the machine-config server".into());
+        }
+        let url = source.0.to_owned();
+        Ok(Self::Served { url, ca })
+    }
+
+    /// Fetches it.
+    ///
+    /// # Errors
+    /// The server does not answer yet.
+    pub fn fetch(&self, machine: &dyn Machine) -> Result<String, String> {
+        let (url, ca) = match self {
+            Self::Inline(text) => return Ok(text.clone()),
+            Self::Served { url, ca } => (url, ca),
+        };
+        let mut fetch = Task::new("curl", "fetch the config of this node's pool")
+            .args(["--silent", "--show-error", "--fail", "--max-time", "30"])
+            .args(["--noproxy", "*", "--tlsv1.2", "--header"])
+            .arg("Accept: application/vnd.coreos.ignition+json; version=3.4.0")
+            .args(["--output", FETCHED]);
+        if let Some(ca) = ca {
+            machine
+                .write(Path::new(CA), ca.as_bytes(), 0o600)
+                .map_err(|cause| format!("{CA} cannot be written: {cause}"))?;
+            fetch = fetch.args(["--cacert", CA]);
+        }
+        run(machine, &fetch.arg(url))?;
+        let bytes = machine
+            .read(Path::new(FETCHED))
+            .map_err(|cause| format!("{FETCHED} cannot be read: {cause}"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+impl FinalImage {
+    /// Reads the config of a pool; `None` if it names no operating system.
+    ///
+    /// # Errors
+    /// It is not what a machine-config server serves.
+    pub fn of(pool_config: &str) -> Result<Option<Self>, String> {
+        let unusable = |what: String| format!("the config of this node's pool is unusable: {what}");
+        let config = Config::read(pool_config).map_err(|faults| unusable(faults.to_string()))?;
+        let file = config.file(ENCAPSULATED);
+        let Some(file) = file.map_err(|cause| unusable(cause.to_string()))? else {
+            return Ok(None);
+        };
+        let machine_config: Value =
+            serde_json::from_slice(&file).map_err(|cause| unusable(cause.to_string()))?;
+        let spec = &machine_config["spec"];
+        let image = spec["osImageURL"].as_str().unwrap_or_default().to_owned();
+        let kernel_arguments = spec["kernelArguments"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
+        Ok((!image.is_empty()).then_some(Self {
+            image,
+            kernel_arguments,
+        }))
+    }
+
+    /// Deploys it on a disk that was just written.
+    ///
+    /// # Errors
+    /// The program that failed, with the end of its output. Nothing stays mounted.
+    pub fn deploy(
+        &self,
+        machine: &dyn Machine,
+        options: &InstallOptions,
+        disk: &Claim,
+    ) -> Result<(), String> {
+        // Read again: the partitions were made a moment ago.
+        let devices = Devices::read(machine);
+        let name = &disk.device().name;
+        let part = |label: &str, number: usize| {
+            devices
+                .partitions(name)
+                .find(|part| part.label.as_deref() == Some(label))
+                .or_else(|| devices.partitions(name).nth(number - 1))
+                .ok_or_else(|| format!("the installed disk has no partition {label}"))
+        };
+        let (root, boot) = (part("root", 4)?, part("boot", 3)?);
+        let make = Task::new("mkdir", "open the installed disk").args(["-p", ROOT]);
+        run(machine, &make)?;
+        mount(machine, root, ROOT)?;
+        let outcome = mount(machine, boot, BOOT).and_then(|()| {
+            let deployed = self.deploy_on_mounted(machine, options, &devices, disk, root);
+            // Freezing writes everything out, also what a lazy unmount would leave behind.
+            leave(machine, BOOT).and(deployed)
+        });
+        leave(machine, ROOT).and(outcome)
+    }
+
+    fn deploy_on_mounted(
+        &self,
+        machine: &dyn Machine,
+        options: &InstallOptions,
+        devices: &Devices,
+        disk: &Claim,
+        root: &Device,
+    ) -> Result<(), String> {
+        let mut grow = Task::new("growpart", "make room for the operating system");
+        let percent = free_percent(machine, devices, disk, root);
+        if percent > 0 {
+            grow = grow.arg(format!("--free-percent={percent}"));
+        }
+        let grow = grow
+            .arg(disk.path().display().to_string())
+            .arg(root.number_in_table().to_string());
+        run(machine, &grow)?;
+        let grow = Task::new("xfs_growfs", "make room for the operating system").arg(ROOT);
+        run(machine, &grow)?;
+        // The live system's policy does not know the labels of the other system.
+        run(machine, &Task::new("setenforce", "write files with labels of another system").arg("0"))?;
+        let cmdline = machine.text("/proc/cmdline").unwrap_or_default();
+        let platform = cmdline
+            .split_whitespace()
+            .find(|word| word.starts_with("ignition.platform.id="))
+            .unwrap_or("ignition.platform.id=metal");
+        let mut deploy = Task::new("ostree", "deploy the final operating system")
+            .args(["container", "image", "deploy", "--sysroot", ROOT])
+            .args(["--authfile", REGISTRY_AUTH, "--imgref"])
+            .arg(format!("ostree-unverified-registry:{}", self.image))
+            .args(["--karg", platform, "--karg", "$ignition_firstboot"])
+            .args(["--stateroot", "rhcos"])
+            .deadline(PULL_LIMIT);
+        let appended = options
+            .installer_args
+            .0
+            .windows(2)
+            .filter(|pair| pair[0] == "--append-karg")
+            .map(|pair| &pair[1]);
+        for argument in appended.chain(&self.kernel_arguments) {
+            deploy = deploy.args(["--karg", argument]);
+        }
+        info!(image = self.image, "deploying the final operating system");
+        run(machine, &deploy).map(drop)
+    }
+}
+
+fn mount(machine: &dyn Machine, device: &Device, at: &str) -> Result<(), String> {
+    let mount = Task::new("mount", "open the installed disk")
+        .arg(device.path().display().to_string())
+        .arg(at);
+    run(machine, &mount).map(drop)
+}
+
+fn leave(machine: &dyn Machine, at: &str) -> Result<(), String> {
+    let freeze = Task::new("fsfreeze", "write out the installed disk").args(["--freeze", at]);
+    let frozen = run(machine, &freeze).map(drop);
+    let unmount = Task::new("umount", "leave the installed disk").arg(at);
+    run(machine, &unmount).map(drop).and(frozen)
+}
+
+/// How much of the disk stays free behind the root partition, which may at most double: later
+/// partitions of the node are made there.
+fn free_percent(machine: &dyn Machine, devices: &Devices, disk: &Claim, root: &Device) -> u64 {
+    let size = |folder: String| -> u64 { machine.value(format!("{folder}/size")).unwrap_or(0) };
+    let disk_name = &disk.device().name;
+    let whole = size(format!("/sys/block/{disk_name}"));
+    let part = |name: &str| size(format!("/sys/block/{disk_name}/{name}"));
+    let used: u64 = devices.partitions(disk_name).map(|p| part(&p.name)).sum();
+    let wanted = used.saturating_add(part(&root.name));
+    match whole.checked_sub(wanted) {
+        Some(free) if whole > 0 => free.saturating_mul(100) / whole,
+        Some(_) | None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_machine::{Finished, Node, Simulated};
+    use serde_json::json;
+
+    use super::*;
+    use crate::options::tests::options;
+
+    fn pool_config(spec: &Value) -> String {
+        let machine_config = json!({"kind": "MachineConfig", "spec": spec}).to_string();
+        json!({
+            "ignition": {"version": "3.2.0"},
+            "storage": {"files": [{"path": ENCAPSULATED,
+                "contents": {"source": data_url::text(&machine_config)}}]},
+        })
+        .to_string()
+    }
+
+    fn host_config(source: &str, ca: Option<&str>) -> Config {
+        let mut config = json!({"ignition": {"version": "3.2.0",
+            "config": {"merge": [{"source": source}]}}});
+        if let Some(ca) = ca {
+            config["ignition"]["security"] =
+                json!({"tls": {"certificateAuthorities": [{"source": data_url::text(ca)}]}});
+        }
+        Config::from_json(&config).unwrap()
+    }
+
+    #[test]
+    fn the_config_of_the_pool_is_inline_or_served_with_its_authority() {
+        let inline = host_config(&data_url::text("{}"), None);
+        assert_eq!(PoolConfig::of(&inline), Ok(PoolConfig::Inline("{}".into())));
+        let url = "https://api-int:22623/config/master";
+        let served = PoolConfig::of(&host_config(url, Some("PEM"))).unwrap();
+        let expected = PoolConfig::Served {
+            url: url.into(),
+            ca: Some("PEM".into()),
+        };
+        assert_eq!(served, expected);
+        assert!(PoolConfig::of(&host_config(url, None)).is_err());
+        let machine = Simulated::default();
+        machine.on(["curl"], Finished::with_output(""));
+        machine.change(|tree| tree.line(FETCHED, "config"));
+        assert_eq!(served.fetch(&machine).unwrap().trim(), "config");
+        let words = machine.ran().remove(0);
+        assert!(words.contains(&CA.to_owned()) && words.contains(&url.to_owned()));
+        assert_eq!((&machine as &dyn Machine).text(CA).as_deref(), Some("PEM"));
+    }
+
+    #[test]
+    fn a_pool_without_an_operating_system_leaves_the_disk_unchanged() {
+        assert_eq!(FinalImage::of(&pool_config(&json!({}))), Ok(None));
+        let plain = r#"{"ignition": {"version": "3.2.0"}}"#;
+        assert_eq!(FinalImage::of(plain), Ok(None));
+        assert!(FinalImage::of("no config").is_err());
+    }
+
+    fn installed() -> (Simulated, Claim) {
+        let machine = Simulated::default();
+        machine.change(|tree| {
+            tree.line("/sys/block/vda/dev", "252:0");
+            tree.line("/sys/block/vda/size", "1000");
+            tree.insert("/dev/vda", Node::Block(vec![]));
+            for (number, label, size) in [(3, "boot", 50), (4, "root", 200)] {
+                let folder = format!("/sys/block/vda/vda{number}");
+                tree.line(format!("{folder}/dev"), &format!("252:{number}"));
+                tree.line(format!("{folder}/partition"), &number.to_string());
+                tree.line(format!("{folder}/size"), &size.to_string());
+                tree.line(format!("{folder}/uevent"), &format!("PARTNAME={label}"));
+            }
+            tree.line("/proc/cmdline", "quiet ignition.platform.id=kubevirt");
+        });
+        for program in [
+            "mkdir", "mount", "umount", "growpart", "xfs_growfs", "setenforce", "ostree", "fsfreeze",
+        ] {
+            machine.on([program], Finished::with_output(""));
+        }
+        let devices = Devices::read(&machine);
+        let claim = Claim::of(&machine, &devices, Path::new("/dev/vda")).unwrap();
+        (machine, claim)
+    }
+
+    fn final_image() -> FinalImage {
+        let spec = json!({"osImageURL": "os@sha256:1", "kernelArguments": ["b=2"]});
+        FinalImage::of(&pool_config(&spec)).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_final_system_is_deployed_on_the_grown_root() {
+        let (machine, claim) = installed();
+        let options = options(&["--installer-args", r#"["--append-karg","a=1"]"#]);
+        final_image().deploy(&machine, &options, &claim).unwrap();
+        let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
+        // 1000 sectors, 250 taken, 200 more for the root: 55 percent stay free.
+        assert!(ran.contains(&"growpart --free-percent=55 /dev/vda 4".to_owned()), "{ran:#?}");
+        let deploy = ran.iter().find(|line| line.starts_with("ostree")).unwrap();
+        assert!(
+            deploy.contains("ostree-unverified-registry:os@sha256:1")
+                && deploy.contains("--karg ignition.platform.id=kubevirt")
+                && deploy.ends_with("--karg a=1 --karg b=2"),
+            "{deploy}"
+        );
+        let ends: Vec<_> = ran.iter().rev().take(4).rev().cloned().collect();
+        let expected = [
+            format!("fsfreeze --freeze {BOOT}"),
+            format!("umount {BOOT}"),
+            format!("fsfreeze --freeze {ROOT}"),
+            format!("umount {ROOT}"),
+        ];
+        assert_eq!(ends, expected);
+    }
+
+    #[test]
+    fn nothing_stays_mounted_when_the_image_cannot_be_pulled() {
+        let (machine, claim) = installed();
+        machine.on(["ostree"], Finished::failed(1, "error: unauthorized"));
+        let failure = final_image().deploy(&machine, &options(&[]), &claim);
+        assert!(failure.unwrap_err().contains("unauthorized"));
+        let unmounted = machine.ran().iter().filter(|words| words[0] == "umount").count();
+        assert_eq!(unmounted, 2);
+    }
+}

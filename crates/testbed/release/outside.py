@@ -1,0 +1,119 @@
+"""What a new cluster finds under the name of its API, beside the API itself: the part of
+cluster-bootstrap that applies manifests, and the machine-config server.
+
+    outside.py ADDRESS PORT FOLDER KUBECONFIG CERTIFICATE KEY
+
+Namespaces that the version operator would have created are created when an object needs them;
+objects of kinds that this API does not have are left out, and the log says which. Configs come
+from the bootstrap host, which renders them, and are served over TLS with the cluster's certificate;
+requests are logged in the form of the real server, for the installer that reads it there.
+"""
+
+import base64
+import http.server
+import io
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+import tarfile
+import threading
+
+address, port, folder, kubeconfig, certificate, key = sys.argv[1:]
+CONFIG_PORT = 22623
+# As many control-plane nodes as cluster-bootstrap finds pods on before it ends.
+NEEDED = 2
+configs = {}
+requests = []
+
+
+def kubectl(*words):
+    return subprocess.run(["kubectl", "--kubeconfig", kubeconfig, *words], capture_output=True, text=True)
+
+
+def apply(path):
+    for _ in range(20):
+        done = kubectl("apply", "--server-side", "--force-conflicts", "--filename", path)
+        missing = re.search(r'namespaces "([^"]+)" not found', done.stderr)
+        if done.returncode == 0 or not missing:
+            break
+        kubectl("create", "namespace", missing.group(1))
+    print(os.path.basename(path), "applied" if done.returncode == 0 else done.stderr.strip(), flush=True)
+
+
+def apply_manifests(archive):
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+    for part in ("manifests", "openshift"):
+        here = os.path.join(folder, part)
+        for name in sorted(os.listdir(here)):
+            if name.endswith((".yaml", ".yml", ".json")):
+                apply(os.path.join(here, name))
+    open(os.path.join(folder, "applied"), "w").close()
+
+
+def is_ready(node):
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", []))
+
+
+def control_plane_runs():
+    listed = kubectl("get", "nodes", "--selector=node-role.kubernetes.io/master", "--output=json")
+    return listed.returncode == 0 and sum(map(is_ready, json.loads(listed.stdout)["items"])) >= NEEDED
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def answer(self, status, body=b""):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def body(self):
+        return base64.b64decode(self.rfile.read(int(self.headers["Content-Length"])))
+
+
+class ForBootstrap(Handler):
+    """For the programs of the release on the bootstrap host."""
+
+    def do_GET(self):
+        if self.path == "/control-plane":
+            return self.answer(200 if control_plane_runs() else 503)
+        if self.path == "/config-requests":
+            return self.answer(200, "".join(requests).encode())
+        return self.answer(404)
+
+    def do_POST(self):
+        if self.path.startswith("/config/"):
+            configs[self.path] = self.body()
+            return self.answer(200)
+        archive = self.body()
+        if kubectl("get", "--raw", "/readyz").returncode != 0:
+            return self.answer(503)
+        apply_manifests(archive)
+        return self.answer(200, b"applied\n")
+
+
+class ForNodes(Handler):
+    """The machine-config server."""
+
+    def do_GET(self):
+        pool = self.path.rsplit("/", 1)[-1]
+        source = f"{self.client_address[0]}:{self.client_address[1]}"
+        agent, accept = self.headers.get("User-Agent"), self.headers.get("Accept")
+        requests.append(f'Pool {pool} requested by address:"{source}" User-Agent:"{agent}" Accept-Header: "{accept}"\n')
+        config = configs.get(self.path)
+        return self.answer(200, config) if config else self.answer(404)
+
+
+def serve_configs():
+    server = http.server.ThreadingHTTPServer((address, CONFIG_PORT), ForNodes)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.serve_forever()
+
+
+threading.Thread(target=serve_configs, daemon=True).start()
+http.server.ThreadingHTTPServer((address, int(port)), ForBootstrap).serve_forever()
