@@ -22,7 +22,8 @@ import tarfile
 import threading
 
 address, port, folder, kubeconfig, certificate, key = sys.argv[1:]
-CONFIG_PORT = 22623
+# Configs for nodes: over TLS for those of a new cluster, plain for those added to a running one.
+CONFIG_PORT, PLAIN_CONFIG_PORT = 22623, 22624
 # As many control-plane nodes as cluster-bootstrap finds pods on before it ends.
 NEEDED = 2
 configs = {}
@@ -107,13 +108,15 @@ class ForNodes(Handler):
         return self.answer(200, config) if config else self.answer(404)
 
 
-def serve_configs():
-    server = http.server.ThreadingHTTPServer((address, CONFIG_PORT), ForNodes)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    server.serve_forever()
+def serve_configs(port, context=None):
+    server = http.server.ThreadingHTTPServer((address, port), ForNodes)
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
-threading.Thread(target=serve_configs, daemon=True).start()
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(certificate, key)
+serve_configs(CONFIG_PORT, context)
+serve_configs(PLAIN_CONFIG_PORT)
 http.server.ThreadingHTTPServer((address, int(port)), ForBootstrap).serve_forever()
