@@ -232,6 +232,7 @@ fn a_single_node_makes_its_own_ignition_and_writes_it_to_disk() {
         .unwrap();
     for part in [
         "--privileged",
+        "--net=host",
         "--volume /var/lib/etcd:/assets/etcd-data",
         "--volume /etc/kubernetes:/assets/kubernetes",
         "--input /assets/bootstrap-in-place/master-update.fcc",
@@ -251,6 +252,30 @@ fn a_single_node_makes_its_own_ignition_and_writes_it_to_disk() {
         &"coreos-installer install --copy-network --ignition-file /opt/openshift/master.ign /dev/vda".to_owned()
     ), "{calls:?}");
     assert!(host.has("/opt/openshift/.install-to-disk.done"));
+}
+
+#[test]
+fn etcd_has_stopped_only_when_the_runtime_lists_no_container_of_it() {
+    let host = Host::new("none-single-node", "4.20.3");
+    fs::create_dir_all(host.path("/var/lib/etcd")).unwrap();
+    // The runtime cannot be asked, then etcd still runs, then it is gone.
+    host.tool(
+        "crictl",
+        r#"echo >>"$ROOT/asked"
+[ "$1" = ps ] || exit 0
+case $(wc -l <"$ROOT/asked") in
+  1) exit 1 ;;
+  2) echo c1 ;;
+esac"#,
+    );
+    assert!(host.run("bootkube.sh"), "{}", host.stderr());
+    let calls = host.calls();
+    let etcd = "crictl ps --state Running --name ^etcd$ --quiet";
+    let asked = calls.iter().filter(|call| *call == etcd).count();
+    assert_eq!(asked, 3, "{calls:#?}");
+    let stopped = calls.iter().rposition(|call| call == etcd).unwrap();
+    let copied = calls.iter().position(|call| call.contains(" bootstrap-in-place "));
+    assert!(stopped < copied.unwrap(), "{calls:#?}");
 }
 
 #[test]

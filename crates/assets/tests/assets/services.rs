@@ -288,7 +288,13 @@ const OWN_API: &str = r#"case "$*" in
   "get csr --output json") echo '{"items":[{"metadata":{"name":"csr-new"}}]}' ;;
   "get configmap bootstrap"*) exit 1 ;;
   "get nodes"*) [ "$n" -gt 10 ] && echo '{"items":[{"status":{"conditions":[{"type":"Ready","status":"True"}]}}]}' || echo '{"items":[]}' ;;
+  "get pods --namespace openshift-kube-apiserver-operator"*) cat "$ROOT/operator-pods" ;;
 esac"#;
+
+/// Pods of the operator of the API server: one that a reboot left behind, and one that runs.
+const OPERATOR_PODS: &str = r#"{"items":[
+  {"status":{"phase":"Failed","conditions":[{"type":"Ready","status":"False"}]}},
+  {"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}]}"#;
 
 #[test]
 fn a_single_node_hands_over_to_itself_and_goes_on_after_an_interruption() {
@@ -301,10 +307,15 @@ fn a_single_node_hands_over_to_itself_and_goes_on_after_an_interruption() {
     host.write("/etc/kubernetes/bootstrap-secrets/kubeconfig", "");
     host.write("/opt/openshift/original_cvo_overrides.patch", "{}");
     host.tool("oc", &format!("{COUNTED}\n{OWN_API}"));
-    // The operator replaces the pod while the script waits.
+    host.write("/operator-pods", r#"{"items":[]}"#);
+    // The operator comes up and replaces the pod while the script waits.
+    host.write("/operator-pods-later", OPERATOR_PODS);
     meanwhile(
         &host,
-        &format!("echo 'name: kube-apiserver' >\"$ROOT{pod}\""),
+        &format!(
+            r#"cp "$ROOT/operator-pods-later" "$ROOT/operator-pods"
+echo 'name: kube-apiserver' >"$ROOT{pod}""#
+        ),
     );
     host.tool(
         "systemctl",

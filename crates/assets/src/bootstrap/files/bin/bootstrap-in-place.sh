@@ -8,7 +8,8 @@ if [[ ! -e stop-etcd.done ]]; then
   if [[ -e /etc/kubernetes/manifests/etcd-member-pod.yaml ]]; then
     mv /etc/kubernetes/manifests/etcd-member-pod.yaml /etc/kubernetes/bootstrap-manifests/
   fi
-  while crictl ps --state Running --name '^etcd$' --quiet | grep -q .; do
+  # Only an empty answer means that etcd has stopped; an error of crictl means nothing.
+  until running=$(crictl ps --state Running --name '^etcd$' --quiet) && [[ -z $running ]]; do
     echo "waiting for etcd to stop"
     sleep 10
   done
@@ -26,7 +27,8 @@ if [[ ! -e master-ignition.done ]]; then
   HOME=/opt/openshift /usr/local/bin/installer-gather.sh --id bootstrap </dev/null
   [[ -e log-bundle-bootstrap.tar.gz ]] || touch log-bundle-bootstrap.tar.gz
 
-  podman run --quiet --rm --privileged \
+  # The default bridge of podman may overlap the machine network, and may not exist at all.
+  podman run --quiet --rm --privileged --net=host \
     --volume "$PWD:/assets:z" \
     --volume /usr/local/bin:/assets/bin \
     --volume /var/lib/etcd:/assets/etcd-data \

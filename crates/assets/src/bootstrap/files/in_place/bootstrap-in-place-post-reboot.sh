@@ -61,10 +61,17 @@ until node_ready; do
   sleep 10
 done
 
+# One ready pod is enough: pods that failed earlier stay in the list and never become ready.
+operator_ready() {
+  oc get pods --namespace openshift-kube-apiserver-operator --selector app=kube-apiserver-operator \
+    --output json 2>/dev/null \
+    | jq --exit-status '[.items[].status.conditions[]? | select(.type == "Ready" and .status == "True")] | length > 0' \
+      >/dev/null
+}
+
 if todo restart-kubelet; then
   echo "waiting for the operator of the API server"
-  until oc wait pod --namespace openshift-kube-apiserver-operator --selector app=kube-apiserver-operator \
-    --for condition=Ready --timeout=30s; do
+  until operator_ready; do
     approve
     sleep 10
   done
