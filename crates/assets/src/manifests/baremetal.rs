@@ -8,6 +8,7 @@ use super::{Source, data, object, padded, user_data};
 use crate::install_config::types::{
     Architecture, BareMetal, Host, HostRole, MachinePool, OsImageStream,
 };
+use crate::plan::Plan;
 use crate::yaml;
 
 const NAMESPACE: &str = "openshift-machine-api";
@@ -398,8 +399,15 @@ fn bare_metal_host(source: Source<'_>, host: &Host, consumer: Option<(&str, usiz
             });
             spec["userData"] =
                 json!({ "name": user_data::name(source, role), "namespace": NAMESPACE });
+            if !plan.extras.hosts_are_described {
+                adopted(plan, &mut metadata, &mut spec);
+            }
         }
-        None => metadata["annotations"] = json!({ "baremetalhost.metal3.io/paused": "" }),
+        None if plan.extras.hosts_are_described => {
+            metadata["annotations"] = json!({ "baremetalhost.metal3.io/paused": "" });
+        }
+        // Nothing on our bootstrap host would release a paused host again.
+        None => {}
     }
     object(
         "metal3.io/v1alpha1",
@@ -411,6 +419,17 @@ fn bare_metal_host(source: Source<'_>, host: &Host, consumer: Option<(&str, usiz
             "spec": spec,
         }),
     )
+}
+
+/// The control plane is started by its owner. Without this mark the operator of the cluster would
+/// inspect and provision, and so switch off, the machines it runs on.
+fn adopted(plan: &Plan, metadata: &mut Value, spec: &mut Value) {
+    spec["externallyProvisioned"] = json!(true);
+    let fenced = plan.config.control_plane.as_ref();
+    if fenced.is_some_and(|pool| !pool.fencing_credentials().is_empty()) {
+        // The nodes switch each other; the operator must not do so as well.
+        metadata["annotations"]["baremetalhost.metal3.io/detached"] = json!("");
+    }
 }
 
 fn rpm_name(architecture: Architecture) -> &'static str {

@@ -1,0 +1,60 @@
+//! Bare metal hosts of a cluster whose machines are started by their owner.
+
+use muster_assets::workdir::Target;
+use serde_json::Value;
+
+use crate::cases::Directory;
+
+const FENCED: &str = "  replicas: 2
+  fencing:
+    credentials:
+    - {hostName: m0, address: 'redfish+https://192.168.111.1/redfish/v1/Systems/m0', username: a, password: p}
+    - {hostName: m1, address: 'redfish+https://192.168.111.1/redfish/v1/Systems/m1', username: a, password: p}
+compute:";
+
+/// Objects of a kind, by name, for an install-config that was changed first.
+fn objects(kind: &str, change: impl Fn(String) -> String) -> Vec<(String, Value)> {
+    let mut directory = Directory::with("baremetal-highly-available");
+    let config = change(directory.text("install-config.yaml"));
+    let path = "install-config.yaml".to_owned();
+    directory.files.insert(path, config.into_bytes());
+    let made = directory.create(Target::Manifests, "4.22.0");
+    let mut found = Vec::new();
+    for file in made.write {
+        let object: Value = serde_yaml_ng::from_str(&file.text()).unwrap();
+        if object["kind"] == kind {
+            let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+            found.push((name, object));
+        }
+    }
+    found
+}
+
+fn is_detached(host: &Value) -> bool {
+    let annotations = &host["metadata"]["annotations"];
+    annotations["baremetalhost.metal3.io/detached"] == ""
+}
+
+#[test]
+fn the_operator_of_the_cluster_leaves_a_running_control_plane_alone_and_may_provision_workers() {
+    let hosts = objects("BareMetalHost", |config| config);
+    assert_eq!(hosts.len(), 5);
+    for (name, host) in hosts {
+        let control_plane = name.starts_with('m');
+        let external = host["spec"]["externallyProvisioned"] == true;
+        assert_eq!(external, control_plane, "{name}: {host}");
+        let annotations = &host["metadata"]["annotations"];
+        assert!(annotations.is_null(), "{name}: {host}");
+    }
+}
+
+#[test]
+fn nodes_that_fence_each_other_are_detached_from_the_operator() {
+    let hosts = objects("BareMetalHost", |config| {
+        config.replacen("  replicas: 3\ncompute:", FENCED, 1)
+    });
+    for (name, host) in hosts {
+        let fenced = matches!(name.as_str(), "m0" | "m1");
+        assert_eq!(is_detached(&host), fenced, "{name}: {host}");
+    }
+}
