@@ -284,41 +284,54 @@ fn hosts(source: Source<'_>, platform: &BareMetal) -> Vec<(String, Value)> {
         .partition(|(_, role)| *role == HostRole::Arbiter);
     let mut made = Vec::new();
     for (prefix, list) in [("", others), ("arbiter_", arbiter)] {
-        let count = list.len();
-        let mut master = 0;
-        for (index, (host, role)) in list.into_iter().enumerate() {
-            let number = padded(index, count);
-            let path = |what: &str| {
-                format!("openshift/99_openshift-cluster-api_{prefix}{what}-{number}.yaml")
-            };
+        let mut next = BTreeMap::new();
+        let mut objects = Vec::new();
+        let mut logins = Vec::new();
+        let mut networks = Vec::new();
+        for (host, role) in list {
             let consumer = match role {
                 HostRole::Worker => None,
-                HostRole::Master => Some(("master", master)),
-                HostRole::Arbiter => Some(("arbiter", index)),
+                HostRole::Master => Some("master"),
+                HostRole::Arbiter => Some("arbiter"),
             };
-            master += usize::from(role == HostRole::Master);
-            if has_login(host) {
-                made.push((path("host-bmc-secrets"), bmc_secret(host)));
+            let consumer = consumer.map(|role| {
+                let index = next.entry(role).or_insert(0);
+                *index += 1;
+                (role, *index - 1)
+            });
+            objects.push(bare_metal_host(source, host, consumer));
+            logins.extend(has_login(host).then(|| bmc_secret(host)));
+            networks.extend(network_secret(host));
+        }
+        for (what, list) in [
+            ("hosts", objects),
+            ("host-bmc-secrets", logins),
+            ("host-network-config-secrets", networks),
+        ] {
+            let count = list.len();
+            for (index, object) in list.into_iter().enumerate() {
+                let number = padded(index, count);
+                let path =
+                    format!("openshift/99_openshift-cluster-api_{prefix}{what}-{number}.yaml");
+                made.push((path, object));
             }
-            if let Some(state) = &host.network_config {
-                let name = format!("{}-network-config-secret", host.name);
-                let text = yaml::text(state);
-                let secret = object(
-                    "v1",
-                    "Secret",
-                    NAMESPACE,
-                    &name,
-                    json!({
-                        "type": "Opaque",
-                        "data": { "nmstate": data(text) },
-                    }),
-                );
-                made.push((path("host-network-config-secrets"), secret));
-            }
-            made.push((path("hosts"), bare_metal_host(source, host, consumer)));
         }
     }
     made
+}
+
+fn network_secret(host: &Host) -> Option<Value> {
+    let state = host.network_config.as_ref()?;
+    Some(object(
+        "v1",
+        "Secret",
+        NAMESPACE,
+        &format!("{}-network-config-secret", host.name),
+        json!({
+            "type": "Opaque",
+            "data": { "nmstate": data(yaml::text(state)) },
+        }),
+    ))
 }
 
 fn has_login(host: &Host) -> bool {

@@ -3,7 +3,7 @@
 use muster_assets::workdir::Target;
 use serde_json::Value;
 
-use crate::cases::Directory;
+use crate::cases::{Directory, ignition};
 
 const FENCED: &str = "  replicas: 2
   fencing:
@@ -56,5 +56,35 @@ fn nodes_that_fence_each_other_are_detached_from_the_operator() {
     for (name, host) in hosts {
         let fenced = matches!(name.as_str(), "m0" | "m1");
         assert_eq!(is_detached(&host), fenced, "{name}: {host}");
+    }
+}
+
+#[test]
+fn secrets_for_the_networks_of_hosts_are_numbered_by_themselves() {
+    let mut directory = Directory::with("baremetal-highly-available");
+    directory.create(Target::Manifests, "4.22.0");
+    let names: Vec<&String> = directory
+        .files
+        .keys()
+        .filter(|path| path.contains("host-network-config-secrets"))
+        .collect();
+    // The fifth host is the first that has such a secret.
+    let first = "openshift/99_openshift-cluster-api_host-network-config-secrets-0.yaml";
+    assert_eq!(names, [first]);
+}
+
+#[test]
+fn the_version_operator_is_not_bothered_with_machines_of_any_role() {
+    let (_, config) = ignition("baremetal-arbiter", "4.20.0-okd-scos.4");
+    let path = "/opt/openshift/manifests/cvo-overrides.yaml";
+    let version = config.file(path).unwrap().unwrap();
+    let version: Value = serde_yaml_ng::from_slice(&version).unwrap();
+    let overrides = version["spec"]["overrides"].as_array().unwrap();
+    assert!(overrides.len() > 10, "{}", overrides.len());
+    for entry in overrides {
+        let of_machines = entry["namespace"] == "openshift-machine-api"
+            || entry["kind"] == "MachineConfig"
+            || entry["kind"] == "BareMetalHost";
+        assert!(!of_machines, "{entry}");
     }
 }
