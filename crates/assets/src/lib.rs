@@ -29,5 +29,5 @@ pub mod schema;
 pub mod spanned_yaml;
 pub mod static_network;
 pub mod workdir;
-mod yaml;
+pub mod yaml;
 pub mod yaml_bounds;

@@ -223,11 +223,11 @@ mod tests {
             ("manifests/a.yml", "spec:\n  list: [1, 2]\n  old: x\n"),
             (
                 "manifests/a.yml.patch_2",
-                "[{op: replace, path: /spec/n, value: 2}]",
+                "[{op: replace, path: /spec/m, value: 2}]",
             ),
             (
                 "openshift/a.yml.patch_1",
-                "- {op: add, path: /spec/n, value: 1}\n- {op: add, path: /spec/list/-, value: 3}\n\
+                "- {op: add, path: /spec/m, value: 1}\n- {op: add, path: /spec/list/-, value: 3}\n\
                  - {op: remove, path: /spec/list/0}\n- {op: move, from: /spec/old, path: /spec/new}\n\
                  - {op: test, path: /spec/new, value: x}\n",
             ),
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(all.len(), 1);
         assert_eq!(
             all["manifests/a.yml"].text(),
-            "spec:\n  list:\n  - 2\n  - 3\n  n: 2\n  new: x\n"
+            "spec:\n  list:\n  - 2\n  - 3\n  m: 2\n  new: x\n"
         );
     }
 

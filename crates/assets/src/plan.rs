@@ -57,6 +57,9 @@ pub struct Extras {
     pub bound_service_account_key: Option<String>,
     /// A registry inside the cluster holds the release.
     pub internal_release_image: bool,
+    /// A service describes bare metal hosts to the cluster and releases those of workers; without
+    /// one they are written as machines that their owner starts.
+    pub hosts_are_described: bool,
 }
 
 /// Why there is no plan.
@@ -186,25 +189,23 @@ impl Plan {
             .unwrap_or(4096)
     }
 
-    /// Whether a feature is on: named by the user, or by the feature set of the cluster.
+    /// Whether a feature is on: in the feature set of the cluster, or named by the user where the set
+    /// is the user's own. Such a set has nothing but what is named.
     #[must_use]
     pub fn gate(&self, name: &str, gate: Gate) -> bool {
-        let asked = |value: bool| {
-            let wanted = format!("{name}={value}");
-            self.config
-                .feature_gates
-                .iter()
-                .any(|gate| gate.eq_ignore_ascii_case(&wanted))
-        };
-        match (gate, self.config.feature_set) {
-            (_, Some(FeatureSet::CustomNoUpgrade)) if asked(true) => true,
-            (_, Some(FeatureSet::CustomNoUpgrade)) if asked(false) => false,
-            (Gate::Default, _) => true,
-            (Gate::Preview, set) => matches!(
+        let set = self.config.feature_set;
+        match gate {
+            _ if set == Some(FeatureSet::CustomNoUpgrade) => {
+                let named = feature_gates(&self.config.feature_gates);
+                let last = named.iter().rfind(|(known, _)| *known == name);
+                last.is_some_and(|(_, on)| *on)
+            }
+            Gate::Default => true,
+            Gate::Preview => matches!(
                 set,
                 Some(FeatureSet::TechPreviewNoUpgrade | FeatureSet::DevPreviewNoUpgrade)
             ),
-            (Gate::Unknown, _) => false,
+            Gate::Unknown => false,
         }
     }
 
@@ -270,6 +271,14 @@ impl Plan {
                 (false, false) => OsImageStream::Rhel9,
             })
     }
+}
+
+/// Features by name, in all the ways Go spells a switch; the rules of the install-config refuse
+/// other spellings.
+pub(crate) fn feature_gates(gates: &[String]) -> Vec<(&str, bool)> {
+    let pairs = gates.iter().filter_map(|gate| gate.split_once('='));
+    let on = |switch: &str| matches!(switch, "1" | "t" | "T" | "TRUE" | "true" | "True");
+    pairs.map(|(name, switch)| (name, on(switch))).collect()
 }
 
 /// The address after this one.

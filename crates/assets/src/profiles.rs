@@ -31,8 +31,6 @@ pub struct Profile {
     pub image_references: bool,
     /// Name look-ups leave a marker.
     pub dns_markers: bool,
-    /// Manifests for cloud credentials may be missing.
-    pub optional_cloud_credentials: bool,
     /// Completion waits for two API servers.
     pub waits_for_ha_api: bool,
     /// podman writes logs as the kubelet does.
@@ -99,7 +97,6 @@ const P4_14: Profile = Profile {
     tuned_boot_arguments: false,
     image_references: false,
     dns_markers: false,
-    optional_cloud_credentials: false,
     waits_for_ha_api: false,
     k8s_file_logs: false,
     node_image: None,
@@ -114,7 +111,6 @@ const P4_14: Profile = Profile {
 const P4_15: Profile = Profile {
     release: (4, 15),
     api_stage: true,
-    optional_cloud_credentials: true,
     ..P4_14
 };
 const P4_16: Profile = Profile {

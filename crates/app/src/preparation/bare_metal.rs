@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, net::IpAddr};
 
 use ipnet::IpNet;
-use muster_assets::file::File;
+use muster_assets::{file::File, yaml};
 use muster_engine::inventory::{self, Disk, Interface, Inventory};
 use muster_model::Cluster;
 use serde_json::{Value, json};
@@ -54,8 +54,7 @@ pub(super) fn describe(
         if let Some(members) = object.as_object_mut() {
             members.remove("status");
         }
-        let text = serde_yaml_ng::to_string(&object).map_err(unreadable)?;
-        file.content = text.into_bytes();
+        file.content = yaml::text(&object).into_bytes();
     }
     Ok(())
 }

@@ -93,6 +93,7 @@ fn plan(from: &Ingredients, addresses: &node_ips::NodeIps) -> Result<Plan, Strin
         invoker: from.site.invoker.clone(),
         bootstrap_node_ip: addresses.bootstrap,
         internal_release_image: internal,
+        hosts_are_described: true,
         ..Extras::default()
     };
     let plan = Plan::new(

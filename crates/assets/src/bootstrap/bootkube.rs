@@ -25,9 +25,6 @@ pub(super) fn script(plan: &Plan, given: Given) -> String {
         .replace("@COMPONENTS@", &components);
     script.push_str(OWN_MANIFESTS);
     for stage in stages {
-        if stage.name == "mco-bootstrap" {
-            script.push_str(CLOUD_FLAGS);
-        }
         script.push_str(&stage.render());
     }
     let domain = plan.config.cluster_domain();
@@ -35,11 +32,7 @@ pub(super) fn script(plan: &Plan, given: Given) -> String {
         "\nlookup_name resolve-api-url api-dns-resolved 'api.{domain}'\n\
          lookup_name resolve-api-int-url api-int-dns-resolved 'api-int.{domain}'\n"
     ));
-    script.push_str(if plan.profile.optional_cloud_credentials {
-        CLOUD_CREDENTIALS
-    } else {
-        CLOUD_CREDENTIALS_BEFORE_4_15
-    });
+    script.push_str(CLOUD_CREDENTIALS);
     script.push_str(WAIT_FOR_ETCD);
     let pods = if given.in_place { "" } else { REQUIRED_PODS };
     script.push_str(&START.replace("@REQUIRED_PODS@", pods));
@@ -77,16 +70,7 @@ if todo openshift-manifests; then
 fi
 ";
 
-/// Which flags the machine config operator gets depends on what the stage before made.
-const CLOUD_FLAGS: &str = r#"
-cloud_flags=()
-cloud_flag() { # cloud_flag FLAG FILE
-  [[ ! -s $2 ]] || cloud_flags+=("--$1=/assets/$2")
-}
-cloud_flag cloud-config-file config-bootstrap/cloud-provider-config-generated.yaml
-cloud_flag cloud-provider-ca-file tls/cloud-ca-cert.pem
-"#;
-
+/// The operator renders nothing where the cluster has no credentials to look after.
 const CLOUD_CREDENTIALS: &str = r#"
 if todo cco-bootstrap; then
   begin cco-bootstrap
@@ -95,22 +79,7 @@ if todo cco-bootstrap; then
     --manifests-dir=/assets/manifests \
     "--cloud-credential-operator-image=${images[cloud-credential-operator]}"
   copy cco-bootstrap/manifests manifests
-  if [[ -e cco-bootstrap/bootstrap/cloud-credential-operator-pod.yaml ]]; then
-    cp cco-bootstrap/bootstrap/cloud-credential-operator-pod.yaml bootstrap-manifests/
-  fi
-  finished cco-bootstrap
-fi
-"#;
-
-const CLOUD_CREDENTIALS_BEFORE_4_15: &str = r#"
-if todo cco-bootstrap; then
-  begin cco-bootstrap
-  run --user 0 "${images[cloud-credential-operator]}" render \
-    --dest-dir=/assets/cco-bootstrap \
-    --manifests-dir=/assets/manifests \
-    "--cloud-credential-operator-image=${images[cloud-credential-operator]}"
-  cp cco-bootstrap/manifests/* manifests/
-  cp cco-bootstrap/bootstrap/cloud-credential-operator-pod.yaml bootstrap-manifests/
+  copy cco-bootstrap/bootstrap-manifests bootstrap-manifests
   finished cco-bootstrap
 fi
 "#;

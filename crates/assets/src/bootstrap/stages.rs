@@ -12,6 +12,8 @@ pub(super) struct Stage {
     pub name: &'static str,
     /// Directory the program writes to, removed before it runs.
     pub directory: &'static str,
+    /// Shell in front of the stage, for what is only known on the machine.
+    pub before: &'static str,
     /// Options of podman.
     pub options: Vec<String>,
     /// Component whose image it is; none is the release itself.
@@ -29,6 +31,7 @@ impl Stage {
         Self {
             name,
             directory: name,
+            before: "",
             options: Vec::new(),
             component: Some(component),
             command,
@@ -92,7 +95,8 @@ impl Stage {
             .map(|line| format!("  {line}\n"))
             .collect();
         format!(
-            "\nif todo {name}; then\n  begin {name}{directory}\n{run}\n{after}  finished {name}\nfi\n",
+            "{before}\nif todo {name}; then\n  begin {name}{directory}\n{run}\n{after}  finished {name}\nfi\n",
+            before = self.before,
             name = self.name,
             run = lines.join(" \\\n"),
         )
@@ -331,48 +335,56 @@ fn tuning() -> Stage {
     .then(&["copy node-tuning-bootstrap manifests"])
 }
 
-/// Directories the tuning program may change: in layers of its own, not on this machine.
-const TUNED: &[&str] = &[
-    "/etc/modprobe.d",
-    "/etc/sysconfig",
-    "/etc/kubernetes",
-    "/etc/sysctl.d",
-    "/etc/systemd",
-    "/run",
-    "/sys",
-    "/lib/modules",
-    "/var/lib/kubelet",
-    "/usr/lib/tuned",
-    "/etc/tuned",
-];
+/// Directories the tuning program may change: in layers of its own, not on this machine. podman
+/// refuses to mount a directory that is not there, and a live system lacks some of them.
+const TUNED_MOUNTS: &str = r#"
+tuned_mounts=()
+for directory in /etc/modprobe.d /etc/sysconfig /etc/kubernetes /etc/sysctl.d /etc/systemd /run /sys \
+  /lib/modules /var/lib/kubelet /usr/lib/tuned /etc/tuned; do
+  [[ ! -d $directory ]] || tuned_mounts+=(--volume "$directory:$directory:O")
+done
+"#;
 
 fn tuned_boot_arguments() -> Stage {
     let name = "cmdbootline-nto-bootstrap";
-    let mut stage = Stage::new(name, "cluster-node-tuning-operator", "render-bootcmd-mc")
-        .option("--env CLUSTER_NODE_TUNED_BOOTSTRAP_SAFE_ENV=true");
-    for directory in TUNED {
-        stage = stage.option(format!("--volume {directory}:{directory}:O"));
+    Stage {
+        before: TUNED_MOUNTS,
+        ..Stage::new(name, "cluster-node-tuning-operator", "render-bootcmd-mc")
     }
-    stage
-        .flag("asset-input-dir", MANIFESTS)
-        .flag("asset-output-dir", "/assets/cmdbootline-nto-bootstrap")
-        .flag("mcp-name", "master")
-        .then(&["copy cmdbootline-nto-bootstrap manifests"])
+    .option("--env CLUSTER_NODE_TUNED_BOOTSTRAP_SAFE_ENV=true")
+    .option("\"${tuned_mounts[@]}\"")
+    .flag("asset-input-dir", MANIFESTS)
+    .flag("asset-output-dir", "/assets/cmdbootline-nto-bootstrap")
+    .flag("mcp-name", "master")
+    .then(&["copy cmdbootline-nto-bootstrap manifests"])
 }
+
+/// Which flags the machine config operator gets depends on what the stage before made.
+const CLOUD_FLAGS: &str = r#"
+cloud_flags=()
+cloud_flag() { # cloud_flag FLAG FILE
+  [[ ! -s $2 ]] || cloud_flags+=("--$1=/assets/$2")
+}
+cloud_flag cloud-config-file config-bootstrap/cloud-provider-config-generated.yaml
+cloud_flag cloud-provider-ca-file tls/cloud-ca-cert.pem
+"#;
 
 fn machine_configs(plan: &Plan) -> Stage {
     let clients = "/assets/tls/kube-apiserver-complete-client-ca-bundle.crt";
     let pull_secret = "/assets/manifests/openshift-config-secret-pull-secret.yaml";
-    let mut stage = Stage::new("mco-bootstrap", "machine-config-operator", "bootstrap")
-        .option("--user 0")
-        .flag("root-ca", "/assets/tls/root-ca.crt")
-        .flag("kube-ca", clients)
-        .flag("config-file", CLUSTER_CONFIG)
-        .flag("dest-dir", "/assets/mco-bootstrap")
-        .flag("pull-secret", pull_secret)
-        .flag("release-image", "$RELEASE_IMAGE_DIGEST")
-        .flag("image-references", "/assets/image-references")
-        .flag("payload-version", "$VERSION");
+    let mut stage = Stage {
+        before: CLOUD_FLAGS,
+        ..Stage::new("mco-bootstrap", "machine-config-operator", "bootstrap")
+    }
+    .option("--user 0")
+    .flag("root-ca", "/assets/tls/root-ca.crt")
+    .flag("kube-ca", clients)
+    .flag("config-file", CLUSTER_CONFIG)
+    .flag("dest-dir", "/assets/mco-bootstrap")
+    .flag("pull-secret", pull_secret)
+    .flag("release-image", "$RELEASE_IMAGE_DIGEST")
+    .flag("image-references", "/assets/image-references")
+    .flag("payload-version", "$VERSION");
     stage.flags.push("\"${cloud_flags[@]}\"".to_owned());
     let stage = stage.then(&[
         "mkdir -p /etc/mcc/bootstrap /etc/mcs /etc/ssl/mcs",

@@ -4,9 +4,9 @@
 //! gets the redacted form.
 
 use muster_model::Secret;
-use serde_json::{Map, Value};
 
 use super::InstallConfig;
+use crate::yaml;
 
 /// YAML with sorted keys. Secrets are in it: it is what `install-config.yaml` would say.
 ///
@@ -15,20 +15,7 @@ use super::InstallConfig;
 pub fn to_yaml(config: &InstallConfig) -> Result<String, serde_yaml_ng::Error> {
     let value = serde_json::to_value(config)
         .map_err(<serde_yaml_ng::Error as serde::ser::Error>::custom)?;
-    serde_yaml_ng::to_string(&sorted(value))
-}
-
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            let mut entries: Vec<(String, Value)> = object.into_iter().collect();
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            let entries = entries.into_iter().map(|(key, value)| (key, sorted(value)));
-            Value::Object(entries.collect::<Map<String, Value>>())
-        }
-        Value::Array(list) => Value::Array(list.into_iter().map(sorted).collect()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
-    }
+    Ok(yaml::text(&value))
 }
 
 impl InstallConfig {

@@ -8,6 +8,7 @@ use super::{Source, data, object, padded, user_data};
 use crate::install_config::types::{
     Architecture, BareMetal, Host, HostRole, MachinePool, OsImageStream,
 };
+use crate::plan::Plan;
 use crate::yaml;
 
 const NAMESPACE: &str = "openshift-machine-api";
@@ -283,41 +284,54 @@ fn hosts(source: Source<'_>, platform: &BareMetal) -> Vec<(String, Value)> {
         .partition(|(_, role)| *role == HostRole::Arbiter);
     let mut made = Vec::new();
     for (prefix, list) in [("", others), ("arbiter_", arbiter)] {
-        let count = list.len();
-        let mut master = 0;
-        for (index, (host, role)) in list.into_iter().enumerate() {
-            let number = padded(index, count);
-            let path = |what: &str| {
-                format!("openshift/99_openshift-cluster-api_{prefix}{what}-{number}.yaml")
-            };
+        let mut next = BTreeMap::new();
+        let mut objects = Vec::new();
+        let mut logins = Vec::new();
+        let mut networks = Vec::new();
+        for (host, role) in list {
             let consumer = match role {
                 HostRole::Worker => None,
-                HostRole::Master => Some(("master", master)),
-                HostRole::Arbiter => Some(("arbiter", index)),
+                HostRole::Master => Some("master"),
+                HostRole::Arbiter => Some("arbiter"),
             };
-            master += usize::from(role == HostRole::Master);
-            if has_login(host) {
-                made.push((path("host-bmc-secrets"), bmc_secret(host)));
+            let consumer = consumer.map(|role| {
+                let index = next.entry(role).or_insert(0);
+                *index += 1;
+                (role, *index - 1)
+            });
+            objects.push(bare_metal_host(source, host, consumer));
+            logins.extend(has_login(host).then(|| bmc_secret(host)));
+            networks.extend(network_secret(host));
+        }
+        for (what, list) in [
+            ("hosts", objects),
+            ("host-bmc-secrets", logins),
+            ("host-network-config-secrets", networks),
+        ] {
+            let count = list.len();
+            for (index, object) in list.into_iter().enumerate() {
+                let number = padded(index, count);
+                let path =
+                    format!("openshift/99_openshift-cluster-api_{prefix}{what}-{number}.yaml");
+                made.push((path, object));
             }
-            if let Some(state) = &host.network_config {
-                let name = format!("{}-network-config-secret", host.name);
-                let text = yaml::text(state);
-                let secret = object(
-                    "v1",
-                    "Secret",
-                    NAMESPACE,
-                    &name,
-                    json!({
-                        "type": "Opaque",
-                        "data": { "nmstate": data(text) },
-                    }),
-                );
-                made.push((path("host-network-config-secrets"), secret));
-            }
-            made.push((path("hosts"), bare_metal_host(source, host, consumer)));
         }
     }
     made
+}
+
+fn network_secret(host: &Host) -> Option<Value> {
+    let state = host.network_config.as_ref()?;
+    Some(object(
+        "v1",
+        "Secret",
+        NAMESPACE,
+        &format!("{}-network-config-secret", host.name),
+        json!({
+            "type": "Opaque",
+            "data": { "nmstate": data(yaml::text(state)) },
+        }),
+    ))
 }
 
 fn has_login(host: &Host) -> bool {
@@ -398,8 +412,15 @@ fn bare_metal_host(source: Source<'_>, host: &Host, consumer: Option<(&str, usiz
             });
             spec["userData"] =
                 json!({ "name": user_data::name(source, role), "namespace": NAMESPACE });
+            if !plan.extras.hosts_are_described {
+                adopted(plan, &mut metadata, &mut spec);
+            }
         }
-        None => metadata["annotations"] = json!({ "baremetalhost.metal3.io/paused": "" }),
+        None if plan.extras.hosts_are_described => {
+            metadata["annotations"] = json!({ "baremetalhost.metal3.io/paused": "" });
+        }
+        // Nothing on our bootstrap host would release a paused host again.
+        None => {}
     }
     object(
         "metal3.io/v1alpha1",
@@ -411,6 +432,17 @@ fn bare_metal_host(source: Source<'_>, host: &Host, consumer: Option<(&str, usiz
             "spec": spec,
         }),
     )
+}
+
+/// The control plane is started by its owner. Without this mark the operator of the cluster would
+/// inspect and provision, and so switch off, the machines it runs on.
+fn adopted(plan: &Plan, metadata: &mut Value, spec: &mut Value) {
+    spec["externallyProvisioned"] = json!(true);
+    let fenced = plan.config.control_plane.as_ref();
+    if fenced.is_some_and(|pool| !pool.fencing_credentials().is_empty()) {
+        // The nodes switch each other; the operator must not do so as well.
+        metadata["annotations"]["baremetalhost.metal3.io/detached"] = json!("");
+    }
 }
 
 fn rpm_name(architecture: Architecture) -> &'static str {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Source, data, object};
 use crate::install_config::types::{FeatureSet, InstallConfig};
+use crate::plan::feature_gates;
 use crate::yaml;
 
 /// Where OKD builds ask for updates.
@@ -186,13 +187,14 @@ pub(super) fn feature_gate(source: Source<'_>) -> Option<Value> {
 
 /// Gates of the form `Name=true`, sorted out by what was said.
 pub(crate) fn custom_gates(gates: &[String]) -> Value {
-    let named = |wanted: bool| -> Vec<&str> {
-        let pairs = gates.iter().filter_map(|gate| gate.split_once('='));
-        let chosen = pairs.filter(|(_, value)| value.trim().eq_ignore_ascii_case("true") == wanted);
-        chosen.map(|(name, _)| name.trim()).collect()
-    };
+    let gates = feature_gates(gates);
     let mut out = json!({});
-    for (key, names) in [("enabled", named(true)), ("disabled", named(false))] {
+    for (key, wanted) in [("enabled", true), ("disabled", false)] {
+        let names: Vec<&str> = gates
+            .iter()
+            .filter(|(_, on)| *on == wanted)
+            .map(|(name, _)| *name)
+            .collect();
         if !names.is_empty() {
             out[key] = json!(names);
         }
@@ -230,7 +232,7 @@ mod tests {
 
     #[test]
     fn custom_gates_are_sorted_out() {
-        let gates = ["A=true", "B=false", "C=True"].map(str::to_owned);
+        let gates = ["A=true", "B=false", "C=1"].map(str::to_owned);
         assert_eq!(
             custom_gates(&gates),
             json!({"enabled": ["A", "C"], "disabled": ["B"]})

@@ -234,13 +234,13 @@ mod tests {
         let made = object(
             "v1",
             "X",
-            "n",
+            "ns",
             "a",
             json!({"metadata": {"labels": {"l": ""}}, "spec": {}}),
         );
         assert_eq!(
             yaml::text(&made),
-            "apiVersion: v1\nkind: X\nmetadata:\n  labels:\n    l: ''\n  name: a\n  namespace: n\nspec: {}\n"
+            "apiVersion: v1\nkind: X\nmetadata:\n  labels:\n    l: ''\n  name: a\n  namespace: ns\nspec: {}\n"
         );
     }
 }

@@ -26,9 +26,19 @@ pub fn is_machine_manifest(path: &str) -> bool {
     role_of(path).is_some()
 }
 
+const ROLES: [&str; 3] = ["master", "worker", "arbiter"];
+
 /// The role whose files a machine manifest is among.
 fn role_of(path: &str) -> Option<&'static str> {
     let name = path.strip_prefix("openshift/")?;
+    if let Some(config) = name.strip_prefix("99_openshift-machineconfig_") {
+        // Every role reads all of these back; one that names none counts with the control plane.
+        let stem = config.rsplit_once('.').map_or(config, |(stem, _)| stem);
+        let named = ROLES
+            .into_iter()
+            .find(|role| stem.split('-').any(|word| word == *role));
+        return Some(named.unwrap_or("master"));
+    }
     let master = [
         "99_openshift-cluster-api_master-",
         "99_openshift-cluster-api_hosts-",
@@ -37,22 +47,19 @@ fn role_of(path: &str) -> Option<&'static str> {
         "99_openshift-machine-api_master-control-plane-machine-set",
         "99_openshift-machine-api_claim-",
         "99_openshift-machine-api_address-",
-        "99_openshift-machineconfig_99-master-",
-        "99_openshift-machineconfig_99-dual-stack-master",
         "99_openshift-etcd_fencing-credentials-secrets-",
     ];
-    let worker = [
-        "99_openshift-cluster-api_worker-",
-        "99_openshift-machineconfig_99-worker-",
-        "99_openshift-machineconfig_99-dual-stack-worker",
+    let worker = ["99_openshift-cluster-api_worker-"];
+    let arbiter = [
+        "99_openshift-cluster-api_arbiter-",
+        "99_openshift-cluster-api_arbiter_host",
     ];
     let starts = |list: &[&str]| list.iter().any(|start| name.starts_with(start));
-    if starts(&master) {
-        Some("master")
-    } else if starts(&worker) {
-        Some("worker")
-    } else {
-        None
+    match name {
+        _ if starts(&master) => Some("master"),
+        _ if starts(&worker) => Some("worker"),
+        _ if starts(&arbiter) => Some("arbiter"),
+        _ => None,
     }
 }
 
@@ -74,7 +81,7 @@ pub fn merged(generated: Vec<File>, on_disk: &BTreeMap<String, Vec<u8>>) -> Vec<
     if on_disk.keys().any(|path| loose(path)) {
         from_disk.insert("openshift");
     }
-    for role in ["master", "worker"] {
+    for role in ROLES {
         let user_data = format!("openshift/99_openshift-cluster-api_{role}-user-data-secret.yaml");
         if has(&user_data) {
             from_disk.insert(role);
@@ -156,6 +163,28 @@ mod tests {
         assert!(!files.iter().any(|file| file.path.contains("machines-0")));
         let files = merged(generated(), &disk(&["openshift/99_x.yaml"]));
         assert!(files.iter().any(|file| file.path.contains("machines-0")));
+    }
+
+    #[test]
+    fn machine_manifests_belong_to_the_role_they_name() {
+        for (name, role) in [
+            ("cluster-api_master-machines-0", Some("master")),
+            ("cluster-api_hosts-0", Some("master")),
+            ("cluster-api_worker-machineset-0", Some("worker")),
+            ("cluster-api_arbiter-user-data-secret", Some("arbiter")),
+            ("cluster-api_arbiter-machines-0", Some("arbiter")),
+            ("cluster-api_arbiter_hosts-0", Some("arbiter")),
+            ("cluster-api_arbiter_host-bmc-secrets-0", Some("arbiter")),
+            ("machineconfig_99-arbiter-ssh", Some("arbiter")),
+            ("machineconfig_99-dual-stack-worker", Some("worker")),
+            ("machineconfig_01-disk-setup-etcd-master", Some("master")),
+            ("machineconfig_mine", Some("master")),
+            ("other", None),
+        ] {
+            let path = format!("openshift/99_openshift-{name}.yaml");
+            assert_eq!(role_of(&path), role, "{name}");
+        }
+        assert_eq!(role_of("openshift/99_kubeadmin-password-secret.yaml"), None);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! A bootstrap host below a directory, with make-believe programs: what its scripts ask of podman,
 //! systemctl and others is noted, and what they leave behind can be looked at.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use muster_ignition::Config;
 
 use crate::cases::{ignition, unpacked};
 
@@ -23,12 +26,17 @@ const PLACES: &[&str] = &[
     "/run/ostree-live",
     "/run/node-image-pulled",
     "/ostree/repo",
+    "/etc/tuned",
     "/proc/cmdline",
+    "/proc/self/cgroup",
     "/root/.docker",
+    "/root/cluster-resources",
     "/tmp/artifacts",
     "/usr/bin/kubelet",
+    "/usr/lib/tuned",
     "/usr/local/bin",
     "/var/log/log-bundle",
+    "/var/log/pacemaker",
     "/var/log/openshift",
     "/var/lib/etcd",
     "/var/ostree",
@@ -37,6 +45,8 @@ const PLACES: &[&str] = &[
 /// A bootstrap host below a directory: its files, with every absolute path moved there.
 pub struct Host {
     root: tempfile::TempDir,
+    /// The unit that runs a script.
+    units: BTreeMap<String, String>,
 }
 
 const PODMAN: &str = r##"#!/usr/bin/env bash
@@ -57,6 +67,14 @@ if [[ "$*" == *"--entrypoint cat"* ]]; then
   echo '{"name":"cluster-bootstrap","annotations":{"io.openshift.build.versions":"kubernetes=1.33.5"},"from":{"kind":"DockerImage","name":"r.example/cluster-bootstrap@sha256:1"}}]}}'
   exit 0
 fi
+# A mount whose source is not there is refused.
+for word in "$@"; do
+  if [[ ${option:-} == --volume && ! -e ${word%%:*} ]]; then
+    echo "Error: statfs ${word%%:*}: no such file or directory" >&2
+    exit 125
+  fi
+  option=$word
+done
 if [[ -s $FAIL ]] && [[ "$*" == *"$(cat "$FAIL")"* ]]; then
   rm -f "$FAIL"
   exit 7
@@ -65,6 +83,13 @@ for word in "$@"; do
   here=$(sed 's|^[^=]*=/assets/||' <<<"$word")
   case $word in
     --asset-output-dir=*/manifests) mkdir -p "$here"; echo "kind: X" >"$here/auth.yaml" ;;
+    --dest-dir=/assets/cco-bootstrap)
+      # Where there is nothing to look after, nothing is rendered.
+      [[ ! -e $ROOT/no-credentials ]] || continue
+      mkdir -p "$here"/{manifests,bootstrap-manifests}
+      echo "kind: X" >"$here/manifests/cco-operator-config.yaml"
+      echo "kind: Pod" >"$here/bootstrap-manifests/cloud-credential-operator-pod.yaml"
+      ;;
     --asset-output-dir=* | --output-dir=* | --dest-dir=*)
       mkdir -p "$here"/{manifests,bootstrap-manifests,bootstrap/manifests,tls,etc-kubernetes/manifests}
       echo "kind: X" >"$here/manifests/from-$(basename "$here").yaml"
@@ -86,10 +111,11 @@ const CURL: &str = "#!/usr/bin/env bash\necho \"curl $*\" >>\"$LOG\"\nwhile (($#
 
 impl Host {
     pub fn new(name: &str, version: &str) -> Self {
+        let (_, config) = ignition(name, version);
         let host = Self {
             root: tempfile::tempdir().unwrap(),
+            units: units(&config),
         };
-        let (_, config) = ignition(name, version);
         for file in unpacked(&config) {
             let path = host.path(&file.path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -146,11 +172,22 @@ impl Host {
 
     /// The same for a script anywhere, with arguments.
     pub fn run_file(&self, script: &str, arguments: &[&str]) -> bool {
+        self.run_with(script, arguments, &[])
+    }
+
+    /// The same with variables.
+    pub fn run_with(&self, script: &str, arguments: &[&str], variables: &[(&str, &str)]) -> bool {
         let path = format!(
             "{}:{}",
             self.path("/fake").display(),
             std::env::var("PATH").unwrap()
         );
+        // Where systemd puts the processes of a service, and those of a login session.
+        let group = match self.units.get(script) {
+            Some(unit) => format!("0::/system.slice/{unit}\n"),
+            None => "0::/user.slice/user-1000.slice/session-1.scope\n".to_owned(),
+        };
+        self.write("/proc/self/cgroup", &group);
         let output = Command::new("bash")
             .arg(self.path(script))
             .args(arguments)
@@ -161,6 +198,7 @@ impl Host {
             .env("HOME", self.path("/"))
             .env("ROOT", self.root.path())
             .env("KUBELET_RUNTIME_REQUEST_TIMEOUT", "10m")
+            .envs(variables.iter().copied())
             .output()
             .unwrap();
         fs::write(self.path("/stderr"), &output.stderr).unwrap();
@@ -261,6 +299,31 @@ impl Host {
     pub fn forget(&self) {
         fs::remove_file(self.path("/log")).unwrap();
     }
+}
+
+/// Which service starts which script.
+fn units(config: &Config) -> BTreeMap<String, String> {
+    let named = config.json()["systemd"]["units"].as_array().unwrap().iter();
+    let named = named.map(|unit| {
+        let text = |key: &str| unit[key].as_str().unwrap_or_default().to_owned();
+        (text("name"), text("contents"))
+    });
+    let folder = "/etc/systemd/system/";
+    let files = unpacked(config).into_iter().filter_map(|file| {
+        let name = file.path.strip_prefix(folder)?;
+        Some((name.to_owned(), file.text()))
+    });
+    let mut units = BTreeMap::new();
+    for (name, text) in named.chain(files) {
+        let commands = text.lines().filter_map(|line| {
+            let command = line.strip_prefix("ExecStart")?.split_once('=')?.1;
+            command.split(' ').next()
+        });
+        for script in commands {
+            units.insert(script.to_owned(), name.clone());
+        }
+    }
+    units
 }
 
 fn write_tool(path: &Path, text: &str) {

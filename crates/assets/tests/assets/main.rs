@@ -8,6 +8,8 @@ mod control_plane;
 mod gathering;
 mod golden;
 mod host;
+mod hosts;
+mod node_image;
 mod readers;
 mod scripts;
 mod services;

@@ -153,6 +153,8 @@ fn bootkube_runs_the_operators_in_order_and_leaves_its_markers() {
         "/opt/openshift/manifests/from-etcd-bootstrap.yaml",
         "/opt/openshift/manifests/99_kubeadmin-password-secret.yaml",
         "/opt/openshift/bootstrap-manifests/cvo-pod.yaml",
+        "/opt/openshift/bootstrap-manifests/cloud-credential-operator-pod.yaml",
+        "/opt/openshift/manifests/cco-operator-config.yaml",
     ] {
         assert!(host.has(file), "{file}");
     }
@@ -209,7 +211,9 @@ fn after_an_interruption_bootkube_goes_on_where_it_stopped() {
 #[test]
 fn a_single_node_makes_its_own_ignition_and_writes_it_to_disk() {
     let host = Host::new("none-single-node", "4.20.3");
-    fs::create_dir_all(host.path("/var/lib/etcd")).unwrap();
+    for folder in ["/var/lib/etcd", "/usr/lib/tuned"] {
+        fs::create_dir_all(host.path(folder)).unwrap();
+    }
     assert!(host.run("bootkube.sh"), "{}", host.stderr());
     let calls = host.calls();
     let tuned = calls
@@ -221,6 +225,15 @@ fn a_single_node_makes_its_own_ignition_and_writes_it_to_disk() {
         "{tuned}"
     );
     assert!(tuned.contains("--mcp-name=master"), "{tuned}");
+    // Some of the directories it may change are not on every machine.
+    for (directory, mounted) in [
+        ("/etc/kubernetes", true),
+        ("/usr/lib/tuned", true),
+        ("/etc/tuned", false),
+    ] {
+        let volume = format!("--volume {directory}:{directory}:O");
+        assert_eq!(tuned.contains(&volume), mounted, "{volume} in {tuned}");
+    }
     let start = calls
         .iter()
         .find(|call| call.contains("cluster-bootstrap@sha256:1 start"))
@@ -255,6 +268,19 @@ fn a_single_node_makes_its_own_ignition_and_writes_it_to_disk() {
 }
 
 #[test]
+fn the_pod_for_cloud_credentials_is_started_where_there_is_one() {
+    let pod = "/opt/openshift/bootstrap-manifests/cloud-credential-operator-pod.yaml";
+    let host = Host::new("none-compact", "4.14.0");
+    assert!(host.run("bootkube.sh"), "{}", host.stderr());
+    assert!(host.has(pod));
+    let host = Host::new("none-compact", "4.14.0");
+    host.write("/no-credentials", "");
+    assert!(host.run("bootkube.sh"), "{}", host.stderr());
+    assert!(!host.has(pod));
+    assert!(host.has("/opt/openshift/cco-bootstrap.done"));
+}
+
+#[test]
 fn etcd_has_stopped_only_when_the_runtime_lists_no_container_of_it() {
     let host = Host::new("none-single-node", "4.20.3");
     fs::create_dir_all(host.path("/var/lib/etcd")).unwrap();
@@ -274,7 +300,9 @@ esac"#,
     let asked = calls.iter().filter(|call| *call == etcd).count();
     assert_eq!(asked, 3, "{calls:#?}");
     let stopped = calls.iter().rposition(|call| call == etcd).unwrap();
-    let copied = calls.iter().position(|call| call.contains(" bootstrap-in-place "));
+    let copied = calls
+        .iter()
+        .position(|call| call.contains(" bootstrap-in-place "));
     assert!(stopped < copied.unwrap(), "{calls:#?}");
 }
 

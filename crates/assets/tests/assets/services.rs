@@ -59,7 +59,7 @@ esac"#
         pair("pull-release-image", "success"),
         pair("image-metadata-arches-match", "success"),
     ];
-    assert_eq!(results(&host, "release-image-download"), done);
+    assert_eq!(results(&host, "release-image"), done);
 
     let host = Host::new("none-highly-available", "5.0.0");
     host.tool("podman", &podman("s390x").replace("-gt 4", "-gt 0"));
@@ -67,7 +67,7 @@ esac"#
     let shown = host.read("/etc/issue.d/50_release-image.issue");
     assert!(shown.contains("is for s390x, this machine is"), "{shown}");
     let failed = pair("image-metadata-arches-match", "failure");
-    assert_eq!(results(&host, "release-image-download")[1], failed);
+    assert_eq!(results(&host, "release-image")[1], failed);
 }
 
 #[test]
@@ -95,7 +95,7 @@ esac"#,
         host.read("/etc/kubernetes/kubelet-pause-image-override"),
         "MACHINE_CONFIG_INFRA_IMAGE=r.example/pod@sha256:7\n"
     );
-    let record = host.record("kubelet-pause-image");
+    let record = host.record("kubelet");
     let phases: Vec<&str> = record.iter().map(|(phase, _, _)| phase.as_str()).collect();
     assert_eq!(phases, ["pre-command start", "pre-command end"]);
 }
@@ -178,90 +178,11 @@ fn the_end_of_the_bootstrap_is_told_when_the_api_survives_it_and_only_once() {
         pair("wait-for-bootstrap-complete", "success"),
         pair("report-bootstrap-complete", "success"),
     ];
-    assert_eq!(results(&host, "report-progress"), done);
+    assert_eq!(results(&host, "progress"), done);
 
     host.forget();
     assert!(report());
     assert!(!host.calls_of("oc").contains(&created.to_owned()));
-}
-
-/// A store of trees that remembers nothing but what scripts look at.
-const OSTREE: &str = r#"case "$1 $2" in
-  "init --mode=bare") mkdir -p "${3#--repo=}" && touch "${3#--repo=}/config" ;;
-  "container image") [ "$n" -gt 4 ] || exit 1 ;;
-  "admin config-diff") printf 'M    hostname\nA    motd.d/x\nD    gone\n' ;;
-  "checkout "*) for word in "$@"; do case $word in --skip-list=*) cp "${word#*=}" "$ROOT/skipped" ;; esac; done
-    mkdir -p "${!#}/usr" ;;
-esac
-case "$*" in
-  *"--list ostree/container/blob") echo ostree/container/blob/base ;;
-  *"--list ostree/container/image") echo ostree/container/image/docker ;;
-esac"#;
-
-#[test]
-fn a_live_system_unpacks_the_node_image_into_memory() {
-    let host = Host::new("none-two-nodes-fencing", "4.20.3");
-    host.write("/run/ostree-live", "");
-    host.write("/proc/cmdline", "quiet coreos.liveiso=x\n");
-    host.tool(
-        "podman",
-        r#"case "$*" in
-  "image inspect"*) echo '[{"Digest":"sha256:1","RepoDigests":["r.example/release@sha256:1"]}]' ;;
-  *"image rhel-coreos") echo r.example/os@sha256:5 ;;
-esac"#,
-    );
-    host.tool("ostree", &format!("{COUNTED}\n{OSTREE}"));
-    meanwhile(&host, ":");
-    assert!(host.run("node-image-pull.sh"), "{}", host.stderr());
-    let calls = host.calls_of("ostree");
-    let repo = "/var/ostree-container/repo";
-    let pull = format!(
-        "ostree container image pull --authfile /root/.docker/config.json {repo} \
-         ostree-unverified-image:docker://r.example/os@sha256:5"
-    );
-    assert!(
-        calls.iter().filter(|call| **call == pull).count() > 1,
-        "{calls:#?}"
-    );
-    let shared = format!("ostree pull-local --repo={repo} /ostree/repo ostree/container/blob/base");
-    let named = format!(
-        "ostree refs --repo={repo} --create=coreos/node-image --force ostree/container/image/docker"
-    );
-    let at = |call: &str| calls.iter().rposition(|known| known == call).unwrap();
-    assert!(
-        at(&shared) < at(&pull) && at(&pull) < at(&named),
-        "{calls:#?}"
-    );
-    // Changed by Ignition: these stay.
-    assert_eq!(
-        host.read("/skipped"),
-        "/usr/etc/hostname\n/usr/etc/motd.d/x\n"
-    );
-    assert!(host.has("/var/ostree-container/checkout/usr"));
-    assert!(!host.has(repo), "memory is short");
-    assert!(host.has("/run/node-image-pulled"));
-
-    host.forget();
-    for tool in ["mount", "rsync", "semodule", "selinuxenabled"] {
-        host.tool(tool, "");
-    }
-    assert!(host.run("node-image-overlay.sh"), "{}", host.stderr());
-    let calls = host.calls();
-    let calls: Vec<&String> = calls
-        .iter()
-        .filter(|call| !call.starts_with("systemctl") && !call.starts_with("journalctl"))
-        .collect();
-    let checkout = "/var/ostree-container/checkout";
-    assert_eq!(
-        calls,
-        [
-            &format!("mount --bind --options ro /usr/lib/modules {checkout}/usr/lib/modules"),
-            &format!("mount --rbind --options ro {checkout}/usr /usr"),
-            &format!("rsync --archive --exclude=/crypto-policies {checkout}/usr/etc/ /etc/"),
-            "selinuxenabled ",
-            "semodule --reload",
-        ]
-    );
 }
 
 #[test]
@@ -362,20 +283,26 @@ fn the_machine_asks_its_own_name_server_first() {
     let host = Host::new("baremetal-highly-available", "4.22.0");
     let script = "/etc/NetworkManager/dispatcher.d/30-local-dns-prepender";
     let from = "/run/NetworkManager/resolv.conf";
-    host.write(
-        from,
-        "search example.org\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n",
-    );
+    let servers = "search example.org\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n";
+    let own =
+        "search example.org\nnameserver 127.0.0.1\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n";
+    host.write(from, servers);
     host.tool("systemctl", "exit 1");
     assert!(host.run_file(script, &["ens3", "down"]));
     assert!(!host.has("/etc/resolv.conf"));
-    let wanted =
-        "search example.org\nnameserver 127.0.0.1\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n";
-    for event in ["up", "dhcp4-change", "dns-change"] {
+    // What NetworkManager wrote down, and what the machine asks.
+    for (event, known, wanted) in [
+        ("up", servers, own),
+        ("dhcp4-change", servers, own),
+        ("dns-change", own, own),
+        ("up", "search a\n", "search a\nnameserver 127.0.0.1\n"),
+        ("up", "", "nameserver 127.0.0.1\n"),
+        ("up", "nameserver 127.0.0.1\n", "nameserver 127.0.0.1\n"),
+        ("dhcp6-change", "", "nameserver 127.0.0.1\n"),
+    ] {
+        host.write(from, known);
         assert!(host.run_file(script, &["ens3", event]), "{}", host.stderr());
-        assert_eq!(host.read("/etc/resolv.conf"), wanted, "{event}");
-        // Once more, with its own server already there.
-        host.write(from, wanted);
+        assert_eq!(host.read("/etc/resolv.conf"), wanted, "{event} {known:?}");
     }
     host.tool("systemctl", "");
     assert!(host.run_file(script, &["ens3", "up"]), "{}", host.stderr());
@@ -387,5 +314,25 @@ fn the_machine_asks_its_own_name_server_first() {
     assert!(
         host.calls_of("systemctl")
             .contains(&"systemctl restart systemd-resolved".to_owned())
+    );
+}
+
+#[test]
+fn a_lease_is_waited_for_until_its_name_servers_are_written_down() {
+    let host = Host::new("vsphere-highly-available", "4.20.3");
+    let script = "/etc/NetworkManager/dispatcher.d/30-local-dns-prepender";
+    let from = "/run/NetworkManager/resolv.conf";
+    host.tool("systemctl", "exit 1");
+    host.write(from, "# written by NetworkManager\n");
+    meanwhile(
+        &host,
+        &format!(r#"{COUNTED}; [ "$n" -lt 3 ] || echo nameserver 192.0.2.1 >"$ROOT{from}""#),
+    );
+    // The event knows the servers before the file does.
+    let event = [("DHCP4_DOMAIN_NAME_SERVERS", "192.0.2.1")];
+    assert!(host.run_with(script, &["ens3", "dhcp4-change"], &event));
+    assert_eq!(
+        host.read("/etc/resolv.conf"),
+        "nameserver 127.0.0.1\nnameserver 192.0.2.1\n"
     );
 }

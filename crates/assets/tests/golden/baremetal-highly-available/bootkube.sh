@@ -249,9 +249,7 @@ if todo cco-bootstrap; then
     --manifests-dir=/assets/manifests \
     "--cloud-credential-operator-image=${images[cloud-credential-operator]}"
   copy cco-bootstrap/manifests manifests
-  if [[ -e cco-bootstrap/bootstrap/cloud-credential-operator-pod.yaml ]]; then
-    cp cco-bootstrap/bootstrap/cloud-credential-operator-pod.yaml bootstrap-manifests/
-  fi
+  copy cco-bootstrap/bootstrap-manifests bootstrap-manifests
   finished cco-bootstrap
 fi
 

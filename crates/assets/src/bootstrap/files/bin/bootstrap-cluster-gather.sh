@@ -4,6 +4,9 @@ set -uo pipefail
 
 target=${1:-/root/cluster-resources}
 kubeconfig=/opt/openshift/auth/kubeconfig-loopback
+# A node that bootstrapped itself has another place for it after its first boot.
+own=/etc/kubernetes/bootstrap-secrets/kubeconfig
+[[ ! -e $own ]] || kubeconfig=$own
 mkdir -p "$target/resources"
 
 # Resources of every namespace, a file each, many at a time: the API may answer slowly.
@@ -22,8 +25,12 @@ gather() {
   local kind=${1%%/*} scope=(--all-namespaces) file
   [[ $1 != */* ]] || scope=(--namespace "${1#*/}")
   file=$target/resources/${1//\//-}.json
-  oc --kubeconfig "$kubeconfig" --request-timeout=5s get "$kind" "${scope[@]}" --output json \
-    >"$file" 2>"$file.err" || true
+  # What an earlier run found stays where the API no longer answers.
+  if oc --kubeconfig "$kubeconfig" --request-timeout=5s get "$kind" "${scope[@]}" --output json \
+    >"$file.part" 2>"$file.err"; then
+    mv "$file.part" "$file"
+  fi
+  rm -f "$file.part"
   [[ -s $file.err ]] || rm -f "$file.err"
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Keeps a record of what a service did, for whoever looks for the reason of a failure.
+# Keeps a record of what a service did, to find the reason of a failure.
 #
 # Sourced by the scripts of the bootstrap host. The record of a service is a JSON array in
 # /var/log/openshift/<service>.json; each entry says when a service, a stage or a command before or
@@ -14,11 +14,8 @@ record_stage=
 # The unit we run in, without its ending; by hand, the name of the script.
 record_service() {
   local unit
-  unit=$(systemctl show --property=Id --value "$$" 2>/dev/null || true)
-  case $unit in
-    *.service) echo "${unit%.service}" ;;
-    *) basename "$0" .sh ;;
-  esac
+  unit=$(sed -n 's|^.*:/system\.slice/\(.*/\)\?\([^/]*\)\.service\(/.*\)\?$|\2|p' /proc/self/cgroup | head -n 1)
+  echo "${unit:-$(basename "$0" .sh)}"
 }
 
 record_kind() {

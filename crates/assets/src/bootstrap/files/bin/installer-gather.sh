@@ -1,17 +1,26 @@
 #!/usr/bin/env bash
 # Puts everything that may explain a failure into one archive.
 # installer-gather.sh --id ID [CONTROL_PLANE_ADDRESS …]
+# TAR_FILE names the archive; otherwise it is log-bundle-ID.tar.gz in the home directory.
 set -uo pipefail
+
+# People log in as core, and what explains a failure is root's.
+if ((EUID != 0)); then
+  exec sudo env "HOME=$HOME" "SSH_AUTH_SOCK=${SSH_AUTH_SOCK:-}" "TAR_FILE=${TAR_FILE:-}" bash "$0" "$@"
+fi
 
 id=$(date --utc +%Y%m%d%H%M%S)
 if [[ ${1:-} == --id ]]; then
   id=$2
   shift 2
 fi
-bundle=$HOME/log-bundle-$id
-archive=$bundle.tar.gz
-rm -rf "$bundle"
-mkdir -p "$bundle"/{bootstrap/{journals,containers,network,services},failed-units,rendered-assets,resources,unit-status,control-plane}
+archive=${TAR_FILE:-$HOME/log-bundle-$id.tar.gz}
+# The archive of a node that bootstrapped itself, from before its first boot.
+earlier=/var/log/log-bundle-bootstrap.tar.gz
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bundle=$work/log-bundle-$id
+mkdir -p "$bundle"/{bootstrap/{journals,containers,network,services},rendered-assets,resources,unit-status,control-plane}
 
 cp --recursive /var/log/openshift/. "$bundle/bootstrap/services/" 2>/dev/null || true
 systemctl list-units --failed --no-legend --plain >"$bundle/failed-units.txt" || true
@@ -47,20 +56,46 @@ cp --recursive /opt/openshift/. "$bundle/rendered-assets/" 2>/dev/null || true
 rm -rf "$bundle/rendered-assets/auth" "$bundle/rendered-assets/tls"
 find "$bundle/rendered-assets" \( -name '*.key' -o -name '*.ign' -o -iname '*secret*' \
   -o -iname '*kubeconfig*' -o -name '*.tar.gz' \) -type f -delete
-grep --recursive --files-with-matches --null --extended-regexp 'PRIVATE KEY|^kind: Secret' \
+grep --recursive --files-with-matches --null --extended-regexp 'PRIVATE KEY|kind"?: *"?Secret([^A-Za-z]|$)' \
   "$bundle/rendered-assets" | xargs --null --no-run-if-empty rm -f
 
+# What bootkube.sh saw when it failed; the API may be gone by now.
+cp --recursive /root/cluster-resources/. "$bundle/" 2>/dev/null || true
 /usr/local/bin/bootstrap-cluster-gather.sh "$bundle" || true
 
-for address in "$@"; do
-  mkdir -p "$bundle/control-plane/$address"
-  way=(-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=10)
-  scp "${way[@]}" -q /usr/local/bin/installer-masters-gather.sh "core@[$address]:" || continue
-  # shellcheck disable=SC2029 # the id is known here, not there
-  ssh "${way[@]}" "core@$address" "sudo ./installer-masters-gather.sh --id '$id'" </dev/null || true
-  scp "${way[@]}" -q -r "core@[$address]:/tmp/artifacts-$id/*" "$bundle/control-plane/$address/" || true
-done
+gather_here() {
+  local own=/tmp/artifacts-master-$id
+  mkdir -p "$bundle/control-plane/master"
+  /usr/local/bin/installer-masters-gather.sh --id "master-$id" </dev/null || true
+  cp --recursive "$own/." "$bundle/control-plane/master/" || true
+  rm -rf "$own"
+}
 
-tar --create --gzip --file "$archive" --directory "$(dirname "$bundle")" "$(basename "$bundle")"
-rm -rf "$bundle"
+gather_from() { # gather_from ADDRESS
+  local way=(-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=10)
+  mkdir -p "$bundle/control-plane/$1"
+  scp "${way[@]}" -q /usr/local/bin/installer-masters-gather.sh "core@[$1]:" || return 0
+  # shellcheck disable=SC2029 # the id is known here, not there
+  ssh "${way[@]}" "core@$1" "sudo ./installer-masters-gather.sh --id '$id'" </dev/null || true
+  scp "${way[@]}" -q -r "core@[$1]:/tmp/artifacts-$id/*" "$bundle/control-plane/$1/" || true
+}
+
+if [[ -s $earlier ]]; then
+  tar --extract --gzip --file "$earlier" --directory "$bundle" || true
+  gather_here
+else
+  nodes=("$@")
+  if ((${#nodes[@]} == 0)) && [[ -s $bundle/resources/nodes.json ]]; then
+    mapfile -t nodes < <(jq --raw-output '.items[]? | select(.metadata.labels
+      | has("node-role.kubernetes.io/master") or has("node-role.kubernetes.io/control-plane"))
+      | [.status.addresses[]? | select(.type == "InternalIP") | .address][0] // empty' \
+      "$bundle/resources/nodes.json")
+  fi
+  for node in "${nodes[@]}"; do
+    gather_from "$node"
+  done
+fi
+
+tar --create --gzip --file "$archive" --directory "$work" "$(basename "$bundle")"
+[[ -z ${SUDO_UID:-} ]] || chown "$SUDO_UID:${SUDO_GID:-}" "$archive"
 echo "log bundle written to $archive"

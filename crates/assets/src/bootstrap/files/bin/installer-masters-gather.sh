@@ -8,7 +8,8 @@ target=/tmp/artifacts-$id
 mkdir -p "$target"/{journals,containers,unit-status,network}
 
 for unit in crio kubelet machine-config-daemon-firstboot machine-config-daemon-host \
-  machine-config-daemon-pull NetworkManager node-valid-hostname nodeip-configuration ovs-configuration; do
+  machine-config-daemon-pull NetworkManager node-valid-hostname nodeip-configuration ovs-configuration \
+  corosync pacemaker pcsd; do
   journalctl --boot --output short --unit "$unit" >"$target/journals/$unit.log" 2>&1 || true
 done
 systemctl list-units --failed --no-legend --plain >"$target/failed-units.txt" 2>&1 || true
@@ -20,4 +21,17 @@ while read -r container name; do
   crictl logs "$container" >"$target/containers/$name-$container.log" 2>&1 || true
 done < <(crictl ps --all --output json 2>/dev/null \
   | jq --raw-output '.containers[]? | "\(.id) \(.metadata.name)"')
+while read -r container name; do
+  [[ -n $container ]] || continue
+  podman logs "$container" >"$target/containers/$name-$container.log" 2>&1 || true
+  podman inspect "$container" >"$target/containers/$name-$container.inspect" 2>&1 || true
+done < <(podman ps --all --format '{{.ID}} {{.Names}}' 2>/dev/null)
+
+# Two nodes with fencing have etcd under the care of pacemaker.
+for folder in /var/log/pacemaker /var/log/cluster /var/log/pcsd; do
+  [[ ! -d $folder ]] || cp --recursive "$folder" "$target/" || true
+done
+if [[ -d $target/pacemaker ]]; then
+  pcs status --full >"$target/pcs-status.txt" 2>&1 || true
+fi
 chmod --recursive a+rX "$target"

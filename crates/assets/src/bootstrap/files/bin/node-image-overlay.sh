@@ -18,3 +18,6 @@ rsync --archive --exclude=/crypto-policies "$checkout/usr/etc/" /etc/
 if selinuxenabled; then
   semodule --reload
 fi
+# The running sshd starts each session with programs that were replaced under it. Waiting for it would
+# be waiting for ourselves: it is ordered after this service.
+systemctl --no-block try-restart sshd.service

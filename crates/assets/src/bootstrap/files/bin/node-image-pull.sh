@@ -43,7 +43,9 @@ until ostree container image pull --authfile "$AUTH" "$repository" \
   echo "the node image cannot be pulled yet" >&2
   sleep 10
 done
-mapfile -t refs < <(ostree refs --repo="$repository" --list ostree/container/image)
+# An installed disk also has the image it was made from, which did not come from a registry.
+mapfile -t refs < <(ostree refs --repo="$repository" --list ostree/container/image \
+  | grep '^ostree/container/image/docker')
 if ((${#refs[@]} != 1)); then
   echo "expected one image in $repository and found ${#refs[@]}" >&2
   exit 1
@@ -53,9 +55,18 @@ stage_success
 
 stage_start check-out-node-image
 rm -rf "$checkout"
-# Files in /etc that differ from the booted image were changed by Ignition and stay as they are.
+# Files in /etc that differ from the booted image were changed by Ignition: they stay, and those that
+# were deleted stay away. A new directory is no reason to leave out what the node image has in it.
+if [[ -e /run/ostree-live ]]; then
+  # A live system has /etc on a mount of its own; the deployment itself has the files of the image.
+  deployment=$(ostree admin --print-current-dir)
+  mount --bind --options ro /etc "$deployment/etc"
+fi
 skip=$(mktemp)
-ostree admin config-diff | awk '$1 != "D" { print "/usr/etc/" $2 }' >"$skip"
+ostree admin config-diff | while read -r change path; do
+  [[ $change != D && -d /etc/$path && ! -L /etc/$path ]] || echo "/usr/etc/$path"
+done >"$skip"
+[[ -z ${deployment:-} ]] || umount "$deployment/etc"
 ostree checkout --repo="$repository" "${hardlink[@]}" --skip-list="$skip" coreos/node-image "$checkout"
 rm -f "$skip"
 if grep -q 'coreos.liveiso=' /proc/cmdline && [[ $repository == @DIRECTORY@/* ]]; then

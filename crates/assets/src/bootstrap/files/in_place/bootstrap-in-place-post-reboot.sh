@@ -95,6 +95,6 @@ done
 
 rm -rf /etc/kubernetes/bootstrap-configs /etc/kubernetes/bootstrap-secrets /etc/kubernetes/bootstrap-manifests
 rm -f /usr/local/bin/installer-gather.sh /usr/local/bin/installer-masters-gather.sh \
-  /var/log/log-bundle-bootstrap.tar.gz
+  /usr/local/bin/bootstrap-cluster-gather.sh /var/log/log-bundle-bootstrap.tar.gz
 systemctl disable bootkube.service
 rm -rf "$STATE"
