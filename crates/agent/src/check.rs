@@ -10,10 +10,10 @@ use anyhow::Context;
 use jiff::Timestamp;
 use muster_api::{
     client::{Client, printable},
-    wire::{ClusterHostRequirementsDetails, Inventory, PreflightHardwareRequirements},
+    requests,
+    wire::{ClusterHostRequirementsDetails, Inventory},
 };
 use muster_machine::Machine;
-use reqwest::Method;
 
 use crate::{inventory, link::Link, options::CheckOptions};
 
@@ -151,10 +151,10 @@ pub async fn run(machine: &dyn Machine, options: &CheckOptions) -> anyhow::Resul
 }
 
 async fn fetched(client: &Client, cluster: uuid::Uuid) -> anyhow::Result<[Needs; 2]> {
-    let path = format!("clusters/{cluster}/preflight-requirements");
-    let none: Option<&()> = None;
-    let told: PreflightHardwareRequirements = client.call(Method::GET, &path, none).await?;
-    let ocp = told.ocp.unwrap_or_default();
+    let requirements = client
+        .fetch(&requests::get_preflight_requirements(cluster))
+        .await?;
+    let ocp = requirements.ocp.unwrap_or_default();
     let quantitative = |requirements: Option<muster_api::wire::HostTypeHardwareRequirements>| {
         requirements.and_then(|requirements| requirements.quantitative)
     };

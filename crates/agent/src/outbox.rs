@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use muster_api::{client::ClientError, wire::StepReply};
+use muster_api::{client::ClientError, requests, wire::StepReply};
 use tokio::sync::Notify;
 use tracing::{debug, warn};
 use uuid::Uuid;
@@ -103,7 +103,10 @@ impl Outbox {
                 continue;
             };
             let result = match link.client(sender.version.as_deref()) {
-                Ok(client) => client.reply(sender.infra_env, sender.host, &reply).await,
+                Ok(client) => {
+                    let request = requests::post_step_reply(sender.infra_env, sender.host, &reply);
+                    client.send(&request).await
+                }
                 Err(error) => Err(error),
             };
             let wait = self.finish(reply, result, &mut patience);

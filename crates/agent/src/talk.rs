@@ -11,10 +11,10 @@ use std::{
 
 use muster_api::{
     client::{Client, ClientError},
+    requests::{self, GetNextStepsOptions},
     wire,
 };
 use muster_machine::Machine;
-use reqwest::Method;
 use serde::Deserialize;
 use tracing::{info, warn};
 use uuid::Uuid;
@@ -208,10 +208,8 @@ impl Talk {
             host_id: Some(us.host.to_string()),
             discovery_agent_version: Some(us.version.clone()),
         };
-        let path = format!("infra-envs/{}/hosts", us.infra_env);
-        let (hello, token): (Hello, _) = client
-            .call_with_header(Method::POST, &path, &body, "x-host-token")
-            .await?;
+        let request = requests::register_host(us.infra_env, &body).answered_as::<Hello>();
+        let (hello, token) = client.fetch_with_header(&request, "x-host-token").await?;
         self.link.adopt_token(token);
         Ok(adopted(us, hello))
     }
@@ -291,8 +289,11 @@ impl Talk {
     async fn ask(&self, client: &Client, us: &Registered) -> Result<wire::Steps, ClientError> {
         let now = self.machine.now().duration_since(UNIX_EPOCH);
         let clock = now.map_or(0, |since| since.as_secs());
-        let clock = i64::try_from(clock).unwrap_or(0);
-        client.next_steps(us.infra_env, us.host, clock).await
+        let options = GetNextStepsOptions {
+            timestamp: Some(i64::try_from(clock).unwrap_or(0)),
+        };
+        let request = requests::get_next_steps(us.infra_env, us.host, &options);
+        client.fetch(&request).await
     }
 }
 

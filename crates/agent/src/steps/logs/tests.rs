@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, io::Read, sync::Mutex};
 
 use muster_machine::{Finished, Simulated, Tree};
+use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
