@@ -3,10 +3,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::Method;
-use muster_api::{client::ClientError, wire};
+use muster_api::{
+    client::ClientError,
+    requests::{self, ListOfClusterOperatorsOptions},
+    wire,
+};
 use muster_model::{FinalizingStage, HostStage};
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
@@ -52,9 +54,12 @@ impl Controller {
         self.birth.until(|_| self.controller_runs()).await;
         self.finalize().await?;
         logs::send_controller(&self.line, self.cluster).await?;
-        let path = format!("clusters/{}/actions/complete-installation", self.cluster);
-        let body = json!({ "is_success": true });
-        insist(|| self.line.tell(Method::POST, &path, Some(&body))).await
+        let body = wire::CompletionParams {
+            is_success: Some(true),
+            ..wire::CompletionParams::default()
+        };
+        let request = requests::complete_installation(self.cluster, &body);
+        insist(|| self.line.send(&request)).await
     }
 
     /// Reports stages of nodes until all are done.
@@ -145,9 +150,11 @@ impl Controller {
     /// Reports a finalizing stage. After the last operator the cluster may be installed before
     /// we say so, and then the service takes no more stages: that is fine.
     async fn stage(&self, stage: FinalizingStage) -> Result<(), ClientError> {
-        let path = format!("clusters/{}/progress", self.cluster);
-        let body = json!({ "finalizing_stage": stage.as_str() });
-        match insist(|| self.line.tell(Method::PUT, &path, Some(&body))).await {
+        let body = wire::ClusterFinalizingProgress {
+            finalizing_stage: Some(stage.as_str().to_owned()),
+        };
+        let request = requests::update_cluster_finalizing_progress(self.cluster, &body);
+        match insist(|| self.line.send(&request)).await {
             Err(error)
                 if stage == FinalizingStage::Done
                     && error
@@ -161,9 +168,9 @@ impl Controller {
     }
 
     async fn operators(&self, kind: &str) -> Result<Vec<wire::MonitoredOperator>, ClientError> {
-        let path = format!("clusters/{}/monitored-operators", self.cluster);
-        let all: Vec<wire::MonitoredOperator> =
-            insist(|| self.line.ask(Method::GET, &path, None::<&()>)).await?;
+        let options = ListOfClusterOperatorsOptions::default();
+        let request = requests::list_of_cluster_operators(self.cluster, &options);
+        let all = insist(|| self.line.fetch(&request)).await?;
         let of_kind =
             |operator: &wire::MonitoredOperator| operator.operator_type.as_deref() == Some(kind);
         Ok(all.into_iter().filter(of_kind).collect())
@@ -172,20 +179,20 @@ impl Controller {
     /// Operators come up one after the other.
     async fn roll_out(&self, kind: &str) -> Result<(), ClientError> {
         let operators = self.operators(kind).await?;
-        let path = format!("clusters/{}/monitored-operators", self.cluster);
         let count = u32::try_from(operators.len()).unwrap_or(1).max(1);
         for operator in &operators {
             for (status, info) in [
                 ("progressing", "Rolling out"),
                 ("available", "All replicas are available"),
             ] {
-                let body = json!({
-                    "name": operator.name,
-                    "status": status,
-                    "status_info": info,
-                    "version": operator.version,
-                });
-                insist(|| self.line.tell(Method::PUT, &path, Some(&body))).await?;
+                let body = wire::OperatorMonitorReport {
+                    name: operator.name.clone(),
+                    status: Some(status.to_owned()),
+                    status_info: Some(info.to_owned()),
+                    version: operator.version.clone(),
+                };
+                let request = requests::report_monitored_operator_status(self.cluster, &body);
+                insist(|| self.line.send(&request)).await?;
                 self.pace.sleep(OPERATORS / count / 2).await;
             }
         }
@@ -194,17 +201,16 @@ impl Controller {
 
     /// The certificate is taken once the service sees the cluster finalizing, not before.
     async fn upload_ingress_ca(&self) -> Result<(), ClientError> {
-        let path = format!("clusters/{}/uploads/ingress-cert", self.cluster);
-        let pem = ingress_ca();
+        let request = requests::upload_cluster_ingress_cert(self.cluster, &ingress_ca());
         for _ in 0..90 {
-            match insist(|| self.line.tell(Method::POST, &path, Some(&pem))).await {
+            match insist(|| self.line.send(&request)).await {
                 Err(error) if error.status().is_some_and(|status| status.as_u16() == 400) => {
                     self.pace.sleep(LOOK).await;
                 }
                 told => return told,
             }
         }
-        insist(|| self.line.tell(Method::POST, &path, Some(&pem))).await
+        insist(|| self.line.send(&request)).await
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::Method;
-use muster_api::client::ClientError;
+use muster_api::{
+    client::ClientError,
+    requests::{self, DownloadClusterFilesFileName},
+};
 use muster_model::HostStage;
 use serde::Deserialize;
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
@@ -204,17 +205,14 @@ impl Installer {
     /// Fetches what the disk is written with, as the real installer does.
     async fn fetch_ignition(&self, command: &Command) -> Result<(), ClientError> {
         if command.role == "bootstrap" {
-            let path = format!(
-                "clusters/{}/downloads/files?file_name=bootstrap.ign",
-                command.cluster_id
+            let request = requests::download_cluster_files(
+                command.cluster_id,
+                DownloadClusterFilesFileName::BootstrapIgn,
             );
-            insist(|| self.line.text(&path)).await?;
+            insist(|| self.line.text(&request)).await?;
         }
-        let path = format!(
-            "infra-env/{}/hosts/{}/downloads/ignition",
-            self.infra_env, self.machine.id
-        );
-        insist(|| self.line.text(&path)).await.map(|_| ())
+        let request = requests::download_host_ignition(self.infra_env, self.machine.id);
+        insist(|| self.line.text(&request)).await.map(|_| ())
     }
 
     /// Writes the disk and tells how far it is; some do not live to see the end.
@@ -236,12 +234,11 @@ impl Installer {
     }
 
     async fn report(&self, stage: HostStage, info: &str) -> Result<(), ClientError> {
-        let path = format!(
-            "infra-envs/{}/hosts/{}/progress",
-            self.infra_env, self.machine.id
-        );
-        let body = json!({ "current_stage": stage.as_str(), "progress_info": info });
-        insist(|| self.line.tell(Method::PUT, &path, Some(&body))).await
+        insist(|| {
+            self.line
+                .report_stage(self.infra_env, self.machine.id, stage.as_str(), info)
+        })
+        .await
     }
 }
 

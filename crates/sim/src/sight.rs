@@ -3,8 +3,11 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use http::Method;
-use muster_api::{client::ClientError, wire};
+use muster_api::{
+    client::ClientError,
+    requests::{self, GetClusterOptions},
+    wire,
+};
 use serde::Deserialize;
 use tokio::{sync::watch, time::Instant};
 use uuid::Uuid;
@@ -131,13 +134,16 @@ impl Lookout {
             ..Sights::default()
         };
         if let Some(cluster) = places.cluster {
-            let path = format!("clusters/{cluster}?exclude-hosts=true");
-            let cluster: wire::Cluster = self.line.ask(Method::GET, &path, None::<&()>).await?;
+            let options = GetClusterOptions {
+                exclude_hosts: Some(true),
+                ..GetClusterOptions::default()
+            };
+            let request = requests::get_cluster(cluster, &options);
+            let cluster = self.line.fetch(&request).await?;
             sights.cluster = of_cluster(&cluster);
         }
         for infra_env in places.infra_envs {
-            let path = format!("infra-envs/{infra_env}/hosts");
-            let hosts: Vec<wire::Host> = self.line.ask(Method::GET, &path, None::<&()>).await?;
+            let hosts = self.line.fetch(&requests::list_hosts(infra_env)).await?;
             for host in &hosts {
                 let id = host.id.as_deref().and_then(|id| id.parse().ok());
                 if let Some(id) = id {

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use muster_api::wire;
+use muster_api::{requests::ListEventsOptions, wire};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -72,11 +72,13 @@ impl Scenario {
     /// The last thing of the cluster that the service itself found worth a warning.
     async fn last_complaint(&self) -> String {
         let events = match self.clusters.last() {
-            Some(id) => self
-                .user
-                .events("cluster_id", *id)
-                .await
-                .unwrap_or_default(),
+            Some(id) => {
+                let of_cluster = ListEventsOptions {
+                    cluster_id: Some(*id),
+                    ..ListEventsOptions::default()
+                };
+                self.user.events(of_cluster).await.unwrap_or_default()
+            }
             None => Vec::new(),
         };
         let bad = |event: &&wire::Event| {
@@ -138,13 +140,16 @@ impl Scenario {
     /// Adds the event log of the service to the report; it saw what fell between two looks.
     pub(super) async fn remember_events(&self) {
         let (mut all, mut known) = (Vec::new(), HashSet::new());
-        for (key, id) in self
-            .clusters
-            .iter()
-            .map(|id| ("cluster_id", *id))
-            .chain(self.infra_envs.iter().map(|id| ("infra_env_id", *id)))
-        {
-            for event in self.user.events(key, id).await.unwrap_or_default() {
+        let of_clusters = self.clusters.iter().map(|id| ListEventsOptions {
+            cluster_id: Some(*id),
+            ..ListEventsOptions::default()
+        });
+        let of_infra_envs = self.infra_envs.iter().map(|id| ListEventsOptions {
+            infra_env_id: Some(*id),
+            ..ListEventsOptions::default()
+        });
+        for options in of_clusters.chain(of_infra_envs) {
+            for event in self.user.events(options).await.unwrap_or_default() {
                 // Hosts of the cluster are also hosts of the infra-env: told once is enough.
                 if known.insert((event.event_time.clone(), event.message.clone())) {
                     all.push(event);
