@@ -10,7 +10,10 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use muster_api::client::{Client, ClientOptions};
+use muster_api::{
+    client::{Client, ClientOptions},
+    requests,
+};
 use muster_sim::{Feature, Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
 
 use crate::{output, own_service::log_in, stop::Stop};
@@ -362,7 +365,7 @@ impl Simulate {
         });
         // Asked once and without patience: who mistyped the URL wants to know at once.
         client
-            .text("component-versions")
+            .send(&requests::list_component_versions())
             .await
             .with_context(|| format!("the service at {url} cannot be used"))?;
         Ok(Line::new(client))

@@ -13,11 +13,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use http::Method;
-use muster_api::client::Client;
+use muster_api::{client::Client, requests, wire};
 use muster_sim::{Change, Line, Lookout, Places, Report, Sight, Sights, Style, View};
 use muster_vm::{Evidence, Network, Offer, Running};
-use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinHandle};
 use uuid::Uuid;
 
@@ -53,20 +51,22 @@ impl Stage {
         let mut network = Network::here(&plan.seat, evidence)?;
         let service = start_service(plan, stock, &evidence.part("service")?).await?;
         let client = service.client().await?;
-        let cluster: Value = client
-            .call(Method::POST, "clusters", Some(&plan.cluster))
+        let cluster = client
+            .fetch(&requests::register_cluster(&plan.cluster))
             .await
             .context("the service refuses this cluster")?;
-        let cluster = id_of(&cluster)?;
-        let mut wish = plan.infra_env.clone();
-        wish["cluster_id"] = json!(cluster);
-        let infra_env: Value = client
-            .call(Method::POST, "infra-envs", Some(&wish))
+        let cluster = id_of(cluster.id.as_deref())?;
+        let body = wire::InfraEnvCreateParams {
+            cluster_id: Some(cluster.to_string()),
+            ..plan.infra_env.clone()
+        };
+        let infra_env = client
+            .fetch(&requests::register_infra_env(&body))
             .await
             .context("the service refuses these hosts")?;
         let image = evidence.file("discovery.iso");
         download(&client, &infra_env, &image).await?;
-        let infra_env = id_of(&infra_env)?;
+        let infra_env = id_of(infra_env.id.as_deref())?;
 
         let machines: Vec<_> = plan.hosts.iter().map(|host| host.machine(&image)).collect();
         let offer = Offer {
@@ -176,10 +176,13 @@ impl Stage {
                 .get(&id)
                 .is_some_and(|sight| came(&sight.status));
             if there && cast.insert(id) {
-                let body = json!({"host_name": host.name, "host_role": host.role.word()});
-                let path = format!("infra-envs/{}/hosts/{id}", self.infra_env);
+                let body = wire::HostUpdateParams {
+                    host_name: Some(host.name.clone()),
+                    host_role: Some(host.role.word().to_owned()),
+                    ..wire::HostUpdateParams::default()
+                };
                 self.client
-                    .tell(Method::PATCH, &path, Some(&body))
+                    .send(&requests::update_host(self.infra_env, id, &body))
                     .await
                     .with_context(|| format!("{} as {}", host.name, host.role))?;
                 let what = format!("is {} at {}", host.role, host.place());
@@ -258,9 +261,10 @@ async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<
     OwnService::start("muster rehearse", folder.folder(), &settings).await
 }
 
-async fn download(client: &Client, infra_env: &Value, to: &Path) -> Result<()> {
-    let address = infra_env["download_url"]
-        .as_str()
+async fn download(client: &Client, infra_env: &wire::InfraEnv, to: &Path) -> Result<()> {
+    let address = infra_env
+        .download_url
+        .as_deref()
         .context("the infra-env has no image")?;
     let mut file = fs::File::create(to).with_context(|| to.display().to_string())?;
     let written = client
@@ -270,9 +274,7 @@ async fn download(client: &Client, infra_env: &Value, to: &Path) -> Result<()> {
     written.with_context(|| format!("writing {}", to.display()))
 }
 
-fn id_of(answer: &Value) -> Result<Uuid> {
-    let id = answer["id"]
-        .as_str()
-        .context("the service made something without an id")?;
+fn id_of(answered: Option<&str>) -> Result<Uuid> {
+    let id = answered.context("the service created something without an id")?;
     id.parse().context("an id of the service")
 }

@@ -3,8 +3,9 @@
 use std::{collections::HashSet, net::IpAddr};
 
 use anyhow::{Context, Result};
+use muster_api::wire;
 use muster_assets::static_network::lies_upon;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     addresses::Addresses,
@@ -116,19 +117,25 @@ impl Wiring {
 
     /// The description in the form the service takes, with the hardware address of each card that has
     /// a name.
-    pub fn request(&self, network: Option<&Value>) -> Result<Option<Value>> {
+    pub fn request(
+        &self,
+        network: Option<&Value>,
+    ) -> Result<Option<wire::HostStaticNetworkConfig>> {
         let Some(network) = network else {
             return Ok(None);
         };
         let named = self.cards.iter().filter_map(|(name, mac)| {
             let name = name.as_ref()?;
-            Some(json!({"mac_address": mac, "logical_nic_name": name}))
+            Some(wire::MacInterfaceMapItem {
+                mac_address: Some(mac.clone()),
+                logical_nic_name: Some(name.clone()),
+            })
         });
-        let map: Vec<Value> = named.collect();
         let yaml = serde_yaml_ng::to_string(network).context("networkConfig as YAML")?;
-        Ok(Some(
-            json!({"network_yaml": yaml, "mac_interface_map": map}),
-        ))
+        Ok(Some(wire::HostStaticNetworkConfig {
+            mac_interface_map: Some(named.collect()),
+            network_yaml: Some(yaml),
+        }))
     }
 }
 
@@ -225,6 +232,8 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn card(name: Option<&str>, mac: &str) -> Card {
@@ -260,8 +269,11 @@ mod tests {
         // nobody named goes to who has none.
         assert_eq!(wiring.macs(), [last(1), last(2), last(3), last(4)]);
         let request = wiring.request(Some(&network)).unwrap().unwrap();
-        let map = &request["mac_interface_map"];
-        let names: Vec<&Value> = list(map).map(|card| &card["logical_nic_name"]).collect();
+        let map = request.mac_interface_map.unwrap();
+        let names: Vec<_> = map
+            .iter()
+            .map(|card| card.logical_nic_name.as_deref().unwrap())
+            .collect();
         assert_eq!(names, ["eno1", "eno2", "eno3", "eno4"]);
         assert_eq!(wiring.mtu, Some(9000));
         assert_eq!(wiring.doors.len(), 1);
@@ -281,8 +293,8 @@ mod tests {
         let wiring = Wiring::of(&described, 1);
         assert_eq!(wiring.macs(), ["52:54:00:aa:00:01"]);
         let request = wiring.request(Some(&network)).unwrap().unwrap();
-        let map = &request["mac_interface_map"];
-        assert_eq!(map[0]["logical_nic_name"], "lan0");
+        let map = request.mac_interface_map.unwrap();
+        assert_eq!(map[0].logical_nic_name.as_deref(), Some("lan0"));
     }
 
     #[test]
