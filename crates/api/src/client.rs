@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use http::StatusCode;
 use reqwest::{Certificate, Method, RequestBuilder, Url};
-use serde::{Serialize, de::DeserializeOwned};
-use uuid::Uuid;
+use serde::de::DeserializeOwned;
 
 use crate::{
     BASE_PATH,
     requests::{self, File, Parts, Request, Upload},
-    wire,
 };
 
 /// How to reach a service.
@@ -301,159 +299,6 @@ impl Client {
             request = request.header(*name, value);
         }
         Ok(request)
-    }
-
-    /// Says hello for a host.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn register_host(
-        &self,
-        infra_env: Uuid,
-        host: Uuid,
-    ) -> Result<wire::HostRegistrationResponse, ClientError> {
-        let body = wire::HostCreateParams {
-            host_id: Some(host.to_string()),
-            discovery_agent_version: self.options.agent_version.clone(),
-        };
-        self.json(
-            self.request(Method::POST, &format!("infra-envs/{infra_env}/hosts"))?
-                .json(&body),
-        )
-        .await
-    }
-
-    /// Asks what to do; `clock` is the host's own Unix time.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn next_steps(
-        &self,
-        infra_env: Uuid,
-        host: Uuid,
-        clock: i64,
-    ) -> Result<wire::Steps, ClientError> {
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/instructions?timestamp={clock}");
-        self.json(self.request(Method::GET, &path)?).await
-    }
-
-    /// Reports the result of a step.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn reply(
-        &self,
-        infra_env: Uuid,
-        host: Uuid,
-        reply: &wire::StepReply,
-    ) -> Result<(), ClientError> {
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/instructions");
-        self.execute(self.request(Method::POST, &path)?.json(reply))
-            .await
-            .map(|_| ())
-    }
-
-    /// Any other call: a path below `/v2/`, an optional body, a JSON answer.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn call<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&(impl Serialize + Sync)>,
-    ) -> Result<T, ClientError> {
-        let mut request = self.request(method, path)?;
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        self.json(request).await
-    }
-
-    /// The same, with the value of a header of the answer.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn call_with_header<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: &(impl Serialize + Sync),
-        header: &str,
-    ) -> Result<(T, Option<String>), ClientError> {
-        let response = self.execute(self.request(method, path)?.json(body)).await?;
-        let value = response.headers().get(header);
-        let value = value
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned);
-        Ok((self.read(response).await?, value))
-    }
-
-    /// A call whose answer has nothing to read.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn tell(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&(impl Serialize + Sync)>,
-    ) -> Result<(), ClientError> {
-        let mut request = self.request(method, path)?;
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        self.execute(request).await.map(|_| ())
-    }
-
-    /// Downloads a file as text.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn text(&self, path: &str) -> Result<String, ClientError> {
-        let response = self.execute(self.request(Method::GET, path)?).await?;
-        response.text().await.map_err(ClientError::Unreachable)
-    }
-
-    /// Uploads one file as the form that log senders use.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn upload(&self, path: &str, name: &str, file: &[u8]) -> Result<(), ClientError> {
-        // Long and fixed: it cannot occur in what it parts, which is compressed.
-        const BOUNDARY: &str = "muster-4c1f0f0e2b6b4d7f9a53e1d2c8b7a695";
-        let mut body = format!(
-            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"upfile\"; \
-             filename=\"{name}\"\r\nContent-Type: application/x-gzip\r\n\r\n"
-        )
-        .into_bytes();
-        body.extend_from_slice(file);
-        body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
-        let form = format!("multipart/form-data; boundary={BOUNDARY}");
-        let request = self
-            .request(Method::POST, path)?
-            .header("Content-Type", form)
-            .body(body);
-        self.execute(request).await.map(|_| ())
-    }
-
-    /// Sends a request whose body is made while it is sent; nothing but `limit` ends it early.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn stream(
-        &self,
-        path: &str,
-        content_type: &str,
-        body: reqwest::Body,
-        limit: Duration,
-    ) -> Result<(), ClientError> {
-        let request = self
-            .request(Method::POST, path)?
-            .header("Content-Type", content_type)
-            .timeout(limit)
-            .body(body);
-        self.execute(request).await.map(|_| ())
     }
 
     /// Logs in with a name and a password; a token if the service gave one. Logging in is not part
