@@ -1,4 +1,4 @@
-//! `logs-gather`: collects what tells why an installation went wrong and uploads it.
+//! `logs-gather`: collects what shows why an installation went wrong and uploads it.
 //!
 //! The archive is made while it is sent: nothing is written to a machine that may run from
 //! memory, and no more than one log is held at a time. Secrets are taken out on the way.
@@ -29,7 +29,7 @@ use uuid::Uuid;
 use super::{
     Context, Outcome,
     args::{Moment, Unusable, one},
-    told,
+    error_chain,
     web::null_is_empty,
 };
 
@@ -94,7 +94,10 @@ pub(super) async fn run(context: &Arc<Context>, args: Vec<String>) -> Result<Out
 }
 
 async fn send(context: &Arc<Context>, request: &Request, extent: Extent) -> Result<String, String> {
-    let client = context.link.client(None).map_err(|cause| told(&cause))?;
+    let client = context
+        .link
+        .client(None)
+        .map_err(|cause| error_chain(&cause))?;
     progress(&client, request, "requested").await;
     progress(&client, request, "collecting").await;
     let options = UploadLogsOptions {
@@ -117,7 +120,7 @@ async fn send(context: &Arc<Context>, request: &Request, extent: Extent) -> Resu
     let upload = client.upload_stream(&upload, &boundary, body, UPLOAD);
     // An upload that ends early ends the gathering: its pieces go nowhere.
     let (complaints, uploaded) = tokio::join!(gathering, upload);
-    uploaded.map_err(|cause| told(&cause))?;
+    uploaded.map_err(|cause| error_chain(&cause))?;
     if extent == Extent::Whole {
         progress(&client, request, "completed").await;
     }
