@@ -157,7 +157,7 @@ impl Simulate {
             .context("--service-pid: reading what the process uses")?;
         let report = Arc::new(Report::default());
         let mut stage = Stage::build(plans, &line, &report)?;
-        let mut view = View::new(self.style(), Arc::clone(&report), stage.sights());
+        let mut view = View::new(self.style(), Arc::clone(&report), stage.snapshot());
         let mut redraw = tokio::time::interval(REDRAW);
         let mut out = io::stdout();
         // Whatever ends the run, what it made is removed.
@@ -363,7 +363,7 @@ impl Simulate {
             authorization,
             ..ClientOptions::default()
         });
-        // Asked once and without patience: who mistyped the URL wants to know at once.
+        // Asked once and without timeout: who mistyped the URL wants to know at once.
         client
             .send(&requests::list_component_versions())
             .await

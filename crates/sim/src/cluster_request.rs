@@ -15,7 +15,7 @@ const AUTH: &str = "c2ltdWxhdGVkOnNpbXVsYXRlZA==";
 
 /// What a user asks for when creating a cluster.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct ClusterRequest {
     /// Its name.
     pub name: String,
     /// Its version; the service's default if not given.
@@ -30,7 +30,7 @@ pub struct Wish {
     pub hosts: usize,
 }
 
-impl Wish {
+impl ClusterRequest {
     /// The request for it.
     pub(crate) fn body(&self, version: &str) -> wire::ClusterCreateParams {
         let single_node = self.topology == Topology::SingleNode;

@@ -12,9 +12,9 @@ use muster_model::{FinalizingStage, HostStage};
 use uuid::Uuid;
 
 use crate::{
-    birth::{Birth, Life, Node, Role},
     line::{Line, insist},
     logs,
+    nodes::{Node, NodeState, Nodes, Role},
     pace::Pace,
 };
 
@@ -35,7 +35,7 @@ pub struct Controller {
     /// The way to the service, with the token of a machine.
     pub line: Line,
     /// What goes on inside.
-    pub birth: Arc<Birth>,
+    pub nodes: Arc<Nodes>,
     /// How fast.
     pub pace: Pace,
 }
@@ -51,7 +51,7 @@ impl Controller {
     }
 
     async fn roll_out_cluster(&self) -> Result<(), ClientError> {
-        self.birth.until(|_| self.controller_runs()).await;
+        self.nodes.until(|_| self.controller_runs()).await;
         self.finalize().await?;
         logs::send_controller(&self.line, self.cluster).await?;
         let body = wire::CompletionParams {
@@ -64,37 +64,37 @@ impl Controller {
 
     /// Reports stages of nodes until all are done.
     async fn follow_nodes(&self) -> Result<(), ClientError> {
-        let mut changes = self.birth.changes();
+        let mut changes = self.nodes.changes();
         loop {
             changes.mark_unchanged();
-            let nodes = self.birth.nodes();
+            let nodes = self.nodes.all();
             for (host, node) in &nodes {
                 for stage in self.due(node) {
                     self.report(*host, node, stage).await?;
                 }
             }
             let done = |node: &Node| node.reported == Some(HostStage::Done);
-            let nodes = self.birth.nodes();
+            let nodes = self.nodes.all();
             if nodes.len() >= self.hosts && nodes.values().all(done) {
                 return Ok(());
             }
-            // The birth lives as long as we do, so this ends only with a change.
+            // The nodes live as long as we do, so this ends only with a change.
             let _ = changes.changed().await;
         }
     }
 
     /// The stages a node went through since the last report, oldest first.
     fn due(&self, node: &Node) -> Vec<HostStage> {
-        let reached: &[(Life, HostStage)] = &[
-            (Life::AsksForIgnition, HostStage::WaitingForIgnition),
-            (Life::Configuring, HostStage::Configuring),
-            (Life::Joined, HostStage::Joined),
-            (Life::Ready, HostStage::Done),
+        let reached: &[(NodeState, HostStage)] = &[
+            (NodeState::AsksForIgnition, HostStage::WaitingForIgnition),
+            (NodeState::Configuring, HostStage::Configuring),
+            (NodeState::Joined, HostStage::Joined),
+            (NodeState::Ready, HostStage::Done),
         ];
         let worker = node.role == Role::Worker;
         reached
             .iter()
-            .filter(|(life, _)| node.life >= *life)
+            .filter(|(state, _)| node.state >= *state)
             .map(|(_, stage)| *stage)
             .filter(|stage| match stage {
                 HostStage::WaitingForIgnition => worker,
@@ -108,7 +108,7 @@ impl Controller {
     }
 
     fn controller_runs(&self) -> bool {
-        self.birth.control_plane_at(Life::Ready) >= self.birth.quorum()
+        self.nodes.control_plane_at(NodeState::Ready) >= self.nodes.quorum()
     }
 
     async fn report(&self, host: Uuid, node: &Node, stage: HostStage) -> Result<(), ClientError> {
@@ -126,7 +126,7 @@ impl Controller {
                     .is_some_and(|status| status.is_client_error()) => {}
             Err(error) => return Err(error),
         }
-        self.birth.reported(host, stage);
+        self.nodes.reported(host, stage);
         Ok(())
     }
 

@@ -13,13 +13,13 @@ use muster_api::{
 use uuid::Uuid;
 
 use crate::{
+    cluster_request::{ClusterRequest, network_of, pull_secret, release},
     feature::{Feature, Release},
     image::BootImage,
     line::{Line, insist},
     machine::Machine,
     network::Network,
     topology::Topology,
-    wish::{Wish, network_of, pull_secret, release},
 };
 
 /// How often, and after which pause, hosts that came in the last moment are removed too.
@@ -104,15 +104,18 @@ impl User {
     ///
     /// # Errors
     /// The service refused.
-    pub async fn create_cluster(&self, wish: &Wish) -> Result<Uuid, Trouble> {
-        let version = match &wish.version {
+    pub async fn create_cluster(&self, cluster: &ClusterRequest) -> Result<Uuid, Trouble> {
+        let version = match &cluster.version {
             Some(version) => version.clone(),
-            None => self.version(wish.last_release()).await?,
+            None => self.version(cluster.last_release()).await?,
         };
-        let request = requests::register_cluster(&wish.body(&version));
+        let request = requests::register_cluster(&cluster.body(&version));
         let made = insist(|| self.line.fetch(&request))
             .await
-            .map_err(call(format!("cluster {} could not be created", wish.name)))?;
+            .map_err(call(format!(
+                "cluster {} could not be created",
+                cluster.name
+            )))?;
         id_of(made.id.as_deref(), "a cluster")
     }
 
