@@ -1,8 +1,9 @@
 //! Turns `contract/` into the code and data the crate embeds.
 //!
-//! Two files come out: `contract.json`, the whole contract in one piece for the runtime, and
-//! `wire.rs`, one Rust type per definition. Both are made here and not by hand because they
-//! must never disagree with the contract files.
+//! Three files come out: `contract.json`, the whole contract in one piece for the runtime,
+//! `wire.rs`, one Rust type per definition, and `requests.rs`, one function per operation for the
+//! client. They are made here and not by hand because they must never disagree with the contract
+//! files.
 
 use std::{
     collections::BTreeMap,
@@ -20,6 +21,8 @@ use serde_json::Value;
 #[allow(dead_code)]
 mod schema;
 
+#[path = "build/requests.rs"]
+mod requests;
 #[path = "build/wire.rs"]
 mod wire;
 
@@ -44,6 +47,8 @@ fn main() -> Outcome<()> {
     fs::write(out.join("contract.json"), serde_json::to_vec(&contract)?)?;
     let types = wire::generate(&contract.definitions, &contract.operations)?;
     fs::write(out.join("wire.rs"), types)?;
+    let requests = requests::generate(&contract.definitions, &contract.operations)?;
+    fs::write(out.join("requests.rs"), requests)?;
     Ok(())
 }
 

@@ -1,8 +1,8 @@
-//! `muster-agent check`: what would this machine be judged as, and why?
+//! `muster-agent check`: which roles can this machine have, and why not?
 //!
 //! Nothing is registered: the requirements are fetched, the machine is looked at, and each rule
-//! of a small table compares the two. What only a cluster can tell (do the machines reach each
-//! other, do names resolve) is not judged here.
+//! of a small table compares the two. What only a cluster can know (do the machines reach each
+//! other, do names resolve) is not checked here.
 
 use std::{fmt, time::SystemTime};
 
@@ -10,10 +10,10 @@ use anyhow::Context;
 use jiff::Timestamp;
 use muster_api::{
     client::{Client, printable},
-    wire::{ClusterHostRequirementsDetails, Inventory, PreflightHardwareRequirements},
+    requests,
+    wire::{ClusterHostRequirementsDetails, Inventory},
 };
 use muster_machine::Machine;
-use reqwest::Method;
 
 use crate::{inventory, link::Link, options::CheckOptions};
 
@@ -45,7 +45,7 @@ impl From<(i64, i64, i64)> for Needs {
 
 impl Needs {
     /// What the service says wins over what is usual.
-    fn told(details: Option<ClusterHostRequirementsDetails>, usual: (i64, i64, i64)) -> Self {
+    fn or_usual(details: Option<ClusterHostRequirementsDetails>, usual: (i64, i64, i64)) -> Self {
         let (cores, ram_mib, disk_gb) = usual;
         let details = details.unwrap_or_default();
         Self {
@@ -56,11 +56,11 @@ impl Needs {
     }
 }
 
-/// What was found out before judging.
+/// What the rules look at.
 #[derive(Debug)]
 struct Facts {
     inventory: Inventory,
-    /// Seconds the clock of the machine is ahead of the service's; none if nobody said.
+    /// Seconds the clock of the machine is ahead of the service's; none if unknown.
     ahead: Option<i64>,
 }
 
@@ -74,7 +74,7 @@ struct Line {
     fits: [bool; 2],
 }
 
-/// What the machine would be judged as.
+/// Which roles the machine can have.
 #[derive(Debug)]
 pub struct Report(Vec<Line>);
 
@@ -102,18 +102,18 @@ impl fmt::Display for Report {
         );
         writeln!(
             f,
-            "{:<12}  {:<has$}  {:<needs$}  verdict",
+            "{:<12}  {:<has$}  {:<needs$}  result",
             "", "this machine", "needed"
         )?;
         for line in &self.0 {
-            let verdict = match line.fits {
+            let result = match line.fits {
                 [true, true] => "fits",
                 [false, true] => "fits a worker, not a control plane",
                 [true, false] | [false, false] => "does not fit",
             };
             writeln!(
                 f,
-                "{:<12}  {:<has$}  {:<needs$}  {verdict}",
+                "{:<12}  {:<has$}  {:<needs$}  {result}",
                 line.what, line.has, line.needs
             )?;
         }
@@ -126,7 +126,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Fetches the requirements, looks at the machine and judges it.
+/// Fetches the requirements, reads the inventory and checks it.
 ///
 /// # Errors
 /// The service cannot be asked.
@@ -147,20 +147,20 @@ pub async fn run(machine: &dyn Machine, options: &CheckOptions) -> anyhow::Resul
         inventory: inventory::collect(machine),
         ahead,
     };
-    Ok(judged(&facts, [control_plane, worker]))
+    Ok(checked(&facts, [control_plane, worker]))
 }
 
 async fn fetched(client: &Client, cluster: uuid::Uuid) -> anyhow::Result<[Needs; 2]> {
-    let path = format!("clusters/{cluster}/preflight-requirements");
-    let none: Option<&()> = None;
-    let told: PreflightHardwareRequirements = client.call(Method::GET, &path, none).await?;
-    let ocp = told.ocp.unwrap_or_default();
+    let requirements = client
+        .fetch(&requests::get_preflight_requirements(cluster))
+        .await?;
+    let ocp = requirements.ocp.unwrap_or_default();
     let quantitative = |requirements: Option<muster_api::wire::HostTypeHardwareRequirements>| {
         requirements.and_then(|requirements| requirements.quantitative)
     };
     Ok([
-        Needs::told(quantitative(ocp.master), USUAL_CONTROL_PLANE),
-        Needs::told(quantitative(ocp.worker), USUAL_WORKER),
+        Needs::or_usual(quantitative(ocp.master), USUAL_CONTROL_PLANE),
+        Needs::or_usual(quantitative(ocp.worker), USUAL_WORKER),
     ])
 }
 
@@ -174,7 +174,7 @@ fn ahead(now: SystemTime, date: &str) -> Option<i64> {
 const RULES: &[fn(&Facts, [Needs; 2]) -> Line] =
     &[cores, memory, disk, address, route, hostname, clock];
 
-fn judged(facts: &Facts, needs: [Needs; 2]) -> Report {
+fn checked(facts: &Facts, needs: [Needs; 2]) -> Report {
     Report(RULES.iter().map(|rule| rule(facts, needs)).collect())
 }
 
@@ -301,13 +301,13 @@ fn hostname(facts: &Facts, _: [Needs; 2]) -> Line {
     )
 }
 
-/// A service that does not tell its clock cannot be compared with.
+/// A service that does not send its time cannot be compared with.
 fn clock(facts: &Facts, _: [Needs; 2]) -> Line {
     let needs = "within 4 minutes of the service";
     match facts.ahead {
         None => either(
             "clock",
-            "unknown: the service tells no time".to_owned(),
+            "unknown: the service sends no time".to_owned(),
             needs,
             true,
         ),
@@ -365,18 +365,18 @@ mod tests {
         }
     }
 
-    fn judge(facts: &Facts) -> Report {
-        judged(facts, [USUAL_CONTROL_PLANE.into(), USUAL_WORKER.into()])
+    fn check(facts: &Facts) -> Report {
+        checked(facts, [USUAL_CONTROL_PLANE.into(), USUAL_WORKER.into()])
     }
 
     #[test]
     fn a_small_machine_is_a_worker_and_a_tiny_one_is_nothing() {
-        let large = judge(&machine(8, 32, 200));
+        let large = check(&machine(8, 32, 200));
         assert!(large.is_fit() && large.to_string().contains("control plane or a worker"));
-        let small = judge(&machine(2, 8, 100));
+        let small = check(&machine(2, 8, 100));
         assert!(small.is_fit() && small.to_string().contains("can be a worker"));
-        assert!(!judge(&machine(1, 8, 100)).is_fit());
-        assert!(!judge(&machine(8, 32, 99)).is_fit());
+        assert!(!check(&machine(1, 8, 100)).is_fit());
+        assert!(!check(&machine(8, 32, 99)).is_fit());
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
         facts.inventory.interfaces = None;
         facts.inventory.hostname = Some("localhost".into());
         facts.ahead = Some(-300);
-        let failed: Vec<&str> = judge(&facts)
+        let failed: Vec<&str> = check(&facts)
             .0
             .iter()
             .filter(|line| !line.fits[1])

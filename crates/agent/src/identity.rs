@@ -7,7 +7,7 @@ use md5::{Digest, Md5};
 use muster_machine::Machine;
 use uuid::Uuid;
 
-/// What firmware says when nobody told it a serial number (lower case).
+/// What firmware says without a serial number (lower case).
 const NO_SERIAL: &[&str] = &[
     "",
     "unknown",
@@ -28,7 +28,7 @@ const NOT_UNIQUE: &[&str] = &[
 ];
 
 /// For a machine without any mark at all.
-const NOBODY: Uuid = Uuid::from_u128(0xdead_dead_dead_dead_dead_dead_dead_dead);
+const UNKNOWN_HOST: Uuid = Uuid::from_u128(0xdead_dead_dead_dead_dead_dead_dead_dead);
 
 /// The id of a machine: from the serial number of its board, else from its firmware, else from
 /// the first of its network cards.
@@ -41,7 +41,7 @@ pub fn host_id(machine: &dyn Machine) -> Uuid {
     from_serial(&dmi("board_serial"))
         .or_else(|| from_firmware(&dmi("product_uuid")))
         .or_else(|| lowest_mac(machine).map(|mac| digest(&mac)))
-        .unwrap_or(NOBODY)
+        .unwrap_or(UNKNOWN_HOST)
 }
 
 fn from_serial(serial: &str) -> Option<Uuid> {
@@ -62,7 +62,7 @@ fn digest(text: &str) -> Uuid {
     Uuid::from_bytes(Md5::digest(text).into())
 }
 
-/// In a bond all cards show one address; the one they were made with tells them apart.
+/// In a bond all cards show one address; the permanent one differs.
 fn lowest_mac(machine: &dyn Machine) -> Option<String> {
     let links = machine.network().ok()?.links;
     links

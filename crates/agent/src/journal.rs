@@ -118,7 +118,7 @@ impl Write for Line {
 impl Drop for Line {
     fn drop(&mut self) {
         let mut open = self.sinks.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A message that cannot be written anywhere is lost; there is nobody to tell.
+        // A message that cannot be written anywhere is lost; there is no other place for it.
         if let Some(journal) = &open.journal {
             let _ = journal.send(&record(&self.text, open.tag));
         }

@@ -1,10 +1,11 @@
 //! What runs on a machine being installed.
 //!
-//! [`talk`] is the conversation with the service: hello, then polling. [`steps`] does what the
+//! [`session`] is the conversation with the service: hello, then polling. [`steps`] does what the
 //! service asks, [`outbox`] brings the results back. [`probe`] and [`names`] ask the network
 //! directly, without other programs. [`inventory`] describes the machine. Everything else about the computer goes through
 //! [`muster_machine::Machine`].
 
+pub mod backoff;
 pub mod capture;
 pub mod check;
 pub mod commands;
@@ -16,7 +17,6 @@ pub mod link;
 pub mod names;
 pub mod options;
 pub mod outbox;
-pub mod patience;
 pub mod probe;
+pub mod session;
 pub mod steps;
-pub mod talk;

@@ -49,7 +49,7 @@ impl fmt::Debug for TokenSource {
 }
 
 impl TokenSource {
-    /// The token as of now. A file that cannot be read is no token, and is told of.
+    /// The token as of now. A file that cannot be read counts as no token, and is logged.
     #[must_use]
     pub fn token(&self) -> Option<String> {
         let Some(file) = &self.file else {
@@ -144,7 +144,7 @@ impl Link {
     /// carry one id. `version` is what we call ourselves.
     ///
     /// # Errors
-    /// The URL is none or the CA is unusable; both may be mended on disk, so ask again later.
+    /// The URL is none or the CA is unusable; both may be fixed on disk, so ask again later.
     pub fn client(&self, version: Option<&str>) -> Result<Client, ClientError> {
         let token = self.token();
         let ca = self.ca()?;
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_ca_is_told_with_its_path_and_can_be_mended() {
+    fn a_broken_ca_is_reported_with_its_path_and_can_be_fixed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ca.pem");
         let link = Link::new(Directions {

@@ -7,9 +7,9 @@ use clap::Parser;
 use muster_agent::{
     check, identity, journal,
     link::{Directions, Link, TokenSource},
-    options::{Cli, Command, TalkOptions, understood},
+    options::{Cli, Command, SessionOptions, understood},
+    session::{Mode, Session},
     steps,
-    talk::{Part, Talk},
 };
 use muster_installer::{
     installer_args, node::Node, options::InstallOptions, plan::Plan, progress::Progress,
@@ -18,12 +18,12 @@ use muster_machine::{Machine, Real};
 use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
-    let (part, args) = understood(std::env::args_os());
+    let (mode, args) = understood(std::env::args_os());
     let cli = Cli::parse_from(args);
-    let (name, tag) = match (&cli.command, part) {
+    let (name, tag) = match (&cli.command, mode) {
         (Some(Command::Install(_)), _) => ("assisted-installer", "installer"),
-        (_, Part::Agent) => ("agent_registration", "agent"),
-        (_, Part::Runner) => ("agent_next_step_runner", "agent"),
+        (_, Mode::Agent) => ("agent_registration", "agent"),
+        (_, Mode::Runner) => ("agent_next_step_runner", "agent"),
     };
     let mut logging = cli.logging;
     // What a person tries by hand is answered on the terminal.
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         .max_blocking_threads(24)
         .build();
     let result = runtime.context("starting").and_then(|runtime| {
-        let result = runtime.block_on(run(cli, part));
+        let result = runtime.block_on(run(cli, mode));
         // A read of a dead medium may never return; it must not hold up the end.
         runtime.shutdown_timeout(Duration::from_secs(5));
         result
@@ -53,15 +53,15 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: Cli, part: Part) -> anyhow::Result<ExitCode> {
+async fn run(cli: Cli, mode: Mode) -> anyhow::Result<ExitCode> {
     let machine: Arc<dyn Machine> = Arc::new(Real);
     match cli.command {
-        None => talk(cli.talk, part, machine).await,
-        Some(Command::Step { kind, args }) => step(&cli.talk, machine, &kind, args).await,
+        None => run_session(cli.session, mode, machine).await,
+        Some(Command::Step { kind, args }) => step(&cli.session, machine, &kind, args).await,
         Some(Command::SendLogs(options)) => {
             let link = Arc::new(Link::new(options.directions()));
             let request = vec![options.request()];
-            done(by_hand(&cli.talk, machine, link), "logs-gather", request).await
+            done(by_hand(&cli.session, machine, link), "logs-gather", request).await
         }
         Some(Command::Install(options)) => install(*options, machine).await,
         Some(Command::Check(options)) => {
@@ -119,15 +119,15 @@ async fn install(options: InstallOptions, machine: Arc<dyn Machine>) -> anyhow::
     }
 }
 
-async fn talk(
-    options: TalkOptions,
-    part: Part,
+async fn run_session(
+    options: SessionOptions,
+    mode: Mode,
     machine: Arc<dyn Machine>,
 ) -> anyhow::Result<ExitCode> {
     if options.dry_run {
         bail!("this agent has no dry run; `muster simulate` plays whole fleets instead");
     }
-    let talk = Talk {
+    let session = Session {
         link: Arc::new(Link::new(options.directions()?)),
         infra_env: options.infra_env()?,
         host: options.host_id,
@@ -139,17 +139,17 @@ async fn talk(
         interval: options.interval(),
         program: std::env::current_exe().ok(),
         machine,
-        part,
+        mode,
     };
-    tracing::info!(infra_env = %talk.infra_env, url = talk.link.directions().url, "this machine talks to its service");
+    tracing::info!(infra_env = %session.infra_env, url = session.link.directions().url, "session with the service begins");
     if options.once {
-        talk.once().await?;
+        session.once().await?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut terminated = signal(SignalKind::terminate())?;
     let mut interrupted = signal(SignalKind::interrupt())?;
     tokio::select! {
-        () = talk.forever() => {}
+        () = session.forever() => {}
         _ = terminated.recv() => tracing::info!("stopped"),
         _ = interrupted.recv() => tracing::info!("stopped"),
     }
@@ -168,7 +168,7 @@ async fn controller(options: muster_controller::ControllerOptions) -> anyhow::Re
 
 /// One step by hand. A service is only needed by steps that talk to it.
 async fn step(
-    options: &TalkOptions,
+    options: &SessionOptions,
     machine: Arc<dyn Machine>,
     kind: &str,
     args: Vec<String>,
@@ -185,8 +185,8 @@ async fn step(
     done(context, kind, args).await
 }
 
-/// Where a step stands that somebody else than the service asks for.
-fn by_hand(options: &TalkOptions, machine: Arc<dyn Machine>, link: Arc<Link>) -> steps::Context {
+/// The context of a step that is run by hand.
+fn by_hand(options: &SessionOptions, machine: Arc<dyn Machine>, link: Arc<Link>) -> steps::Context {
     steps::Context {
         host: options
             .host_id

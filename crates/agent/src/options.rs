@@ -1,7 +1,7 @@
 //! The command line: ours, and the reference's under its own names.
 //!
 //! Boot images, units and daemon sets made for the reference start its program with flags in
-//! the manner of Go: one dash or two, `--flag value` or `--flag=value`, booleans with or without
+//! the way of Go: one dash or two, `--flag value` or `--flag=value`, booleans with or without
 //! a value. All of that is understood, so `muster-agent` can stand where `agent` or
 //! `next_step_runner` stood.
 
@@ -17,7 +17,7 @@ use muster_installer::options::InstallOptions;
 
 use crate::{
     link::{Directions, TokenSource},
-    talk::Part,
+    session::Mode,
 };
 
 /// What runs on a machine being installed: registers it with a service, looks around and does
@@ -28,15 +28,15 @@ pub struct Cli {
     /// What to do instead of talking to a service.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// How to talk to a service.
+    /// How to reach the service.
     #[command(flatten)]
-    pub talk: TalkOptions,
+    pub session: SessionOptions,
     /// Where messages go.
     #[command(flatten)]
     pub logging: Logging,
 }
 
-/// Other things to do than to talk to a service.
+/// Other commands than the session with the service.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Do one step by hand and print its result
@@ -49,7 +49,7 @@ pub enum Command {
     },
     /// Install this machine, as the service's `install` step asks for: its disk is overwritten
     Install(Box<InstallOptions>),
-    /// Judge this machine by the requirements of a service, without registering it
+    /// Check this machine against the requirements of a service, without registering it
     Check(CheckOptions),
     /// Print the id this machine registers with
     HostId,
@@ -97,9 +97,9 @@ impl CheckOptions {
     }
 }
 
-/// How to talk to a service.
+/// How to reach the service.
 #[derive(Debug, Args)]
-pub struct TalkOptions {
+pub struct SessionOptions {
     /// URL of the service
     #[arg(long, env = "MUSTER_URL", value_name = "URL")]
     pub url: Option<String>,
@@ -115,14 +115,14 @@ pub struct TalkOptions {
     /// Longest wait between attempts to register, in seconds
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     pub interval: u64,
-    /// PEM file with certificates to trust beside those of the system; read anew when it changes
+    /// PEM file with certificates to trust beside those of the system; read again when it changes
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
     /// Do not check the certificate of the service
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_value_t = false, default_missing_value = "true")]
     pub insecure: bool,
-    /// File with the token, alone or as a line PULL_SECRET_TOKEN=…; read anew when it changes
+    /// File with the token, alone or as a line PULL_SECRET_TOKEN=…; read again when it changes
     /// [default: the environment variable PULL_SECRET_TOKEN]
     #[arg(long, env = "PULL_SECRET_TOKEN_FILE", value_name = "FILE")]
     pub token_file: Option<PathBuf>,
@@ -152,7 +152,7 @@ pub struct Logging {
     pub with_stdout_logging: bool,
 }
 
-impl TalkOptions {
+impl SessionOptions {
     /// The way to the service.
     ///
     /// # Errors
@@ -209,9 +209,9 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("assisted-installer-controller", &["controller"]),
 ];
 
-/// What this process was started as, and its arguments in our own manner.
+/// What this process was started as, and its arguments in our own form.
 #[must_use]
-pub fn understood(given: impl IntoIterator<Item = OsString>) -> (Part, Vec<OsString>) {
+pub fn understood(given: impl IntoIterator<Item = OsString>) -> (Mode, Vec<OsString>) {
     let mut given = given.into_iter();
     let program = given.next().unwrap_or_else(|| "muster-agent".into());
     let name = PathBuf::from(&program);
@@ -219,19 +219,19 @@ pub fn understood(given: impl IntoIterator<Item = OsString>) -> (Part, Vec<OsStr
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default();
-    let part = if name == "next_step_runner" {
-        Part::Runner
+    let mode = if name == "next_step_runner" {
+        Mode::Runner
     } else {
-        Part::Agent
+        Mode::Agent
     };
     let mut args = vec![program.clone()];
     if let Some((_, words)) = OTHER_NAMES.iter().find(|(other, _)| *other == name) {
         args.extend(words.iter().map(OsString::from));
         args.extend(given.map(with_two_dashes));
-        return (part, args);
+        return (mode, args);
     }
     args.extend(given.map(with_two_dashes));
-    (part, args)
+    (mode, args)
 }
 
 /// `-url` means `--url`; `-h` and `-V` stay.
@@ -248,16 +248,16 @@ fn with_two_dashes(arg: OsString) -> OsString {
 mod tests {
     use super::*;
 
-    fn parse(words: &[&str]) -> (Part, Result<Cli, clap::Error>) {
-        let (part, args) = understood(words.iter().map(OsString::from));
-        (part, Cli::try_parse_from(args))
+    fn parse(words: &[&str]) -> (Mode, Result<Cli, clap::Error>) {
+        let (mode, args) = understood(words.iter().map(OsString::from));
+        (mode, Cli::try_parse_from(args))
     }
 
     const ENV: &str = "4d5b53bf-e799-b31f-f374-432d47187920";
 
     #[test]
     fn the_reference_s_unit_and_daemon_set_are_understood() {
-        let (part, cli) = parse(&[
+        let (mode, cli) = parse(&[
             "/usr/local/bin/agent",
             "--url",
             "https://a:8090/",
@@ -270,10 +270,10 @@ mod tests {
             "/etc/ca.crt",
         ]);
         let cli = cli.unwrap();
-        assert_eq!(part, Part::Agent);
-        assert!(!cli.talk.insecure && cli.talk.cacert.is_some());
+        assert_eq!(mode, Mode::Agent);
+        assert!(!cli.session.insecure && cli.session.cacert.is_some());
         let url = format!("-infra-env-id={ENV}");
-        let (part, cli) = parse(&[
+        let (mode, cli) = parse(&[
             "/usr/bin/next_step_runner",
             "-url=https://a",
             &url,
@@ -285,17 +285,17 @@ mod tests {
             "-with-stdout-logging=true",
         ]);
         let cli = cli.unwrap();
-        assert_eq!(part, Part::Runner);
-        assert!(cli.talk.insecure && !cli.logging.with_journal_logging);
+        assert_eq!(mode, Mode::Runner);
+        assert!(cli.session.insecure && !cli.logging.with_journal_logging);
         assert!(cli.logging.with_stdout_logging);
-        assert_eq!(cli.talk.host_id, Some(ENV.parse().unwrap()));
+        assert_eq!(cli.session.host_id, Some(ENV.parse().unwrap()));
     }
 
     #[test]
     fn a_bare_boolean_is_true_and_does_not_eat_what_follows() {
         let (_, cli) = parse(&["agent", "--insecure", "--url", "http://a"]);
         let cli = cli.unwrap();
-        assert!(cli.talk.insecure && cli.talk.url.is_some());
+        assert!(cli.session.insecure && cli.session.url.is_some());
         assert!(parse(&["agent", "--insecure=perhaps"]).1.is_err());
         assert!(parse(&["agent", "--infra-env-id", "x"]).1.is_err());
     }

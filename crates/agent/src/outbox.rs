@@ -14,12 +14,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use muster_api::{client::ClientError, wire::StepReply};
+use muster_api::{client::ClientError, requests, wire::StepReply};
 use tokio::sync::Notify;
 use tracing::{debug, warn};
 use uuid::Uuid;
 
-use crate::{link::Link, patience::Patience};
+use crate::{backoff::Backoff, link::Link};
 
 const REMEMBERED: Duration = Duration::from_secs(3600);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -95,7 +95,7 @@ impl Outbox {
 
     /// Delivers for ever.
     pub async fn deliver(self: Arc<Self>, link: Arc<Link>, sender: Sender) {
-        let mut patience = Patience::up_to(LONGEST_WAIT);
+        let mut backoff = Backoff::up_to(LONGEST_WAIT);
         loop {
             let changed = self.changed.notified();
             let Some(reply) = self.begin() else {
@@ -103,10 +103,13 @@ impl Outbox {
                 continue;
             };
             let result = match link.client(sender.version.as_deref()) {
-                Ok(client) => client.reply(sender.infra_env, sender.host, &reply).await,
+                Ok(client) => {
+                    let request = requests::post_step_reply(sender.infra_env, sender.host, &reply);
+                    client.send(&request).await
+                }
                 Err(error) => Err(error),
             };
-            let wait = self.finish(reply, result, &mut patience);
+            let wait = self.finish(reply, result, &mut backoff);
             if let Some(wait) = wait {
                 tokio::time::sleep(wait).await;
             }
@@ -125,14 +128,14 @@ impl Outbox {
         &self,
         reply: StepReply,
         result: Result<(), ClientError>,
-        patience: &mut Patience,
+        backoff: &mut Backoff,
     ) -> Option<Duration> {
         let mut state = self.state();
         state.under_way = false;
         let kind = kind(&reply);
         let wait = match result {
             Ok(()) => {
-                patience.restored();
+                backoff.reset();
                 if succeeded(&reply) {
                     let mark = (digest(&reply), Instant::now());
                     state.taken.insert(kind, mark);
@@ -141,11 +144,11 @@ impl Outbox {
             }
             Err(error) if is_final(&error) => {
                 warn!(%error, step = kind, "the service does not take this result; dropped");
-                patience.restored();
+                backoff.reset();
                 None
             }
             Err(error) => {
-                let wait = patience.wait();
+                let wait = backoff.wait();
                 warn!(%error, step = kind, wait = wait.as_secs(), "result not delivered; it is kept");
                 let newer = state
                     .waiting
@@ -206,8 +209,8 @@ mod tests {
         })
     }
 
-    fn patience() -> Patience {
-        Patience::up_to(LONGEST_WAIT)
+    fn backoff() -> Backoff {
+        Backoff::up_to(LONGEST_WAIT)
     }
 
     #[test]
@@ -216,7 +219,7 @@ mod tests {
         let same = || reply("inventory", "{}", 0);
         outbox.put(same(), false);
         let first = outbox.begin().unwrap();
-        outbox.finish(first, Ok(()), &mut patience());
+        outbox.finish(first, Ok(()), &mut backoff());
         outbox.put(same(), false);
         assert!(outbox.begin().is_none());
         outbox.put(same(), true);
@@ -234,7 +237,7 @@ mod tests {
         for _ in 0..3 {
             outbox.put(reply("tang-connectivity-check", "", -1), false);
             let next = outbox.begin().unwrap();
-            assert!(outbox.finish(next, Ok(()), &mut patience()).is_none());
+            assert!(outbox.finish(next, Ok(()), &mut backoff()).is_none());
         }
     }
 
@@ -244,11 +247,7 @@ mod tests {
         outbox.put(reply("inventory", "old", 0), false);
         outbox.put(reply("install", "x", 1), false);
         let first = outbox.begin().unwrap();
-        assert!(
-            outbox
-                .finish(first, refused(503), &mut patience())
-                .is_some()
-        );
+        assert!(outbox.finish(first, refused(503), &mut backoff()).is_some());
         outbox.put(reply("inventory", "new", 0), false);
         assert_eq!(outbox.begin().unwrap().output.as_deref(), Some("x"));
         assert_eq!(outbox.begin().unwrap().output.as_deref(), Some("new"));
@@ -267,7 +266,7 @@ mod tests {
             let outbox = Outbox::default();
             outbox.put(reply("inventory", "x", 0), false);
             let first = outbox.begin().unwrap();
-            outbox.finish(first, refused(status), &mut patience());
+            outbox.finish(first, refused(status), &mut backoff());
             assert_eq!(outbox.begin().is_some(), kept, "{status}");
         }
     }

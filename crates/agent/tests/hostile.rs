@@ -80,9 +80,9 @@ async fn whatever_a_poll_is_answered_the_agent_comes_back_and_never_floods() {
     // An answer without an interval, or one that can be read as such, brings the agent back after
     // a minute, which is not waited for here.
     let is_list = |bad: &Answer| matches!(bad, Answer::Say(_, body) if body == "[]");
-    let mended = rubbish().into_iter().chain([exit]);
-    let mended = mended.map(|bad| (bad.clone(), !is_list(&bad)));
-    for (bad, waited_for) in mended.chain(empty.map(|bad| (bad, false))) {
+    let fixed = rubbish().into_iter().chain([exit]);
+    let fixed = fixed.map(|bad| (bad.clone(), !is_list(&bad)));
+    for (bad, waited_for) in fixed.chain(empty.map(|bad| (bad, false))) {
         tasks.push(tokio::spawn(async move {
             let service = Service::start(hello(), steps(json!(null))).await;
             let mut agent = Agent::start(&service.url(), &[]);
@@ -92,7 +92,7 @@ async fn whatever_a_poll_is_answered_the_agent_comes_back_and_never_floods() {
             service.say(hello(), bad.clone());
             service.forget();
             tokio::time::sleep(WATCHED).await;
-            // A host that is not known, or is told to begin anew, says hello for each poll.
+            // A host that is not known, or is asked to register again, registers for each poll.
             let requests = service.heard().len();
             assert!(requests <= 2 * A_HANDFUL, "{bad:?}: {requests} requests");
             assert!(agent.is_running(), "{bad:?}");

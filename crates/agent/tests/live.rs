@@ -31,8 +31,8 @@ fn inventory() -> Value {
 #[test]
 fn processors_are_those_of_lscpu() {
     let ours = &inventory()["cpu"];
-    let told = json(&["lscpu", "-J"]);
-    let fields = by(list(&told["lscpu"]), "field");
+    let shown = json(&["lscpu", "-J"]);
+    let fields = by(list(&shown["lscpu"]), "field");
     let field = |name: &str| fields.get(name).and_then(|field| field["data"].as_str());
     assert_eq!(ours["architecture"].as_str(), field("Architecture:"));
     assert_eq!(
@@ -68,31 +68,31 @@ fn disks_are_those_of_lsblk() {
     let ours = inventory();
     let ours = by(list(&ours["disks"]), "name");
     let columns = "NAME,KNAME,PATH,SIZE,RM,ROTA,SERIAL,MODEL,VENDOR,HCTL,WWN,MOUNTPOINTS";
-    let told = json(&["lsblk", "-J", "-b", "-o", columns]);
-    let told = by(list(&told["blockdevices"]), "kname");
-    let names: Vec<&str> = told.keys().copied().filter(|name| is_disk(name)).collect();
+    let shown = json(&["lsblk", "-J", "-b", "-o", columns]);
+    let shown = by(list(&shown["blockdevices"]), "kname");
+    let names: Vec<&str> = shown.keys().copied().filter(|name| is_disk(name)).collect();
     let found: Vec<&str> = ours.keys().copied().filter(|name| is_disk(name)).collect();
     assert_eq!(found, names);
     for name in names {
-        let (ours, told) = (ours[name], told[name]);
-        assert_eq!(ours["path"], told["path"], "{name}");
-        assert_eq!(ours["size_bytes"], told["size"], "{name}");
+        let (ours, shown) = (ours[name], shown[name]);
+        assert_eq!(ours["path"], shown["path"], "{name}");
+        assert_eq!(ours["size_bytes"], shown["size"], "{name}");
         assert_eq!(
             ours["removable"].as_bool().unwrap_or(false),
-            told["rm"],
+            shown["rm"],
             "{name}"
         );
         if name.starts_with("sd") || name.starts_with("vd") {
             let turning = ours["drive_type"] == "HDD";
-            assert_eq!(turning, told["rota"], "{name}");
+            assert_eq!(turning, shown["rota"], "{name}");
         }
         // Where lsblk knows nothing we may.
         for (field, column) in [("serial", "serial"), ("vendor", "vendor"), ("hctl", "hctl")] {
-            if let Some(text) = told[column].as_str() {
+            if let Some(text) = shown[column].as_str() {
                 assert_eq!(ours[field].as_str(), Some(text.trim()), "{name} {field}");
             }
         }
-        let mounted = list(&told["mountpoints"]).iter().any(Value::is_string);
+        let mounted = list(&shown["mountpoints"]).iter().any(Value::is_string);
         let eligible = ours["installation_eligibility"]["eligible"] == true;
         assert!(
             !(mounted && eligible),
@@ -115,10 +115,10 @@ fn parts<'a>(tree: &'a Value, class: &str, found: &mut Vec<&'a Value>) {
 #[test]
 fn machine_memory_disks_and_cards_are_those_of_lshw() {
     let ours = inventory();
-    let told = json(&["lshw", "-json", "-quiet"]);
+    let shown = json(&["lshw", "-json", "-quiet"]);
     let of = |class| {
         let mut found = Vec::new();
-        parts(&told, class, &mut found);
+        parts(&shown, class, &mut found);
         found
     };
     let memory = of("memory")
@@ -253,8 +253,8 @@ fn interfaces_and_routes_are_those_of_ip() {
         .filter(|step| namespace.ip(step))
         .count();
     let ours = namespace.json(&[AGENT, "inventory"]);
-    let told = namespace.json(&["ip", "-j", "-d", "addr"]);
-    same_interfaces(&ours, &told);
+    let shown = namespace.json(&["ip", "-j", "-d", "addr"]);
+    same_interfaces(&ours, &shown);
     let told_routes = ["-4", "-6"]
         .map(|family| namespace.json(&["ip", "-j", family, "route", "show", "table", "main"]));
     same_routes(&ours, &told_routes);

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     Outcome,
-    schema::{Definitions, Kind, Schema},
+    schema::{Definitions, Kind, Schema, pascal},
 };
 
 /// The text of `wire.rs`.
@@ -145,22 +145,9 @@ impl Writer<'_> {
     }
 }
 
-/// `v2-cluster_update` → `V2ClusterUpdate`.
-fn pascal(name: &str) -> String {
-    name.split(['-', '_'])
-        .map(|word| {
-            let mut letters = word.chars();
-            letters
-                .next()
-                .map(|first| first.to_uppercase().chain(letters).collect::<String>())
-        })
-        .map(Option::unwrap_or_default)
-        .collect()
-}
-
 /// `exclude-hosts` → `exclude_hosts`, `partitionTypes` → `partition_types`; words of the
 /// language get their `r#`.
-fn field(name: &str) -> String {
+pub fn field(name: &str) -> String {
     let mut plain = String::new();
     for letter in name.chars() {
         match letter {

@@ -1,16 +1,18 @@
-//! A typed client for the operations that machines call.
+//! A client of the service: sends what [`requests`](crate::requests) makes.
 //!
-//! The discovery agent, the node installer and the load driver share it, so the agent protocol
-//! is written down once. Feature `client`, because only programs that dial out need it.
+//! The agent, the node installer, the controller, the simulator and the command line share it, so
+//! the protocol is written down once. Feature `client`, because only programs that dial out need it.
 
 use std::time::Duration;
 
 use http::StatusCode;
 use reqwest::{Certificate, Method, RequestBuilder, Url};
-use serde::{Serialize, de::DeserializeOwned};
-use uuid::Uuid;
+use serde::de::DeserializeOwned;
 
-use crate::{BASE_PATH, wire};
+use crate::{
+    BASE_PATH,
+    requests::{self, File, Parts, Request, Upload},
+};
 
 /// How to reach a service.
 #[derive(Clone, Default)]
@@ -186,85 +188,31 @@ impl Client {
         }
     }
 
-    /// Says hello for a host.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn register_host(
-        &self,
-        infra_env: Uuid,
-        host: Uuid,
-    ) -> Result<wire::HostRegistrationResponse, ClientError> {
-        let body = wire::HostCreateParams {
-            host_id: Some(host.to_string()),
-            discovery_agent_version: self.options.agent_version.clone(),
-        };
-        self.json(
-            self.request(Method::POST, &format!("infra-envs/{infra_env}/hosts"))?
-                .json(&body),
-        )
-        .await
+    /// What an agent calls itself.
+    #[must_use]
+    pub fn agent_version(&self) -> Option<&str> {
+        self.options.agent_version.as_deref()
     }
 
-    /// Asks what to do; `clock` is the host's own Unix time.
+    /// Sends a request and reads its answer.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn next_steps(
-        &self,
-        infra_env: Uuid,
-        host: Uuid,
-        clock: i64,
-    ) -> Result<wire::Steps, ClientError> {
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/instructions?timestamp={clock}");
-        self.json(self.request(Method::GET, &path)?).await
-    }
-
-    /// Reports the result of a step.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn reply(
-        &self,
-        infra_env: Uuid,
-        host: Uuid,
-        reply: &wire::StepReply,
-    ) -> Result<(), ClientError> {
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/instructions");
-        self.send(self.request(Method::POST, &path)?.json(reply))
-            .await
-            .map(|_| ())
-    }
-
-    /// Any other call: a path below `/v2/`, an optional body, a JSON answer.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn call<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&(impl Serialize + Sync)>,
-    ) -> Result<T, ClientError> {
-        let mut request = self.request(method, path)?;
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        self.json(request).await
+    pub async fn fetch<A: DeserializeOwned>(&self, request: &Request<A>) -> Result<A, ClientError> {
+        let response = self.start(&request.parts).await?;
+        self.read(response).await
     }
 
     /// The same, with the value of a header of the answer.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn call_with_header<T: DeserializeOwned>(
+    pub async fn fetch_with_header<A: DeserializeOwned>(
         &self,
-        method: Method,
-        path: &str,
-        body: &(impl Serialize + Sync),
+        request: &Request<A>,
         header: &str,
-    ) -> Result<(T, Option<String>), ClientError> {
-        let response = self.send(self.request(method, path)?.json(body)).await?;
+    ) -> Result<(A, Option<String>), ClientError> {
+        let response = self.start(&request.parts).await?;
         let value = response.headers().get(header);
         let value = value
             .and_then(|value| value.to_str().ok())
@@ -272,21 +220,97 @@ impl Client {
         Ok((self.read(response).await?, value))
     }
 
-    /// A call whose answer has nothing to read.
+    /// Sends a request whose answer, if it has one, does not matter.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn tell(
+    pub async fn send<A>(&self, request: &Request<A>) -> Result<(), ClientError> {
+        self.start(&request.parts).await.map(|_| ())
+    }
+
+    /// Downloads a file as text.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn fetch_text(&self, request: &Request<File>) -> Result<String, ClientError> {
+        let response = self.start(&request.parts).await?;
+        response.text().await.map_err(ClientError::Unreachable)
+    }
+
+    /// Uploads a compressed archive.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn upload_file(
         &self,
-        method: Method,
-        path: &str,
-        body: Option<&(impl Serialize + Sync)>,
+        upload: &Upload,
+        name: &str,
+        file: &[u8],
     ) -> Result<(), ClientError> {
-        let mut request = self.request(method, path)?;
-        if let Some(body) = body {
-            request = request.json(body);
+        // Long and fixed: it cannot occur in what it separates, which is compressed.
+        const BOUNDARY: &str = "muster-4c1f0f0e2b6b4d7f9a53e1d2c8b7a695";
+        let (head, tail) = upload.form(BOUNDARY, name);
+        let body = [head.as_bytes(), file, tail.as_bytes()].concat();
+        let request = self
+            .prepare(&upload.parts)?
+            .header("Content-Type", form_type(BOUNDARY))
+            .body(body);
+        self.execute(request).await.map(|_| ())
+    }
+
+    /// Uploads a form that is made while it is sent, see [`Upload::form`]; nothing but `limit`
+    /// ends it early.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn upload_stream(
+        &self,
+        upload: &Upload,
+        boundary: &str,
+        body: reqwest::Body,
+        limit: Duration,
+    ) -> Result<(), ClientError> {
+        let request = self
+            .prepare(&upload.parts)?
+            .header("Content-Type", form_type(boundary))
+            .timeout(limit)
+            .body(body);
+        self.execute(request).await.map(|_| ())
+    }
+
+    /// Sends a request that carries its own body.
+    async fn start(&self, parts: &Parts) -> Result<reqwest::Response, ClientError> {
+        let mut request = self.prepare(parts)?;
+        if let Some(body) = &parts.body {
+            let bytes = body
+                .0
+                .as_ref()
+                .map_err(|cause| ClientError::Settings(format!("{}: {cause}", parts.target)))?;
+            request = request
+                .header("Content-Type", "application/json")
+                .body(bytes.clone());
         }
-        self.send(request).await.map(|_| ())
+        self.execute(request).await
+    }
+
+    fn prepare(&self, parts: &Parts) -> Result<RequestBuilder, ClientError> {
+        let mut request = self.request(parts.method.clone(), &parts.target)?;
+        for (name, value) in &parts.headers {
+            request = request.header(*name, value);
+        }
+        Ok(request)
+    }
+
+    /// Logs in with a name and a password; a token if the service gave one. Logging in is not part
+    /// of the contract, and stands beside the API.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn log_in(&self, user: &str, password: &str) -> Result<Option<String>, ClientError> {
+        let body = serde_json::json!({ "username": user, "password": password });
+        let request = self.request(Method::POST, "../../../auth/token")?;
+        let answer: serde_json::Value = self.json(request.json(&body)).await?;
+        Ok(answer["token"].as_str().map(str::to_owned))
     }
 
     /// The clock of the service as it wrote it into an answer (`Date`), if it did. Any answer
@@ -295,7 +319,7 @@ impl Client {
     /// # Errors
     /// See [`ClientError`].
     pub async fn date(&self) -> Result<Option<String>, ClientError> {
-        let request = self.request(Method::GET, "component-versions")?;
+        let request = self.prepare(&requests::list_component_versions().parts)?;
         let response = request.send().await.map_err(ClientError::Unreachable)?;
         let date = response.headers().get("date");
         Ok(date
@@ -303,74 +327,24 @@ impl Client {
             .map(ToOwned::to_owned))
     }
 
-    /// Downloads a file as text.
+    /// Downloads a file, however large, from a URL of the service, such as that of a boot image.
     ///
     /// # Errors
-    /// See [`ClientError`].
-    pub async fn text(&self, path: &str) -> Result<String, ClientError> {
-        let response = self.send(self.request(Method::GET, path)?).await?;
-        response.text().await.map_err(ClientError::Unreachable)
-    }
-
-    /// Downloads a file, however large, from a path below `/v2/` or a URL of the same service.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; what cannot be written is told apart.
+    /// See [`ClientError`]; what cannot be written is the inner result.
     pub async fn download(
         &self,
-        path: &str,
+        url: &str,
         limit: Duration,
         to: &mut impl std::io::Write,
     ) -> Result<std::io::Result<()>, ClientError> {
-        let request = self.request(Method::GET, path)?.timeout(limit);
-        let mut response = self.send(request).await?;
+        let request = self.request(Method::GET, url)?.timeout(limit);
+        let mut response = self.execute(request).await?;
         while let Some(chunk) = response.chunk().await.map_err(ClientError::Unreachable)? {
             if let Err(error) = to.write_all(&chunk) {
                 return Ok(Err(error));
             }
         }
         Ok(to.flush())
-    }
-
-    /// Uploads one file as the form that log senders use.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn upload(&self, path: &str, name: &str, file: &[u8]) -> Result<(), ClientError> {
-        // Long and fixed: it cannot occur in what it parts, which is compressed.
-        const BOUNDARY: &str = "muster-4c1f0f0e2b6b4d7f9a53e1d2c8b7a695";
-        let mut body = format!(
-            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"upfile\"; \
-             filename=\"{name}\"\r\nContent-Type: application/x-gzip\r\n\r\n"
-        )
-        .into_bytes();
-        body.extend_from_slice(file);
-        body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
-        let form = format!("multipart/form-data; boundary={BOUNDARY}");
-        let request = self
-            .request(Method::POST, path)?
-            .header("Content-Type", form)
-            .body(body);
-        self.send(request).await.map(|_| ())
-    }
-
-    /// Sends a request whose body is made while it is sent; nothing but `limit` ends it early.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn stream(
-        &self,
-        path: &str,
-        content_type: &str,
-        body: reqwest::Body,
-        limit: Duration,
-    ) -> Result<(), ClientError> {
-        let request = self
-            .request(Method::POST, path)?
-            .header("Content-Type", content_type)
-            .timeout(limit)
-            .body(body);
-        self.send(request).await.map(|_| ())
     }
 
     pub(crate) fn request(
@@ -399,7 +373,7 @@ impl Client {
     }
 
     async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
-        let response = self.send(request).await?;
+        let response = self.execute(request).await?;
         self.read(response).await
     }
 
@@ -415,7 +389,7 @@ impl Client {
         })
     }
 
-    pub(crate) async fn send(
+    pub(crate) async fn execute(
         &self,
         request: RequestBuilder,
     ) -> Result<reqwest::Response, ClientError> {
@@ -443,6 +417,10 @@ impl Client {
         }
         Ok(body)
     }
+}
+
+fn form_type(boundary: &str) -> String {
+    format!("multipart/form-data; boundary={boundary}")
 }
 
 /// The words of either error shape, or the text itself, shortened.

@@ -46,7 +46,7 @@ impl Client {
         if let Some(last) = last {
             request = request.header("Last-Event-ID", last);
         }
-        let response = self.send(request).await?;
+        let response = self.execute(request).await?;
         let kind = response.headers().get(reqwest::header::CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
         if !kind.starts_with("text/event-stream") {

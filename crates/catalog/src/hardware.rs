@@ -106,22 +106,6 @@ impl HardwareCatalog {
         Ok(&rows.ok_or_else(missing)?[profile as usize])
     }
 
-    /// The needs of a host that belongs to no cluster yet: those of the role with the smallest
-    /// disk, so that no host is turned away that could still find a place.
-    ///
-    /// # Errors
-    /// As [`Self::lookup`].
-    pub fn lookup_unbound(&self, version: &str) -> Result<&Requirement, CatalogError> {
-        let mut smallest = self.lookup(version, HardwareProfile::Worker)?;
-        for profile in [HardwareProfile::Master, HardwareProfile::Arbiter] {
-            let need = self.lookup(version, profile)?;
-            if need.disk_size_gb < smallest.disk_size_gb {
-                smallest = need;
-            }
-        }
-        Ok(smallest)
-    }
-
     fn merge(entries: &[RawEntry], problems: &mut Vec<EntryProblem>) -> Self {
         let base = entries.iter().find(|entry| entry.version == DEFAULT);
         let mut table = Self {

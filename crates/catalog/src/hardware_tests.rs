@@ -102,17 +102,6 @@ fn a_table_without_default_knows_only_its_exact_versions() {
 }
 
 #[test]
-fn an_unbound_host_is_measured_by_the_smallest_disk() {
-    let table = HardwareCatalog::embedded();
-    assert_eq!(table.lookup_unbound("4.16").unwrap().disk_size_gb, 50);
-    let ties = HardwareCatalog::from_json(&format!("[{}]", base())).unwrap();
-    assert_eq!(
-        ties.lookup_unbound("4.16").unwrap(),
-        ties.lookup("4.16", Worker).unwrap()
-    );
-}
-
-#[test]
 fn an_empty_list_means_the_embedded_table() {
     for json in ["", "[]"] {
         let table = HardwareCatalog::from_json(json).unwrap();

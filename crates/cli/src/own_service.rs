@@ -6,7 +6,6 @@ use anyhow::Context;
 use muster_api::client::{Client, ClientOptions};
 use muster_config::{Config, Overrides, Sources};
 use muster_service::Running;
-use serde_json::{Value, json};
 
 /// A service that lives as long as the run.
 pub struct OwnService {
@@ -75,14 +74,6 @@ impl OwnService {
 
 /// Logs in; returns the token.
 pub async fn log_in(client: &Client, user: &str, password: &str) -> anyhow::Result<String> {
-    let body = json!({ "username": user, "password": password });
-    // The login is beside the API, not below it.
-    let answer: Value = client
-        .call(http::Method::POST, "../../../auth/token", Some(&body))
-        .await
-        .context("logging in")?;
-    let token = answer["token"].as_str();
-    token
-        .map(str::to_owned)
-        .context("logging in: the service gave no token")
+    let token = client.log_in(user, password).await.context("logging in")?;
+    token.context("logging in: the service gave no token")
 }

@@ -10,7 +10,10 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use muster_api::client::{Client, ClientOptions};
+use muster_api::{
+    client::{Client, ClientOptions},
+    requests,
+};
 use muster_sim::{Feature, Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
 
 use crate::{output, own_service::log_in, stop::Stop};
@@ -154,7 +157,7 @@ impl Simulate {
             .context("--service-pid: reading what the process uses")?;
         let report = Arc::new(Report::default());
         let mut stage = Stage::build(plans, &line, &report)?;
-        let mut view = View::new(self.style(), Arc::clone(&report), stage.sights());
+        let mut view = View::new(self.style(), Arc::clone(&report), stage.snapshot());
         let mut redraw = tokio::time::interval(REDRAW);
         let mut out = io::stdout();
         // Whatever ends the run, what it made is removed.
@@ -360,9 +363,9 @@ impl Simulate {
             authorization,
             ..ClientOptions::default()
         });
-        // Asked once and without patience: who mistyped the URL wants to know at once.
+        // Asked once and without timeout: who mistyped the URL wants to know at once.
         client
-            .text("component-versions")
+            .send(&requests::list_component_versions())
             .await
             .with_context(|| format!("the service at {url} cannot be used"))?;
         Ok(Line::new(client))

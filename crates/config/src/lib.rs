@@ -31,5 +31,5 @@ pub use kinds::{BaseUrl, DatabaseUrl, IdList, Parse};
 pub use load::{Loaded, Origin, Overrides, Sources};
 pub use muster_model::Secret;
 pub use sections::Config;
-pub use table::{Knob, Setting, settings};
+pub use table::{Field, Setting, settings};
 pub use unused::{NOT_YET, WITHOUT_EFFECT};

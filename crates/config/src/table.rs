@@ -11,7 +11,7 @@ use crate::kinds::Parse;
 use crate::sections::{self, Config};
 
 /// A field of [`Config`] seen as something that can be read from text and shown.
-pub trait Knob {
+pub trait Field {
     /// Takes the value written in a variable, a flag or a string of the file.
     fn set_text(&mut self, text: &str) -> Result<(), String>;
     /// Takes the value as the file has it: number, list or table.
@@ -26,7 +26,7 @@ pub trait Knob {
     fn bare(&self) -> bool;
 }
 
-impl<T: Parse> Knob for T {
+impl<T: Parse> Field for T {
     fn set_text(&mut self, text: &str) -> Result<(), String> {
         *self = T::parse(text.trim())?;
         Ok(())
@@ -65,8 +65,8 @@ pub struct Setting {
     pub help: &'static str,
     /// How the value is found when nobody gives one, if the default is not a constant.
     pub rule: Option<&'static str>,
-    pub(crate) get: fn(&Config) -> &dyn Knob,
-    pub(crate) get_mut: fn(&mut Config) -> &mut dyn Knob,
+    pub(crate) get: fn(&Config) -> &dyn Field,
+    pub(crate) get_mut: fn(&mut Config) -> &mut dyn Field,
 }
 
 impl Setting {
@@ -76,7 +76,7 @@ impl Setting {
     }
 
     /// The field of this setting.
-    pub fn of<'c>(&self, config: &'c Config) -> &'c dyn Knob {
+    pub fn of<'c>(&self, config: &'c Config) -> &'c dyn Field {
         (self.get)(config)
     }
 }

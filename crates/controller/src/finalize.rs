@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
 
 use http::StatusCode;
-use muster_api::client::ClientError;
+use muster_api::{client::ClientError, requests::DownloadClusterFilesFileName as FileName};
 use muster_model::FinalizingStage as Stage;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -312,7 +312,7 @@ async fn clean_up(context: &Context, namespace: &str, subscription: &str) {
 /// Applies all manifests, again from the first if one fails. False if the service gave up.
 async fn apply_custom(context: &Context) -> bool {
     loop {
-        let file = context.service.file("custom_manifests.json").await;
+        let file = context.service.file(FileName::CustomManifestsJson).await;
         let applied = match file.map_err(|error| error.to_string()) {
             Ok(file) => match manifests::of_service(&file) {
                 Ok(objects) => apply_all(context, &objects).await,

@@ -2,10 +2,17 @@
 
 use std::{path::PathBuf, sync::Mutex, sync::PoisonError, time::Duration};
 
-use http::{Method, StatusCode};
-use muster_api::client::{Client, ClientError, ClientOptions, Proxies};
+use http::StatusCode;
+use muster_api::{
+    client::{Client, ClientError, ClientOptions, Proxies},
+    requests::{
+        self, DownloadClusterCredentialsFileName, DownloadClusterFilesFileName, GetClusterOptions,
+        ListOfClusterOperatorsOptions, Request, UploadLogsLogsType, UploadLogsOptions,
+    },
+    wire,
+};
 use muster_model::{FinalizingStage, HostStage};
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
@@ -110,16 +117,8 @@ impl Service {
         client.clone()
     }
 
-    async fn put(&self, path: &str, body: Value) -> Result<(), ClientError> {
-        self.client().tell(Method::PUT, path, Some(&body)).await
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Result<(), ClientError> {
-        self.client().tell(Method::POST, path, Some(&body)).await
-    }
-
-    fn path(&self, rest: &str) -> String {
-        format!("clusters/{}{rest}", self.cluster)
+    async fn send<A>(&self, request: Request<A>) -> Result<(), ClientError> {
+        self.client().send(&request).await
     }
 
     /// The cluster with its hosts.
@@ -127,11 +126,8 @@ impl Service {
     /// # Errors
     /// See [`ClientError`].
     pub async fn cluster(&self) -> Result<Cluster, ClientError> {
-        let none: Option<&()> = None;
-        let answer: Value = self
-            .client()
-            .call(Method::GET, &self.path(""), none)
-            .await?;
+        let request = requests::get_cluster(self.cluster, &GetClusterOptions::default());
+        let answer: Value = self.client().fetch(&request.answered_as()).await?;
         Ok(Cluster::read(&answer))
     }
 
@@ -140,8 +136,12 @@ impl Service {
     /// # Errors
     /// See [`ClientError`]; 409 if the host is further already.
     pub async fn report_stage(&self, host: &Host, stage: HostStage) -> Result<(), ClientError> {
-        let path = format!("infra-envs/{}/hosts/{}/progress", host.infra_env, host.id);
-        self.put(&path, json!({"current_stage": stage.as_str()}))
+        let body = wire::HostProgress {
+            current_stage: Some(stage.as_str().to_owned()),
+            ..wire::HostProgress::default()
+        };
+        let (infra_env, id) = (host.infra_env, host.id);
+        self.send(requests::update_host_install_progress(infra_env, id, &body))
             .await
     }
 
@@ -150,9 +150,9 @@ impl Service {
     /// # Errors
     /// See [`ClientError`].
     pub async fn operators(&self) -> Result<Vec<Monitored>, ClientError> {
-        let none: Option<&()> = None;
-        let path = self.path("/monitored-operators");
-        let answer: Value = self.client().call(Method::GET, &path, none).await?;
+        let options = ListOfClusterOperatorsOptions::default();
+        let request = requests::list_of_cluster_operators(self.cluster, &options);
+        let answer: Value = self.client().fetch(&request.answered_as()).await?;
         let list = answer.as_array().into_iter().flatten();
         Ok(list.map(Monitored::read).collect())
     }
@@ -162,13 +162,14 @@ impl Service {
     /// # Errors
     /// See [`ClientError`].
     pub async fn report_operator(&self, name: &str, report: &Report) -> Result<(), ClientError> {
-        let body = json!({
-            "name": name,
-            "status": report.status.as_str(),
-            "status_info": report.message,
-            "version": report.version,
-        });
-        self.put(&self.path("/monitored-operators"), body).await
+        let body = wire::OperatorMonitorReport {
+            name: Some(name.to_owned()),
+            status: Some(report.status.as_str().to_owned()),
+            status_info: Some(report.message.clone()),
+            version: Some(report.version.clone()),
+        };
+        let request = requests::report_monitored_operator_status(self.cluster, &body);
+        self.send(request).await
     }
 
     /// Reports a stage of finalizing.
@@ -176,8 +177,11 @@ impl Service {
     /// # Errors
     /// See [`ClientError`].
     pub async fn finalizing(&self, stage: FinalizingStage) -> Result<(), ClientError> {
-        let body = json!({"finalizing_stage": stage.as_str()});
-        self.put(&self.path("/progress"), body).await
+        let body = wire::ClusterFinalizingProgress {
+            finalizing_stage: Some(stage.as_str().to_owned()),
+        };
+        let request = requests::update_cluster_finalizing_progress(self.cluster, &body);
+        self.send(request).await
     }
 
     /// Hands over the CA of the cluster's ingress.
@@ -185,7 +189,7 @@ impl Service {
     /// # Errors
     /// See [`ClientError`].
     pub async fn ingress_ca(&self, pem: &str) -> Result<(), ClientError> {
-        self.post(&self.path("/uploads/ingress-cert"), json!(pem))
+        self.send(requests::upload_cluster_ingress_cert(self.cluster, pem))
             .await
     }
 
@@ -198,13 +202,13 @@ impl Service {
         outcome: &Result<(), String>,
         data: Value,
     ) -> Result<(), ClientError> {
-        let body = json!({
-            "is_success": outcome.is_ok(),
-            "error_info": outcome.as_ref().err().cloned().unwrap_or_default(),
-            "data": data,
-        });
-        let path = self.path("/actions/complete-installation");
-        self.post(&path, body).await
+        let body = wire::CompletionParams {
+            is_success: Some(outcome.is_ok()),
+            error_info: Some(outcome.as_ref().err().cloned().unwrap_or_default()),
+            data: serde_json::from_value(data).ok(),
+        };
+        self.send(requests::complete_installation(self.cluster, &body))
+            .await
     }
 
     /// Adds an event to the history of the cluster, or of a host.
@@ -218,28 +222,27 @@ impl Service {
         message: &str,
         host: Option<&Host>,
     ) -> Result<(), ClientError> {
-        let mut body = json!({
-            "name": name,
-            "category": "user",
-            "severity": severity,
-            "message": message,
-            "event_time": now(),
-            "cluster_id": self.cluster,
-        });
-        if let Some(host) = host {
-            body["host_id"] = json!(host.id);
-            body["infra_env_id"] = json!(host.infra_env);
-        }
-        self.post("events", body).await
+        let body = wire::Event {
+            name: Some(name.to_owned()),
+            category: Some("user".to_owned()),
+            severity: Some(severity.to_owned()),
+            message: Some(message.to_owned()),
+            event_time: Some(now()),
+            cluster_id: Some(self.cluster.to_string()),
+            host_id: host.map(|host| host.id.to_string()),
+            infra_env_id: host.map(|host| host.infra_env.to_string()),
+            ..wire::Event::default()
+        };
+        self.send(requests::trigger_event(&body)).await
     }
 
     /// A file of the cluster.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn file(&self, name: &str) -> Result<String, ClientError> {
-        let path = self.path(&format!("/downloads/files?file_name={name}"));
-        self.client().text(&path).await
+    pub async fn file(&self, name: DownloadClusterFilesFileName) -> Result<String, ClientError> {
+        let request = requests::download_cluster_files(self.cluster, name);
+        self.client().fetch_text(&request).await
     }
 
     /// A kubeconfig of the cluster.
@@ -247,8 +250,9 @@ impl Service {
     /// # Errors
     /// See [`ClientError`].
     pub async fn kubeconfig(&self) -> Result<String, ClientError> {
-        let path = self.path("/downloads/credentials?file_name=kubeconfig-noingress");
-        self.client().text(&path).await
+        let file = DownloadClusterCredentialsFileName::KubeconfigNoingress;
+        let request = requests::download_cluster_credentials(self.cluster, file);
+        self.client().fetch_text(&request).await
     }
 
     /// Hands over the logs.
@@ -256,9 +260,10 @@ impl Service {
     /// # Errors
     /// See [`ClientError`].
     pub async fn upload_logs(&self, archive: &[u8]) -> Result<(), ClientError> {
-        let path = self.path("/logs?logs_type=controller");
+        let options = UploadLogsOptions::default();
+        let upload = requests::upload_logs(self.cluster, UploadLogsLogsType::Controller, &options);
         let client = self.client();
-        let sent = client.upload(&path, "controller_logs.tar.gz", archive);
+        let sent = client.upload_file(&upload, "controller_logs.tar.gz", archive);
         match tokio::time::timeout(LOG_LIMIT, sent).await {
             Ok(sent) => sent,
             Err(_) => Err(ClientError::Silent(LOG_LIMIT)),
@@ -270,8 +275,11 @@ impl Service {
     /// # Errors
     /// See [`ClientError`].
     pub async fn logs_state(&self, state: &str) -> Result<(), ClientError> {
-        let path = self.path("/logs-progress");
-        self.put(&path, json!({"logs_state": state})).await
+        let body = wire::LogsProgressParams {
+            logs_state: Some(state.to_owned()),
+        };
+        self.send(requests::update_cluster_logs_progress(self.cluster, &body))
+            .await
     }
 }
 

@@ -6,6 +6,10 @@ use std::{
     time::Duration,
 };
 
+use muster_api::{
+    requests::{self, DownloadClusterFilesFileName, ListClusterHostsOptions},
+    wire::HostProgress,
+};
 use muster_ignition::{Config, file};
 use muster_machine::{Machine, Task};
 use muster_model::HostStage;
@@ -54,13 +58,13 @@ enum Look {
 impl Node {
     /// Fetches the config of the temporary control plane and applies it to the live system.
     pub(crate) async fn apply_bootstrap(&self) -> Result<(), String> {
-        let path = format!(
-            "clusters/{}/downloads/files?file_name=bootstrap.ign",
-            self.options.cluster_id
+        let request = requests::download_cluster_files(
+            self.options.cluster_id,
+            DownloadClusterFilesFileName::BootstrapIgn,
         );
         let text = self
             .fetch(
-                &path,
+                &request,
                 "the config of the bootstrap",
                 HostStage::StartingInstallation,
             )
@@ -353,11 +357,9 @@ impl Node {
     }
 
     async fn cluster_hosts(&self) -> Option<Vec<Value>> {
-        let path = format!("clusters/{}/hosts", self.options.cluster_id);
-        self.client
-            .call(http::Method::GET, &path, None::<&()>)
-            .await
-            .ok()
+        let options = ListClusterHostsOptions::default();
+        let request = requests::list_cluster_hosts(self.options.cluster_id, &options);
+        self.client.fetch(&request.answered_as()).await.ok()
     }
 
     /// Hosts whose request for their config is in the log of the config server.
@@ -380,15 +382,14 @@ impl Node {
         let infra_env = hosts
             .iter()
             .find(|known| known["id"] == host.to_string())
-            .and_then(|known| known["infra_env_id"].as_str())
+            .and_then(|known| known["infra_env_id"].as_str()?.parse().ok())
             .unwrap_or_default();
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/progress");
-        let body = json!({"current_stage": stage, "progress_info": ""});
-        match self
-            .client
-            .tell(http::Method::PUT, &path, Some(&body))
-            .await
-        {
+        let body = HostProgress {
+            current_stage: Some(stage.as_str().to_owned()),
+            progress_info: Some(String::new()),
+        };
+        let request = requests::update_host_install_progress(infra_env, host, &body);
+        match self.client.send(&request).await {
             Ok(()) => info!(%host, %stage, "reported for another host"),
             // It may have been reported by somebody else already.
             Err(cause) => {

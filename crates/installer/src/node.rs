@@ -10,7 +10,12 @@ use std::{
     time::Duration,
 };
 
-use muster_api::client::{Client, ClientError};
+use muster_api::{
+    client::{Client, ClientError},
+    requests::{
+        self, File, GetClusterOptions, ListClusterHostsOptions, ListClusterHostsRole, Request,
+    },
+};
 use muster_ignition::Config;
 use muster_machine::{Machine, Task};
 use muster_model::HostStage;
@@ -203,13 +208,13 @@ impl Node {
     /// Fetches a text from the service, however long it is away, within a limit.
     pub(crate) async fn fetch(
         &self,
-        path: &str,
+        request: &Request<File>,
         what: &str,
         stage: HostStage,
     ) -> Result<String, String> {
         let began = tokio::time::Instant::now();
         loop {
-            match self.client.text(path).await {
+            match self.client.fetch_text(request).await {
                 Ok(text) => return Ok(text),
                 Err(cause) if began.elapsed() > SERVICE_LIMIT || is_refusal(&cause) => {
                     return Err(format!("{what} cannot be fetched: {cause}"));
@@ -227,14 +232,11 @@ impl Node {
     }
 
     async fn fetch_ignition(&self, found: &mut Found) -> Result<(), String> {
-        let path = format!(
-            "infra-env/{}/hosts/{}/downloads/ignition",
-            self.options.infra_env(),
-            self.options.host_id
-        );
+        let request =
+            requests::download_host_ignition(self.options.infra_env(), self.options.host_id);
         let text = self
             .fetch(
-                &path,
+                &request,
                 "the Ignition config of this host",
                 HostStage::Installing,
             )
@@ -418,18 +420,22 @@ impl Node {
     /// How many control-plane nodes and arbiters are done; enough if the cluster runs already.
     async fn control_plane(&self) -> Result<usize, ClientError> {
         let cluster = self.options.cluster_id;
-        let get = async |path: String| -> Result<Value, ClientError> {
-            self.client
-                .call(http::Method::GET, &path, None::<&()>)
-                .await
+        let options = GetClusterOptions {
+            exclude_hosts: Some(true),
+            ..GetClusterOptions::default()
         };
-        let about = get(format!("clusters/{cluster}?exclude-hosts=true")).await?;
-        if about["kind"] == "AddHostsCluster" {
+        let request = requests::get_cluster(cluster, &options).answered_as::<Value>();
+        if self.client.fetch(&request).await?["kind"] == "AddHostsCluster" {
             return Ok(NEEDED);
         }
         let mut done = 0;
-        for role in [Role::Master, Role::Arbiter] {
-            let hosts = get(format!("clusters/{cluster}/hosts?role={}", role.name())).await?;
+        for role in [ListClusterHostsRole::Master, ListClusterHostsRole::Arbiter] {
+            let options = ListClusterHostsOptions {
+                role: Some(role),
+                ..ListClusterHostsOptions::default()
+            };
+            let request = requests::list_cluster_hosts(cluster, &options).answered_as::<Value>();
+            let hosts = self.client.fetch(&request).await?;
             done += hosts
                 .as_array()
                 .into_iter()

@@ -11,10 +11,13 @@ use std::{
     time::Duration,
 };
 
-use http::{Method, StatusCode};
-use muster_api::client::{Client, ClientError};
+use http::StatusCode;
+use muster_api::{
+    client::{Client, ClientError},
+    requests,
+    wire::HostProgress,
+};
 use muster_model::HostStage;
-use serde::Serialize;
 use tokio::sync::Notify;
 use tracing::{debug, info, warn};
 use uuid::Uuid;
@@ -25,7 +28,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_DETAIL: usize = 1000;
 
 /// One report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Post {
     current_stage: HostStage,
     progress_info: String,
@@ -61,8 +64,7 @@ impl Progress {
     #[must_use]
     pub fn start(client: Client, infra_env: Uuid, host: Uuid) -> Self {
         let shared = Arc::new(Shared::default());
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/progress");
-        tokio::spawn(deliver(Arc::clone(&shared), client, path));
+        tokio::spawn(deliver(Arc::clone(&shared), client, infra_env, host));
         Self { shared }
     }
 
@@ -106,7 +108,7 @@ impl Progress {
     }
 }
 
-async fn deliver(shared: Arc<Shared>, client: Client, path: String) {
+async fn deliver(shared: Arc<Shared>, client: Client, infra_env: Uuid, host: Uuid) {
     let mut pause = FIRST_PAUSE;
     loop {
         let next = {
@@ -119,7 +121,12 @@ async fn deliver(shared: Arc<Shared>, client: Client, path: String) {
             let _ = tokio::time::timeout(Duration::from_secs(1), changed).await;
             continue;
         };
-        match client.tell(Method::PUT, &path, Some(&post)).await {
+        let body = HostProgress {
+            current_stage: Some(post.current_stage.as_str().to_owned()),
+            progress_info: Some(post.progress_info.clone()),
+        };
+        let request = requests::update_host_install_progress(infra_env, host, &body);
+        match client.send(&request).await {
             Ok(()) => info!(stage = %post.current_stage, detail = post.progress_info, "reported"),
             Err(cause) if is_final(&cause) => {
                 warn!(stage = %post.current_stage, %cause, "the service refuses a report");

@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn the_kernel_of_this_machine_answers_with_a_loopback() {
         let network = network().unwrap();
-        let lo = network.link_named("lo").unwrap();
+        let lo = network.links.iter().find(|link| link.name == "lo").unwrap();
         assert!(lo.has(Link::LOOPBACK));
         assert_eq!(lo.mac, None);
     }

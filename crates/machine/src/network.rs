@@ -27,11 +27,6 @@ impl Network {
         self.links.iter().find(|link| link.index == index)
     }
 
-    /// The interface with this name.
-    pub fn link_named(&self, name: &str) -> Option<&Link> {
-        self.links.iter().find(|link| link.name == name)
-    }
-
     /// Addresses of one interface.
     pub fn addresses_of(&self, index: u32) -> impl Iterator<Item = &Address> {
         self.addresses

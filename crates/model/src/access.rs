@@ -19,11 +19,3 @@ named! {
         Watcher = "watcherAuth",
     }
 }
-
-impl Scheme {
-    /// The scheme the contract calls `name`, if there is one.
-    #[must_use]
-    pub fn from_contract_name(name: &str) -> Option<Self> {
-        name.parse().ok()
-    }
-}

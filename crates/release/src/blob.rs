@@ -25,7 +25,7 @@ use crate::{
     cache::{Claim, Part, read_into},
     error::Fault,
     manifest::Descriptor,
-    wire::{Asked, broken},
+    transport::{Asked, broken},
 };
 
 /// A try that brings less than this counts as one that brought nothing.
@@ -130,7 +130,7 @@ impl Layer<'_> {
         let watcher = self.client.watcher().clone();
         task::spawn_blocking(move || {
             cache.claim(&digest, size, || {
-                watcher.tell(Progress::Waiting { digest: &digest });
+                watcher.report(Progress::Waiting { digest: &digest });
             })
         })
         .await
@@ -185,7 +185,7 @@ impl Layer<'_> {
         mut hash: Sha256,
         failures: &mut Vec<Failure>,
     ) -> Result<(), Ended> {
-        let patience = &self.client.settings().patience;
+        let retry = &self.client.settings().retry;
         let mut offset = resumed;
         self.progress(offset);
         for at in first..self.locations.len() {
@@ -215,13 +215,13 @@ impl Layer<'_> {
                     true => 1,
                     false => tries + 1,
                 };
-                if tries >= patience.tries || !fault.is_passing() {
+                if tries >= retry.tries || !fault.is_passing() {
                     self.give_up(at, fault, failures);
                     break;
                 }
-                let pause = fault.pause(patience.pause, tries);
+                let pause = fault.pause(retry.pause, tries);
                 let failure = self.failure(at, fault);
-                self.client.watcher().tell(Progress::Again {
+                self.client.watcher().report(Progress::Again {
                     failure: &failure,
                     pause,
                 });
@@ -265,7 +265,7 @@ impl Layer<'_> {
         }
         let mut response = self
             .client
-            .wire()
+            .transport()
             .get(
                 self.client.settings(),
                 &self.locations[at],
@@ -334,7 +334,7 @@ impl Layer<'_> {
     }
 
     fn progress(&self, done: u64) {
-        self.client.watcher().tell(Progress::Layer {
+        self.client.watcher().report(Progress::Layer {
             digest: &self.blob.digest,
             done,
             total: self.blob.size,
@@ -352,7 +352,7 @@ impl Layer<'_> {
         let failure = self.failure(at, fault);
         self.client
             .watcher()
-            .tell(Progress::GivenUp { failure: &failure });
+            .report(Progress::GivenUp { failure: &failure });
         failures.push(failure);
     }
 

@@ -11,13 +11,13 @@ use crate::{
     manifest::{Descriptor, ImageConfig, Manifest, go_arch},
     progress::Watcher,
     settings::Settings,
-    wire::{Asked, Wire, bounded, manifest_headers},
+    transport::{Asked, Transport, bounded, manifest_headers},
 };
 
 /// A client for any number of registries. Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<(Settings, Wire)>,
+    inner: Arc<(Settings, Transport)>,
     watcher: Watcher,
 }
 
@@ -33,9 +33,9 @@ impl Client {
     /// # Errors
     /// When a CA bundle or a proxy is unusable.
     pub fn new(settings: Settings) -> Result<Self, Error> {
-        let wire = Wire::new(&settings)?;
+        let transport = Transport::new(&settings)?;
         Ok(Self {
-            inner: Arc::new((settings, wire)),
+            inner: Arc::new((settings, transport)),
             watcher: Watcher::default(),
         })
     }
@@ -53,7 +53,7 @@ impl Client {
         &self.inner.0
     }
 
-    pub(crate) fn wire(&self) -> &Wire {
+    pub(crate) fn transport(&self) -> &Transport {
         &self.inner.1
     }
 
@@ -155,7 +155,7 @@ impl Client {
                     return Ok((bytes, digest));
                 }
                 Err(failure) => {
-                    self.watcher.tell(Progress::GivenUp { failure: &failure });
+                    self.watcher.report(Progress::GivenUp { failure: &failure });
                     failures.push(failure);
                 }
             }
@@ -173,14 +173,14 @@ impl Client {
         what: &What,
         limit: u64,
     ) -> Result<(Vec<u8>, Digest), Failure> {
-        let patience = &self.settings().patience;
+        let retry = &self.settings().retry;
         let mut tries = 1;
         loop {
             let fault = match self.ask(location, what, limit).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
-            let last = tries >= patience.tries || !fault.is_passing();
+            let last = tries >= retry.tries || !fault.is_passing();
             let failure = Failure {
                 location: location.repository.to_string(),
                 fault,
@@ -188,8 +188,8 @@ impl Client {
             if last {
                 return Err(failure);
             }
-            let pause = failure.fault.pause(patience.pause, tries);
-            self.watcher.tell(Progress::Again {
+            let pause = failure.fault.pause(retry.pause, tries);
+            self.watcher.report(Progress::Again {
                 failure: &failure,
                 pause,
             });
@@ -209,7 +209,7 @@ impl Client {
             What::Config(blob) => Asked::Blob(&blob.digest),
         };
         let response = self
-            .wire()
+            .transport()
             .get(self.settings(), location, asked, &manifest_headers())
             .await?;
         let bytes = bounded(response, limit, what.name()).await?;

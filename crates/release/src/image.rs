@@ -51,11 +51,6 @@ impl Image {
         self.digest
     }
 
-    /// Whether it is one of a multi-architecture image.
-    pub fn is_from_list(&self) -> bool {
-        self.list.is_some()
-    }
-
     /// What it says about itself.
     pub fn config(&self) -> &ImageConfig {
         &self.config
@@ -64,11 +59,6 @@ impl Image {
     /// How many bytes its layers have, as sent.
     pub fn size(&self) -> u64 {
         self.layers.iter().map(|layer| layer.size).sum()
-    }
-
-    /// Number of layers.
-    pub fn layer_count(&self) -> usize {
-        self.layers.len()
     }
 
     /// A file, whole.

@@ -104,14 +104,14 @@ pub enum InstallerError {
     /// It did not end.
     #[error(
         "{command} did not end within {} s and was stopped{}",
-        patience.as_secs(),
+        timeout.as_secs(),
         quoted(output)
     )]
     TimedOut {
         /// What was run.
         command: String,
         /// How long it was waited for.
-        patience: Duration,
+        timeout: Duration,
         /// The last lines it wrote.
         output: Vec<String>,
     },

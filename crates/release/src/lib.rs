@@ -25,7 +25,7 @@ mod search;
 mod seed;
 mod settings;
 mod tools;
-mod wire;
+mod transport;
 
 use std::{fs::File, io::Read, path::Path};
 
@@ -42,7 +42,7 @@ pub use payload::{BaseIso, Component, Release};
 pub use progress::Progress;
 pub use reference::{Digest, ImageRef, Repository};
 pub use seed::{Seed, SeedCluster};
-pub use settings::{Limits, Patience, Proxies, Settings};
+pub use settings::{Limits, Proxies, RetryPolicy, Settings};
 pub use tools::{TOOLS, Tool};
 
 /// A text file of a size that makes sense.

@@ -36,18 +36,18 @@ pub enum Progress<'a> {
     },
 }
 
-type Tell = dyn Fn(Progress<'_>) + Send + Sync;
+type Receiver = dyn Fn(Progress<'_>) + Send + Sync;
 
 /// Where progress goes.
 #[derive(Clone, Default)]
-pub(crate) struct Watcher(Option<Arc<Tell>>);
+pub(crate) struct Watcher(Option<Arc<Receiver>>);
 
 impl Watcher {
     pub fn new(tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(tell)))
     }
 
-    pub fn tell(&self, progress: Progress<'_>) {
+    pub fn report(&self, progress: Progress<'_>) {
         match &progress {
             Progress::Again { failure, .. } | Progress::GivenUp { failure } => {
                 tracing::debug!(%failure, "a registry failed");

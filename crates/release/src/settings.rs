@@ -1,4 +1,4 @@
-//! How registries are reached: trust, proxies, patience and limits.
+//! How registries are reached: trust, proxies, retry and limits.
 
 use std::{path::Path, time::Duration};
 
@@ -18,7 +18,7 @@ pub struct Settings {
     /// Proxies.
     pub proxies: Proxies,
     /// How long to wait, and how often to try.
-    pub patience: Patience,
+    pub retry: RetryPolicy,
     /// How much to swallow.
     pub limits: Limits,
     /// Where what was read is kept; without it everything is read again each time.
@@ -64,7 +64,7 @@ pub enum Proxies {
 
 /// How long to wait, and how often to try.
 #[derive(Debug, Clone)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// For a connection.
     pub connect: Duration,
     /// For the next bytes; there is no limit to the whole, slow links are fine.
@@ -75,7 +75,7 @@ pub struct Patience {
     pub pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(20),

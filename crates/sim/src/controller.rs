@@ -3,16 +3,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::Method;
-use muster_api::{client::ClientError, wire};
+use muster_api::{
+    client::ClientError,
+    requests::{self, ListOfClusterOperatorsOptions},
+    wire,
+};
 use muster_model::{FinalizingStage, HostStage};
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    birth::{Birth, Life, Node, Role},
     line::{Line, insist},
     logs,
+    nodes::{Node, NodeState, Nodes, Role},
     pace::Pace,
 };
 
@@ -33,7 +35,7 @@ pub struct Controller {
     /// The way to the service, with the token of a machine.
     pub line: Line,
     /// What goes on inside.
-    pub birth: Arc<Birth>,
+    pub nodes: Arc<Nodes>,
     /// How fast.
     pub pace: Pace,
 }
@@ -49,47 +51,50 @@ impl Controller {
     }
 
     async fn roll_out_cluster(&self) -> Result<(), ClientError> {
-        self.birth.until(|_| self.controller_runs()).await;
+        self.nodes.until(|_| self.controller_runs()).await;
         self.finalize().await?;
         logs::send_controller(&self.line, self.cluster).await?;
-        let path = format!("clusters/{}/actions/complete-installation", self.cluster);
-        let body = json!({ "is_success": true });
-        insist(|| self.line.tell(Method::POST, &path, Some(&body))).await
+        let body = wire::CompletionParams {
+            is_success: Some(true),
+            ..wire::CompletionParams::default()
+        };
+        let request = requests::complete_installation(self.cluster, &body);
+        insist(|| self.line.send(&request)).await
     }
 
     /// Reports stages of nodes until all are done.
     async fn follow_nodes(&self) -> Result<(), ClientError> {
-        let mut changes = self.birth.changes();
+        let mut changes = self.nodes.changes();
         loop {
             changes.mark_unchanged();
-            let nodes = self.birth.nodes();
+            let nodes = self.nodes.all();
             for (host, node) in &nodes {
                 for stage in self.due(node) {
                     self.report(*host, node, stage).await?;
                 }
             }
             let done = |node: &Node| node.reported == Some(HostStage::Done);
-            let nodes = self.birth.nodes();
+            let nodes = self.nodes.all();
             if nodes.len() >= self.hosts && nodes.values().all(done) {
                 return Ok(());
             }
-            // The birth lives as long as we do, so this ends only with a change.
+            // The nodes live as long as we do, so this ends only with a change.
             let _ = changes.changed().await;
         }
     }
 
     /// The stages a node went through since the last report, oldest first.
     fn due(&self, node: &Node) -> Vec<HostStage> {
-        let reached: &[(Life, HostStage)] = &[
-            (Life::AsksForIgnition, HostStage::WaitingForIgnition),
-            (Life::Configuring, HostStage::Configuring),
-            (Life::Joined, HostStage::Joined),
-            (Life::Ready, HostStage::Done),
+        let reached: &[(NodeState, HostStage)] = &[
+            (NodeState::AsksForIgnition, HostStage::WaitingForIgnition),
+            (NodeState::Configuring, HostStage::Configuring),
+            (NodeState::Joined, HostStage::Joined),
+            (NodeState::Ready, HostStage::Done),
         ];
         let worker = node.role == Role::Worker;
         reached
             .iter()
-            .filter(|(life, _)| node.life >= *life)
+            .filter(|(state, _)| node.state >= *state)
             .map(|(_, stage)| *stage)
             .filter(|stage| match stage {
                 HostStage::WaitingForIgnition => worker,
@@ -103,7 +108,7 @@ impl Controller {
     }
 
     fn controller_runs(&self) -> bool {
-        self.birth.control_plane_at(Life::Ready) >= self.birth.quorum()
+        self.nodes.control_plane_at(NodeState::Ready) >= self.nodes.quorum()
     }
 
     async fn report(&self, host: Uuid, node: &Node, stage: HostStage) -> Result<(), ClientError> {
@@ -121,7 +126,7 @@ impl Controller {
                     .is_some_and(|status| status.is_client_error()) => {}
             Err(error) => return Err(error),
         }
-        self.birth.reported(host, stage);
+        self.nodes.reported(host, stage);
         Ok(())
     }
 
@@ -145,9 +150,11 @@ impl Controller {
     /// Reports a finalizing stage. After the last operator the cluster may be installed before
     /// we say so, and then the service takes no more stages: that is fine.
     async fn stage(&self, stage: FinalizingStage) -> Result<(), ClientError> {
-        let path = format!("clusters/{}/progress", self.cluster);
-        let body = json!({ "finalizing_stage": stage.as_str() });
-        match insist(|| self.line.tell(Method::PUT, &path, Some(&body))).await {
+        let body = wire::ClusterFinalizingProgress {
+            finalizing_stage: Some(stage.as_str().to_owned()),
+        };
+        let request = requests::update_cluster_finalizing_progress(self.cluster, &body);
+        match insist(|| self.line.send(&request)).await {
             Err(error)
                 if stage == FinalizingStage::Done
                     && error
@@ -161,9 +168,9 @@ impl Controller {
     }
 
     async fn operators(&self, kind: &str) -> Result<Vec<wire::MonitoredOperator>, ClientError> {
-        let path = format!("clusters/{}/monitored-operators", self.cluster);
-        let all: Vec<wire::MonitoredOperator> =
-            insist(|| self.line.ask(Method::GET, &path, None::<&()>)).await?;
+        let options = ListOfClusterOperatorsOptions::default();
+        let request = requests::list_of_cluster_operators(self.cluster, &options);
+        let all = insist(|| self.line.fetch(&request)).await?;
         let of_kind =
             |operator: &wire::MonitoredOperator| operator.operator_type.as_deref() == Some(kind);
         Ok(all.into_iter().filter(of_kind).collect())
@@ -172,20 +179,20 @@ impl Controller {
     /// Operators come up one after the other.
     async fn roll_out(&self, kind: &str) -> Result<(), ClientError> {
         let operators = self.operators(kind).await?;
-        let path = format!("clusters/{}/monitored-operators", self.cluster);
         let count = u32::try_from(operators.len()).unwrap_or(1).max(1);
         for operator in &operators {
             for (status, info) in [
                 ("progressing", "Rolling out"),
                 ("available", "All replicas are available"),
             ] {
-                let body = json!({
-                    "name": operator.name,
-                    "status": status,
-                    "status_info": info,
-                    "version": operator.version,
-                });
-                insist(|| self.line.tell(Method::PUT, &path, Some(&body))).await?;
+                let body = wire::OperatorMonitorReport {
+                    name: operator.name.clone(),
+                    status: Some(status.to_owned()),
+                    status_info: Some(info.to_owned()),
+                    version: operator.version.clone(),
+                };
+                let request = requests::report_monitored_operator_status(self.cluster, &body);
+                insist(|| self.line.send(&request)).await?;
                 self.pace.sleep(OPERATORS / count / 2).await;
             }
         }
@@ -194,17 +201,16 @@ impl Controller {
 
     /// The certificate is taken once the service sees the cluster finalizing, not before.
     async fn upload_ingress_ca(&self) -> Result<(), ClientError> {
-        let path = format!("clusters/{}/uploads/ingress-cert", self.cluster);
-        let pem = ingress_ca();
+        let request = requests::upload_cluster_ingress_cert(self.cluster, &ingress_ca());
         for _ in 0..90 {
-            match insist(|| self.line.tell(Method::POST, &path, Some(&pem))).await {
+            match insist(|| self.line.send(&request)).await {
                 Err(error) if error.status().is_some_and(|status| status.as_u16() == 400) => {
                     self.pace.sleep(LOOK).await;
                 }
                 told => return told,
             }
         }
-        insist(|| self.line.tell(Method::POST, &path, Some(&pem))).await
+        insist(|| self.line.send(&request)).await
     }
 }
 

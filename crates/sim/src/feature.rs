@@ -3,7 +3,7 @@
 
 use std::{fmt, str::FromStr};
 
-use serde_json::{Value, json};
+use muster_api::wire::{self, ClusterCreateParams};
 
 use crate::topology::UnknownName;
 
@@ -73,26 +73,39 @@ impl Feature {
     }
 
     /// Adds it to a request for a new cluster.
-    pub(crate) fn ask_for(self, body: &mut Value) {
+    pub(crate) fn ask_for(self, body: &mut ClusterCreateParams) {
         match self {
             Self::DhcpVips => {
-                body["vip_dhcp_allocation"] = json!(true);
-                body["network_type"] = json!("OpenShiftSDN");
+                body.vip_dhcp_allocation = Some(true);
+                body.network_type = Some("OpenShiftSDN".to_owned());
             }
             Self::UserManaged => {
-                body["user_managed_networking"] = json!(true);
-                body["platform"] = json!({ "type": "none" });
+                body.user_managed_networking = Some(true);
+                body.platform = Some(wire::Platform {
+                    r#type: Some("none".to_owned()),
+                    ..wire::Platform::default()
+                });
             }
             Self::DualStack => {
-                body["cluster_networks"] = json!([
-                    { "cidr": "10.128.0.0/14", "host_prefix": 23 },
-                    { "cidr": "fd01::/48", "host_prefix": 64 },
-                ]);
-                body["service_networks"] =
-                    json!([{ "cidr": "172.30.0.0/16" }, { "cidr": "fd02::/112" }]);
+                let networks = [("10.128.0.0/14", 23), ("fd01::/48", 64)];
+                let networks = networks.map(|(cidr, host_prefix)| wire::ClusterNetwork {
+                    cidr: Some(cidr.to_owned()),
+                    host_prefix: Some(host_prefix),
+                    ..wire::ClusterNetwork::default()
+                });
+                body.cluster_networks = Some(networks.into());
+                let services = ["172.30.0.0/16", "fd02::/112"].map(|cidr| wire::ServiceNetwork {
+                    cidr: Some(cidr.to_owned()),
+                    ..wire::ServiceNetwork::default()
+                });
+                body.service_networks = Some(services.into());
             }
             Self::Encrypted => {
-                body["disk_encryption"] = json!({ "enable_on": "all", "mode": "tpmv2" });
+                body.disk_encryption = Some(wire::DiskEncryption {
+                    enable_on: Some("all".to_owned()),
+                    mode: Some("tpmv2".to_owned()),
+                    ..wire::DiskEncryption::default()
+                });
             }
         }
     }
@@ -128,9 +141,9 @@ mod tests {
         for (name, feature, _) in Feature::all() {
             assert_eq!(name.parse(), Ok(feature));
             assert_eq!(feature.to_string(), name);
-            let mut body = json!({});
+            let mut body = ClusterCreateParams::default();
             feature.ask_for(&mut body);
-            assert_ne!(body, json!({}), "{name}");
+            assert_ne!(body, ClusterCreateParams::default(), "{name}");
         }
         let wrong = "magic".parse::<Feature>().unwrap_err().to_string();
         assert!(wrong.contains("magic") && wrong.contains("dual-stack"));

@@ -13,7 +13,6 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::{
-    birth::{Birth, Life},
     fault::Fault,
     image::BootImage,
     installer::{Command, Installer, Outcome},
@@ -21,6 +20,7 @@ use crate::{
     logs,
     machine::Machine,
     network::Network,
+    nodes::{NodeState, Nodes},
     pace::Pace,
     replies::{self, Answer, Asked, Now},
     seed::{mix, text},
@@ -42,7 +42,7 @@ const SETTLE: Duration = Duration::from_secs(90);
 
 /// How a host behaves.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct HostOptions {
     /// How fast.
     pub pace: Pace,
     /// Sends what a real agent sends, new inventories and connectivity reports with every poll;
@@ -55,7 +55,7 @@ pub struct Manner {
 pub struct Host {
     machine: Arc<Machine>,
     network: Arc<Network>,
-    birth: Arc<Birth>,
+    nodes: Arc<Nodes>,
     image: BootImage,
     line: Line,
     pace: Pace,
@@ -83,20 +83,20 @@ impl Host {
     pub fn new(
         machine: Arc<Machine>,
         network: Arc<Network>,
-        birth: Arc<Birth>,
+        nodes: Arc<Nodes>,
         image: BootImage,
         line: &Line,
-        manner: Manner,
+        options: HostOptions,
     ) -> Self {
         let line = line.on_behalf_of(image.agent(image.agent_version.clone()));
         Self {
             machine,
             network,
-            birth,
+            nodes,
             image,
             line,
-            pace: manner.pace,
-            faithful: manner.faithful,
+            pace: options.pace,
+            faithful: options.faithful,
             polls: 0,
             answered: HashMap::new(),
             installing: None,
@@ -172,7 +172,7 @@ impl Host {
 
     /// Asks and answers until something else is to be done.
     async fn poll(&mut self) -> Stopped {
-        let mut patience = Duration::from_millis(500);
+        let mut pause = Duration::from_millis(500);
         loop {
             self.polls += 1;
             let clock = self.clock();
@@ -183,7 +183,7 @@ impl Host {
             let heard = Instant::now();
             let interval = match steps {
                 Ok(steps) => {
-                    patience = Duration::from_millis(500);
+                    pause = Duration::from_millis(500);
                     for step in steps.instructions.iter().flatten() {
                         if self.take_up(step).await {
                             return Stopped::Restart;
@@ -203,8 +203,8 @@ impl Host {
                 }
                 Err(_) => {
                     self.answered.clear();
-                    patience = (patience * 3 / 2).min(Duration::from_secs(60));
-                    patience
+                    pause = (pause * 3 / 2).min(Duration::from_secs(60));
+                    pause
                 }
             };
             if self.boots_right_again() {
@@ -249,7 +249,7 @@ impl Host {
     fn boots_right_again(&self) -> bool {
         self.installing.is_none()
             && !self.machine.faults.has(Fault::WrongBootOrder)
-            && self.birth.life_of(self.machine.id) == Some(Life::Rebooting)
+            && self.nodes.state_of(self.machine.id) == Some(NodeState::Rebooting)
     }
 
     /// What the clock of the machine says.
@@ -259,13 +259,13 @@ impl Host {
 
     async fn become_a_node(&self) {
         let id = self.machine.id;
-        self.birth.advance(id, Life::AsksForIgnition);
+        self.nodes.advance(id, NodeState::AsksForIgnition);
         self.pace.sleep(BOOT / 3).await;
-        self.birth.advance(id, Life::Configuring);
+        self.nodes.advance(id, NodeState::Configuring);
         self.pace.sleep(CONFIGURE).await;
-        self.birth.advance(id, Life::Joined);
+        self.nodes.advance(id, NodeState::Joined);
         self.pace.sleep(SETTLE).await;
-        self.birth.advance(id, Life::Ready);
+        self.nodes.advance(id, NodeState::Ready);
     }
 
     /// Does a step; true if the agent has to restart after it.
@@ -329,7 +329,7 @@ impl Host {
                     network: Arc::clone(&self.network),
                     infra_env: self.image.infra_env,
                     line: self.line.clone(),
-                    birth: Arc::clone(&self.birth),
+                    nodes: Arc::clone(&self.nodes),
                     pace: self.pace,
                 };
                 self.installing = Some(tokio::spawn(installer.run(command)));

@@ -3,20 +3,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::Method;
-use muster_api::client::ClientError;
+use muster_api::{
+    client::ClientError,
+    requests::{self, DownloadClusterFilesFileName},
+};
 use muster_model::HostStage;
 use serde::Deserialize;
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    birth::{Birth, Life, Role},
     fault::Fault,
     line::{Line, insist},
     logs,
     machine::Machine,
     network::Network,
+    nodes::{NodeState, Nodes, Role},
     pace::Pace,
 };
 
@@ -27,7 +28,7 @@ struct Leg {
     info: &'static str,
     /// Seconds it takes once nothing is waited for any more.
     takes: u64,
-    waits: Option<fn(&Birth) -> bool>,
+    waits: Option<fn(&Nodes) -> bool>,
 }
 
 const fn leg(stage: HostStage, info: &'static str, takes: u64) -> Leg {
@@ -39,7 +40,7 @@ const fn leg(stage: HostStage, info: &'static str, takes: u64) -> Leg {
     }
 }
 
-const fn after(stage: HostStage, info: &'static str, takes: u64, waits: fn(&Birth) -> bool) -> Leg {
+const fn after(stage: HostStage, info: &'static str, takes: u64, waits: fn(&Nodes) -> bool) -> Leg {
     Leg {
         stage,
         info,
@@ -58,11 +59,11 @@ static BOOTSTRAP: &[Leg] = &[
         S::WaitingForControlPlane,
         "waiting for control plane nodes",
         20,
-        |birth| birth.control_plane_at(Life::Joined) >= birth.quorum(),
+        |nodes| nodes.control_plane_at(NodeState::Joined) >= nodes.quorum(),
     ),
     leg(S::WaitingForBootkube, "waiting for etcd", 60),
-    after(S::WaitingForController, "", 30, |birth| {
-        birth.control_plane_at(Life::Ready) >= birth.quorum()
+    after(S::WaitingForController, "", 30, |nodes| {
+        nodes.control_plane_at(NodeState::Ready) >= nodes.quorum()
     }),
 ];
 static MASTER: &[Leg] = &[
@@ -78,7 +79,7 @@ static WORKER: &[Leg] = &[
         S::WaitingForControlPlane,
         "waiting for control plane nodes",
         10,
-        |birth| birth.control_plane_done() >= birth.quorum(),
+        |nodes| nodes.control_plane_done() >= nodes.quorum(),
     ),
 ];
 static SINGLE_NODE: &[Leg] = &[
@@ -148,7 +149,7 @@ pub struct Installer {
     /// The way to the service.
     pub line: Line,
     /// The cluster it helps to build.
-    pub birth: Arc<Birth>,
+    pub nodes: Arc<Nodes>,
     /// How fast.
     pub pace: Pace,
 }
@@ -160,7 +161,7 @@ impl Installer {
         if role == Role::Bootstrap {
             self.network.spare(&self.machine);
         }
-        self.birth.begin(self.machine.id, self.infra_env, role);
+        self.nodes.begin(self.machine.id, self.infra_env, role);
         match self.legs(&command).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Refused(error),
@@ -174,7 +175,7 @@ impl Installer {
                 self.fetch_ignition(command).await?;
             }
             if let Some(waits) = leg.waits {
-                self.birth.until(waits).await;
+                self.nodes.until(waits).await;
             }
             if leg.stage == S::WritingImageToDisk {
                 if let Some(end) = self.write_image(leg.takes).await? {
@@ -196,7 +197,7 @@ impl Installer {
             // An installation does not fail for want of logs.
             let _ = error;
         }
-        self.birth.advance(self.machine.id, Life::Rebooting);
+        self.nodes.advance(self.machine.id, NodeState::Rebooting);
         self.report(S::Rebooting, "").await?;
         Ok(Outcome::Reboots)
     }
@@ -204,17 +205,14 @@ impl Installer {
     /// Fetches what the disk is written with, as the real installer does.
     async fn fetch_ignition(&self, command: &Command) -> Result<(), ClientError> {
         if command.role == "bootstrap" {
-            let path = format!(
-                "clusters/{}/downloads/files?file_name=bootstrap.ign",
-                command.cluster_id
+            let request = requests::download_cluster_files(
+                command.cluster_id,
+                DownloadClusterFilesFileName::BootstrapIgn,
             );
-            insist(|| self.line.text(&path)).await?;
+            insist(|| self.line.text(&request)).await?;
         }
-        let path = format!(
-            "infra-env/{}/hosts/{}/downloads/ignition",
-            self.infra_env, self.machine.id
-        );
-        insist(|| self.line.text(&path)).await.map(|_| ())
+        let request = requests::download_host_ignition(self.infra_env, self.machine.id);
+        insist(|| self.line.text(&request)).await.map(|_| ())
     }
 
     /// Writes the disk and tells how far it is; some do not live to see the end.
@@ -236,12 +234,11 @@ impl Installer {
     }
 
     async fn report(&self, stage: HostStage, info: &str) -> Result<(), ClientError> {
-        let path = format!(
-            "infra-envs/{}/hosts/{}/progress",
-            self.infra_env, self.machine.id
-        );
-        let body = json!({ "current_stage": stage.as_str(), "progress_info": info });
-        insist(|| self.line.tell(Method::PUT, &path, Some(&body))).await
+        insist(|| {
+            self.line
+                .report_stage(self.infra_env, self.machine.id, stage.as_str(), info)
+        })
+        .await
     }
 }
 

@@ -7,7 +7,7 @@
 //! installations shortened by a [`Pace`], and a [`Fault`] breaks what shall be seen broken.
 //! [`View`] shows it on a terminal, [`Report`] remembers it for tests.
 
-pub mod birth;
+mod cluster_request;
 pub mod controller;
 mod fault;
 mod feature;
@@ -21,6 +21,8 @@ mod listing;
 mod logs;
 pub mod machine;
 pub mod network;
+pub mod nodes;
+mod observer;
 mod pace;
 mod plan;
 mod plug;
@@ -28,26 +30,24 @@ pub mod replies;
 mod report;
 mod scenario;
 mod seed;
-mod sight;
 mod tally;
 mod topology;
 mod trap;
 pub mod user;
 mod view;
-mod wish;
 
+pub use cluster_request::ClusterRequest;
 pub use fault::{BadFault, Ending, Fault, Planned, Sign};
 pub use feature::Feature;
 pub use line::Line;
 pub use listing::list;
+pub use observer::{Observed, Observer, Places, Snapshot};
 pub use pace::Pace;
 pub use plan::{End, Plan, Stuck};
 pub use plug::Plugs;
 pub use report::{Change, Moment, Report};
 pub use scenario::Scenario;
 pub use seed::Seed;
-pub use sight::{Lookout, Places, Sight, Sights};
 pub use tally::{Kind, Traffic};
 pub use topology::{Act, Topology, UnknownName, Until};
 pub use view::{Style, View};
-pub use wish::Wish;

@@ -6,13 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::Method;
 use muster_api::{
     client::{Client, ClientError, ClientOptions},
+    requests::{self, File, GetNextStepsOptions, Request, Upload},
     wire,
 };
-use serde::Serialize;
-use serde_json::json;
+use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -81,96 +80,89 @@ impl Line {
     /// Says hello for a host.
     ///
     /// # Errors
-    /// As [`Client::register_host`].
+    /// As [`Client::fetch`].
     pub async fn register(
         &self,
         infra_env: Uuid,
         host: Uuid,
     ) -> Result<wire::HostRegistrationResponse, ClientError> {
-        self.call(Kind::Register, self.client.register_host(infra_env, host))
-            .await
+        let body = wire::HostCreateParams {
+            host_id: Some(host.to_string()),
+            discovery_agent_version: self.client.agent_version().map(str::to_owned),
+        };
+        let request = requests::register_host(infra_env, &body);
+        self.call(Kind::Register, self.client.fetch(&request)).await
     }
 
     /// Asks for work.
     ///
     /// # Errors
-    /// As [`Client::next_steps`].
+    /// As [`Client::fetch`].
     pub async fn poll(
         &self,
         infra_env: Uuid,
         host: Uuid,
         clock: i64,
     ) -> Result<wire::Steps, ClientError> {
-        self.call(Kind::Poll, self.client.next_steps(infra_env, host, clock))
-            .await
+        let options = GetNextStepsOptions {
+            timestamp: Some(clock),
+        };
+        let request = requests::get_next_steps(infra_env, host, &options);
+        self.call(Kind::Poll, self.client.fetch(&request)).await
     }
 
     /// Hands in the result of a step.
     ///
     /// # Errors
-    /// As [`Client::reply`].
+    /// As [`Client::send`].
     pub async fn reply(
         &self,
         infra_env: Uuid,
         host: Uuid,
         reply: &wire::StepReply,
     ) -> Result<(), ClientError> {
-        self.call(Kind::Reply, self.client.reply(infra_env, host, reply))
-            .await
+        let request = requests::post_step_reply(infra_env, host, reply);
+        self.call(Kind::Reply, self.client.send(&request)).await
     }
 
-    /// Any call with a JSON answer.
+    /// Sends a request and reads its answer.
     ///
     /// # Errors
-    /// As [`Client::call`].
-    pub async fn ask<T: serde::de::DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&(impl Serialize + Sync)>,
-    ) -> Result<T, ClientError> {
-        self.call(Kind::Other, self.client.call(method, path, body))
-            .await
+    /// As [`Client::fetch`].
+    pub async fn fetch<A: DeserializeOwned>(&self, request: &Request<A>) -> Result<A, ClientError> {
+        self.call(Kind::Other, self.client.fetch(request)).await
     }
 
-    /// Any call whose answer has nothing to read.
+    /// Sends a request whose answer does not matter.
     ///
     /// # Errors
-    /// As [`Client::tell`].
-    pub async fn tell(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&(impl Serialize + Sync)>,
-    ) -> Result<(), ClientError> {
-        self.call(Kind::Other, self.client.tell(method, path, body))
-            .await
+    /// As [`Client::send`].
+    pub async fn send<A>(&self, request: &Request<A>) -> Result<(), ClientError> {
+        self.call(Kind::Other, self.client.send(request)).await
     }
 
     /// Downloads a file.
     ///
     /// # Errors
-    /// As [`Client::text`].
-    pub async fn text(&self, path: &str) -> Result<String, ClientError> {
-        self.call(Kind::Other, self.client.text(path)).await
+    /// As [`Client::fetch_text`].
+    pub async fn text(&self, request: &Request<File>) -> Result<String, ClientError> {
+        self.call(Kind::Other, self.client.fetch_text(request))
+            .await
     }
 
     /// Uploads logs.
     ///
     /// # Errors
-    /// As [`Client::upload`].
-    pub async fn upload_logs(&self, path: &str, archive: &[u8]) -> Result<(), ClientError> {
-        self.call(
-            Kind::Other,
-            self.client.upload(path, "logs.tar.gz", archive),
-        )
-        .await
+    /// As [`Client::upload_file`].
+    pub async fn upload_logs(&self, upload: &Upload, archive: &[u8]) -> Result<(), ClientError> {
+        let sent = self.client.upload_file(upload, "logs.tar.gz", archive);
+        self.call(Kind::Other, sent).await
     }
 
     /// Reports an installation stage of a host.
     ///
     /// # Errors
-    /// As [`Client::tell`].
+    /// As [`Client::send`].
     pub async fn report_stage(
         &self,
         infra_env: Uuid,
@@ -178,9 +170,12 @@ impl Line {
         stage: &str,
         info: &str,
     ) -> Result<(), ClientError> {
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/progress");
-        let body = json!({ "current_stage": stage, "progress_info": info });
-        self.tell(Method::PUT, &path, Some(&body)).await
+        let body = wire::HostProgress {
+            current_stage: Some(stage.to_owned()),
+            progress_info: Some(info.to_owned()),
+        };
+        let request = requests::update_host_install_progress(infra_env, host, &body);
+        self.send(&request).await
     }
 }
 

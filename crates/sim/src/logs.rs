@@ -3,9 +3,11 @@
 use std::io::Write;
 
 use flate2::{Compression, write::GzEncoder};
-use http::Method;
-use muster_api::client::ClientError;
-use serde_json::json;
+use muster_api::{
+    client::ClientError,
+    requests::{self, Nothing, Request, Upload, UploadLogsLogsType, UploadLogsOptions},
+    wire::LogsProgressParams,
+};
 use uuid::Uuid;
 
 use crate::{line::Line, machine::Machine};
@@ -20,18 +22,21 @@ pub async fn send_host(
     infra_env: Uuid,
     machine: &Machine,
 ) -> Result<(), ClientError> {
-    let progress = format!("infra-envs/{infra_env}/hosts/{}/logs-progress", machine.id);
-    let upload = format!(
-        "clusters/{cluster}/logs?logs_type=host&infra_env_id={infra_env}&host_id={}",
-        machine.id
-    );
+    let progress = |state: &LogsProgressParams| {
+        requests::update_host_logs_progress(infra_env, machine.id, state)
+    };
+    let options = UploadLogsOptions {
+        infra_env_id: Some(infra_env),
+        host_id: Some(machine.id),
+    };
+    let upload = requests::upload_logs(cluster, UploadLogsLogsType::Host, &options);
     let text = format!(
         "This machine exists only in a simulation.\nname {}\nid {}\naddress {}\n",
         machine.name(),
         machine.id,
         machine.address
     );
-    send(line, &progress, &upload, "journal/agent.log", &text).await
+    send(line, progress, &upload, "journal/agent.log", &text).await
 }
 
 /// Sends the logs of the controller in the new cluster.
@@ -39,29 +44,31 @@ pub async fn send_host(
 /// # Errors
 /// The service did not take them.
 pub async fn send_controller(line: &Line, cluster: Uuid) -> Result<(), ClientError> {
-    let progress = format!("clusters/{cluster}/logs-progress");
-    let upload = format!("clusters/{cluster}/logs?logs_type=controller");
+    let progress =
+        |state: &LogsProgressParams| requests::update_cluster_logs_progress(cluster, state);
+    let options = UploadLogsOptions::default();
+    let upload = requests::upload_logs(cluster, UploadLogsLogsType::Controller, &options);
     let text = "This controller exists only in a simulation.\n";
-    send(line, &progress, &upload, "controller.logs", text).await
+    send(line, progress, &upload, "controller.logs", text).await
 }
 
 async fn send(
     line: &Line,
-    progress: &str,
-    upload: &str,
+    progress: impl Fn(&LogsProgressParams) -> Request<Nothing>,
+    upload: &Upload,
     name: &str,
     text: &str,
 ) -> Result<(), ClientError> {
+    let report = |state: &str| {
+        progress(&LogsProgressParams {
+            logs_state: Some(state.to_owned()),
+        })
+    };
     for state in ["requested", "collecting"] {
-        tell(line, progress, state).await?;
+        line.send(&report(state)).await?;
     }
     line.upload_logs(upload, &archive(name, text)).await?;
-    tell(line, progress, "completed").await
-}
-
-async fn tell(line: &Line, path: &str, state: &str) -> Result<(), ClientError> {
-    let body = json!({ "logs_state": state });
-    line.tell(Method::PUT, path, Some(&body)).await
+    line.send(&report("completed")).await
 }
 
 /// A compressed archive with one file; writing to memory does not fail.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::{
     fault::{Fault, Planned},
     feature::Feature,
+    observer::Snapshot,
     pace::Pace,
     seed::Seed,
-    sight::Sights,
     topology::{Topology, Until},
     user::Trouble,
 };
@@ -40,7 +40,7 @@ pub struct Plan {
     /// Agents repeat themselves as real ones do.
     pub faithful: bool,
     /// Longest real time one wait may take.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Pause between two looks at the service.
     pub look_every: Duration,
 }
@@ -64,7 +64,7 @@ impl Plan {
             operators: Vec::new(),
             faithful: false,
             // Three simulated hours, and a minute for a service that is busy.
-            patience: Duration::from_secs(60) + pace.real(Duration::from_secs(3 * 3600)),
+            timeout: Duration::from_secs(60) + pace.real(Duration::from_secs(3 * 3600)),
             look_every: look.clamp(Duration::from_millis(100), Duration::from_secs(5)),
         }
     }
@@ -120,18 +120,18 @@ pub enum Stuck {
 }
 
 /// What keeps a cluster where it is.
-pub(crate) fn explain(sights: &Sights) -> String {
+pub(crate) fn explain(snapshot: &Snapshot) -> String {
     let mut parts = vec![format!(
         "the cluster is {} ({})",
-        sights.cluster.status, sights.cluster.info
+        snapshot.cluster.status, snapshot.cluster.info
     )];
-    if let Some(trouble) = &sights.trouble {
+    if let Some(trouble) = &snapshot.trouble {
         parts.push(format!("the last look brought nothing: {trouble}"));
     }
-    for (id, message) in &sights.cluster.failing {
+    for (id, message) in &snapshot.cluster.failing {
         parts.push(format!("{id}: {message}"));
     }
-    for host in sights.hosts.values().take(10) {
+    for host in snapshot.hosts.values().take(10) {
         let mut line = format!("{} is {}", host.name, host.status);
         if !host.stage.is_empty() {
             line += &format!(" at {:?}", host.stage);

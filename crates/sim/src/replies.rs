@@ -53,7 +53,7 @@ pub struct Asked<'a> {
     pub now: Option<Now>,
 }
 
-/// A moment in the life of an agent.
+/// A moment in the state of an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     /// What its clock says, in seconds.

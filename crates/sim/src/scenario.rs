@@ -15,16 +15,16 @@ use tokio::{
 use uuid::Uuid;
 
 use crate::{
-    birth::Birth,
     fault::Fault,
     feature::Feature,
     image::BootImage,
     line::Line,
     network::{Network, Site},
+    nodes::Nodes,
+    observer::{Observer, Places, Snapshot},
     plan::{End, Plan, Stuck},
     plug::Plugs,
     report::{Change, Report},
-    sight::{Lookout, Places, Sights},
     trap::Trap,
     user::{Trouble, User},
 };
@@ -37,7 +37,7 @@ pub struct Scenario {
     network: Arc<Network>,
     /// How many machines are there from the beginning.
     first: usize,
-    birth: Arc<Birth>,
+    nodes: Arc<Nodes>,
     plugs: Arc<Plugs>,
     report: Arc<Report>,
     traps: Vec<Trap>,
@@ -49,7 +49,7 @@ pub struct Scenario {
     infra_envs: Vec<Uuid>,
     image: Option<BootImage>,
     places: watch::Sender<Places>,
-    sights: watch::Receiver<Arc<Sights>>,
+    snapshot: watch::Receiver<Arc<Snapshot>>,
     controller: Option<AbortHandle>,
     /// Says why the controller gave up.
     complaints: watch::Sender<Option<String>>,
@@ -116,7 +116,7 @@ impl Scenario {
             user: User::new(line.clone()),
             network,
             first,
-            birth: Arc::default(),
+            nodes: Arc::default(),
             plugs: Arc::default(),
             report,
             traps,
@@ -126,7 +126,7 @@ impl Scenario {
             infra_envs: Vec::new(),
             image: None,
             places: watch::Sender::default(),
-            sights: watch::channel(Arc::default()).1,
+            snapshot: watch::channel(Arc::default()).1,
             controller: None,
             complaints: watch::Sender::default(),
             tasks: JoinSet::new(),
@@ -135,26 +135,26 @@ impl Scenario {
     }
 
     /// What can be seen of it, for a view. Begins to look.
-    pub fn watch(&mut self) -> watch::Receiver<Arc<Sights>> {
-        let sights = watch::Sender::new(Arc::default());
-        self.sights = sights.subscribe();
+    pub fn watch(&mut self) -> watch::Receiver<Arc<Snapshot>> {
+        let snapshot = watch::Sender::new(Arc::default());
+        self.snapshot = snapshot.subscribe();
         let names: BTreeMap<Uuid, String> = self
             .network
             .machines()
             .iter()
             .map(|machine| (machine.id, machine.name().to_owned()))
             .collect();
-        let lookout = Lookout {
+        let observer = Observer {
             line: self.user.line().clone(),
             places: self.places.subscribe(),
-            sights,
+            snapshot,
             report: Arc::clone(&self.report),
             names: Arc::new(names),
             cluster_name: self.plan.name.clone(),
             every: self.plan.look_every,
         };
-        self.tasks.spawn(lookout.run());
-        self.sights.clone()
+        self.tasks.spawn(observer.run());
+        self.snapshot.clone()
     }
 
     /// The machines.
@@ -199,14 +199,14 @@ impl Scenario {
 
     /// Looks again, and counts the hosts that are still in touch, and all.
     pub async fn look_again(&mut self) -> (usize, usize) {
-        let seen = self.sights.borrow().looks;
+        let seen = self.snapshot.borrow().looks;
         self.places.send_modify(|places| places.resting = false);
-        let newer = self.sights.wait_for(|sights| sights.looks > seen);
-        let looked = tokio::time::timeout(self.plan.patience, newer).await;
-        let Ok(Ok(sights)) = looked else {
+        let newer = self.snapshot.wait_for(|snapshot| snapshot.looks > seen);
+        let looked = tokio::time::timeout(self.plan.timeout, newer).await;
+        let Ok(Ok(snapshot)) = looked else {
             return (0, self.first);
         };
-        let in_touch = |id: &Uuid| sights.all_in(&[*id], DESCRIBED);
+        let in_touch = |id: &Uuid| snapshot.all_in(&[*id], DESCRIBED);
         let ids: Vec<Uuid> = self.network.machines()[..self.first]
             .iter()
             .map(|machine| machine.id)

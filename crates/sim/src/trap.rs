@@ -9,8 +9,8 @@ use crate::{
     fault::{Ending, Fault, Planned, Sign},
     machine::Machine,
     network::Network,
+    observer::Snapshot,
     pace::Pace,
-    sight::Sights,
 };
 
 /// A fault that was set, and whether the service has shown that it noticed.
@@ -55,19 +55,19 @@ impl Trap {
 
     /// Looks whether the service shows the fault, and keeps showing it. The first time it has
     /// for long enough, gives the words of the service.
-    pub(crate) fn look<'a>(&mut self, sights: &'a Sights, pace: Pace) -> Option<&'a str> {
+    pub(crate) fn look<'a>(&mut self, snapshot: &'a Snapshot, pace: Pace) -> Option<&'a str> {
         let sign = self.fault.sign();
         if self.noticed {
             return None;
         }
-        if !sign.shows_in(sights, self.machine.id) {
+        if !sign.shows_in(snapshot, self.machine.id) {
             self.shown_since = None;
             return None;
         }
         let since = *self.shown_since.get_or_insert_with(Instant::now);
         self.noticed = since.elapsed() >= pace.real(LASTING);
         self.noticed
-            .then(|| sign.in_the_words_of_the_service(sights, self.machine.id))
+            .then(|| sign.in_the_words_of_the_service(snapshot, self.machine.id))
     }
 
     /// Whether the installation waits for, or fails of, this fault.
@@ -87,11 +87,11 @@ impl Trap {
 
 impl Sign {
     /// Whether everything that can be seen of it is there.
-    fn shows_in(&self, sights: &Sights, host: Uuid) -> bool {
-        let host = sights.hosts.get(&host);
+    fn shows_in(&self, snapshot: &Snapshot, host: Uuid) -> bool {
+        let host = snapshot.hosts.get(&host);
         let status = |wanted| host.is_some_and(|host| host.status == wanted);
         let failing = |id| {
-            sights.cluster.failing.contains_key(id)
+            snapshot.cluster.failing.contains_key(id)
                 || host.is_some_and(|host| host.failing.contains_key(id))
         };
         let visible =
@@ -101,15 +101,15 @@ impl Sign {
             && self.failing.is_none_or(failing)
             && self
                 .cluster_status
-                .is_none_or(|wanted| sights.cluster.status == wanted)
+                .is_none_or(|wanted| snapshot.cluster.status == wanted)
     }
 
     /// What the service says about it.
-    fn in_the_words_of_the_service<'a>(&self, sights: &'a Sights, host: Uuid) -> &'a str {
-        let host = sights.hosts.get(&host);
+    fn in_the_words_of_the_service<'a>(&self, snapshot: &'a Snapshot, host: Uuid) -> &'a str {
+        let host = snapshot.hosts.get(&host);
         let message = self.failing.and_then(|id| {
             let of_host = host.and_then(|host| host.failing.get(id));
-            of_host.or_else(|| sights.cluster.failing.get(id))
+            of_host.or_else(|| snapshot.cluster.failing.get(id))
         });
         message
             .or_else(|| host.map(|host| &host.info))

@@ -2,19 +2,24 @@
 
 use std::{net::Ipv4Addr, time::Duration};
 
-use http::Method;
-use muster_api::{client::ClientError, wire};
-use serde_json::{Value, json};
+use muster_api::{
+    client::ClientError,
+    requests::{
+        self, DownloadInfraEnvFilesFileName, DownloadInfraEnvFilesOptions, ListEventsOptions,
+        ListEventsOrder, ListSupportedOpenshiftVersionsOptions, Request,
+    },
+    wire,
+};
 use uuid::Uuid;
 
 use crate::{
+    cluster_request::{ClusterRequest, network_of, pull_secret, release},
     feature::{Feature, Release},
     image::BootImage,
     line::{Line, insist},
     machine::Machine,
     network::Network,
     topology::Topology,
-    wish::{Wish, network_of, pull_secret, release},
 };
 
 /// How often, and after which pause, hosts that came in the last moment are removed too.
@@ -74,17 +79,19 @@ impl User {
     /// # Errors
     /// No answer, or no version in it.
     pub async fn version(&self, last: Option<Release>) -> Result<String, Trouble> {
-        let versions: Value = insist(|| {
-            self.line
-                .ask(Method::GET, "openshift-versions", None::<&()>)
-        })
-        .await
-        .map_err(call("the versions of the service could not be read"))?;
-        let all = || versions.as_object().into_iter().flatten();
+        let options = ListSupportedOpenshiftVersionsOptions::default();
+        let request = requests::list_supported_openshift_versions(&options);
+        let versions = insist(|| self.line.fetch(&request))
+            .await
+            .map_err(call("the versions of the service could not be read"))?;
         let fits = |name: &str| last.is_none_or(|last| release(name).is_some_and(|r| r <= last));
-        let default = all().find(|(name, version)| version["default"] == true && fits(name));
+        let default = versions
+            .iter()
+            .find(|(name, version)| version.default == Some(true) && fits(name));
         let newest = || {
-            let candidates = all().filter(|(name, _)| fits(name) && release(name).is_some());
+            let candidates = versions
+                .iter()
+                .filter(|(name, _)| fits(name) && release(name).is_some());
             candidates.max_by_key(|(name, _)| release(name))
         };
         default
@@ -97,15 +104,18 @@ impl User {
     ///
     /// # Errors
     /// The service refused.
-    pub async fn create_cluster(&self, wish: &Wish) -> Result<Uuid, Trouble> {
-        let version = match &wish.version {
+    pub async fn create_cluster(&self, cluster: &ClusterRequest) -> Result<Uuid, Trouble> {
+        let version = match &cluster.version {
             Some(version) => version.clone(),
-            None => self.version(wish.last_release()).await?,
+            None => self.version(cluster.last_release()).await?,
         };
-        let body = wish.body(&version);
-        let made: wire::Cluster = insist(|| self.line.ask(Method::POST, "clusters", Some(&body)))
+        let request = requests::register_cluster(&cluster.body(&version));
+        let made = insist(|| self.line.fetch(&request))
             .await
-            .map_err(call(format!("cluster {} could not be created", wish.name)))?;
+            .map_err(call(format!(
+                "cluster {} could not be created",
+                cluster.name
+            )))?;
         id_of(made.id.as_deref(), "a cluster")
     }
 
@@ -118,14 +128,16 @@ impl User {
         name: &str,
         cluster: Option<Uuid>,
     ) -> Result<Uuid, Trouble> {
-        let mut body = json!({ "name": name, "pull_secret": pull_secret() });
-        if let Some(cluster) = cluster {
-            body["cluster_id"] = json!(cluster);
-        }
-        let made: wire::InfraEnv =
-            insist(|| self.line.ask(Method::POST, "infra-envs", Some(&body)))
-                .await
-                .map_err(call(format!("infra-env {name} could not be created")))?;
+        let body = wire::InfraEnvCreateParams {
+            name: Some(name.to_owned()),
+            pull_secret: Some(pull_secret()),
+            cluster_id: cluster.map(|id| id.to_string()),
+            ..wire::InfraEnvCreateParams::default()
+        };
+        let request = requests::register_infra_env(&body);
+        let made = insist(|| self.line.fetch(&request))
+            .await
+            .map_err(call(format!("infra-env {name} could not be created")))?;
         id_of(made.id.as_deref(), "an infra-env")
     }
 
@@ -135,8 +147,12 @@ impl User {
     /// # Errors
     /// The discovery config could not be read.
     pub async fn boot_image(&self, infra_env: Uuid) -> Result<BootImage, Trouble> {
-        let path = format!("infra-envs/{infra_env}/downloads/files?file_name=discovery.ign");
-        let text = insist(|| self.line.text(&path))
+        let request = requests::download_infra_env_files(
+            infra_env,
+            DownloadInfraEnvFilesFileName::DiscoveryIgn,
+            &DownloadInfraEnvFilesOptions::default(),
+        );
+        let text = insist(|| self.line.text(&request))
             .await
             .map_err(call("the discovery config could not be downloaded"))?;
         BootImage::read(infra_env, &text)
@@ -155,8 +171,8 @@ impl User {
         network: &Network,
     ) -> Result<(), Trouble> {
         let body = network_of(topology, features, network);
-        let path = format!("clusters/{cluster}");
-        insist(|| self.line.tell(Method::PATCH, &path, Some(&body)))
+        let request = requests::update_cluster(cluster, &body);
+        insist(|| self.line.send(&request))
             .await
             .map_err(call("the network of the cluster could not be set"))
     }
@@ -169,9 +185,12 @@ impl User {
         let Some(role) = machine.build.role() else {
             return Ok(());
         };
-        let path = format!("infra-envs/{infra_env}/hosts/{}", machine.id);
-        let body = json!({ "host_role": role });
-        insist(|| self.line.tell(Method::PATCH, &path, Some(&body)))
+        let body = wire::HostUpdateParams {
+            host_role: Some(role.to_string()),
+            ..wire::HostUpdateParams::default()
+        };
+        let request = requests::update_host(infra_env, machine.id, &body);
+        insist(|| self.line.send(&request))
             .await
             .map_err(call(format!(
                 "{} could not be made a {role}",
@@ -189,14 +208,19 @@ impl User {
         machine: &Machine,
         bmc: Ipv4Addr,
     ) -> Result<(), Trouble> {
-        let path = format!("infra-envs/{infra_env}/hosts/{}", machine.id);
-        let body = json!({ "fencing_credentials": {
-            "address": format!("redfish+https://{bmc}/redfish/v1/Systems/1"),
-            "username": "simulated",
-            "password": "simulated",
-            "certificate_verification": "Disabled",
-        }});
-        insist(|| self.line.tell(Method::PATCH, &path, Some(&body)))
+        let credentials = wire::FencingCredentialsParams {
+            address: Some(format!("redfish+https://{bmc}/redfish/v1/Systems/1")),
+            username: Some("simulated".to_owned()),
+            password: Some("simulated".to_owned()),
+            certificate_verification: Some("Disabled".to_owned()),
+            ..wire::FencingCredentialsParams::default()
+        };
+        let body = wire::HostUpdateParams {
+            fencing_credentials: Some(credentials),
+            ..wire::HostUpdateParams::default()
+        };
+        let request = requests::update_host(infra_env, machine.id, &body);
+        insist(|| self.line.send(&request))
             .await
             .map_err(call(format!("{} could not be fenced", machine.name())))
     }
@@ -206,8 +230,8 @@ impl User {
     /// # Errors
     /// The service refused.
     pub async fn unbind(&self, infra_env: Uuid, host: Uuid) -> Result<(), Trouble> {
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/actions/unbind");
-        insist(|| self.line.tell(Method::POST, &path, None::<&()>))
+        let request = requests::unbind_host(infra_env, host);
+        insist(|| self.line.send(&request))
             .await
             .map_err(call(format!("host {host} could not be unbound")))
     }
@@ -217,9 +241,11 @@ impl User {
     /// # Errors
     /// The service refused.
     pub async fn bind(&self, infra_env: Uuid, host: Uuid, cluster: Uuid) -> Result<(), Trouble> {
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/actions/bind");
-        let body = json!({ "cluster_id": cluster });
-        insist(|| self.line.tell(Method::POST, &path, Some(&body)))
+        let body = wire::BindHostParams {
+            cluster_id: Some(cluster.to_string()),
+        };
+        let request = requests::bind_host(infra_env, host, &body);
+        insist(|| self.line.send(&request))
             .await
             .map_err(call(format!("host {host} could not be bound")))
     }
@@ -229,8 +255,8 @@ impl User {
     /// # Errors
     /// The service refused.
     pub async fn install(&self, cluster: Uuid) -> Result<(), Trouble> {
-        self.act(cluster, "install", "the installation could not be started")
-            .await
+        let what = "the installation could not be started";
+        self.act(requests::install_cluster(cluster), what).await
     }
 
     /// Stops a running installation.
@@ -238,8 +264,8 @@ impl User {
     /// # Errors
     /// The service refused.
     pub async fn cancel(&self, cluster: Uuid) -> Result<(), Trouble> {
-        self.act(cluster, "cancel", "the installation could not be cancelled")
-            .await
+        let what = "the installation could not be cancelled";
+        self.act(requests::cancel_installation(cluster), what).await
     }
 
     /// Makes a cluster forget an installation that was stopped.
@@ -247,8 +273,8 @@ impl User {
     /// # Errors
     /// The service refused.
     pub async fn reset(&self, cluster: Uuid) -> Result<(), Trouble> {
-        self.act(cluster, "reset", "the installation could not be reset")
-            .await
+        let what = "the installation could not be reset";
+        self.act(requests::reset_cluster(cluster), what).await
     }
 
     /// Lets an installed cluster take more hosts.
@@ -257,14 +283,12 @@ impl User {
     /// The service refused.
     pub async fn allow_more_hosts(&self, cluster: Uuid) -> Result<(), Trouble> {
         let what = "the installed cluster could not be opened for more hosts";
-        self.act(cluster, "allow-add-hosts", what).await
+        let request = requests::transform_cluster_to_adding_hosts(cluster);
+        self.act(request, what).await
     }
 
-    async fn act(&self, cluster: Uuid, action: &str, what: &str) -> Result<(), Trouble> {
-        let path = format!("clusters/{cluster}/actions/{action}");
-        insist(|| self.line.tell(Method::POST, &path, None::<&()>))
-            .await
-            .map_err(call(what))
+    async fn act(&self, action: Request<wire::Cluster>, what: &str) -> Result<(), Trouble> {
+        insist(|| self.line.send(&action)).await.map_err(call(what))
     }
 
     /// Installs one host of a running cluster.
@@ -272,19 +296,23 @@ impl User {
     /// # Errors
     /// The service refused.
     pub async fn install_host(&self, infra_env: Uuid, host: Uuid) -> Result<(), Trouble> {
-        let path = format!("infra-envs/{infra_env}/hosts/{host}/actions/install");
-        insist(|| self.line.tell(Method::POST, &path, None::<&()>))
+        let request = requests::install_host(infra_env, host);
+        insist(|| self.line.send(&request))
             .await
             .map_err(call(format!("host {host} could not be installed")))
     }
 
-    /// Events of a cluster or an infra-env, oldest first.
+    /// The events that `options` asks for, oldest first.
     ///
     /// # Errors
     /// The service did not answer.
-    pub async fn events(&self, key: &str, id: Uuid) -> Result<Vec<wire::Event>, Trouble> {
-        let path = format!("events?{key}={id}&order=ascending&limit=5000");
-        insist(|| self.line.ask(Method::GET, &path, None::<&()>))
+    pub async fn events(&self, options: ListEventsOptions) -> Result<Vec<wire::Event>, Trouble> {
+        let request = requests::list_events(&ListEventsOptions {
+            order: Some(ListEventsOrder::Ascending),
+            limit: Some(5000),
+            ..options
+        });
+        insist(|| self.line.fetch(&request))
             .await
             .map_err(call("the events could not be read"))
     }
@@ -297,12 +325,12 @@ impl User {
             Err(error) => error.status().is_some_and(|status| status.as_u16() == 404),
         };
         for id in clusters {
-            let path = format!("clusters/{id}");
-            let mut result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
+            let delete = requests::deregister_cluster(*id);
+            let mut result = self.line.send(&delete).await;
             if !gone(&result) {
                 // Only a running installation cannot be deleted; it can be cancelled first.
-                let _ = self.act(*id, "cancel", "").await;
-                result = self.line.tell(Method::DELETE, &path, None::<&()>).await;
+                let _ = self.cancel(*id).await;
+                result = self.line.send(&delete).await;
             }
             if let Some(error) = result.as_ref().err().filter(|_| !gone(&result)) {
                 left.push(format!("cluster {id}: {error}"));
@@ -331,17 +359,13 @@ impl User {
 
     /// Removes an infra-env and the hosts it has at this moment.
     async fn remove_infra_env(&self, id: Uuid) -> Result<(), ClientError> {
-        let path = format!("infra-envs/{id}");
-        let hosts: Vec<wire::Host> = self
-            .line
-            .ask(Method::GET, &format!("{path}/hosts"), None::<&()>)
-            .await
-            .unwrap_or_default();
-        for host in hosts.iter().filter_map(|host| host.id.as_deref()) {
-            // What could not be removed keeps its infra-env alive, and that is told.
-            let path = format!("{path}/hosts/{host}");
-            let _ = self.line.tell(Method::DELETE, &path, None::<&()>).await;
+        let hosts = self.line.fetch(&requests::list_hosts(id)).await;
+        for host in hosts.unwrap_or_default() {
+            if let Some(host) = host.id.as_deref().and_then(|id| id.parse().ok()) {
+                // What could not be removed keeps its infra-env, and that is reported.
+                let _ = self.line.send(&requests::deregister_host(id, host)).await;
+            }
         }
-        self.line.tell(Method::DELETE, &path, None::<&()>).await
+        self.line.send(&requests::deregister_infra_env(id)).await
     }
 }

@@ -7,8 +7,8 @@ use muster_api::client::printable;
 use tokio::sync::watch;
 
 use crate::{
+    observer::{Observed, Snapshot},
     report::{Change, Moment, Report},
-    sight::{Sight, Sights},
 };
 
 /// Hosts that are shown one by one; more are counted.
@@ -35,7 +35,7 @@ pub enum Style {
 pub struct View {
     style: Style,
     report: Arc<Report>,
-    clusters: Vec<watch::Receiver<Arc<Sights>>>,
+    clusters: Vec<watch::Receiver<Arc<Snapshot>>>,
     began: Instant,
     /// Moments shown so far.
     shown: usize,
@@ -49,7 +49,7 @@ impl View {
     pub fn new(
         style: Style,
         report: Arc<Report>,
-        clusters: Vec<watch::Receiver<Arc<Sights>>>,
+        clusters: Vec<watch::Receiver<Arc<Snapshot>>>,
     ) -> Self {
         Self {
             style,
@@ -134,8 +134,8 @@ impl View {
     fn rows(&self) -> String {
         let mut text = format!("\n  {:.0} s\n", self.began.elapsed().as_secs_f64());
         if let [only] = self.clusters.as_slice() {
-            let sights = only.borrow();
-            let cluster = &sights.cluster;
+            let snapshot = only.borrow();
+            let cluster = &snapshot.cluster;
             let _ = writeln!(
                 text,
                 "  cluster {:<12} {:<32} {}",
@@ -143,8 +143,8 @@ impl View {
                 state(cluster),
                 bar(cluster.percent)
             );
-            if sights.hosts.len() <= MOST_ROWS {
-                let mut hosts: Vec<&Sight> = sights.hosts.values().collect();
+            if snapshot.hosts.len() <= MOST_ROWS {
+                let mut hosts: Vec<&Observed> = snapshot.hosts.values().collect();
                 hosts.sort_by(|a, b| a.name.cmp(&b.name));
                 for host in hosts {
                     let _ = writeln!(
@@ -163,10 +163,10 @@ impl View {
             }
         }
         let (mut clusters, mut hosts) = (BTreeMap::new(), BTreeMap::new());
-        for sights in &self.clusters {
-            let sights = sights.borrow();
-            *clusters.entry(sights.cluster.status.clone()).or_insert(0) += 1;
-            for host in sights.hosts.values() {
+        for snapshot in &self.clusters {
+            let snapshot = snapshot.borrow();
+            *clusters.entry(snapshot.cluster.status.clone()).or_insert(0) += 1;
+            for host in snapshot.hosts.values() {
                 *hosts.entry(host.status.clone()).or_insert(0) += 1;
             }
         }
@@ -187,11 +187,11 @@ impl View {
 }
 
 /// Status, and the stage if that says more.
-fn state(sight: &Sight) -> String {
-    if sight.stage.is_empty() || matches!(sight.status.as_str(), "installed" | "error") {
-        sight.status.clone()
+fn state(seen: &Observed) -> String {
+    if seen.stage.is_empty() || matches!(seen.status.as_str(), "installed" | "error") {
+        seen.status.clone()
     } else {
-        format!("{}: {}", sight.status, sight.stage)
+        format!("{}: {}", seen.status, seen.stage)
     }
 }
 
@@ -247,8 +247,8 @@ mod tests {
     #[test]
     fn the_table_is_drawn_over_the_old_one() {
         let report = Arc::new(Report::default());
-        let sights = watch::Sender::new(Arc::new(Sights::default()));
-        let mut view = View::new(Style::Table, report, vec![sights.subscribe()]);
+        let snapshot = watch::Sender::new(Arc::new(Snapshot::default()));
+        let mut view = View::new(Style::Table, report, vec![snapshot.subscribe()]);
         let mut screen = Vec::new();
         view.show(&mut screen, None).unwrap();
         assert!(
@@ -265,17 +265,17 @@ mod tests {
     #[test]
     fn a_small_terminal_gets_what_fits_and_words_of_the_service_cannot_drive_it() {
         let report = Arc::new(Report::default());
-        let hostile = Sight {
+        let hostile = Observed {
             status: "ready\x1b[2J\n\n\n".to_owned(),
-            ..Sight::default()
+            ..Observed::default()
         };
         let hosts = (0..9).map(|number| (uuid::Uuid::from_u128(number), hostile.clone()));
-        let sights = Sights {
+        let snapshot = Snapshot {
             hosts: hosts.collect(),
-            ..Sights::default()
+            ..Snapshot::default()
         };
-        let sights = watch::Sender::new(Arc::new(sights));
-        let mut view = View::new(Style::Table, report, vec![sights.subscribe()]);
+        let snapshot = watch::Sender::new(Arc::new(snapshot));
+        let mut view = View::new(Style::Table, report, vec![snapshot.subscribe()]);
         for height in [5, 1, 0, 40] {
             let mut screen = Vec::new();
             view.show(&mut screen, Some(height)).unwrap();

@@ -5,7 +5,7 @@
 //! two drivers know what is underneath.
 //!
 //! SQLite is a library: its half of these functions does not yield but blocks. It may be called
-//! from the lane's own thread and from [`aside`], nowhere else.
+//! from the writer's own thread and from [`aside`], nowhere else.
 
 use std::{borrow::Cow, future::Future};
 

@@ -33,7 +33,7 @@ use crate::{
     sqlite::{Access, SqliteFile},
     statement::{Connection, Options, RawRow, Statement, aside},
     unit::{Step, Unit},
-    writer::{self, Lane},
+    writer::{self, SqliteWriter},
 };
 
 /// Whether deleted rows are asked for too.
@@ -63,7 +63,7 @@ struct Inner {
 }
 
 enum Writer {
-    Sqlite(Lane),
+    Sqlite(SqliteWriter),
     Postgres,
 }
 
@@ -124,8 +124,8 @@ impl Store {
         reader.list_all::<Cluster>().await.map_err(named)?;
         reader.list_all::<InfraEnv>().await.map_err(named)?;
         reader.list_all::<Host>().await.map_err(named)?;
-        let lane = Lane::start(options, connection, library, lock)?;
-        Ok(Self::of(reader, Writer::Sqlite(lane)))
+        let writer = SqliteWriter::start(options, connection, library, lock)?;
+        Ok(Self::of(reader, Writer::Sqlite(writer)))
     }
 
     async fn open_postgres(pool: Pool, key: SealingKey) -> Result<Self, StoreError> {
@@ -161,7 +161,7 @@ impl Store {
     pub async fn close(&self) {
         self.reader().pool.close().await;
         match &self.inner.writer {
-            Writer::Sqlite(lane) => lane.stop().await,
+            Writer::Sqlite(writer) => writer.stop().await,
             Writer::Postgres => {}
         }
     }
@@ -515,7 +515,7 @@ impl Store {
 
     async fn write_unit(&self, unit: Unit) -> Result<(), StoreError> {
         match &self.inner.writer {
-            Writer::Sqlite(lane) => lane.write(unit).await,
+            Writer::Sqlite(writer) => writer.write(unit).await,
             Writer::Postgres => {
                 let inner = Arc::clone(&self.inner);
                 let task = tokio::spawn(async move {

@@ -1,6 +1,6 @@
 //! Where units become durable.
 //!
-//! SQLite has one lane: a thread that owns the writing connection. Whatever has queued up while
+//! SQLite has one writer: a thread that owns the writing connection. Whatever has queued up while
 //! the last fsync ran goes into the next transaction, so many callers share one fsync. A unit
 //! that is refused is taken back alone, by savepoint; if the database itself fails, the group is
 //! undone and tried unit by unit, so that one bad unit cannot hurt its neighbours. Nobody is
@@ -38,12 +38,12 @@ enum Order {
 }
 
 /// The one who writes to SQLite.
-pub(crate) struct Lane {
+pub(crate) struct SqliteWriter {
     orders: mpsc::Sender<Order>,
 }
 
-impl Lane {
-    /// Starts the lane on an open connection. `lock` is held for as long as the lane lives.
+impl SqliteWriter {
+    /// Starts the writer on an open connection. `lock` is held for as long as the writer lives.
     pub(crate) fn start(
         options: Options,
         connection: Connection,
@@ -78,13 +78,13 @@ impl Lane {
     pub(crate) async fn stop(&self) {
         let (done, stopped) = oneshot::channel();
         if self.orders.send(Order::Stop(done)).await.is_ok() {
-            // An error means that the lane ended on its own, which is what was wanted.
+            // An error means that the writer ended on its own, which is what was wanted.
             let _ = stopped.await;
         }
     }
 }
 
-/// The state of the lane's thread.
+/// The state of the writer's thread.
 struct Desk {
     options: Options,
     /// `None` after a failure that left it in doubt.

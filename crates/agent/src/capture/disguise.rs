@@ -1,6 +1,6 @@
 //! Stand-ins: the same for the same, as long as the original, and of the same kind.
 //!
-//! They are drawn from a hash with a salt, so nobody gets back from one to the original, and
+//! They are drawn from a hash with a salt, so the original cannot be found from it, and
 //! two captures have nothing in common.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,4 +1,4 @@
-//! Takes out of a capture what tells which machine it was.
+//! Takes out of a capture what identifies the machine.
 //!
 //! First everything that identifies is gathered from where it is known to be, then each piece is
 //! replaced wherever it turns up: in files, in names of files, in links, in tables of the
@@ -87,7 +87,7 @@ static MAC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"\b[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}\b|\b[0-9a-fA-F]{2}(-[0-9a-fA-F]{2}){5,19}\b")
 });
 static IPV4: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b(\d{1,3}\.){3}\d{1,3}\b"));
-/// What might be one; whether it is, reading it tells.
+/// What might be one; reading it decides.
 static IPV6: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){2,8}"));
 /// A value in a URL on the kernel command line can be a key.
@@ -265,7 +265,7 @@ impl Scrub {
         }
     }
 
-    /// A text in which ordinary words can be told from each other.
+    /// A text in which ordinary words can be distinguished.
     fn prose(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (word, stand_in) in &self.ordinary {

@@ -115,7 +115,7 @@ fn a_scrubbed_capture_says_nothing_that_identifies() {
     }
 }
 
-/// The shape of an inventory: what is there and what is judged, without what identifies.
+/// The shape of an inventory: what is there and what is checked, without what identifies.
 fn shape(inventory: &Value) -> Vec<String> {
     const KEPT: &[&str] = &[
         "drive_type",

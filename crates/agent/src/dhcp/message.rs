@@ -56,7 +56,7 @@ pub fn frame(
     let mut message = vec![1, 1, 6, 0];
     message.extend(transaction.to_be_bytes());
     message.extend(seconds.to_be_bytes());
-    // Answer to everybody: nobody here has the address yet.
+    // Broadcast: no interface here has the address yet.
     message.extend([0x80, 0]);
     message.extend([0; 16]);
     message.extend(mac);
@@ -165,7 +165,7 @@ pub fn parse(frame: &[u8], mac: &Mac, transaction: u32) -> Option<Offer> {
         6 => Kind::Nak,
         _ => return None,
     };
-    // Nobody can be given no address.
+    // An offer without an address is no offer.
     let is_usable = offer.kind == Kind::Nak || !offer.address.is_unspecified();
     is_usable.then_some(offer)
 }

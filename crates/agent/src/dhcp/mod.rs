@@ -26,7 +26,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
 /// What to lease.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct LeaseRequest {
     /// The link that speaks for us.
     pub link: String,
     /// Its hardware address.
@@ -41,10 +41,10 @@ pub struct Wish {
 ///
 /// # Errors
 /// No server answered, or the link cannot be used.
-pub async fn lease(wish: &Wish, limit: Duration) -> io::Result<Offer> {
+pub async fn lease(request: &LeaseRequest, limit: Duration) -> io::Result<Offer> {
     let exchange = Exchange {
-        socket: RawSocket::frames(&wish.link, ETHERTYPE_IP)?,
-        wish,
+        socket: RawSocket::frames(&request.link, ETHERTYPE_IP)?,
+        request,
         transaction: rand::random(),
         begun: Instant::now(),
     };
@@ -53,7 +53,7 @@ pub async fn lease(wish: &Wish, limit: Duration) -> io::Result<Offer> {
         .unwrap_or_else(|_| {
             let text = format!(
                 "no DHCP server gave an address on {} in {} s",
-                wish.link,
+                request.link,
                 limit.as_secs()
             );
             Err(io::Error::new(io::ErrorKind::TimedOut, text))
@@ -62,7 +62,7 @@ pub async fn lease(wish: &Wish, limit: Duration) -> io::Result<Offer> {
 
 struct Exchange<'a> {
     socket: RawSocket,
-    wish: &'a Wish,
+    request: &'a LeaseRequest,
     transaction: u32,
     begun: Instant,
 }
@@ -71,7 +71,7 @@ impl Exchange<'_> {
     async fn run(&self) -> io::Result<Offer> {
         let mut wait = FIRST_WAIT;
         // An address we had is asked for once; its server may know nothing of it any more.
-        if let Some(known) = self.wish.known {
+        if let Some(known) = self.request.known {
             let answer = self.say(Kind::Request, Some(known), None, wait).await?;
             if let Some(offer) = answer.filter(|offer| offer.kind == Kind::Ack) {
                 return Ok(offer);
@@ -79,7 +79,7 @@ impl Exchange<'_> {
         }
         loop {
             let offer = self
-                .say(Kind::Discover, self.wish.known, None, wait)
+                .say(Kind::Discover, self.request.known, None, wait)
                 .await?;
             if let Some(offer) = offer.filter(|offer| offer.kind == Kind::Offer) {
                 let server = offer.server;
@@ -105,10 +105,10 @@ impl Exchange<'_> {
         wait: Duration,
     ) -> io::Result<Option<Offer>> {
         let seconds = self.begun.elapsed().as_secs() as u16;
-        let hostname = &self.wish.hostname;
+        let hostname = &self.request.hostname;
         let bytes = frame(
             kind,
-            &self.wish.mac,
+            &self.request.mac,
             self.transaction,
             seconds,
             hostname,
@@ -120,7 +120,8 @@ impl Exchange<'_> {
             let mut buffer = [0; 2048];
             loop {
                 let length = self.socket.receive(&mut buffer).await?;
-                let Some(offer) = parse(&buffer[..length], &self.wish.mac, self.transaction) else {
+                let Some(offer) = parse(&buffer[..length], &self.request.mac, self.transaction)
+                else {
                     continue;
                 };
                 let fits = match kind {

@@ -89,7 +89,7 @@ fn kind(machine: &dyn Machine, link: &Link) -> String {
     }
 }
 
-/// An address from DHCPv6 is told with a prefix of 128; the network it is in is known from the
+/// An address from DHCPv6 is reported with a prefix of 128; the network it is in is known from the
 /// router's advertisement.
 fn ipv6_prefix(network: &Network, address: &Address, ip: Ipv6Addr) -> u8 {
     network
@@ -122,7 +122,7 @@ fn client_id(link: &Link) -> Option<String> {
 }
 
 /// The name of a card by its place: `em1` for the first on the board, `p3p2` for the second port
-/// in slot 3. Only x86 machines have firmware that tells these places.
+/// in slot 3. Only x86 machines have firmware that describes these places.
 fn biosdevname(machine: &dyn Machine, class: &str) -> Option<String> {
     const SLOTS: &str = "/sys/bus/pci/slots";
     if machine.kernel().architecture != "x86_64" {

@@ -2,11 +2,11 @@
 //!
 //! A storage server can have thousands of disks. What is left out goes in order of worth: disks
 //! that could not be installed to anyway, then other disks, then everything but the name of the
-//! machine; the last two are told to the service.
+//! machine; the last two are reported to the service.
 
 use muster_api::wire;
 
-/// How much the service takes. Without limits everything is told.
+/// How much the service takes. Without limits everything is reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// Most bytes of the JSON text.
@@ -101,13 +101,13 @@ mod tests {
             disk_min_size: Some(300),
         };
         let text = to_json(inventory(), limits).unwrap();
-        let told: wire::Inventory = serde_json::from_str(&text).unwrap();
-        let disks = told.disks.unwrap_or_default();
+        let reported: wire::Inventory = serde_json::from_str(&text).unwrap();
+        let disks = reported.disks.unwrap_or_default();
         let names = disks.into_iter().filter_map(|disk| disk.name).collect();
         (
             text.len(),
             names,
-            told.truncation.and_then(|truncation| truncation.r#type),
+            reported.truncation.and_then(|truncation| truncation.r#type),
         )
     }
 

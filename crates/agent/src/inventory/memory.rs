@@ -11,7 +11,7 @@ const BLOCKS: &str = "/sys/devices/system/memory";
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
 
 /// The memory of a machine. What is plugged in is best known to the firmware, less well to the
-/// kernel; the last resort is what can be used of it. The method is told in the words of the
+/// kernel; the last resort is what can be used of it. The method is named in the words of the
 /// reference, whatever tool it would have called.
 pub fn memory(machine: &dyn Machine, smbios: &Tables) -> wire::Memory {
     let usable = usable(machine);

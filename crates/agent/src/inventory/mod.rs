@@ -30,7 +30,7 @@ pub use memory::huge_pages;
 /// The whole inventory of a machine.
 pub fn collect(machine: &dyn Machine) -> wire::Inventory {
     let network = machine.network().unwrap_or_else(|error| {
-        tracing::warn!(%error, "the kernel does not tell its network");
+        tracing::warn!(%error, "the network cannot be read from the kernel");
         Network::default()
     });
     let smbios = smbios::Tables::of(machine);

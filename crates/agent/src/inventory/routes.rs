@@ -10,19 +10,19 @@ const IPV4: i64 = 2;
 const IPV6: i64 = 10;
 
 /// The routes of the main table that lead out of an interface, IPv4 first. The destination is
-/// told without the length of its prefix, as the wire has it.
+/// reported without the length of its prefix, as the wire has it.
 pub fn routes(network: &Network) -> Vec<wire::Route> {
     let of = |is_wanted: fn(&IpAddr) -> bool| {
         network
             .routes
             .iter()
             .filter(move |route| route.table == Route::MAIN && is_wanted(&route.destination))
-            .filter_map(|route| told(network, route))
+            .filter_map(|route| reported(network, route))
     };
     of(IpAddr::is_ipv4).chain(of(IpAddr::is_ipv6)).collect()
 }
 
-fn told(network: &Network, route: &Route) -> Option<wire::Route> {
+fn reported(network: &Network, route: &Route) -> Option<wire::Route> {
     let link = network.link(route.index?)?;
     Some(wire::Route {
         destination: Some(route.destination.to_string()),

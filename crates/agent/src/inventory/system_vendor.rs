@@ -7,7 +7,7 @@ use super::{set, virtualization::control_program};
 
 const DMI: &str = "/sys/class/dmi/id";
 const DEVICE_TREE: &str = "/proc/device-tree";
-/// What the wire has for what nobody knows.
+/// What the wire has for an unknown value.
 const UNKNOWN: &str = "unknown";
 
 /// Who made a machine. Firmware without such tables may still have a device tree (ARM boards)

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use muster_machine::Machine;
 
-/// Version of the first module; `none` if there is none, absent if it cannot be told.
+/// Version of the first module; `none` if there is none, absent if it is unknown.
 pub fn version(machine: &dyn Machine) -> Option<String> {
     match machine.read(Path::new("/sys/class/tpm/tpm0/tpm_version_major")) {
         Ok(bytes) => match String::from_utf8_lossy(&bytes).trim() {

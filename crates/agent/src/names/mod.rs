@@ -1,8 +1,8 @@
 //! Names of the internet, asked of the servers in `/etc/resolv.conf`.
 //!
 //! A small resolver of our own: a static binary has no resolver of the system to lean on, and
-//! the steps want to know things `getaddrinfo` does not tell (the name at the end of a chain of
-//! aliases, whether a name does not exist or nobody answered). The rules are those of the
+//! the steps want to know things `getaddrinfo` does not return (the name at the end of a chain of
+//! aliases, whether a name does not exist or no server answered). The rules are those of the
 //! system: search list, `ndots`, servers in order, UDP first and TCP for what does not fit.
 
 mod config;

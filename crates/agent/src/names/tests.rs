@@ -69,7 +69,7 @@ fn addresses_have_names_of_their_own() {
     assert!(question(1, "a..b", A).is_err());
 }
 
-/// Serves `a.example` over UDP, says "too long" about `long.example` there and tells it over
+/// Serves `a.example` over UDP, truncates `long.example` there and sends it over
 /// TCP, knows no other name.
 async fn server() -> u16 {
     let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::token;
 use crate::link::Directions;
 
-/// What the reference's `logs_sender` is told; installers start it by that name.
+/// What the reference's `logs_sender` takes; installers start it by that name.
 #[derive(Debug, Args)]
 pub struct LogsOptions {
     /// URL of the service
@@ -53,7 +53,7 @@ pub struct LogsOptions {
     dont_clean: bool,
 }
 
-/// A token; shown to nobody.
+/// A token; never printed.
 #[derive(Clone)]
 struct Token(String);
 

@@ -1,4 +1,4 @@
-//! Who has these addresses? Asked of everybody on a link.
+//! ARP requests for many addresses on a link.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ pub type Answers = BTreeMap<Ipv4Addr, BTreeSet<Mac>>;
 
 /// How often and how long to ask.
 #[derive(Clone, Copy, Debug)]
-pub struct Persistence {
+pub struct ArpOptions {
     /// Rounds of questions.
     pub rounds: u16,
     /// Between two rounds.
@@ -28,7 +28,7 @@ pub struct Persistence {
     pub wait: Duration,
 }
 
-/// Asks on one interface for all `targets`; `source` is our address there. Whoever answered is
+/// Asks on one interface for all `targets`; `source` is our address there. An address that answered is
 /// not asked again after the second round, so that collisions still show.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub async fn who_has(
     nic: &Nic,
     source: Ipv4Addr,
     targets: &[Ipv4Addr],
-    how: Persistence,
+    how: ArpOptions,
 ) -> io::Result<Answers> {
     let Some(mac) = nic.mac else {
         return Ok(Answers::new());

@@ -84,8 +84,8 @@ fn nic(network: &Network, link: &Link) -> Nic {
     }
 }
 
-/// A card, a bond or a VLAN. A card is what has no virtual device behind it; where nobody can
-/// tell, it counts as one.
+/// A card, a bond or a VLAN. A card is what has no virtual device behind it; where that is
+/// unknown, it counts as one.
 fn is_carrier(machine: &dyn Machine, link: &Link) -> bool {
     if matches!(link.kind.as_deref(), Some("bond" | "vlan")) {
         return true;

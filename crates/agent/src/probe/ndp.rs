@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Pace,
-    arp::Persistence,
+    arp::ArpOptions,
     links::Nic,
     packet::{Mac, neighbour_advertisement, neighbour_solicitation, solicited_node},
     socket::RawSocket,
@@ -21,7 +21,7 @@ pub type Answers = BTreeMap<Ipv6Addr, BTreeSet<Mac>>;
 ///
 /// # Errors
 /// The socket cannot be had.
-pub async fn who_has(nic: &Nic, targets: &[Ipv6Addr], how: Persistence) -> io::Result<Answers> {
+pub async fn who_has(nic: &Nic, targets: &[Ipv6Addr], how: ArpOptions) -> io::Result<Answers> {
     let Some(mac) = nic.mac else {
         return Ok(Answers::new());
     };

@@ -16,7 +16,7 @@ use super::{
 
 /// How to ping.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner<'a> {
+pub struct PingOptions<'a> {
     /// Packets to each target.
     pub count: u16,
     /// Between two of them.
@@ -66,7 +66,7 @@ impl Echoes {
 ///
 /// # Errors
 /// The socket cannot be had.
-pub async fn ping(v6: bool, targets: &[IpAddr], how: Manner<'_>) -> io::Result<Vec<Echoes>> {
+pub async fn ping(v6: bool, targets: &[IpAddr], how: PingOptions<'_>) -> io::Result<Vec<Echoes>> {
     let socket = RawSocket::icmp(v6, how.nic)?;
     if how.whole {
         socket.never_fragment(v6)?;
@@ -189,7 +189,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_loopback_answers_every_packet_and_a_duplicate_counts_once() {
-        let how = Manner {
+        let how = PingOptions {
             count: 3,
             gap: Duration::from_millis(10),
             wait: Duration::from_secs(5),

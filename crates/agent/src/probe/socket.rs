@@ -34,7 +34,7 @@ impl RawSocket {
     pub fn frames(nic: &str, ethertype: u16) -> io::Result<Self> {
         let protocol = i32::from(ethertype.to_be());
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(protocol)))?;
-        // The kernel itself tells the address to bind to; it names the interface only, so the
+        // The kernel itself knows the address to bind to; it names the interface only, so the
         // kind of frames stays as chosen above.
         let address = getifaddrs()?
             .filter(|entry| entry.interface_name == nic)

@@ -131,7 +131,7 @@ async fn download(url: &str, headers: HeaderMap, trust: &Trust) -> Result<Vec<u8
     Ok(body)
 }
 
-/// The configuration without the files and units nobody asks about.
+/// The configuration without the files and units that are not needed.
 fn essence(body: &[u8]) -> Result<String, String> {
     let mut config: Value =
         serde_json::from_slice(body).map_err(|cause| format!("the answer is no JSON: {cause}"))?;

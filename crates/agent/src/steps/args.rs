@@ -92,7 +92,7 @@ checked_text!(
     TimeSource, "name or address of a time source", is_time_source
 );
 checked_text!(
-    /// A point in time as people tell journals: a date, a time, "yesterday".
+    /// A point in time as people give it to journals: a date, a time, "yesterday".
     Moment, "point in time", is_moment
 );
 checked_text!(

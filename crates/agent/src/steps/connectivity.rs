@@ -19,15 +19,15 @@ use super::{
     args::{Mac, Unusable, one},
 };
 use crate::probe::{
-    arp::{self, Persistence},
+    arp::{self, ArpOptions},
     links::{self, Nic},
     ndp,
     packet::mac_text,
-    ping::{Echoes, Manner, ping},
+    ping::{Echoes, PingOptions, ping},
 };
 
 /// Ten packets to each address, as the reference, but without a second between them.
-const PINGS: Manner<'static> = Manner {
+const PINGS: PingOptions<'static> = PingOptions {
     count: 10,
     gap: Duration::from_millis(200),
     wait: Duration::from_secs(3),
@@ -35,7 +35,7 @@ const PINGS: Manner<'static> = Manner {
     nic: None,
     whole: false,
 };
-const ASK: Persistence = Persistence {
+const ASK: ArpOptions = ArpOptions {
     rounds: 4,
     gap: Duration::from_millis(500),
     wait: Duration::from_millis(1500),
@@ -248,7 +248,7 @@ async fn ask_v6(nic: &Nic, remotes: &[IpAddr]) -> io::Result<Vec<(IpAddr, L2)>> 
 async fn pinged(
     v6: bool,
     targets: &[IpAddr],
-    how: Manner<'_>,
+    how: PingOptions<'_>,
 ) -> io::Result<Vec<(IpAddr, Echoes)>> {
     if targets.is_empty() {
         return Ok(Vec::new());
@@ -286,7 +286,7 @@ async fn full_size(nic: &Nic, remotes: &[IpAddr]) -> io::Result<Vec<(IpAddr, Mtu
             found.extend(targets.into_iter().map(|ip| record(ip, true)));
             continue;
         }
-        let small = Manner {
+        let small = PingOptions {
             count: 3,
             wait: Duration::from_secs(1),
             nic: Some(&nic.name),
@@ -299,7 +299,7 @@ async fn full_size(nic: &Nic, remotes: &[IpAddr]) -> io::Result<Vec<(IpAddr, Mtu
             .map(|(ip, _)| ip)
             .collect();
         let headers = if v6 { 48 } else { 28 };
-        let full = Manner {
+        let full = PingOptions {
             payload: (nic.mtu as usize).saturating_sub(headers),
             whole: true,
             ..small
@@ -452,8 +452,8 @@ mod tests {
             l2: vec![(ip, l2)],
             ..Found::default()
         };
-        let told = report(&peers(), &found).remote_hosts.unwrap();
-        assert!(!told[0].l2_connectivity.as_ref().unwrap()[0].successful);
+        let hosts = report(&peers(), &found).remote_hosts.unwrap();
+        assert!(!hosts[0].l2_connectivity.as_ref().unwrap()[0].successful);
     }
 
     #[test]

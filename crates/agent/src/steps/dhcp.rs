@@ -13,7 +13,7 @@ use super::{
     Context, Outcome,
     args::{Mac, Nic, Unusable, one},
 };
-use crate::dhcp::{Wish, address_in, lease, lease_text};
+use crate::dhcp::{LeaseRequest, address_in, lease, lease_text};
 
 const LIMIT: Duration = Duration::from_secs(28);
 
@@ -74,7 +74,7 @@ async fn leased(
     let bytes = mac
         .ethernet()
         .ok_or_else(|| Unusable(format!("{} is no hardware address of Ethernet", mac.0)))?;
-    let wish = Wish {
+    let request = LeaseRequest {
         link: link.to_owned(),
         mac: bytes,
         hostname: format!("{}-{link}", mac.0.replace(':', "-")),
@@ -83,7 +83,7 @@ async fn leased(
     if let Err(problem) = make(context, nic, link, &mac.0).await {
         return Ok(Err(problem));
     }
-    let result = lease(&wish, LIMIT).await;
+    let result = lease(&request, LIMIT).await;
     let _ = ip(context, &["link", "delete", "dev", link]).await;
     Ok(match result {
         Ok(offer) => Ok((offer.address, lease_text(link, &offer, Timestamp::now()))),

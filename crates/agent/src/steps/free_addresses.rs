@@ -1,4 +1,4 @@
-//! `free-network-addresses`: which addresses of our networks nobody answers from.
+//! `free-network-addresses`: which addresses of our networks are unused.
 
 use std::{
     collections::BTreeSet,
@@ -15,16 +15,16 @@ use super::{
     args::{Unusable, Usable, one},
 };
 use crate::probe::{
-    arp::{self, Persistence},
+    arp::{self, ArpOptions},
     links::{self, Nic},
-    ping::{Manner, ping},
+    ping::{PingOptions, ping},
 };
 
 /// Larger networks are looked at in blocks of this size, until there is enough.
 const BLOCK: u8 = 22;
 const ENOUGH: usize = 8000;
 const MOST_NETWORKS: usize = 64;
-const ASK: Persistence = Persistence {
+const ASK: ArpOptions = ArpOptions {
     rounds: 3,
     gap: Duration::from_millis(300),
     wait: Duration::from_secs(1),
@@ -104,7 +104,7 @@ fn our_address(nic: &Nic, network: Ipv4Net) -> Option<Ipv4Addr> {
 /// Where we have no interface, only those who answer a ping are known to be there.
 async fn answering(addresses: &[Ipv4Addr]) -> io::Result<BTreeSet<Ipv4Addr>> {
     let targets: Vec<IpAddr> = addresses.iter().map(|ip| (*ip).into()).collect();
-    let how = Manner {
+    let how = PingOptions {
         count: 2,
         gap: Duration::from_millis(300),
         wait: Duration::from_secs(1),

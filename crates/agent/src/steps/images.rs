@@ -70,10 +70,10 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// The runtime tells 64-bit numbers as texts.
+/// The runtime writes 64-bit numbers as texts.
 fn size_in_status(text: &str) -> Option<f64> {
-    let told: serde_json::Value = serde_json::from_str(text).ok()?;
-    let size = &told["status"]["size"];
+    let answer: serde_json::Value = serde_json::from_str(text).ok()?;
+    let size = &answer["status"]["size"];
     let number = size.as_f64();
     number.or_else(|| size.as_str()?.parse().ok())
 }
@@ -149,8 +149,9 @@ async fn pull(
         ..Status::default()
     };
     if !was_here {
-        let told = asked(context, tool, tool.inspect, image, SHORT).await?;
-        let size = (tool.size)(&told).ok_or_else(|| format!("{} tells no size", tool.program))?;
+        let answer = asked(context, tool, tool.inspect, image, SHORT).await?;
+        let size =
+            (tool.size)(&answer).ok_or_else(|| format!("{} reports no size", tool.program))?;
         status.size_bytes = Some(size);
         status.time = Some(seconds);
         status.download_rate = (seconds > 0.0).then_some(size / 1e6 / seconds);
@@ -257,8 +258,8 @@ mod tests {
     async fn without_podman_the_runtime_of_kubernetes_pulls() {
         let machine = Simulated::default();
         machine.on(["crictl"], Finished::with_output(""));
-        let told = r#"{"status":{"id":"sha256:1","size":"412345678"},"info":{}}"#;
-        machine.on(["crictl", "inspecti"], Finished::with_output(told));
+        let answer = r#"{"status":{"id":"sha256:1","size":"412345678"},"info":{}}"#;
+        machine.on(["crictl", "inspecti"], Finished::with_output(answer));
         let (context, machine) = on(machine);
         let outcome = run(&context, vec![ARGS.into()]).await.unwrap();
         assert_eq!(outcome.exit_code, 0, "{outcome:?}");

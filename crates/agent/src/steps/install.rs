@@ -264,7 +264,7 @@ fn text<T: std::ops::Deref<Target = str>>(value: Option<&T>) -> &str {
     value.map_or("", |value| value)
 }
 
-/// A disk that is not there is a mistake to be told before anything starts.
+/// A disk that is not there is reported before anything starts.
 fn existing<'a>(context: &Context, device: &'a Device) -> Result<&'a str, Unusable> {
     if context.machine.exists(&**device) {
         return Ok(device);

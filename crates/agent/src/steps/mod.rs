@@ -31,7 +31,7 @@ use muster_machine::{Cancel, Finished, Machine, Task, TaskError};
 pub use runner::Runner;
 use serde::Serialize;
 use uuid::Uuid;
-pub use web::told;
+pub use web::error_chain;
 
 use crate::link::Link;
 
@@ -117,7 +117,7 @@ impl Outcome {
         }
     }
 
-    /// Failed, with a result that tells more.
+    /// Failed, with a result that contains more.
     fn and_output(mut self, result: &impl Serialize) -> Self {
         self.output = serde_json::to_string(result).unwrap_or_default();
         self

@@ -1,4 +1,4 @@
-//! `ntp-synchronizer`: hands time sources to chrony and tells which of them the clock follows.
+//! `ntp-synchronizer`: hands time sources to chrony and reports which of them the clock follows.
 
 use std::{collections::BTreeSet, net::IpAddr, time::Duration};
 
@@ -76,7 +76,7 @@ fn wanted(args: Vec<String>) -> Usable<Vec<TimeSource>> {
     if items.len() > MOST {
         return Err(Unusable(format!("more than {MOST} time sources")));
     }
-    // Quoted again, so that there is one place that judges texts.
+    // Quoted again, so that there is one place that checks texts.
     let quoted = serde_json::to_string(&items).map_err(|cause| Unusable(cause.to_string()))?;
     json(&quoted)
 }

@@ -184,7 +184,7 @@ async fn fetch(
     boot: &Path,
 ) -> Result<(), String> {
     // URLs may be signed; errors of the client would quote them.
-    let shown = |cause: reqwest::Error| web::told(&cause.without_url());
+    let shown = |cause: reqwest::Error| web::error_chain(&cause.without_url());
     let mut response = client.get(url).send().await.map_err(shown)?;
     if !response.status().is_success() {
         return Err(format!("the server answers {}", response.status()));
@@ -216,8 +216,8 @@ async fn make_room(context: &Context, boot: &Path, size: u64) -> Result<(), Stri
         let about = rustix::fs::statvfs(boot)?;
         Ok(about.f_bavail * about.f_frsize)
     };
-    let told = |cause: io::Error| about(boot, &cause);
-    if free().map_err(told)? > size {
+    let describe = |cause: io::Error| about(boot, &cause);
+    if free().map_err(describe)? > size {
         return Ok(());
     }
     let cleanup =
@@ -225,7 +225,7 @@ async fn make_room(context: &Context, boot: &Path, size: u64) -> Result<(), Stri
     let _ = context
         .task(cleanup.deadline(Duration::from_secs(300)))
         .await;
-    let free = free().map_err(told)?;
+    let free = free().map_err(describe)?;
     if free > size {
         return Ok(());
     }

@@ -50,7 +50,7 @@ impl Runner {
         }
     }
 
-    /// Resolves when the agent was upgraded and has to begin anew.
+    /// Resolves when the agent was upgraded and has to start again.
     #[must_use]
     pub fn renewed(&self) -> Arc<Notify> {
         Arc::clone(&self.renewed)

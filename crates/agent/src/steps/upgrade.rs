@@ -1,4 +1,4 @@
-//! `upgrade-agent`: fetches the agent the service wants, then begins anew.
+//! `upgrade-agent`: fetches the agent the service asks for, then starts it.
 //!
 //! An image of Muster carries `/usr/bin/muster-agent`; it takes the place of the running
 //! program once it has shown that it starts. An image of the reference has no such file: then
@@ -60,7 +60,7 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
     Ok(outcome)
 }
 
-/// The step went well, so the agent has to begin anew.
+/// The step went well, so the agent has to start again.
 pub(super) fn succeeded(outcome: &Outcome) -> bool {
     let value: serde_json::Value = serde_json::from_str(&outcome.output).unwrap_or_default();
     outcome.exit_code == 0

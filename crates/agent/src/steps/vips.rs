@@ -1,4 +1,4 @@
-//! `verify-vips`: does somebody already answer from the virtual addresses?
+//! `verify-vips`: are the virtual addresses in use already?
 
 use std::{
     io::{self, ErrorKind},
@@ -13,13 +13,13 @@ use super::{
     args::{Unusable, one},
 };
 use crate::probe::{
-    arp::{self, Persistence},
+    arp::{self, ArpOptions},
     links::{self, Nic},
     ndp,
-    ping::{Manner, ping},
+    ping::{PingOptions, ping},
 };
 
-const ASK: Persistence = Persistence {
+const ASK: ArpOptions = ArpOptions {
     rounds: 3,
     gap: Duration::from_millis(400),
     wait: Duration::from_secs(1),
@@ -40,7 +40,7 @@ struct Vip {
 }
 
 #[derive(Debug, Serialize)]
-struct Verdict {
+struct Verification {
     verification: &'static str,
     vip: IpAddr,
     vip_type: Purpose,
@@ -51,10 +51,10 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
     if vips.len() > MOST {
         return Err(Unusable(format!("more than {MOST} addresses")));
     }
-    let mut verdicts = Vec::new();
+    let mut verifications = Vec::new();
     for Vip { vip, vip_type } in vips {
         match is_taken(context, vip).await {
-            Ok(taken) => verdicts.push(Verdict {
+            Ok(taken) => verifications.push(Verification {
                 verification: if taken { "failed" } else { "succeeded" },
                 vip,
                 vip_type,
@@ -64,7 +64,7 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
             }
         }
     }
-    Ok(Outcome::json(&verdicts))
+    Ok(Outcome::json(&verifications))
 }
 
 async fn is_taken(context: &Context, vip: IpAddr) -> io::Result<bool> {
@@ -98,7 +98,7 @@ async fn is_taken(context: &Context, vip: IpAddr) -> io::Result<bool> {
 /// Behind a router only those who want to answer do: a ping, or the port an API or a web
 /// server would have. A refused connection is an answer, too.
 async fn answers_from_afar(vip: IpAddr) -> io::Result<bool> {
-    let how = Manner {
+    let how = PingOptions {
         count: 2,
         gap: Duration::from_millis(300),
         wait: Duration::from_secs(1),
@@ -144,12 +144,12 @@ mod tests {
 
     #[test]
     fn the_engine_reads_the_verdicts() {
-        let verdicts = [Verdict {
+        let verifications = [Verification {
             verification: "succeeded",
             vip: "192.168.126.100".parse().unwrap(),
             vip_type: Purpose::Api,
         }];
-        let text = Outcome::json(&verdicts).output;
+        let text = Outcome::json(&verifications).output;
         assert_eq!(
             text,
             r#"[{"verification":"succeeded","vip":"192.168.126.100","vip_type":"api"}]"#

@@ -40,7 +40,7 @@ pub fn client_with(
     match trust {
         Trust::System => {
             for der in rustls_native_certs::load_native_certs().certs {
-                // A certificate of the system that cannot be read vouches for nobody.
+                // A certificate of the system that cannot be read is not trusted.
                 if let Ok(certificate) = Certificate::from_der(&der) {
                     builder = builder.add_root_certificate(certificate);
                 }
@@ -58,7 +58,7 @@ pub fn client_with(
             builder = builder.no_proxy();
         }
     }
-    limits(builder).build().map_err(|cause| told(&cause))
+    limits(builder).build().map_err(|cause| error_chain(&cause))
 }
 
 /// The answer to a request, at most `limit` bytes of it.
@@ -66,10 +66,14 @@ pub fn client_with(
 /// # Errors
 /// What went wrong, in one line.
 pub async fn fetch(request: RequestBuilder, limit: usize) -> Result<(StatusCode, Vec<u8>), String> {
-    let mut response = request.send().await.map_err(|cause| told(&cause))?;
+    let mut response = request.send().await.map_err(|cause| error_chain(&cause))?;
     let status = response.status();
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|cause| told(&cause))? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|cause| error_chain(&cause))?
+    {
         if body.len() + chunk.len() > limit {
             return Err(format!("the answer is longer than {limit} bytes"));
         }
@@ -79,7 +83,7 @@ pub async fn fetch(request: RequestBuilder, limit: usize) -> Result<(StatusCode,
 }
 
 /// An error with its causes; the last of them mostly is the one that helps.
-pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -1,4 +1,4 @@
-//! Our inventory beside what `ip` tells.
+//! Our inventory beside what `ip` shows.
 
 use std::collections::BTreeMap;
 
@@ -17,37 +17,37 @@ pub fn by<'a>(items: &'a [Value], key: &str) -> BTreeMap<&'a str, &'a Value> {
         .collect()
 }
 
-/// Every interface of `ip -j -d addr` is told, in the same order, with the same properties.
-pub fn same_interfaces(ours: &Value, told: &Value) {
+/// Every interface of `ip -j -d addr` is shown, in the same order, with the same properties.
+pub fn same_interfaces(ours: &Value, shown: &Value) {
     let interfaces = list(&ours["interfaces"]);
     let names = |items: &[Value], key: &str| -> Vec<String> {
         items.iter().map(|item| item[key].to_string()).collect()
     };
-    assert_eq!(names(interfaces, "name"), names(list(told), "ifname"));
-    for (ours, told) in interfaces.iter().zip(list(told)) {
-        same_interface(ours, told);
+    assert_eq!(names(interfaces, "name"), names(list(shown), "ifname"));
+    for (ours, shown) in interfaces.iter().zip(list(shown)) {
+        same_interface(ours, shown);
     }
 }
 
-fn same_interface(ours: &Value, told: &Value) {
-    let name = told["ifname"].as_str().unwrap();
-    assert_eq!(ours["name"], told["ifname"]);
-    assert_eq!(ours["mtu"], told["mtu"], "{name}");
+fn same_interface(ours: &Value, shown: &Value) {
+    let name = shown["ifname"].as_str().unwrap();
+    assert_eq!(ours["name"], shown["ifname"]);
+    assert_eq!(ours["mtu"], shown["mtu"], "{name}");
     let nothing = "00:00:00:00:00:00";
-    let mac = told["address"].as_str().filter(|mac| *mac != nothing);
-    let own = told["linkinfo"]["info_slave_data"]["perm_hwaddr"].as_str();
-    if told["link_type"] == "ether" {
+    let mac = shown["address"].as_str().filter(|mac| *mac != nothing);
+    let own = shown["linkinfo"]["info_slave_data"]["perm_hwaddr"].as_str();
+    if shown["link_type"] == "ether" {
         assert_eq!(ours["mac_address"].as_str(), own.or(mac), "{name}");
     }
-    let is_card = told["parentbus"].is_string();
-    let kind = match (is_card, told["linkinfo"]["info_kind"].as_str()) {
+    let is_card = shown["parentbus"].is_string();
+    let kind = match (is_card, shown["linkinfo"]["info_kind"].as_str()) {
         (true, _) => "physical",
         (false, Some(kind)) => kind,
         (false, None) => "device",
     };
     assert_eq!(ours["type"].as_str(), Some(kind), "{name}");
 
-    let told_flags: Vec<&str> = list(&told["flags"])
+    let shown_flags: Vec<&str> = list(&shown["flags"])
         .iter()
         .filter_map(Value::as_str)
         .collect();
@@ -63,14 +63,14 @@ fn same_interface(ours: &Value, told: &Value) {
     ] {
         assert_eq!(
             ours_flags.contains(&flag),
-            told_flags.contains(&theirs),
+            shown_flags.contains(&theirs),
             "{name} {flag}"
         );
     }
     let carries = ours["has_carrier"] == true;
     assert_eq!(
         carries,
-        told_flags.contains(&"LOWER_UP") && ours_flags.contains(&"up"),
+        shown_flags.contains(&"LOWER_UP") && ours_flags.contains(&"up"),
         "{name}"
     );
 
@@ -78,7 +78,7 @@ fn same_interface(ours: &Value, told: &Value) {
         ("ipv4_addresses", "inet", "169.254."),
         ("ipv6_addresses", "inet6", "fe80:"),
     ] {
-        let expected: Vec<String> = list(&told["addr_info"])
+        let expected: Vec<String> = list(&shown["addr_info"])
             .iter()
             .filter(|address| address["family"] == family)
             .map(|address| {
@@ -98,11 +98,11 @@ fn same_interface(ours: &Value, told: &Value) {
     }
 }
 
-/// Every route of `ip -j -4 route` and `ip -j -6 route` that leads out of an interface is told.
-pub fn same_routes(ours: &Value, told: &[Value; 2]) {
+/// Every route of `ip -j -4 route` and `ip -j -6 route` that leads out of an interface is shown.
+pub fn same_routes(ours: &Value, shown: &[Value; 2]) {
     let mut routes = Vec::new();
-    for (told, (number, any)) in told.iter().zip([(2, "0.0.0.0"), (10, "::")]) {
-        for route in list(told) {
+    for (shown, (number, any)) in shown.iter().zip([(2, "0.0.0.0"), (10, "::")]) {
+        for route in list(shown) {
             let hop = route["nexthops"].get(0).unwrap_or(route);
             let Some(link) = hop["dev"].as_str() else {
                 continue;

@@ -183,7 +183,7 @@ impl Lab {
     /// Waits until a validation of a host has this result.
     pub fn expect(&self, host: &Host, validation: &str, result: &str) {
         self.until(&format!("{validation}: {result}"), host, || {
-            let (now, _) = judged(&self.of(host), validation)?;
+            let (now, _) = validation_of(&self.of(host), validation)?;
             (now == result).then_some(())
         });
     }
@@ -199,7 +199,7 @@ impl Lab {
     pub fn expect_of_cluster(&self, validation: &str, result: &str) {
         let begun = Instant::now();
         loop {
-            let found = judged(&self.of_cluster(), validation);
+            let found = validation_of(&self.of_cluster(), validation);
             if found.as_ref().is_some_and(|(now, _)| now == result) {
                 return;
             }
@@ -255,7 +255,7 @@ impl Lab {
                     "{} waited in vain for {what}\nit is {} with {:?}\nagent: {}\nservice: {}",
                     host.machine.name,
                     known["status"],
-                    judged(&known, id),
+                    validation_of(&known, id),
                     host.agent.last_words(),
                     self.service.last_words(),
                 );
@@ -271,7 +271,7 @@ pub fn on_wire(number: u8) -> String {
 }
 
 /// Result and message of a validation.
-fn judged(record: &Value, validation: &str) -> Option<(String, String)> {
+fn validation_of(record: &Value, validation: &str) -> Option<(String, String)> {
     let found = all(record).into_iter().find(|one| one.0 == validation);
     found.map(|(_, status, message)| (status, message))
 }

@@ -154,12 +154,12 @@ pub fn bad_cable() {
     relay.delay(Duration::from_millis(80));
     lab.expect_all(&hosts, LATENCY, "failure");
     lab.expect_all(&hosts, LOSS, "success");
-    relay.mend();
+    relay.repair();
     lab.expect_all(&hosts, LATENCY, "success");
     relay.lose_one_of(4);
     lab.expect_all(&hosts, LOSS, "failure");
     lab.expect_all(&hosts, LATENCY, "success");
-    relay.mend();
+    relay.repair();
     lab.expect_all(&hosts, LOSS, "success");
     lab.expect_all(&hosts, GROUP, "success");
 }

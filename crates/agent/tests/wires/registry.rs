@@ -68,9 +68,9 @@ pub fn images() {
     install(&lab);
     // The service forgets old results, so the new ones are waited for.
     lab.expect_record(&host, "both images", |known| {
-        let told = known["images_status"].as_str().unwrap_or_default();
-        let told: Value = serde_json::from_str(told).unwrap_or_default();
-        let pulled = |image: &String| told[image.as_str()]["result"] == "success";
+        let shown = known["images_status"].as_str().unwrap_or_default();
+        let shown: Value = serde_json::from_str(shown).unwrap_or_default();
+        let pulled = |image: &String| shown[image.as_str()]["result"] == "success";
         pulled(&release) && pulled(&installer)
     });
     lab.expect(&host, IMAGES, "success");

@@ -69,7 +69,7 @@ impl Relay {
     }
 
     /// From now on it is a good cable.
-    pub fn mend(&self) {
+    pub fn repair(&self) {
         self.set(Quality::default());
     }
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 pub use operation::{BYTES, Body, Call, JSON, ListForm, MULTIPART, Operation, Parameter, Place};
 pub use route::{PathParams, RouteMiss};
+pub(crate) use schema::pascal;
 pub use schema::{Definitions, Kind, Schema};
 
 use route::Router;

@@ -154,6 +154,20 @@ impl Schema {
     }
 }
 
+/// Name of the type made from a name of the contract: `v2-cluster_update` → `V2ClusterUpdate`.
+#[must_use]
+pub fn pascal(name: &str) -> String {
+    name.split(['-', '_'])
+        .map(|word| {
+            let mut letters = word.chars();
+            letters
+                .next()
+                .map(|first| first.to_uppercase().chain(letters).collect::<String>())
+        })
+        .map(Option::unwrap_or_default)
+        .collect()
+}
+
 fn is_false(flag: &bool) -> bool {
     !flag
 }

@@ -59,7 +59,7 @@ pub enum Violation {
 /// Everything that forbids these features together on that version and architecture.
 ///
 /// Parts that are not known yet are not checked. Architecture and version are judged without
-/// the platform, as platforms are features themselves and have their quarrels.
+/// the platform, as platforms are features themselves and have their incompatibilities.
 pub fn violations(
     active: &BTreeSet<Feature>,
     version: Option<&OpenshiftVersion>,
@@ -95,7 +95,7 @@ pub fn check_incompatible(
     active: &BTreeSet<Feature>,
     version: Option<&OpenshiftVersion>,
 ) -> Vec<Violation> {
-    // Quarrels do not depend on the architecture.
+    // Incompatibilities do not depend on the architecture.
     let query = FeatureQuery::new(version.map_or("", OpenshiftVersion::as_str), Arch::X86_64);
     let mut found = Vec::new();
     for one in active.iter().copied() {

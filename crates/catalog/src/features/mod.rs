@@ -2,20 +2,20 @@
 //!
 //! A feature is anything a user can choose: an operator, a platform, a network type, a
 //! topology. The knowledge lies in two tables: `rules` says how well each feature is
-//! supported for a version, architecture and platform, `quarrels` which two features exclude
+//! supported for a version, architecture and platform, `incompatibilities` which two features exclude
 //! each other. The rest asks these tables: [`listing`] answers the support-level API,
 //! [`activation`] finds the features a cluster uses, [`enforcement`] refuses what cannot work.
 
 pub mod activation;
 mod architectures;
 pub mod enforcement;
+mod incompatibilities;
 pub mod listing;
-mod quarrels;
 mod query;
 mod rules;
 
 pub use architectures::{architecture_level, architectures};
-pub use quarrels::incompatible_with;
+pub use incompatibilities::incompatible_with;
 pub use query::FeatureQuery;
 
 use crate::{Arch, Operator, names::named};

@@ -1,7 +1,7 @@
 //! The operators that can be installed together with a cluster.
 //!
 //! One row per operator says where it lives and how long it may take; [`needs`] says what it
-//! costs, [`selection`] what it pulls in and what it quarrels with. What a release can run at
+//! costs, [`selection`] what it pulls in and what it incompatibilities with. What a release can run at
 //! all is the business of [`crate::features`], through [`Operator::feature`].
 
 pub mod needs;

@@ -99,7 +99,7 @@ pub fn make(
             files: before.clone(),
             environment: environment(how.installer_network),
             network: how.installer_network,
-            patience: Duration::from_secs(how.installer_timeout),
+            timeout: Duration::from_secs(how.installer_timeout),
         };
         let told = |line: &str| _ = writeln!(io::stderr(), "{line}");
         let after = installer.run(&run, told).await?;

@@ -65,9 +65,9 @@ pub struct Rehearse {
     /// Configuration file [default: as `muster serve`]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Give up after so many minutes
+    /// Give up after this many minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
-    patience: u64,
+    timeout: u64,
     /// Leave consoles, journals and the service's data behind even if all went well
     #[arg(long)]
     keep: bool,
@@ -135,7 +135,7 @@ impl Rehearse {
             .context("a place for what happens")?;
         let evidence = Evidence::at(folder.path())?;
         note(&announcement(plan, version, &evidence));
-        let limit = Duration::from_secs(self.patience * 60);
+        let limit = Duration::from_secs(self.timeout * 60);
         let outcome = tokio::select! {
             outcome = self.perform(plan, stock, &evidence, limit) => outcome,
             () = stop.asked() => Err(anyhow::anyhow!("interrupted before the end")),

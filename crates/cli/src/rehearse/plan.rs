@@ -4,6 +4,7 @@ use std::{collections::HashSet, net::IpAddr, path::Path};
 
 use anyhow::{Context, Result, bail};
 use ipnet::IpNet;
+use muster_api::wire;
 use muster_assets::{
     agent_config::AgentConfig,
     install_config::{
@@ -12,7 +13,6 @@ use muster_assets::{
     },
 };
 use muster_vm::{Boot, Bus, Disk, Machine, Nic, Seat};
-use serde_json::Value;
 
 use super::{
     addresses::Addresses,
@@ -63,9 +63,9 @@ pub struct Plan {
     pub reserved: Vec<IpAddr>,
     pub hosts: Vec<Host>,
     /// The request for the cluster.
-    pub cluster: Value,
+    pub cluster: wire::ClusterCreateParams,
     /// The request for its infra-env, but for the cluster's id.
-    pub infra_env: Value,
+    pub infra_env: wire::InfraEnvCreateParams,
 }
 
 impl Plan {

@@ -1,94 +1,116 @@
-//! What an install-config asks for, in the words of the REST API.
+//! The requests of the REST API that create what an install-config describes.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use muster_api::wire;
 use muster_assets::install_config::{InstallConfig, types::LoadBalancerType};
-use serde_json::{Value, json};
 
-/// The request for the cluster. The usual time servers cannot be reached from the wire, so it is
-/// told its own.
+/// The request for the cluster. The default time servers cannot be reached from the network of the
+/// machines, so it names those that can.
 pub fn cluster(
     config: &InstallConfig,
     version: &str,
     machine_networks: &[IpNet],
     [api, ingress]: &[Vec<IpAddr>; 2],
     clocks: &str,
-) -> Value {
+) -> wire::ClusterCreateParams {
     let control_plane = config.control_plane_replicas();
-    let mut body = json!({
-        "name": config.metadata.name,
-        "base_dns_domain": config.base_domain,
-        "openshift_version": version,
-        "pull_secret": config.pull_secret.reveal(),
-        "control_plane_count": control_plane,
-        "additional_ntp_source": clocks,
-    });
-    if !config.ssh_key.is_empty() {
-        body["ssh_public_key"] = json!(config.ssh_key);
-    }
+    let mut body = wire::ClusterCreateParams {
+        name: Some(config.metadata.name.clone()),
+        base_dns_domain: Some(config.base_domain.clone()),
+        openshift_version: Some(version.to_owned()),
+        pull_secret: Some(config.pull_secret.reveal().to_owned()),
+        control_plane_count: Some(control_plane),
+        additional_ntp_source: Some(clocks.to_owned()),
+        ssh_public_key: not_empty(&config.ssh_key),
+        ..wire::ClusterCreateParams::default()
+    };
     if let Some(networking) = &config.networking {
-        body["network_type"] = json!(networking.network_type);
+        body.network_type = Some(networking.network_type.clone());
         let pods = networking.cluster_network.iter();
-        body["cluster_networks"] = pods
-            .map(|network| json!({"cidr": network.cidr, "host_prefix": network.host_prefix}))
-            .collect();
+        let pods = pods.map(|network| wire::ClusterNetwork {
+            cidr: Some(network.cidr.to_string()),
+            host_prefix: Some(network.host_prefix),
+            ..wire::ClusterNetwork::default()
+        });
+        body.cluster_networks = Some(pods.collect());
         let services = networking.service_network.iter();
-        body["service_networks"] = services.map(|cidr| json!({"cidr": cidr})).collect();
+        let services = services.map(|cidr| wire::ServiceNetwork {
+            cidr: Some(cidr.to_string()),
+            ..wire::ServiceNetwork::default()
+        });
+        body.service_networks = Some(services.collect());
     }
-    let alone = control_plane == 1;
-    if alone {
-        body["high_availability_mode"] = json!("None");
+    let single_node = control_plane == 1;
+    if single_node {
+        body.high_availability_mode = Some("None".to_owned());
     } else if config.platform.none.is_some() {
-        body["user_managed_networking"] = json!(true);
-        body["platform"] = json!({"type": "none"});
+        body.user_managed_networking = Some(true);
+        body.platform = Some(wire::Platform {
+            r#type: Some("none".to_owned()),
+            ..wire::Platform::default()
+        });
     }
     let balanced_elsewhere = config.load_balancer_type() == Some(LoadBalancerType::UserManaged);
     if balanced_elsewhere {
-        body["load_balancer"] = json!({"type": "user-managed"});
+        body.load_balancer = Some(wire::LoadBalancer {
+            r#type: Some("user-managed".to_owned()),
+        });
     }
     // Otherwise it follows from the virtual addresses.
-    if alone || balanced_elsewhere || machine_networks.len() > 1 {
-        let networks = machine_networks.iter();
-        body["machine_networks"] = networks.map(|cidr| json!({"cidr": cidr})).collect();
+    if single_node || balanced_elsewhere || machine_networks.len() > 1 {
+        let networks = machine_networks.iter().map(|cidr| wire::MachineNetwork {
+            cidr: Some(cidr.to_string()),
+            ..wire::MachineNetwork::default()
+        });
+        body.machine_networks = Some(networks.collect());
     }
-    for (key, addresses) in [("api_vips", api), ("ingress_vips", ingress)] {
-        if !addresses.is_empty() && !alone {
-            body[key] = addresses.iter().map(|ip| json!({"ip": ip})).collect();
-        }
+    if !api.is_empty() && !single_node {
+        let vips = api.iter().map(|address| wire::ApiVip {
+            ip: Some(address.to_string()),
+            ..wire::ApiVip::default()
+        });
+        body.api_vips = Some(vips.collect());
+    }
+    if !ingress.is_empty() && !single_node {
+        let vips = ingress.iter().map(|address| wire::IngressVip {
+            ip: Some(address.to_string()),
+            ..wire::IngressVip::default()
+        });
+        body.ingress_vips = Some(vips.collect());
     }
     if let Some(proxy) = &config.proxy {
-        for (key, value) in [
-            ("http_proxy", &proxy.http_proxy),
-            ("https_proxy", &proxy.https_proxy),
-            ("no_proxy", &proxy.no_proxy),
-        ] {
-            if !value.is_empty() {
-                body[key] = json!(value);
-            }
-        }
+        body.http_proxy = not_empty(&proxy.http_proxy);
+        body.https_proxy = not_empty(&proxy.https_proxy);
+        body.no_proxy = not_empty(&proxy.no_proxy);
     }
     body
 }
 
 /// The request for its infra-env, but for the cluster's id.
-pub fn infra_env(config: &InstallConfig, version: &str, networks: Vec<Value>) -> Value {
-    let mut body = json!({
-        "name": config.metadata.name,
-        "openshift_version": version,
-        "pull_secret": config.pull_secret.reveal(),
-        "image_type": "full-iso",
-        // CoreOS says nothing on the serial port unless it is told to, and that is where we listen.
-        "kernel_arguments": [{"operation": "append", "value": "console=ttyS0"}],
-    });
-    if !config.ssh_key.is_empty() {
-        body["ssh_authorized_key"] = json!(config.ssh_key);
+pub fn infra_env(
+    config: &InstallConfig,
+    version: &str,
+    networks: Vec<wire::HostStaticNetworkConfig>,
+) -> wire::InfraEnvCreateParams {
+    wire::InfraEnvCreateParams {
+        name: Some(config.metadata.name.clone()),
+        openshift_version: Some(version.to_owned()),
+        pull_secret: Some(config.pull_secret.reveal().to_owned()),
+        image_type: Some("full-iso".to_owned()),
+        // The serial port is where we listen, and CoreOS writes there only with this argument.
+        kernel_arguments: Some(vec![wire::KernelArgument {
+            operation: Some("append".to_owned()),
+            value: Some("console=ttyS0".to_owned()),
+        }]),
+        ssh_authorized_key: not_empty(&config.ssh_key),
+        additional_trust_bundle: not_empty(&config.additional_trust_bundle),
+        static_network_config: (!networks.is_empty()).then_some(networks),
+        ..wire::InfraEnvCreateParams::default()
     }
-    if !config.additional_trust_bundle.is_empty() {
-        body["additional_trust_bundle"] = json!(config.additional_trust_bundle);
-    }
-    if !networks.is_empty() {
-        body["static_network_config"] = json!(networks);
-    }
-    body
+}
+
+fn not_empty(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
 }

@@ -13,11 +13,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use http::Method;
-use muster_api::client::Client;
-use muster_sim::{Change, Line, Lookout, Places, Report, Sight, Sights, Style, View};
+use muster_api::{client::Client, requests, wire};
+use muster_sim::{Change, Line, Observed, Observer, Places, Report, Snapshot, Style, View};
 use muster_vm::{Evidence, Network, Offer, Running};
-use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinHandle};
 use uuid::Uuid;
 
@@ -42,8 +40,8 @@ pub struct Stage {
     client: Client,
     infra_env: Uuid,
     report: Arc<Report>,
-    sights: watch::Receiver<Arc<Sights>>,
-    lookout: JoinHandle<()>,
+    snapshot: watch::Receiver<Arc<Snapshot>>,
+    observer: JoinHandle<()>,
     _places: watch::Sender<Places>,
 }
 
@@ -53,20 +51,22 @@ impl Stage {
         let mut network = Network::here(&plan.seat, evidence)?;
         let service = start_service(plan, stock, &evidence.part("service")?).await?;
         let client = service.client().await?;
-        let cluster: Value = client
-            .call(Method::POST, "clusters", Some(&plan.cluster))
+        let cluster = client
+            .fetch(&requests::register_cluster(&plan.cluster))
             .await
             .context("the service refuses this cluster")?;
-        let cluster = id_of(&cluster)?;
-        let mut wish = plan.infra_env.clone();
-        wish["cluster_id"] = json!(cluster);
-        let infra_env: Value = client
-            .call(Method::POST, "infra-envs", Some(&wish))
+        let cluster = id_of(cluster.id.as_deref())?;
+        let body = wire::InfraEnvCreateParams {
+            cluster_id: Some(cluster.to_string()),
+            ..plan.infra_env.clone()
+        };
+        let infra_env = client
+            .fetch(&requests::register_infra_env(&body))
             .await
             .context("the service refuses these hosts")?;
         let image = evidence.file("discovery.iso");
         download(&client, &infra_env, &image).await?;
-        let infra_env = id_of(&infra_env)?;
+        let infra_env = id_of(infra_env.id.as_deref())?;
 
         let machines: Vec<_> = plan.hosts.iter().map(|host| host.machine(&image)).collect();
         let offer = Offer {
@@ -86,11 +86,11 @@ impl Stage {
             infra_envs: vec![infra_env],
             resting: false,
         });
-        let (seen, sights) = watch::channel(Arc::default());
-        let lookout = Lookout {
+        let (seen, snapshot) = watch::channel(Arc::default());
+        let observer = Observer {
             line: Line::new(client.clone()),
             places: watched,
-            sights: seen,
+            snapshot: seen,
             report: Arc::clone(&report),
             names: Arc::new(names),
             cluster_name: plan.name.clone(),
@@ -110,8 +110,8 @@ impl Stage {
             client,
             infra_env,
             report,
-            sights,
-            lookout: tokio::spawn(lookout.run()),
+            snapshot,
+            observer: tokio::spawn(observer.run()),
             _places: places,
         })
     }
@@ -129,14 +129,14 @@ impl Stage {
             (false, true) => Style::Table,
             (false, false) => Style::Lines,
         };
-        let mut view = View::new(style, Arc::clone(&self.report), vec![self.sights.clone()]);
+        let mut view = View::new(style, Arc::clone(&self.report), vec![self.snapshot.clone()]);
         let (began, mut cast, mut ready) = (Instant::now(), HashSet::new(), None);
         loop {
             view.show(&mut io::stdout(), output::height())
                 .context("writing what happens")?;
-            let sights = Arc::clone(&self.sights.borrow());
-            if sights.cluster.status == "ready" {
-                let failing = failing(plan, &sights);
+            let snapshot = Arc::clone(&self.snapshot.borrow());
+            if snapshot.cluster.status == "ready" {
+                let failing = failing(plan, &snapshot);
                 let since: &mut Instant = ready.get_or_insert_with(Instant::now);
                 let settled = since.elapsed() > SETTLING || began.elapsed() > limit;
                 if failing.is_empty() || settled {
@@ -145,7 +145,7 @@ impl Stage {
             } else {
                 ready = None;
             }
-            self.give_parts(plan, &sights, &mut cast).await?;
+            self.give_parts(plan, &snapshot, &mut cast).await?;
             for machine in &mut self.machines {
                 if let Err(error) = machine.must_be_well() {
                     machine.screenshot();
@@ -154,7 +154,7 @@ impl Stage {
                 }
             }
             if began.elapsed() > limit {
-                bail!("{}", self.what_is_missing(plan, &sights, limit));
+                bail!("{}", self.what_is_missing(plan, &snapshot, limit));
             }
             tokio::time::sleep(REST).await;
         }
@@ -164,22 +164,25 @@ impl Stage {
     async fn give_parts(
         &self,
         plan: &Plan,
-        sights: &Sights,
+        snapshot: &Snapshot,
         cast: &mut HashSet<Uuid>,
     ) -> Result<()> {
         for (host, machine) in plan.hosts.iter().zip(&self.machines) {
             let id: Uuid = machine.machine.uuid.parse()?;
             // Before it has told what it is, it cannot be given a role.
             let came = |status: &str| !matches!(status, "" | "discovering");
-            let there = sights
+            let there = snapshot
                 .hosts
                 .get(&id)
-                .is_some_and(|sight| came(&sight.status));
+                .is_some_and(|seen| came(&seen.status));
             if there && cast.insert(id) {
-                let body = json!({"host_name": host.name, "host_role": host.role.word()});
-                let path = format!("infra-envs/{}/hosts/{id}", self.infra_env);
+                let body = wire::HostUpdateParams {
+                    host_name: Some(host.name.clone()),
+                    host_role: Some(host.role.word().to_owned()),
+                    ..wire::HostUpdateParams::default()
+                };
                 self.client
-                    .tell(Method::PATCH, &path, Some(&body))
+                    .send(&requests::update_host(self.infra_env, id, &body))
                     .await
                     .with_context(|| format!("{} as {}", host.name, host.role))?;
                 let what = format!("is {} at {}", host.role, host.place());
@@ -191,20 +194,20 @@ impl Stage {
     }
 
     /// Everything that holds the cluster back, in the service's words.
-    fn what_is_missing(&mut self, plan: &Plan, sights: &Sights, limit: Duration) -> String {
+    fn what_is_missing(&mut self, plan: &Plan, snapshot: &Snapshot, limit: Duration) -> String {
         let minutes = limit.as_secs() / 60;
         let mut text = format!("the cluster is not ready after {minutes} min");
         for machine in &mut self.machines {
             let id = machine.machine.uuid.parse::<Uuid>().unwrap_or_default();
-            if !sights.hosts.contains_key(&id) {
+            if !snapshot.hosts.contains_key(&id) {
                 machine.screenshot();
                 let (name, summary) = (&machine.machine.name, machine.evidence().summary());
                 let _ = write!(text, "\n{name} was never heard of; {summary}");
             }
         }
-        for (name, sight) in everybody(plan, sights) {
-            let _ = write!(text, "\n{name} is {}: {}", sight.status, sight.info);
-            for (id, message) in &sight.failing {
+        for (name, seen) in everybody(plan, snapshot) {
+            let _ = write!(text, "\n{name} is {}: {}", seen.status, seen.info);
+            for (id, message) in &seen.failing {
                 let _ = write!(text, "\n  {id}: {message}");
             }
         }
@@ -213,7 +216,7 @@ impl Stage {
 
     /// Switches everything off.
     pub async fn clear(self) {
-        self.lookout.abort();
+        self.observer.abort();
         drop(self.machines);
         self.service.stop().await;
     }
@@ -222,16 +225,16 @@ impl Stage {
 /// The hosts and the cluster.
 fn everybody<'a>(
     plan: &'a Plan,
-    sights: &'a Sights,
-) -> impl Iterator<Item = (&'a String, &'a Sight)> {
-    let hosts = sights.hosts.values().map(|sight| (&sight.name, sight));
-    hosts.chain([(&plan.name, &sights.cluster)])
+    snapshot: &'a Snapshot,
+) -> impl Iterator<Item = (&'a String, &'a Observed)> {
+    let hosts = snapshot.hosts.values().map(|seen| (&seen.name, seen));
+    hosts.chain([(&plan.name, &snapshot.cluster)])
 }
 
 /// Every check that fails.
-fn failing(plan: &Plan, sights: &Sights) -> Vec<String> {
-    let failing = everybody(plan, sights).flat_map(|(name, sight)| {
-        let checks = sight.failing.iter();
+fn failing(plan: &Plan, snapshot: &Snapshot) -> Vec<String> {
+    let failing = everybody(plan, snapshot).flat_map(|(name, seen)| {
+        let checks = seen.failing.iter();
         checks.map(move |(id, message)| format!("{name}: {id}: {message}"))
     });
     failing.collect()
@@ -258,9 +261,10 @@ async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<
     OwnService::start("muster rehearse", folder.folder(), &settings).await
 }
 
-async fn download(client: &Client, infra_env: &Value, to: &Path) -> Result<()> {
-    let address = infra_env["download_url"]
-        .as_str()
+async fn download(client: &Client, infra_env: &wire::InfraEnv, to: &Path) -> Result<()> {
+    let address = infra_env
+        .download_url
+        .as_deref()
         .context("the infra-env has no image")?;
     let mut file = fs::File::create(to).with_context(|| to.display().to_string())?;
     let written = client
@@ -270,9 +274,7 @@ async fn download(client: &Client, infra_env: &Value, to: &Path) -> Result<()> {
     written.with_context(|| format!("writing {}", to.display()))
 }
 
-fn id_of(answer: &Value) -> Result<Uuid> {
-    let id = answer["id"]
-        .as_str()
-        .context("the service made something without an id")?;
+fn id_of(answered: Option<&str>) -> Result<Uuid> {
+    let id = answered.context("the service created something without an id")?;
     id.parse().context("an id of the service")
 }

@@ -3,8 +3,9 @@
 use std::{collections::HashSet, net::IpAddr};
 
 use anyhow::{Context, Result};
+use muster_api::wire;
 use muster_assets::static_network::lies_upon;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     addresses::Addresses,
@@ -18,7 +19,7 @@ const DEEPEST: u32 = 8;
 #[derive(Default)]
 pub struct Wiring {
     /// How it can be reached.
-    pub doors: Vec<Door>,
+    pub endpoints: Vec<Endpoint>,
     /// Where it sends what it cannot deliver itself.
     pub gateways: Vec<IpAddr>,
     /// Whom it asks for names.
@@ -30,7 +31,7 @@ pub struct Wiring {
 }
 
 /// An interface with addresses.
-pub struct Door {
+pub struct Endpoint {
     /// Addresses the machine gives itself there.
     pub addresses: Vec<IpAddr>,
     /// It asks for one.
@@ -57,17 +58,18 @@ impl Wiring {
             let families = ["ipv4", "ipv6"].map(|family| &interface[family]);
             let addresses = families.iter().flat_map(|family| list(&family["address"]));
             let asks = |family: &&Value| family["enabled"] == true && family["dhcp"] == true;
-            let door = Door {
+            let endpoint = Endpoint {
                 addresses: addresses.filter_map(|address| ip(&address["ip"])).collect(),
                 dhcp: families.iter().any(asks),
                 vlan: vlan(&interfaces, interface, DEEPEST),
             };
-            let asks_first = door.dhcp && !wiring.doors.iter().any(|door| door.dhcp);
+            let asks_first =
+                endpoint.dhcp && !wiring.endpoints.iter().any(|endpoint| endpoint.dhcp);
             if asks_first && let Some(card) = lowest(&interfaces, interface, DEEPEST) {
                 wiring.put_first(card);
             }
-            if door.dhcp || !door.addresses.is_empty() {
-                wiring.doors.push(door);
+            if endpoint.dhcp || !endpoint.addresses.is_empty() {
+                wiring.endpoints.push(endpoint);
             }
         }
         let routes = list(&network["routes"]["config"]);
@@ -91,21 +93,24 @@ impl Wiring {
 
     /// Addresses the machine gives itself.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        let addresses = self.doors.iter().flat_map(|door| &door.addresses);
+        let addresses = self
+            .endpoints
+            .iter()
+            .flat_map(|endpoint| &endpoint.addresses);
         addresses.copied()
     }
 
     /// The VLANs in which it has the machine networks, or asks for them.
     pub fn vlans(&self, machine_networks: &Addresses) -> Vec<Option<u16>> {
-        let on_wire = |door: &&Door| {
-            let mut addresses = door.addresses.iter();
+        let on_wire = |endpoint: &&Endpoint| {
+            let mut addresses = endpoint.addresses.iter();
             addresses.any(|address| machine_networks.contain(*address))
         };
-        let doors: Vec<&Door> = self.doors.iter().filter(on_wire).collect();
-        let asking = self.doors.iter().find(|door| door.dhcp);
-        match (doors.is_empty(), asking) {
-            (false, _) => doors.iter().map(|door| door.vlan).collect(),
-            (true, asking) => vec![asking.and_then(|door| door.vlan)],
+        let endpoints: Vec<&Endpoint> = self.endpoints.iter().filter(on_wire).collect();
+        let asking = self.endpoints.iter().find(|endpoint| endpoint.dhcp);
+        match (endpoints.is_empty(), asking) {
+            (false, _) => endpoints.iter().map(|endpoint| endpoint.vlan).collect(),
+            (true, asking) => vec![asking.and_then(|endpoint| endpoint.vlan)],
         }
     }
 
@@ -116,19 +121,25 @@ impl Wiring {
 
     /// The description in the form the service takes, with the hardware address of each card that has
     /// a name.
-    pub fn request(&self, network: Option<&Value>) -> Result<Option<Value>> {
+    pub fn request(
+        &self,
+        network: Option<&Value>,
+    ) -> Result<Option<wire::HostStaticNetworkConfig>> {
         let Some(network) = network else {
             return Ok(None);
         };
         let named = self.cards.iter().filter_map(|(name, mac)| {
             let name = name.as_ref()?;
-            Some(json!({"mac_address": mac, "logical_nic_name": name}))
+            Some(wire::MacInterfaceMapItem {
+                mac_address: Some(mac.clone()),
+                logical_nic_name: Some(name.clone()),
+            })
         });
-        let map: Vec<Value> = named.collect();
         let yaml = serde_yaml_ng::to_string(network).context("networkConfig as YAML")?;
-        Ok(Some(
-            json!({"network_yaml": yaml, "mac_interface_map": map}),
-        ))
+        Ok(Some(wire::HostStaticNetworkConfig {
+            mac_interface_map: Some(named.collect()),
+            network_yaml: Some(yaml),
+        }))
     }
 }
 
@@ -225,6 +236,8 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn card(name: Option<&str>, mac: &str) -> Card {
@@ -260,13 +273,16 @@ mod tests {
         // nobody named goes to who has none.
         assert_eq!(wiring.macs(), [last(1), last(2), last(3), last(4)]);
         let request = wiring.request(Some(&network)).unwrap().unwrap();
-        let map = &request["mac_interface_map"];
-        let names: Vec<&Value> = list(map).map(|card| &card["logical_nic_name"]).collect();
+        let map = request.mac_interface_map.unwrap();
+        let names: Vec<_> = map
+            .iter()
+            .map(|card| card.logical_nic_name.as_deref().unwrap())
+            .collect();
         assert_eq!(names, ["eno1", "eno2", "eno3", "eno4"]);
         assert_eq!(wiring.mtu, Some(9000));
-        assert_eq!(wiring.doors.len(), 1);
-        assert_eq!(wiring.doors[0].vlan, Some(20));
-        assert!(wiring.doors[0].dhcp);
+        assert_eq!(wiring.endpoints.len(), 1);
+        assert_eq!(wiring.endpoints[0].vlan, Some(20));
+        assert!(wiring.endpoints[0].dhcp);
     }
 
     #[test]
@@ -281,8 +297,8 @@ mod tests {
         let wiring = Wiring::of(&described, 1);
         assert_eq!(wiring.macs(), ["52:54:00:aa:00:01"]);
         let request = wiring.request(Some(&network)).unwrap().unwrap();
-        let map = &request["mac_interface_map"];
-        assert_eq!(map[0]["logical_nic_name"], "lan0");
+        let map = request.mac_interface_map.unwrap();
+        assert_eq!(map[0].logical_nic_name.as_deref(), Some("lan0"));
     }
 
     #[test]
@@ -297,7 +313,7 @@ mod tests {
             ..Described::default()
         };
         let wiring = Wiring::of(&described, 1);
-        assert_eq!(wiring.doors[0].vlan, None);
+        assert_eq!(wiring.endpoints[0].vlan, None);
         assert!(wiring.macs().is_empty());
     }
 }

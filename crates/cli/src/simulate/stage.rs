@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_sim::{End, Line, Plan, Report, Scenario, Sights, Stuck};
+use muster_sim::{End, Line, Plan, Report, Scenario, Snapshot, Stuck};
 use tokio::{sync::watch, task::JoinSet};
 
 /// The plays under way.
@@ -10,7 +10,7 @@ pub struct Stage {
     tasks: JoinSet<Played>,
     ended: Vec<Played>,
     stop: watch::Sender<bool>,
-    sights: Vec<watch::Receiver<Arc<Sights>>>,
+    snapshot: Vec<watch::Receiver<Arc<Snapshot>>>,
 }
 
 /// A play and how it ended; `None` if it was interrupted.
@@ -23,12 +23,12 @@ impl Stage {
             tasks: JoinSet::new(),
             ended: Vec::new(),
             stop: watch::Sender::new(false),
-            sights: Vec::new(),
+            snapshot: Vec::new(),
         };
         let mut scenarios = Vec::new();
         for plan in plans {
             let mut scenario = Scenario::new(plan, line, Arc::clone(report))?;
-            stage.sights.push(scenario.watch());
+            stage.snapshot.push(scenario.watch());
             scenarios.push(scenario);
         }
         for mut scenario in scenarios {
@@ -45,8 +45,8 @@ impl Stage {
     }
 
     /// What can be seen of each.
-    pub fn sights(&self) -> Vec<watch::Receiver<Arc<Sights>>> {
-        self.sights.clone()
+    pub fn snapshot(&self) -> Vec<watch::Receiver<Arc<Snapshot>>> {
+        self.snapshot.clone()
     }
 
     /// Takes in one that has ended; false if there is none left.
@@ -81,7 +81,7 @@ impl Stage {
     /// Whether all plays got to their end.
     pub fn all_reached(&self) -> bool {
         let reached = |(_, end): &Played| matches!(end, Some(Ok(End::Reached)));
-        self.ended.len() == self.sights.len() && self.ended.iter().all(reached)
+        self.ended.len() == self.snapshot.len() && self.ended.iter().all(reached)
     }
 
     /// Ends all plays where they are. They come back with what they made.
@@ -92,7 +92,7 @@ impl Stage {
 
     /// How it all went, in words.
     pub fn verdict(&self, stopped: bool) -> Result<String, String> {
-        let all = self.sights.len();
+        let all = self.snapshot.len();
         if stopped {
             return Err("interrupted before the end".to_owned());
         }

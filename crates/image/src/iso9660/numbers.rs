@@ -10,11 +10,6 @@ pub fn le32(bytes: &[u8], at: usize) -> u32 {
     array(bytes, at).map_or(0, u32::from_le_bytes)
 }
 
-/// Big-endian u32 at `at`; 0 when the bytes are not there.
-pub fn be32(bytes: &[u8], at: usize) -> u32 {
-    array(bytes, at).map_or(0, u32::from_be_bytes)
-}
-
 /// Little-endian u64 at `at`; 0 when the bytes are not there.
 pub fn le64(bytes: &[u8], at: usize) -> u64 {
     array(bytes, at).map_or(0, u64::from_le_bytes)

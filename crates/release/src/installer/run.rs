@@ -31,7 +31,7 @@ pub struct Run<'a> {
     /// Whether it may use the network.
     pub network: bool,
     /// After this long it is stopped.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl std::fmt::Debug for Run<'_> {
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Run<'_> {
         out.debug_struct("Run")
             .field("target", &self.target)
             .field("network", &self.network)
-            .field("patience", &self.patience)
+            .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }
 }
@@ -105,7 +105,7 @@ impl Installer {
             }
             child.wait().await
         };
-        let status = tokio::time::timeout(run.patience, finished).await;
+        let status = tokio::time::timeout(run.timeout, finished).await;
         let output = Vec::from(last);
         match status {
             Ok(Ok(status)) if status.success() => taken(&assets),
@@ -117,7 +117,7 @@ impl Installer {
             Ok(Err(cause)) => Err(system(format!("waiting for {told}"))(cause)),
             Err(_) => Err(InstallerError::TimedOut {
                 command: told,
-                patience: run.patience,
+                timeout: run.timeout,
                 output,
             }),
         }

@@ -240,8 +240,8 @@ async fn a_link_that_stalls_is_given_up_and_taken_up_again() {
     link.behaviour.cuts.store(1, SeqCst);
     link.behaviour.stall.store(true, SeqCst);
     let mut settings = settings_for(&registry, &[&link.host()]);
-    settings.patience.idle = Duration::from_millis(500);
-    settings.patience.tries = 10;
+    settings.retry.idle = Duration::from_millis(500);
+    settings.retry.tries = 10;
     let client = Client::new(settings).expect("sound");
     let bytes = read_big(&client, &reference(&link.host(), "a/b"))
         .await

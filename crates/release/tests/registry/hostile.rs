@@ -373,7 +373,7 @@ async fn a_host_that_is_insecure_by_choice_may_speak_plain_http() {
         .image(&image(&plain.host()), Platform::Any)
         .await
         .expect("reads");
-    assert_eq!(found.layer_count(), 1);
+    assert!(found.size() > 0);
 }
 
 #[tokio::test]

@@ -4,6 +4,6 @@
 mod faults;
 mod hostile;
 mod mirrors;
-mod patience;
 mod reading;
+mod retries;
 mod support;

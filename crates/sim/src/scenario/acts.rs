@@ -7,14 +7,14 @@ use uuid::Uuid;
 
 use super::{DESCRIBED, Flow, Made, Making, Scenario};
 use crate::{
-    birth::Birth,
+    cluster_request::ClusterRequest,
     controller::Controller,
-    host::{Host, Manner},
+    host::{Host, HostOptions},
+    nodes::Nodes,
+    observer::Snapshot,
     plan::Stuck,
-    sight::Sights,
     topology::{Act, Topology},
     user::Trouble,
-    wish::Wish,
 };
 
 impl Scenario {
@@ -52,8 +52,8 @@ impl Scenario {
             }
             Act::AwaitReady => return self.await_ready().await,
             Act::AwaitWriting => {
-                let writes = |sights: &Sights| {
-                    let mut hosts = sights.hosts.values();
+                let writes = |snapshot: &Snapshot| {
+                    let mut hosts = snapshot.hosts.values();
                     hosts.any(|host| host.stage == "Writing image to disk")
                 };
                 return self.wait_for("a disk to be written", writes).await;
@@ -63,7 +63,7 @@ impl Scenario {
                 return self.await_hosts(what, 0..self.first, &["cancelled"]).await;
             }
             Act::AwaitInstalled => {
-                let done = |sights: &Sights| sights.cluster.status == "installed";
+                let done = |snapshot: &Snapshot| snapshot.cluster.status == "installed";
                 return self.wait_for("the cluster to be installed", done).await;
             }
             Act::AwaitMoreReady => {
@@ -87,7 +87,7 @@ impl Scenario {
             0 => self.plan.name.clone(),
             count => format!("{}-{}", self.plan.name, count + 1),
         };
-        let wish = Wish {
+        let request = ClusterRequest {
             name,
             version: self.plan.version.clone(),
             topology: self.plan.topology,
@@ -96,7 +96,7 @@ impl Scenario {
             hosts: self.network.machines().len(),
         };
         let user = self.user.clone();
-        let call = async move { user.create_cluster(&wish).await };
+        let call = async move { user.create_cluster(&request).await };
         let id = self.make(Made::Cluster, call).await?;
         self.places.send_modify(|places| places.cluster = Some(id));
         Ok(())
@@ -151,16 +151,16 @@ impl Scenario {
         self.say(&format!("switches on {} machines", machines.len()));
         // What an earlier installation had come to is not on these boots' minds.
         if machines.start == 0 {
-            self.birth = Arc::new(Birth::of(self.plan.topology.votes()));
+            self.nodes = Arc::new(Nodes::of(self.plan.topology.votes()));
         }
         for machine in &self.network.machines()[machines] {
             let host = Host::new(
                 Arc::clone(machine),
                 Arc::clone(&self.network),
-                Arc::clone(&self.birth),
+                Arc::clone(&self.nodes),
                 image.clone(),
                 self.user.line(),
-                Manner {
+                HostOptions {
                     pace: self.plan.pace,
                     faithful: self.plan.faithful,
                 },
@@ -233,7 +233,7 @@ impl Scenario {
             hosts: self.first,
             single_node: self.plan.topology == Topology::SingleNode,
             line: self.user.line().on_behalf_of(options),
-            birth: Arc::clone(&self.birth),
+            nodes: Arc::clone(&self.nodes),
             pace: self.plan.pace,
         };
         let complaints = self.complaints.clone();
@@ -273,12 +273,12 @@ impl Scenario {
         statuses: &[&str],
     ) -> Result<Flow, Stuck> {
         let hosts = self.ids(machines);
-        self.wait_for(what, |sights| sights.all_in(&hosts, statuses))
+        self.wait_for(what, |snapshot| snapshot.all_in(&hosts, statuses))
             .await
     }
 
     async fn await_ready(&mut self) -> Result<Flow, Stuck> {
-        let ready = |sights: &Sights| sights.cluster.status == "ready";
+        let ready = |snapshot: &Snapshot| snapshot.cluster.status == "ready";
         let flow = self.wait_for("the cluster to be ready", ready).await?;
         if let Flow::GoOn = flow {
             // A cluster with something wrong may look ready until the bad news has come in.
@@ -287,7 +287,7 @@ impl Scenario {
                 .iter()
                 .any(|trap| trap.must_show_before_install())
             {
-                let never = |_: &Sights| false;
+                let never = |_: &Snapshot| false;
                 match self
                     .wait_for("the service to notice the faults", never)
                     .await?

@@ -2,16 +2,16 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use muster_api::wire;
+use muster_api::{requests::ListEventsOptions, wire};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Flow, Scenario};
 use crate::{
     fault::{Ending, Fault},
+    observer::Snapshot,
     plan::{Stuck, explain},
     report::Change,
-    sight::Sights,
     trap::Trap,
 };
 
@@ -19,19 +19,19 @@ use crate::{
 const BEFORE: &[&str] = &["ready", "insufficient", "pending-for-input"];
 
 impl Scenario {
-    /// Waits until something holds, the planned faults were noticed, or patience ends.
+    /// Waits until something holds, the planned faults were noticed, or timeout ends.
     pub(super) async fn wait_for(
         &mut self,
         what: &str,
-        holds: impl Fn(&Sights) -> bool,
+        holds: impl Fn(&Snapshot) -> bool,
     ) -> Result<Flow, Stuck> {
-        let deadline = Instant::now() + self.plan.patience;
+        let deadline = Instant::now() + self.plan.timeout;
         // What is on show may have been seen before the last act.
-        let fresh = self.sights.borrow().looks + 2;
+        let fresh = self.snapshot.borrow().looks + 2;
         loop {
-            let sights = Arc::clone(&self.sights.borrow_and_update());
-            if sights.looks >= fresh {
-                self.notice(&sights);
+            let snapshot = Arc::clone(&self.snapshot.borrow_and_update());
+            if snapshot.looks >= fresh {
+                self.notice(&snapshot);
                 if let Some(faults) = self.fresh_notice() {
                     if !self.plan.heal || faults.iter().any(|f| f.sign().ending == Ending::Fails) {
                         return Ok(Flow::Enough(faults));
@@ -39,18 +39,18 @@ impl Scenario {
                     self.repair();
                 }
                 let waiting = self.traps.iter().any(Trap::is_open);
-                if holds(&sights) {
+                if holds(&snapshot) {
                     return Ok(Flow::GoOn);
                 }
-                if !waiting && sights.cluster.status == "error" {
-                    return Err(Stuck::Failed(explain(&sights)));
+                if !waiting && snapshot.cluster.status == "error" {
+                    return Err(Stuck::Failed(explain(&snapshot)));
                 }
                 // The service took the order, prepared, and went back to where it was.
-                if !waiting && self.ordered && BEFORE.contains(&sights.cluster.status.as_str()) {
+                if !waiting && self.ordered && BEFORE.contains(&snapshot.cluster.status.as_str()) {
                     return Err(Stuck::Failed(self.last_complaint().await));
                 }
             }
-            if let Some(trouble) = sights.trouble.as_ref().filter(|_| sights.lost) {
+            if let Some(trouble) = snapshot.trouble.as_ref().filter(|_| snapshot.lost) {
                 return Err(Stuck::Lost(trouble.clone()));
             }
             if let Some(complaint) = self.complaints.borrow().clone()
@@ -58,12 +58,12 @@ impl Scenario {
             {
                 return Err(Stuck::Controller(complaint));
             }
-            let changed = tokio::time::timeout_at(deadline, self.sights.changed()).await;
+            let changed = tokio::time::timeout_at(deadline, self.snapshot.changed()).await;
             if !matches!(changed, Ok(Ok(()))) {
                 return Err(Stuck::Waited {
-                    seconds: self.plan.patience.as_secs(),
+                    seconds: self.plan.timeout.as_secs(),
                     what: what.to_owned(),
-                    why: explain(&sights),
+                    why: explain(&snapshot),
                 });
             }
         }
@@ -72,11 +72,13 @@ impl Scenario {
     /// The last thing of the cluster that the service itself found worth a warning.
     async fn last_complaint(&self) -> String {
         let events = match self.clusters.last() {
-            Some(id) => self
-                .user
-                .events("cluster_id", *id)
-                .await
-                .unwrap_or_default(),
+            Some(id) => {
+                let of_cluster = ListEventsOptions {
+                    cluster_id: Some(*id),
+                    ..ListEventsOptions::default()
+                };
+                self.user.events(of_cluster).await.unwrap_or_default()
+            }
             None => Vec::new(),
         };
         let bad = |event: &&wire::Event| {
@@ -91,10 +93,10 @@ impl Scenario {
     }
 
     /// Marks the faults the service shows.
-    fn notice(&mut self, sights: &Sights) {
+    fn notice(&mut self, snapshot: &Snapshot) {
         for trap in &mut self.traps {
             trap.follow(&self.network);
-            if let Some(words) = trap.look(sights, self.plan.pace) {
+            if let Some(words) = trap.look(snapshot, self.plan.pace) {
                 let what = format!("the service noticed {}: {words}", trap.fault);
                 let host = Some(trap.machine.name());
                 self.report
@@ -138,13 +140,16 @@ impl Scenario {
     /// Adds the event log of the service to the report; it saw what fell between two looks.
     pub(super) async fn remember_events(&self) {
         let (mut all, mut known) = (Vec::new(), HashSet::new());
-        for (key, id) in self
-            .clusters
-            .iter()
-            .map(|id| ("cluster_id", *id))
-            .chain(self.infra_envs.iter().map(|id| ("infra_env_id", *id)))
-        {
-            for event in self.user.events(key, id).await.unwrap_or_default() {
+        let of_clusters = self.clusters.iter().map(|id| ListEventsOptions {
+            cluster_id: Some(*id),
+            ..ListEventsOptions::default()
+        });
+        let of_infra_envs = self.infra_envs.iter().map(|id| ListEventsOptions {
+            infra_env_id: Some(*id),
+            ..ListEventsOptions::default()
+        });
+        for options in of_clusters.chain(of_infra_envs) {
+            for event in self.user.events(options).await.unwrap_or_default() {
                 // Hosts of the cluster are also hosts of the infra-env: told once is enough.
                 if known.insert((event.event_time.clone(), event.message.clone())) {
                     all.push(event);

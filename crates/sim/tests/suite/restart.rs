@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use muster_sim::{End, Pace, Plugs, Report, Scenario, Sights, Stuck, Topology};
+use muster_sim::{End, Pace, Plugs, Report, Scenario, Snapshot, Stuck, Topology};
 use tokio::{sync::watch, task::JoinHandle};
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ const OUTAGE: Duration = Duration::from_millis(1500);
 /// A play that goes on while its service comes and goes.
 struct Play {
     task: JoinHandle<Result<End, Stuck>>,
-    sights: watch::Receiver<Arc<Sights>>,
+    snapshot: watch::Receiver<Arc<Snapshot>>,
     report: Arc<Report>,
     plugs: Arc<Plugs>,
 }
@@ -28,7 +28,7 @@ fn begin(stage: &Stage) -> Play {
     plan.look_every = Duration::from_millis(25);
     let report = Arc::new(Report::default());
     let mut scenario = Scenario::new(plan, &stage.line, Arc::clone(&report)).unwrap();
-    let (sights, plugs) = (scenario.watch(), scenario.plugs());
+    let (snapshot, plugs) = (scenario.watch(), scenario.plugs());
     let task = tokio::spawn(async move {
         let end = scenario.run().await;
         let left = scenario.clean_up().await;
@@ -37,7 +37,7 @@ fn begin(stage: &Stage) -> Play {
     });
     Play {
         task,
-        sights,
+        snapshot,
         report,
         plugs,
     }
@@ -45,18 +45,18 @@ fn begin(stage: &Stage) -> Play {
 
 impl Play {
     /// Waits until something shows.
-    async fn until(&mut self, what: &str, shows: impl Fn(&Sights) -> bool) -> Arc<Sights> {
-        let found = self.sights.wait_for(|sights| shows(sights));
+    async fn until(&mut self, what: &str, shows: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+        let found = self.snapshot.wait_for(|snapshot| shows(snapshot));
         let found = tokio::time::timeout(Duration::from_secs(60), found).await;
-        let Ok(Ok(sights)) = found else {
+        let Ok(Ok(snapshot)) = found else {
             panic!("never saw {what}: {:#?}", self.report.statuses(None));
         };
-        Arc::clone(&sights)
+        Arc::clone(&snapshot)
     }
 }
 
-fn at(sights: &Sights, stage: &str) -> Vec<Uuid> {
-    let hosts = sights.hosts.iter();
+fn at(snapshot: &Snapshot, stage: &str) -> Vec<Uuid> {
+    let hosts = snapshot.hosts.iter();
     hosts
         .filter(|(_, host)| host.stage == stage && host.status == "installing-in-progress")
         .map(|(id, _)| *id)
@@ -64,10 +64,10 @@ fn at(sights: &Sights, stage: &str) -> Vec<Uuid> {
 }
 
 /// Follows how far everybody is, and complains when that falls.
-async fn watch_progress(mut sights: watch::Receiver<Arc<Sights>>) {
+async fn watch_progress(mut snapshot: watch::Receiver<Arc<Snapshot>>) {
     let mut most: BTreeMap<String, i64> = BTreeMap::new();
-    while sights.changed().await.is_ok() {
-        let now = Arc::clone(&sights.borrow_and_update());
+    while snapshot.changed().await.is_ok() {
+        let now = Arc::clone(&snapshot.borrow_and_update());
         let cluster = ("the cluster".to_owned(), now.cluster.percent);
         let hosts = now.hosts.values();
         let hosts = hosts.map(|host| (host.name.clone(), host.percent));
@@ -84,9 +84,10 @@ async fn watch_progress(mut sights: watch::Receiver<Arc<Sights>>) {
 async fn an_installation_outlives_a_restart_while_disks_are_written_and_a_host_reboots() {
     let mut stage = Stage::new().await;
     let mut play = begin(&stage);
-    let progress = tokio::spawn(watch_progress(play.sights.clone()));
-    let busy =
-        |sights: &Sights| !at(sights, WRITING).is_empty() && !at(sights, REBOOTING).is_empty();
+    let progress = tokio::spawn(watch_progress(play.snapshot.clone()));
+    let busy = |snapshot: &Snapshot| {
+        !at(snapshot, WRITING).is_empty() && !at(snapshot, REBOOTING).is_empty()
+    };
     play.until("a host rebooting while others write", busy)
         .await;
     stage.stop().await;
@@ -106,18 +107,18 @@ async fn an_installation_outlives_a_restart_while_disks_are_written_and_a_host_r
 async fn a_host_that_died_while_the_service_was_down_is_missed_after_the_restart() {
     let mut stage = Stage::new().await;
     let mut play = begin(&stage);
-    let sights = play
-        .until("a disk being written", |sights| {
-            at(sights, WRITING).len() > 1
+    let snapshot = play
+        .until("a disk being written", |snapshot| {
+            at(snapshot, WRITING).len() > 1
         })
         .await;
-    let victim = at(&sights, WRITING)[0];
+    let victim = at(&snapshot, WRITING)[0];
     stage.stop().await;
     assert!(play.plugs.pull(victim), "the victim was not even on");
     tokio::time::sleep(OUTAGE).await;
     stage.start_again().await;
-    play.until("the dead host in error", |sights| {
-        sights
+    play.until("the dead host in error", |snapshot| {
+        snapshot
             .hosts
             .get(&victim)
             .is_some_and(|host| host.status == "error")
@@ -132,20 +133,20 @@ async fn the_clock_of_a_stage_that_began_before_a_restart_goes_on_running() {
     // Shorter than anything an outage and a look or two leave of it if it began anew.
     let mut stage = Stage::with(&[("host_stages.rebooting", "4s")]).await;
     let mut play = begin(&stage);
-    let sights = play
-        .until("a host rebooting", |sights| {
-            !at(sights, REBOOTING).is_empty()
+    let snapshot = play
+        .until("a host rebooting", |snapshot| {
+            !at(snapshot, REBOOTING).is_empty()
         })
         .await;
-    let victim = at(&sights, REBOOTING)[0];
+    let victim = at(&snapshot, REBOOTING)[0];
     let began = std::time::Instant::now();
     stage.stop().await;
     assert!(play.plugs.pull(victim), "the victim was not even on");
     tokio::time::sleep(Duration::from_millis(2500)).await;
     stage.start_again().await;
     let restarted = std::time::Instant::now();
-    play.until("the host waiting for its user", |sights| {
-        let victim = sights.hosts.get(&victim);
+    play.until("the host waiting for its user", |snapshot| {
+        let victim = snapshot.hosts.get(&victim);
         victim.is_some_and(|host| host.status == "installing-pending-user-action")
     })
     .await;

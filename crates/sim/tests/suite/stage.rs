@@ -92,7 +92,7 @@ async fn start(
 /// A plan that is through in seconds: ten simulated minutes per second.
 pub fn plan(topology: Topology) -> Plan {
     Plan {
-        patience: Duration::from_secs(60),
+        timeout: Duration::from_secs(60),
         look_every: Duration::from_millis(50),
         ..Plan::of(topology, Seed(42), Pace::new(600.0))
     }

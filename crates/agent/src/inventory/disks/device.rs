@@ -1,4 +1,4 @@
-//! One block device as sysfs and the udev database tell it.
+//! One block device as sysfs and the udev database describe it.
 
 use std::{
     collections::BTreeMap,
@@ -121,7 +121,7 @@ impl<'a> Device<'a> {
             .map(str::to_owned)
     }
 
-    /// How it is reached, as udev writes it; sysfs tells the essential where udev is silent.
+    /// How it is reached, as udev writes it; sysfs has the essential where udev is silent.
     pub fn bus_path(&self) -> &str {
         self.udev("ID_PATH").unwrap_or("")
     }

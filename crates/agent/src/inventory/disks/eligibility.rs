@@ -1,4 +1,4 @@
-//! Why a disk cannot be installed to, as far as only the machine itself can tell. Whether it is
+//! Why a disk cannot be installed to, as far as only the machine itself knows. Whether it is
 //! large or fast enough is for the service to say.
 
 use muster_machine::Mount;
@@ -50,11 +50,11 @@ fn in_use(device: &Device<'_>, mounts: &[Mount]) -> Vec<String> {
         return vec!["The running system was started from this disk".to_owned()];
     }
     let mut reasons: Vec<String> = Vec::new();
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     for (part, mount) in used_parts(device, mounts) {
         // A file system can be mounted in dozens of places; one is enough to know.
-        if !told.contains(&part) {
-            told.push(part);
+        if !seen.contains(&part) {
+            seen.push(part);
             reasons.push(match part == device.name {
                 true => format!("The disk is in use: it is mounted at {}", mount.target),
                 false => format!(
@@ -99,7 +99,7 @@ fn used_parts<'a>(
 }
 
 /// A disk over NVMe/TCP or RDMA is there at the next start only if the firmware connects to it,
-/// which it tells in a table of its own (NBFT), as the iBFT does for iSCSI.
+/// which it describes in a table of its own (NBFT), as the iBFT does for iSCSI.
 fn unreachable_at_start(device: &Device<'_>) -> Option<String> {
     const FIRMWARE_TABLE: &str = "/sys/firmware/acpi/tables/NBFT";
     if !device.name.starts_with("nvme") {

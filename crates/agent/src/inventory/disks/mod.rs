@@ -1,4 +1,4 @@
-//! Disks: every block device that somebody might install to, and why not to some of them.
+//! Disks: every block device that might be installed to, and why not to some of them.
 
 mod device;
 mod drive_type;
@@ -83,7 +83,7 @@ fn disk(device: &Device<'_>, names: &Names, mounts: &[Mount]) -> wire::Disk {
 }
 
 /// An appliance carries its installer on a mapped device of its own and is installed to nothing
-/// else, so that this device is all there is to tell.
+/// else, so that this device is all there is to report.
 fn appliance(machine: &dyn Machine, devices: &[Device<'_>]) -> Option<wire::Disk> {
     const SIZE: i64 = 100 << 30;
     let device = devices.iter().find(|device| {

@@ -56,7 +56,7 @@ impl Names {
                 None => {}
             }
         }
-        // A path that two disks claim tells them apart no better than none.
+        // A path that two disks claim identifies neither.
         by_path.retain(|bus_path, _| !shared.contains(bus_path));
         Self {
             by_id,

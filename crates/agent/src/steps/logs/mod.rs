@@ -1,4 +1,4 @@
-//! `logs-gather`: collects what tells why an installation went wrong and uploads it.
+//! `logs-gather`: collects what shows why an installation went wrong and uploads it.
 //!
 //! The archive is made while it is sent: nothing is written to a machine that may run from
 //! memory, and no more than one log is held at a time. Secrets are taken out on the way.
@@ -15,11 +15,13 @@ use std::{convert::Infallible, net::IpAddr, pin::Pin, sync::Arc, task::Poll, tim
 use bundle::Bundle;
 use bytes::Bytes;
 use http_body::Frame;
-use muster_api::client::Client;
+use muster_api::{
+    client::Client,
+    requests::{self, UploadLogsLogsType, UploadLogsOptions},
+    wire::LogsProgressParams,
+};
 use redact::Redactor;
-use reqwest::Method;
 use serde::Deserialize;
-use serde_json::json;
 use sources::Source;
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -27,7 +29,7 @@ use uuid::Uuid;
 use super::{
     Context, Outcome,
     args::{Moment, Unusable, one},
-    told,
+    error_chain,
     web::null_is_empty,
 };
 
@@ -92,9 +94,17 @@ pub(super) async fn run(context: &Arc<Context>, args: Vec<String>) -> Result<Out
 }
 
 async fn send(context: &Arc<Context>, request: &Request, extent: Extent) -> Result<String, String> {
-    let client = context.link.client(None).map_err(|cause| told(&cause))?;
+    let client = context
+        .link
+        .client(None)
+        .map_err(|cause| error_chain(&cause))?;
     progress(&client, request, "requested").await;
     progress(&client, request, "collecting").await;
+    let options = UploadLogsOptions {
+        host_id: Some(request.host_id),
+        infra_env_id: Some(request.infra_env_id),
+    };
+    let upload = requests::upload_logs(request.cluster_id, UploadLogsLogsType::Host, &options);
     let (pieces, receiver) = mpsc::channel(4);
     let boundary = Uuid::new_v4().simple().to_string();
     let secret = context.link.directions().token.token();
@@ -103,19 +113,14 @@ async fn send(context: &Arc<Context>, request: &Request, extent: Extent) -> Resu
         sources::of(request, extent),
         format!("logs_host_{}", request.host_id),
         Redactor::new(secret),
-        &boundary,
+        upload.form(&boundary, "logs.tar.gz"),
         pieces,
     );
-    let path = format!(
-        "clusters/{}/logs?host_id={}&infra_env_id={}&logs_type=host",
-        request.cluster_id, request.host_id, request.infra_env_id
-    );
-    let kind = format!("multipart/form-data; boundary={boundary}");
     let body = reqwest::Body::wrap(Pieces(receiver));
-    let upload = client.stream(&path, &kind, body, UPLOAD);
+    let upload = client.upload_stream(&upload, &boundary, body, UPLOAD);
     // An upload that ends early ends the gathering: its pieces go nowhere.
     let (complaints, uploaded) = tokio::join!(gathering, upload);
-    uploaded.map_err(|cause| told(&cause))?;
+    uploaded.map_err(|cause| error_chain(&cause))?;
     if extent == Extent::Whole {
         progress(&client, request, "completed").await;
     }
@@ -124,13 +129,12 @@ async fn send(context: &Arc<Context>, request: &Request, extent: Extent) -> Resu
 
 /// Best effort: the upload itself is what counts.
 async fn progress(client: &Client, request: &Request, state: &str) {
-    let path = format!(
-        "infra-envs/{}/hosts/{}/logs-progress",
-        request.infra_env_id, request.host_id
-    );
-    let body = json!({ "logs_state": state });
-    if let Err(error) = client.tell(Method::PUT, &path, Some(&body)).await {
-        tracing::warn!(%error, "the state of the logs was not told");
+    let body = LogsProgressParams {
+        logs_state: Some(state.to_owned()),
+    };
+    let report = requests::update_host_logs_progress(request.infra_env_id, request.host_id, &body);
+    if let Err(error) = client.send(&report).await {
+        tracing::warn!(%error, "the state of the logs was not reported");
     }
 }
 
@@ -140,13 +144,9 @@ async fn gather(
     sources: Vec<Source>,
     folder: String,
     redactor: Redactor,
-    boundary: &str,
+    (head, end): (String, String),
     pieces: mpsc::Sender<Bytes>,
 ) -> String {
-    let head = format!(
-        "--{boundary}\r\nContent-Disposition: form-data; name=\"upfile\"; \
-         filename=\"logs.tar.gz\"\r\nContent-Type: application/x-gzip\r\n\r\n"
-    );
     let redactor = Arc::new(redactor);
     let mut sent = 0;
     let mut bundle = Bundle::new(folder);
@@ -188,7 +188,7 @@ async fn gather(
     let report = complaints.join("\n");
     let mut tail = bundle.add("report.logs", report.as_bytes());
     tail.extend(bundle.finish());
-    tail.extend(format!("\r\n--{boundary}--\r\n").into_bytes());
+    tail.extend(end.into_bytes());
     let _ = pieces.send(tail.into()).await;
     report
 }

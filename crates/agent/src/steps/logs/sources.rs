@@ -140,7 +140,7 @@ fn bundle(masters: &[IpAddr]) -> Source {
 }
 
 impl Source {
-    /// Its content, or `None` if there is nothing to tell. Trouble goes to `complaints`.
+    /// Its content, or `None` if it is empty. Trouble goes to `complaints`.
     pub(super) async fn read(
         &self,
         context: &Arc<Context>,

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, io::Read, sync::Mutex};
 
 use muster_machine::{Finished, Simulated, Tree};
+use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -16,7 +17,7 @@ use crate::{
 
 type Seen = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// Takes every request in; uploads are refused as often as told.
+/// Takes every request in; uploads are refused as often as requested.
 async fn service(refusals: usize) -> (String, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

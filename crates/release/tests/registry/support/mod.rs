@@ -13,7 +13,7 @@ pub mod server;
 
 use std::{sync::Once, time::Duration};
 
-use muster_release::{Client, Patience, Proxies, PullSecret, Settings};
+use muster_release::{Client, Proxies, PullSecret, RetryPolicy, Settings};
 
 use self::{authority::Authority, server::Registry};
 
@@ -31,7 +31,7 @@ pub fn settings(authority: &Authority) -> Settings {
     Settings {
         ca_bundles: vec![authority.certificate().into_bytes()],
         proxies: Proxies::None,
-        patience: Patience {
+        retry: RetryPolicy {
             connect: Duration::from_secs(10),
             idle: Duration::from_secs(10),
             tries: 3,

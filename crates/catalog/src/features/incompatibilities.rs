@@ -1,6 +1,6 @@
 //! Features that exclude each other.
 //!
-//! A quarrel has two sides, so it is written once and read from both. (The reference keeps a
+//! A incompatibility has two sides, so it is written once and read from both. (The reference keeps a
 //! list per feature, and two of its lists forgot LVM; nothing is allowed or refused otherwise
 //! here, the lists are just complete.)
 
@@ -11,22 +11,22 @@ use super::{Feature, query::FeatureQuery};
 use Feature as F;
 
 /// One feature against several, for good or before x.y.
-struct Quarrel {
+struct Incompatibility {
     one: Feature,
     others: &'static [Feature],
     before: Option<(u64, u64)>,
 }
 
-const fn always(one: Feature, others: &'static [Feature]) -> Quarrel {
-    Quarrel {
+const fn always(one: Feature, others: &'static [Feature]) -> Incompatibility {
+    Incompatibility {
         one,
         others,
         before: None,
     }
 }
 
-const fn before(version: (u64, u64), one: Feature, others: &'static [Feature]) -> Quarrel {
-    Quarrel {
+const fn before(version: (u64, u64), one: Feature, others: &'static [Feature]) -> Incompatibility {
+    Incompatibility {
         one,
         others,
         before: Some(version),
@@ -43,8 +43,8 @@ const NETWORK_TYPES: [Feature; 6] = [
     F::SdnNetworkType,
 ];
 
-#[rustfmt::skip] // one row per quarrel
-static QUARRELS: &[Quarrel] = &[
+#[rustfmt::skip] // one row per incompatibility
+static QUARRELS: &[Incompatibility] = &[
     // Topology against storage, networking and the care for several nodes.
     always(F::Sno, &[F::Odf, F::NutanixIntegration, F::VsphereIntegration, F::ClusterManagedNetworking, F::VipAutoAlloc, F::UserManagedLoadBalancer]),
     always(F::Sno, &[F::NodeHealthcheck, F::SelfNodeRemediation, F::FenceAgentsRemediation, F::NodeMaintenance, F::KubeDescheduler]),
@@ -79,20 +79,20 @@ static QUARRELS: &[Quarrel] = &[
 
 /// The features that exclude this one at the version of the question, sorted.
 ///
-/// Quarrels that ended with some version are left out when the version is not known.
+/// Incompatibilities that ended with some version are left out when the version is not known.
 pub fn incompatible_with(feature: Feature, query: &FeatureQuery) -> BTreeSet<Feature> {
     let mut foes = BTreeSet::new();
-    for quarrel in QUARRELS {
-        let over = quarrel
+    for incompatibility in QUARRELS {
+        let over = incompatibility
             .before
             .is_some_and(|(major, minor)| !query.before(major, minor));
         if over {
             continue;
         }
-        if quarrel.one == feature {
-            foes.extend(quarrel.others);
-        } else if quarrel.others.contains(&feature) {
-            foes.insert(quarrel.one);
+        if incompatibility.one == feature {
+            foes.extend(incompatibility.others);
+        } else if incompatibility.others.contains(&feature) {
+            foes.insert(incompatibility.one);
         }
     }
     if NETWORK_TYPES.contains(&feature) {

@@ -28,7 +28,7 @@ const ERROR_BYTES: u64 = 8 << 10;
 /// What is read of a token service's answer.
 const TOKEN_BYTES: u64 = 256 << 10;
 
-pub(crate) struct Wire {
+pub(crate) struct Transport {
     strict: reqwest::Client,
     lax: reqwest::Client,
     tokens: Mutex<HashMap<Repository, Token>>,
@@ -77,7 +77,7 @@ enum Origin {
     Elsewhere(String),
 }
 
-impl Wire {
+impl Transport {
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         // Another part of the program may have chosen a provider already; then it stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -451,8 +451,8 @@ fn is_about_certificates(error: &(dyn std::error::Error + 'static)) -> bool {
 
 fn client(settings: &Settings, lax: bool) -> Result<reqwest::Client, Error> {
     let mut builder = reqwest::Client::builder()
-        .connect_timeout(settings.patience.connect)
-        .read_timeout(settings.patience.idle)
+        .connect_timeout(settings.retry.connect)
+        .read_timeout(settings.retry.idle)
         .redirect(redirect::Policy::none())
         // One stream at a time is what we have; HTTP/2 would only add its windows.
         .http1_only()

@@ -3,8 +3,11 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use http::Method;
-use muster_api::{client::ClientError, wire};
+use muster_api::{
+    client::ClientError,
+    requests::{self, GetClusterOptions},
+    wire,
+};
 use serde::Deserialize;
 use tokio::{sync::watch, time::Instant};
 use uuid::Uuid;
@@ -19,7 +22,7 @@ const LARGE: usize = 100;
 
 /// One thing as seen: a cluster or a host.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sight {
+pub struct Observed {
     /// Its name.
     pub name: String,
     /// Its status.
@@ -38,11 +41,11 @@ pub struct Sight {
 
 /// All of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sights {
+pub struct Snapshot {
     /// The cluster.
-    pub cluster: Sight,
+    pub cluster: Observed,
     /// The hosts.
-    pub hosts: BTreeMap<Uuid, Sight>,
+    pub hosts: BTreeMap<Uuid, Observed>,
     /// How many looks it took.
     pub looks: u64,
     /// Why the last look brought nothing.
@@ -51,14 +54,14 @@ pub struct Sights {
     pub lost: bool,
 }
 
-impl Sights {
+impl Snapshot {
     /// Whether every one of `hosts` is there and in one of the statuses.
     #[must_use]
     pub fn all_in(&self, hosts: &[Uuid], statuses: &[&str]) -> bool {
         hosts.iter().all(|host| {
             self.hosts
                 .get(host)
-                .is_some_and(|sight| statuses.contains(&sight.status.as_str()))
+                .is_some_and(|seen| statuses.contains(&seen.status.as_str()))
         })
     }
 }
@@ -76,13 +79,13 @@ pub struct Places {
 
 /// Looks until told to stop.
 #[derive(Debug)]
-pub struct Lookout {
+pub struct Observer {
     /// As a user.
     pub line: Line,
     /// Where.
     pub places: watch::Receiver<Places>,
     /// What was seen.
-    pub sights: watch::Sender<Arc<Sights>>,
+    pub snapshot: watch::Sender<Arc<Snapshot>>,
     /// What changed.
     pub report: Arc<Report>,
     /// Names of the hosts by id, as the simulation calls them.
@@ -93,7 +96,7 @@ pub struct Lookout {
     pub every: Duration,
 }
 
-impl Lookout {
+impl Observer {
     /// Looks, and looks again.
     pub async fn run(mut self) {
         // Ends with whoever tells the places.
@@ -103,14 +106,14 @@ impl Lookout {
             // does not come back, and who is not let in will not be let in later.
             if let Err(error) = self.look().await {
                 let status = error.status().map_or(0, |status| status.as_u16());
-                self.sights.send_modify(|sights| {
-                    let sights = Arc::make_mut(sights);
-                    sights.trouble = Some(error.to_string());
-                    sights.lost = matches!(status, 401 | 403 | 404);
+                self.snapshot.send_modify(|snapshot| {
+                    let snapshot = Arc::make_mut(snapshot);
+                    snapshot.trouble = Some(error.to_string());
+                    snapshot.lost = matches!(status, 401 | 403 | 404);
                 });
             }
             // The hosts of a large cluster are a large answer; looking must not become the load.
-            let large = self.sights.borrow().hosts.len() > LARGE;
+            let large = self.snapshot.borrow().hosts.len() > LARGE;
             let rest = if large {
                 begin.elapsed() * 10
             } else {
@@ -126,44 +129,47 @@ impl Lookout {
     /// The service did not answer.
     pub async fn look(&self) -> Result<(), ClientError> {
         let places = self.places.borrow().clone();
-        let mut sights = Sights {
-            looks: self.sights.borrow().looks + 1,
-            ..Sights::default()
+        let mut snapshot = Snapshot {
+            looks: self.snapshot.borrow().looks + 1,
+            ..Snapshot::default()
         };
         if let Some(cluster) = places.cluster {
-            let path = format!("clusters/{cluster}?exclude-hosts=true");
-            let cluster: wire::Cluster = self.line.ask(Method::GET, &path, None::<&()>).await?;
-            sights.cluster = of_cluster(&cluster);
+            let options = GetClusterOptions {
+                exclude_hosts: Some(true),
+                ..GetClusterOptions::default()
+            };
+            let request = requests::get_cluster(cluster, &options);
+            let cluster = self.line.fetch(&request).await?;
+            snapshot.cluster = of_cluster(&cluster);
         }
         for infra_env in places.infra_envs {
-            let path = format!("infra-envs/{infra_env}/hosts");
-            let hosts: Vec<wire::Host> = self.line.ask(Method::GET, &path, None::<&()>).await?;
+            let hosts = self.line.fetch(&requests::list_hosts(infra_env)).await?;
             for host in &hosts {
                 let id = host.id.as_deref().and_then(|id| id.parse().ok());
                 if let Some(id) = id {
-                    sights.hosts.insert(id, self.of_host(id, host));
+                    snapshot.hosts.insert(id, self.of_host(id, host));
                 }
             }
         }
-        let before = Arc::clone(&self.sights.borrow());
-        self.tell(None, &before.cluster, &sights.cluster);
-        let nobody = Sight::default();
-        for (id, sight) in &sights.hosts {
+        let before = Arc::clone(&self.snapshot.borrow());
+        self.tell(None, &before.cluster, &snapshot.cluster);
+        let nobody = Observed::default();
+        for (id, seen) in &snapshot.hosts {
             let before = before.hosts.get(id).unwrap_or(&nobody);
-            self.tell(Some(&sight.name), before, sight);
+            self.tell(Some(&seen.name), before, seen);
         }
-        self.sights.send_replace(Arc::new(sights));
+        self.snapshot.send_replace(Arc::new(snapshot));
         Ok(())
     }
 
-    fn of_host(&self, id: Uuid, host: &wire::Host) -> Sight {
+    fn of_host(&self, id: Uuid, host: &wire::Host) -> Observed {
         let progress = host.progress.clone().unwrap_or_default();
         let name = self.names.get(&id).cloned();
         let mut role = host.role.clone().unwrap_or_default();
         if host.bootstrap == Some(true) && role == "master" {
             role = "bootstrap".to_owned();
         }
-        Sight {
+        Observed {
             name: name.unwrap_or_else(|| id.to_string()),
             status: host.status.clone().unwrap_or_default(),
             info: host.status_info.clone().unwrap_or_default(),
@@ -174,7 +180,7 @@ impl Lookout {
         }
     }
 
-    fn tell(&self, host: Option<&str>, before: &Sight, now: &Sight) {
+    fn tell(&self, host: Option<&str>, before: &Observed, now: &Observed) {
         let note = |what| self.report.note(&self.cluster_name, host, what);
         for id in before.failing.keys() {
             if !now.failing.contains_key(id) {
@@ -204,9 +210,9 @@ impl Lookout {
     }
 }
 
-fn of_cluster(cluster: &wire::Cluster) -> Sight {
+fn of_cluster(cluster: &wire::Cluster) -> Observed {
     let progress = cluster.progress.clone().unwrap_or_default();
-    Sight {
+    Observed {
         name: cluster.name.clone().unwrap_or_default(),
         status: cluster.status.clone().unwrap_or_default(),
         info: cluster.status_info.clone().unwrap_or_default(),

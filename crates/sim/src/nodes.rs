@@ -1,4 +1,5 @@
-//! A cluster that is being born: how far each node has come, as the nodes themselves know it.
+//! The nodes of a cluster that is being installed: how far each has come, as the nodes themselves
+//! know it.
 //!
 //! In a real installation this is the API of the new cluster, which bootstrap host, workers and
 //! controller all look at.
@@ -14,7 +15,7 @@ use uuid::Uuid;
 
 /// How far a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Life {
+pub enum NodeState {
     /// Its disk is being written.
     Installing,
     /// It boots from its disk.
@@ -37,7 +38,7 @@ pub struct Node {
     /// What the service made of it: bootstrap, master, arbiter or worker.
     pub role: Role,
     /// How far it is.
-    pub life: Life,
+    pub state: NodeState,
     /// The last stage that was reported for it by others than itself.
     pub reported: Option<HostStage>,
 }
@@ -74,20 +75,20 @@ impl Role {
 
 /// All nodes of one cluster.
 #[derive(Debug)]
-pub struct Birth {
+pub struct Nodes {
     nodes: Mutex<BTreeMap<Uuid, Node>>,
     changes: watch::Sender<u64>,
     quorum: usize,
 }
 
 /// The usual control plane of three.
-impl Default for Birth {
+impl Default for Nodes {
     fn default() -> Self {
         Self::of(3)
     }
 }
 
-impl Birth {
+impl Nodes {
     /// A cluster whose control plane has so many votes.
     #[must_use]
     pub fn of(votes: usize) -> Self {
@@ -110,15 +111,15 @@ impl Birth {
         let node = Node {
             infra_env,
             role,
-            life: Life::Installing,
+            state: NodeState::Installing,
             reported: None,
         };
         self.change(|nodes| nodes.insert(host, node));
     }
 
     /// A node has come further.
-    pub fn advance(&self, host: Uuid, life: Life) {
-        self.change(|nodes| nodes.get_mut(&host).map(|node| node.life = life));
+    pub fn advance(&self, host: Uuid, state: NodeState) {
+        self.change(|nodes| nodes.get_mut(&host).map(|node| node.state = state));
     }
 
     /// A stage of a node was reported.
@@ -128,24 +129,24 @@ impl Birth {
 
     /// All nodes.
     #[must_use]
-    pub fn nodes(&self) -> BTreeMap<Uuid, Node> {
+    pub fn all(&self) -> BTreeMap<Uuid, Node> {
         self.lock().clone()
     }
 
     /// How far a node is.
     #[must_use]
-    pub fn life_of(&self, host: Uuid) -> Option<Life> {
-        self.lock().get(&host).map(|node| node.life)
+    pub fn state_of(&self, host: Uuid) -> Option<NodeState> {
+        self.lock().get(&host).map(|node| node.state)
     }
 
     /// Nodes of the control plane that are at least this far, not counting the bootstrap host
     /// before its reboot.
     #[must_use]
-    pub fn control_plane_at(&self, life: Life) -> usize {
+    pub fn control_plane_at(&self, state: NodeState) -> usize {
         let nodes = self.lock();
         nodes
             .values()
-            .filter(|node| node.role.votes() && node.life >= life)
+            .filter(|node| node.role.votes() && node.state >= state)
             .count()
     }
 
@@ -192,24 +193,24 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_the_control_plane_is_woken_by_its_second_node() {
-        let birth = std::sync::Arc::new(Birth::default());
+        let nodes = std::sync::Arc::new(Nodes::default());
         for number in 1..=2 {
-            birth.begin(Uuid::from_u128(number), Uuid::nil(), Role::Master);
+            nodes.begin(Uuid::from_u128(number), Uuid::nil(), Role::Master);
         }
-        birth.begin(Uuid::from_u128(3), Uuid::nil(), Role::Worker);
+        nodes.begin(Uuid::from_u128(3), Uuid::nil(), Role::Worker);
         let waiting = tokio::spawn({
-            let birth = std::sync::Arc::clone(&birth);
+            let nodes = std::sync::Arc::clone(&nodes);
             async move {
-                birth
-                    .until(|birth| birth.control_plane_at(Life::Joined) == 2)
+                nodes
+                    .until(|nodes| nodes.control_plane_at(NodeState::Joined) == 2)
                     .await;
             }
         });
-        birth.advance(Uuid::from_u128(1), Life::Joined);
-        birth.advance(Uuid::from_u128(3), Life::Ready);
+        nodes.advance(Uuid::from_u128(1), NodeState::Joined);
+        nodes.advance(Uuid::from_u128(3), NodeState::Ready);
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
-        birth.advance(Uuid::from_u128(2), Life::Ready);
+        nodes.advance(Uuid::from_u128(2), NodeState::Ready);
         waiting.await.unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The conversation with the service: hello, then "what shall I do?" until told to stop.
+//! The session with the service: registration, then polling for steps until asked to stop.
 //!
 //! No answer is final. The reference waits for ever after some refusals and an hour after
 //! others; here whatever the service says or does not say, we come back, with longer waits, and
@@ -11,19 +11,19 @@ use std::{
 
 use muster_api::{
     client::{Client, ClientError},
+    requests::{self, GetNextStepsOptions},
     wire,
 };
 use muster_machine::Machine;
-use reqwest::Method;
 use serde::Deserialize;
 use tracing::{info, warn};
 use uuid::Uuid;
 
 use crate::{
+    backoff::Backoff,
     identity,
     link::Link,
     outbox::{Outbox, Sender},
-    patience::Patience,
     steps::{Context, Runner},
 };
 
@@ -32,34 +32,34 @@ const USUAL_INTERVAL: Duration = Duration::from_secs(60);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 /// Between two failed polls at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// After a refusal somebody has to act, which takes a while.
+/// After a refusal a person has to act, which takes a while.
 const LONGEST_REFUSED: Duration = Duration::from_secs(300);
-/// How long finished results are still delivered before we begin anew.
+/// How long finished results are still delivered before we register again.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Said hello again sooner than this, we were sent in circles.
 const CIRCLE: Duration = Duration::from_secs(10);
 
-/// How this process takes part.
+/// What this process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Registers, then polls; told to stop, it registers again.
+pub enum Mode {
+    /// Registers, then polls; asked to stop, it registers again.
     Agent,
-    /// Polls for a machine that is registered already; told to stop, it ends.
+    /// Polls for a machine that is registered already; asked to stop, it ends.
     Runner,
 }
 
 /// One machine talking to one service.
 #[derive(Debug)]
-pub struct Talk {
+pub struct Session {
     /// The service.
     pub link: Arc<Link>,
     /// The machine.
     pub machine: Arc<dyn Machine>,
-    /// Which part of the work is ours.
-    pub part: Part,
+    /// What this process does.
+    pub mode: Mode,
     /// Where we belong.
     pub infra_env: Uuid,
-    /// Who we are, if somebody said so; else the machine knows.
+    /// Who we are, if given; else derived from the machine.
     pub host: Option<Uuid>,
     /// What we call ourselves.
     pub version: String,
@@ -100,12 +100,12 @@ struct RunnerRequest {
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     /// The service said so, or the agent was upgraded.
-    Told,
+    Stopped,
     /// The service does not know us.
     Unknown,
 }
 
-impl Talk {
+impl Session {
     /// Registers and polls once, and waits until its results are delivered; for rehearsals.
     ///
     /// # Errors
@@ -124,24 +124,24 @@ impl Talk {
 
     /// Talks until there is nothing more to say, which for an agent is never.
     pub async fn forever(&self) {
-        let mut circles = Patience::up_to(LONGEST_WAIT);
+        let mut circles = Backoff::up_to(LONGEST_WAIT);
         loop {
             let begun = Instant::now();
-            let us = match self.part {
-                Part::Agent => self.registered().await,
-                Part::Runner => self.as_given(),
+            let us = match self.mode {
+                Mode::Agent => self.registered().await,
+                Mode::Runner => self.as_given(),
             };
             let end = self.poll(&us).await;
-            match (self.part, end) {
-                (Part::Runner, End::Told) => return,
-                (Part::Runner, End::Unknown) => {
-                    // Nobody registers for us; the record may come back.
+            match (self.mode, end) {
+                (Mode::Runner, End::Stopped) => return,
+                (Mode::Runner, End::Unknown) => {
+                    // Another process registers; the record may come back.
                     tokio::time::sleep(circles.wait_up_to(LONGEST_REFUSED)).await;
                 }
-                (Part::Agent, _) if begun.elapsed() < CIRCLE => {
+                (Mode::Agent, _) if begun.elapsed() < CIRCLE => {
                     tokio::time::sleep(circles.wait()).await;
                 }
-                (Part::Agent, _) => circles.restored(),
+                (Mode::Agent, _) => circles.reset(),
             }
         }
     }
@@ -154,7 +154,7 @@ impl Talk {
         }
     }
 
-    /// Asked anew each time: a network card that appeared late may change the answer.
+    /// Determined each time: a network card that appeared late may change the answer.
     fn host_id(&self) -> Uuid {
         self.host
             .unwrap_or_else(|| identity::host_id(&*self.machine))
@@ -162,7 +162,7 @@ impl Talk {
 
     /// Registers, however long it takes.
     async fn registered(&self) -> Registered {
-        let mut patience = Patience::up_to(self.interval);
+        let mut backoff = Backoff::up_to(self.interval);
         loop {
             match self.register().await {
                 Ok(us) => {
@@ -171,12 +171,12 @@ impl Talk {
                 }
                 Err(error) => {
                     let wait = if is_refusal(&error) {
-                        patience.wait_up_to(LONGEST_REFUSED)
+                        backoff.wait_up_to(LONGEST_REFUSED)
                     } else {
-                        patience.wait()
+                        backoff.wait()
                     };
                     warn!(
-                        error = told(&error),
+                        error = error_chain(&error),
                         wait = wait.as_secs(),
                         "not registered; trying again"
                     );
@@ -208,10 +208,8 @@ impl Talk {
             host_id: Some(us.host.to_string()),
             discovery_agent_version: Some(us.version.clone()),
         };
-        let path = format!("infra-envs/{}/hosts", us.infra_env);
-        let (hello, token): (Hello, _) = client
-            .call_with_header(Method::POST, &path, &body, "x-host-token")
-            .await?;
+        let request = requests::register_host(us.infra_env, &body).answered_as::<Hello>();
+        let (hello, token) = client.fetch_with_header(&request, "x-host-token").await?;
         self.link.adopt_token(token);
         Ok(adopted(us, hello))
     }
@@ -239,7 +237,7 @@ impl Talk {
     async fn poll(&self, us: &Registered) -> End {
         let (mut runner, outbox, _delivery) = self.begin(us);
         let renewed = runner.renewed();
-        let mut patience = Patience::up_to(LONGEST_WAIT);
+        let mut backoff = Backoff::up_to(LONGEST_WAIT);
         loop {
             let answer = match self.link.client(Some(&us.version)) {
                 Ok(client) => self.ask(&client, us).await,
@@ -247,24 +245,24 @@ impl Talk {
             };
             let wait = match answer {
                 Ok(steps) => {
-                    patience.restored();
+                    backoff.reset();
                     let last = steps.post_step_action.as_deref() == Some("exit");
                     let wait = interval(steps.next_instruction_seconds, last);
                     runner.begin(steps.instructions.unwrap_or_default());
                     if last {
-                        info!("told to begin anew");
+                        info!("asked to register again");
                         tokio::time::sleep(wait).await;
                         // What is done already should still arrive; a service away ends that.
                         let _ = tokio::time::timeout(LAST_WORDS, outbox.emptied()).await;
-                        return End::Told;
+                        return End::Stopped;
                     }
                     wait
                 }
                 Err(error) => {
                     outbox.forget();
-                    let wait = patience.wait();
+                    let wait = backoff.wait();
                     warn!(
-                        error = told(&error),
+                        error = error_chain(&error),
                         wait = wait.as_secs(),
                         "no steps; asking again"
                     );
@@ -282,7 +280,7 @@ impl Talk {
                 () = tokio::time::sleep(wait) => {}
                 () = renewed.notified() => {
                     info!("upgraded");
-                    return End::Told;
+                    return End::Stopped;
                 }
             }
         }
@@ -291,8 +289,11 @@ impl Talk {
     async fn ask(&self, client: &Client, us: &Registered) -> Result<wire::Steps, ClientError> {
         let now = self.machine.now().duration_since(UNIX_EPOCH);
         let clock = now.map_or(0, |since| since.as_secs());
-        let clock = i64::try_from(clock).unwrap_or(0);
-        client.next_steps(us.infra_env, us.host, clock).await
+        let options = GetNextStepsOptions {
+            timestamp: Some(i64::try_from(clock).unwrap_or(0)),
+        };
+        let request = requests::get_next_steps(us.infra_env, us.host, &options);
+        client.fetch(&request).await
     }
 }
 
@@ -339,7 +340,7 @@ fn is_header(version: &str) -> bool {
     (1..=512).contains(&version.len()) && version.chars().all(|c| c.is_ascii_graphic() || c == ' ')
 }
 
-/// How long to wait before the next poll. Only someone who leaves may be told to do it at once.
+/// How long to wait before the next poll. Only someone who leaves may be asked to do it at once.
 fn interval(seconds: Option<i64>, last: bool) -> Duration {
     let asked = seconds
         .and_then(|seconds| u64::try_from(seconds).ok())
@@ -351,15 +352,15 @@ fn interval(seconds: Option<i64>, last: bool) -> Duration {
     }
 }
 
-/// Somebody has to act before it can work.
+/// A person has to act before it can work.
 fn is_refusal(error: &ClientError) -> bool {
     let status = error.status().map(|status| status.as_u16());
     matches!(status, Some(401 | 403 | 404 | 409))
 }
 
 /// An error with its causes on one line.
-fn told(error: &ClientError) -> String {
-    crate::steps::told(error)
+fn error_chain(error: &ClientError) -> String {
+    crate::steps::error_chain(error)
 }
 
 #[cfg(test)]
@@ -380,11 +381,11 @@ mod tests {
 
     #[test]
     fn the_service_decides_what_we_are_called() {
-        let told = hello(
+        let registered = hello(
             r#"{"id":"x","status":null,"next_step_runner_command":{"args":["{\"agent_version\":\"quay.io/a:1\",\"host_id\":\"4d5b53bf-e799-b31f-f374-432d47187920\",\"infra_env_id\":\"00000000-0000-0000-0000-000000000009\"}"]}}"#,
         );
-        assert_eq!(told.version, "quay.io/a:1");
-        assert_eq!(told.infra_env, Uuid::from_u128(9));
+        assert_eq!(registered.version, "quay.io/a:1");
+        assert_eq!(registered.infra_env, Uuid::from_u128(9));
     }
 
     #[test]

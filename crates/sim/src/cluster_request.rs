@@ -1,6 +1,7 @@
 //! What a user wants, in the words of the API: the request for a cluster, and what is said about
 //! its network once the hosts are known.
 
+use muster_api::wire;
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,7 +15,7 @@ const AUTH: &str = "c2ltdWxhdGVkOnNpbXVsYXRlZA==";
 
 /// What a user asks for when creating a cluster.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct ClusterRequest {
     /// Its name.
     pub name: String,
     /// Its version; the service's default if not given.
@@ -29,31 +30,42 @@ pub struct Wish {
     pub hosts: usize,
 }
 
-impl Wish {
+impl ClusterRequest {
     /// The request for it.
-    pub(crate) fn body(&self, version: &str) -> Value {
-        let mut body = json!({
-            "name": self.name,
-            "openshift_version": version,
-            "base_dns_domain": "sim.example.com",
-            "pull_secret": pull_secret(),
-            "control_plane_count": self.topology.control_plane(),
-        });
-        if self.topology == Topology::SingleNode {
-            body["high_availability_mode"] = json!("None");
-        }
+    pub(crate) fn body(&self, version: &str) -> wire::ClusterCreateParams {
+        let single_node = self.topology == Topology::SingleNode;
+        let mut body = wire::ClusterCreateParams {
+            name: Some(self.name.clone()),
+            openshift_version: Some(version.to_owned()),
+            base_dns_domain: Some("sim.example.com".to_owned()),
+            pull_secret: Some(pull_secret()),
+            control_plane_count: Some(self.topology.control_plane().into()),
+            high_availability_mode: single_node.then(|| "None".to_owned()),
+            ..wire::ClusterCreateParams::default()
+        };
         for feature in &self.features {
             feature.ask_for(&mut body);
         }
         if let Some(prefix) = roomy_prefix(self.hosts) {
-            if body["cluster_networks"].is_null() {
-                body["cluster_networks"] = json!([{ "cidr": "10.128.0.0/14" }]);
+            let networks = body.cluster_networks.get_or_insert_with(|| {
+                vec![wire::ClusterNetwork {
+                    cidr: Some("10.128.0.0/14".to_owned()),
+                    ..wire::ClusterNetwork::default()
+                }]
+            });
+            if let Some(first) = networks.first_mut() {
+                first.host_prefix = Some(prefix.into());
             }
-            body["cluster_networks"][0]["host_prefix"] = json!(prefix);
         }
         if !self.operators.is_empty() {
-            let chosen = self.operators.iter().map(|name| json!({ "name": name }));
-            body["olm_operators"] = chosen.collect();
+            let chosen = self
+                .operators
+                .iter()
+                .map(|name| wire::OperatorCreateParams {
+                    name: Some(name.clone()),
+                    ..wire::OperatorCreateParams::default()
+                });
+            body.olm_operators = Some(chosen.collect());
         }
         body
     }
@@ -73,32 +85,44 @@ fn roomy_prefix(hosts: usize) -> Option<u32> {
 }
 
 /// What a user says about the network of a cluster once its hosts are known.
-pub(crate) fn network_of(topology: Topology, features: &[Feature], network: &Network) -> Value {
+pub(crate) fn network_of(
+    topology: Topology,
+    features: &[Feature],
+    network: &Network,
+) -> wire::V2ClusterUpdateParams {
     let has = |feature| features.contains(&feature);
-    let range = json!({ "cidr": network.range().to_string() });
-    let mut body = json!({});
-    if has(Feature::DualStack) {
-        let second = json!({ "cidr": network.range6().to_string() });
-        body["machine_networks"] = json!([range, second]);
-    } else if topology == Topology::SingleNode || has(Feature::DhcpVips) {
-        body["machine_networks"] = json!([range]);
+    let dual_stack = has(Feature::DualStack);
+    let mut body = wire::V2ClusterUpdateParams::default();
+    if dual_stack || topology == Topology::SingleNode || has(Feature::DhcpVips) {
+        let second = dual_stack.then(|| network.range6().to_string());
+        let ranges = [network.range().to_string()].into_iter().chain(second);
+        let networks = ranges.map(|cidr| wire::MachineNetwork {
+            cidr: Some(cidr),
+            ..wire::MachineNetwork::default()
+        });
+        body.machine_networks = Some(networks.collect());
     }
     let none = [Feature::DhcpVips, Feature::UserManaged];
     if topology == Topology::SingleNode || none.into_iter().any(has) {
         return body;
     }
-    let [api6, ingress6] = network.vips6().map(|address| json!({ "ip": address }));
-    for (key, address, second) in [
-        ("api_vips", network.api_vip(), api6),
-        ("ingress_vips", network.ingress_vip(), ingress6),
-    ] {
-        let first = json!({ "ip": address });
-        body[key] = if has(Feature::DualStack) {
-            json!([first, second])
-        } else {
-            json!([first])
-        };
-    }
+    let [api6, ingress6] = network.vips6();
+    let both = |first: String, second: String| {
+        let second = dual_stack.then_some(second);
+        [first].into_iter().chain(second)
+    };
+    let api = both(network.api_vip().to_string(), api6.to_string());
+    let api = api.map(|address| wire::ApiVip {
+        ip: Some(address),
+        ..wire::ApiVip::default()
+    });
+    body.api_vips = Some(api.collect());
+    let ingress = both(network.ingress_vip().to_string(), ingress6.to_string());
+    let ingress = ingress.map(|address| wire::IngressVip {
+        ip: Some(address),
+        ..wire::IngressVip::default()
+    });
+    body.ingress_vips = Some(ingress.collect());
     body
 }
 

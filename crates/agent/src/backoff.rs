@@ -8,12 +8,12 @@ const FIRST: Duration = Duration::from_secs(1);
 
 /// Waiting times of one run of failures.
 #[derive(Debug)]
-pub struct Patience {
+pub struct Backoff {
     failures: u32,
     longest: Duration,
 }
 
-impl Patience {
+impl Backoff {
     /// Waits grow up to `longest`.
     #[must_use]
     pub fn up_to(longest: Duration) -> Self {
@@ -24,7 +24,7 @@ impl Patience {
     }
 
     /// It worked: the next failure starts from the beginning.
-    pub fn restored(&mut self) {
+    pub fn reset(&mut self) {
         self.failures = 0;
     }
 
@@ -53,19 +53,19 @@ mod tests {
 
     #[test]
     fn waits_grow_up_to_a_limit_and_start_over_after_success() {
-        let mut patience = Patience::up_to(LONGEST);
-        let waits: Vec<_> = (0..40).map(|_| patience.wait()).collect();
+        let mut backoff = Backoff::up_to(LONGEST);
+        let waits: Vec<_> = (0..40).map(|_| backoff.wait()).collect();
         assert!(waits[0] <= FIRST && waits.iter().all(|wait| *wait <= LONGEST));
         assert!(waits[39] >= LONGEST / 2);
-        patience.restored();
-        assert!(patience.wait() <= FIRST);
+        backoff.reset();
+        assert!(backoff.wait() <= FIRST);
     }
 
     #[test]
     fn no_wait_is_shorter_than_half_a_second() {
         for longest in [Duration::ZERO, FIRST, LONGEST] {
-            let mut patience = Patience::up_to(longest);
-            assert!((0..100).all(|_| patience.wait() >= FIRST / 2));
+            let mut backoff = Backoff::up_to(longest);
+            assert!((0..100).all(|_| backoff.wait() >= FIRST / 2));
         }
     }
 }
