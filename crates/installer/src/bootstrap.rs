@@ -7,7 +7,7 @@ use std::{
 };
 
 use muster_api::{
-    requests::{self, DownloadClusterFilesFileName, ListClusterHostsOptions},
+    requests::{self, DownloadClusterFilesFileName, GetClusterOptions, ListClusterHostsOptions},
     wire::HostProgress,
 };
 use muster_ignition::{Config, file};
@@ -31,6 +31,8 @@ const DONE: &str = "/opt/openshift/.bootkube.done";
 /// What a single node becomes, made by its own bootstrap.
 const IN_PLACE: &str = "/opt/openshift/master.ign";
 const KUBECONFIG: &str = "/opt/openshift/auth/kubeconfig";
+/// Names whose certificate requests the bootstrap host may approve.
+const KNOWN_NODES: &str = "/opt/openshift/known-nodes";
 const REGISTRY_AUTH: &str = "/root/.docker/config.json";
 const CONTAINER_LOGS: &str = "/var/log/containers";
 const SSH_KEY: &str = "/root/.ssh/id_rsa";
@@ -62,12 +64,11 @@ impl Node {
             self.options.cluster_id,
             DownloadClusterFilesFileName::BootstrapIgn,
         );
+        let what = "the config of the bootstrap";
         let text = self
-            .fetch(
-                &request,
-                "the config of the bootstrap",
-                HostStage::StartingInstallation,
-            )
+            .fetch(what, HostStage::StartingInstallation, async || {
+                self.client.fetch_text(&request).await
+            })
             .await?;
         let config = Config::read(&text)
             .map_err(|faults| format!("the config of the bootstrap is not usable: {faults}"))?;
@@ -108,6 +109,7 @@ impl Node {
             Ok(())
         })
         .await?;
+        self.write_known_nodes().await?;
         if !(&*self.machine as &dyn Machine).exists("/usr/bin/oc") {
             self.bring_node_image().await?;
         }
@@ -360,6 +362,28 @@ impl Node {
         let options = ListClusterHostsOptions::default();
         let request = requests::list_cluster_hosts(self.options.cluster_id, &options);
         self.client.fetch(&request.answered_as()).await.ok()
+    }
+
+    /// Leaves the names of the cluster's nodes to the script that approves certificate requests, so
+    /// that it lets in no machine the service does not know.
+    async fn write_known_nodes(&self) -> Result<(), String> {
+        let options = GetClusterOptions::default();
+        let request = requests::get_cluster(self.options.cluster_id, &options);
+        let request = request.answered_as::<Value>();
+        let what = "the hosts of the cluster";
+        let cluster = self
+            .fetch(what, HostStage::StartingInstallation, async || {
+                self.client.fetch(&request).await
+            })
+            .await?;
+        let names = cluster_nodes::names(&cluster).join("\n");
+        if names.is_empty() {
+            warn!("the service names no hosts; every certificate request is approved here");
+            return Ok(());
+        }
+        self.machine
+            .write(Path::new(KNOWN_NODES), format!("{names}\n").as_bytes(), 0o600)
+            .map_err(|cause| format!("{KNOWN_NODES} cannot be written: {cause}"))
     }
 
     /// Hosts whose request for their config is in the log of the config server.

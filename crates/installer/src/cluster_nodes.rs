@@ -55,6 +55,28 @@ impl SeenNode {
     }
 }
 
+/// The names under which hosts of a cluster may become nodes: as they are called, and completed by
+/// the domain of the cluster.
+#[must_use]
+pub fn names(cluster: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_lowercase();
+    let domain = format!(
+        "{}.{}",
+        text(&cluster["name"]),
+        text(&cluster["base_dns_domain"])
+    );
+    let hosts = cluster["hosts"].as_array().into_iter().flatten();
+    hosts
+        .map(|host| text(&host["requested_hostname"]))
+        .filter(|name| !name.is_empty())
+        .flat_map(|name| {
+            let whole = (!name.contains('.')).then(|| format!("{name}.{domain}"));
+            [Some(name), whole]
+        })
+        .flatten()
+        .collect()
+}
+
 /// How many nodes must be ready before the bootstrap host may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needed {
@@ -276,6 +298,17 @@ mod tests {
 
     fn config(text: &str) -> Value {
         json!({"data": {"install-config": text}})
+    }
+
+    #[test]
+    fn nodes_are_known_by_the_names_of_their_hosts() {
+        let cluster = json!({"name": "lab", "base_dns_domain": "example.com", "hosts": [
+            {"requested_hostname": "Master-1"},
+            {"requested_hostname": "worker.other.org"},
+            {"id": "without a name yet"},
+        ]});
+        let expected = ["master-1", "master-1.lab.example.com", "worker.other.org"];
+        assert_eq!(names(&cluster), expected);
     }
 
     #[test]

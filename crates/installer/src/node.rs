@@ -12,9 +12,7 @@ use std::{
 
 use muster_api::{
     client::{Client, ClientError},
-    requests::{
-        self, File, GetClusterOptions, ListClusterHostsOptions, ListClusterHostsRole, Request,
-    },
+    requests::{self, GetClusterOptions, ListClusterHostsOptions, ListClusterHostsRole},
 };
 use muster_ignition::Config;
 use muster_machine::{Machine, Task};
@@ -205,17 +203,17 @@ impl Node {
         Ok(())
     }
 
-    /// Fetches a text from the service, however long it is away, within a limit.
-    pub(crate) async fn fetch(
+    /// Asks the service for something it must have, however long it is away, within a limit.
+    pub(crate) async fn fetch<T>(
         &self,
-        request: &Request<File>,
         what: &str,
         stage: HostStage,
-    ) -> Result<String, String> {
+        ask: impl AsyncFn() -> Result<T, ClientError>,
+    ) -> Result<T, String> {
         let began = tokio::time::Instant::now();
         loop {
-            match self.client.fetch_text(request).await {
-                Ok(text) => return Ok(text),
+            match ask().await {
+                Ok(answer) => return Ok(answer),
                 Err(cause) if began.elapsed() > SERVICE_LIMIT || is_refusal(&cause) => {
                     return Err(format!("{what} cannot be fetched: {cause}"));
                 }
@@ -234,12 +232,11 @@ impl Node {
     async fn fetch_ignition(&self, found: &mut Found) -> Result<(), String> {
         let request =
             requests::download_host_ignition(self.options.infra_env(), self.options.host_id);
+        let what = "the Ignition config of this host";
         let text = self
-            .fetch(
-                &request,
-                "the Ignition config of this host",
-                HostStage::Installing,
-            )
+            .fetch(what, HostStage::Installing, async || {
+                self.client.fetch_text(&request).await
+            })
             .await?;
         let config: Value = serde_json::from_str(&text)
             .map_err(|cause| format!("the Ignition config of this host is not JSON: {cause}"))?;

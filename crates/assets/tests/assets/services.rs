@@ -1,7 +1,7 @@
 //! The other services of the bootstrap host, run as the scripts they are: what they wait for, what
 //! they ask for, and that they can be interrupted.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use crate::host::Host;
 
@@ -148,6 +148,39 @@ fn requests_for_certificates_are_approved_once_until_bootkube_is_done() {
     host.forget();
     assert!(host.run_file("/usr/local/bin/approve-csr.sh", &["/a/kubeconfig"]));
     assert!(host.calls_of("oc").is_empty());
+}
+
+/// With a list of nodes, a request in any other name is left alone, also one that is no request.
+#[test]
+fn requests_of_strangers_are_left_alone_where_nodes_are_known() {
+    let host = Host::new("none-highly-available", "5.0.0");
+    let request = |subject: &str| {
+        let made = Command::new("sh")
+            .args(["-c", "openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout /dev/null -subj \"$1\" 2>/dev/null | base64 -w0", "sh", subject])
+            .output()
+            .unwrap();
+        String::from_utf8(made.stdout).unwrap()
+    };
+    let items: Vec<String> = [
+        ("csr-node", request("/O=system:nodes/CN=system:node:master-1")),
+        ("csr-stranger", request("/O=system:nodes/CN=system:node:master-11")),
+        ("csr-admin", request("/O=system:masters/CN=master-1")),
+        ("csr-garbage", "AAAA".to_owned()),
+    ]
+    .iter()
+    .map(|(name, request)| {
+        format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"request":"{request}"}}}}"#)
+    })
+    .collect();
+    let list = format!(r#"{{"items":[{}]}}"#, items.join(","));
+    host.write("/csrs.json", &list);
+    host.tool("oc", r#"[ "$1 $2" != "get csr" ] || cat "$ROOT/csrs.json""#);
+    host.write("/opt/openshift/known-nodes", "master-1\nmaster-1.lab.example.com\n");
+    meanwhile(&host, r#"touch "$ROOT/opt/openshift/.bootkube.done""#);
+    let done = host.run_file("/usr/local/bin/approve-csr.sh", &["/a/kubeconfig"]);
+    assert!(done, "{}", host.stderr());
+    let calls = host.calls_of("oc");
+    assert_eq!(calls[1..], ["oc adm certificate approve csr-node"], "{calls:?}");
 }
 
 /// Answers of the API while two API servers come up one after the other.

@@ -92,7 +92,9 @@ impl Service {
             };
         }
         if first.contains("/v2/clusters/") {
-            return (200, r#"{"kind":"AddHostsCluster"}"#);
+            let cluster = r#"{"kind":"AddHostsCluster","name":"lab","base_dns_domain":"example.com",
+                "hosts":[{"requested_hostname":"master-1"}]}"#;
+            return (200, cluster);
         }
         (404, "{}")
     }
@@ -402,6 +404,8 @@ async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
         ]
     );
     let seen: &dyn Machine = &*node.machine;
+    let known = seen.text("/opt/openshift/known-nodes");
+    assert_eq!(known.as_deref(), Some("master-1\nmaster-1.lab.example.com"));
     for name in [
         "nm",
         "sa",
