@@ -34,24 +34,22 @@ def kubectl(*words):
     return subprocess.run(["kubectl", "--kubeconfig", kubeconfig, *words], capture_output=True, text=True)
 
 
-def apply(path):
-    for _ in range(20):
-        done = kubectl("apply", "--server-side", "--force-conflicts", "--filename", path)
-        missing = re.search(r'namespaces "([^"]+)" not found', done.stderr)
-        if done.returncode == 0 or not missing:
+def apply(manifests):
+    for _ in range(3):
+        done = kubectl("apply", "--server-side", "--force-conflicts", "--filename", manifests)
+        missing = set(re.findall(r'namespaces "([^"]+)" not found', done.stderr))
+        if not missing:
             break
-        kubectl("create", "namespace", missing.group(1))
-    print(os.path.basename(path), "applied" if done.returncode == 0 else done.stderr.strip(), flush=True)
+        for namespace in missing:
+            kubectl("create", "namespace", namespace)
+    print(done.stdout, done.stderr, flush=True)
 
 
 def apply_manifests(archive):
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
     for part in ("manifests", "openshift"):
-        here = os.path.join(folder, part)
-        for name in sorted(os.listdir(here)):
-            if name.endswith((".yaml", ".yml", ".json")):
-                apply(os.path.join(here, name))
+        apply(os.path.join(folder, part))
     open(os.path.join(folder, "applied"), "w").close()
 
 

@@ -7,6 +7,7 @@ set -eu
 export PATH=/bin:/usr/bin
 name=${0##*/}
 HARNESS='@HARNESS@'
+API='@API@'
 IMAGE='@IMAGE@'
 
 encoded() { busybox base64 "$1" | busybox tr -d '\n'; }
@@ -96,9 +97,20 @@ send() {
   done
 }
 
+# The API server of the bootstrap is a wire to the one outside.
+start_api() {
+  pods=/etc/kubernetes/manifests
+  IMAGE=$(busybox sed -n 's/.*"image": "\([^"]*\)".*/\1/p' $pods/machineconfigoperator-bootstrap-pod.yaml)
+  cat >$pods/kube-apiserver-pod.yaml <<END
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bootstrap-kube-apiserver"}, "spec": {
+  "containers": [{"name": "kube-apiserver", "image": "$IMAGE", "command": ["/usr/bin/kube-apiserver"]}]}}
+END
+}
+
 # The manifests go to the API, which is outside. Pods that must run before this program ends need
 # control-plane nodes.
 start_cluster() {
+  start_api
   busybox tar -cf - -C /assets manifests openshift | busybox gzip | busybox base64 >/tmp/manifests
   send /tmp/manifests manifests
   for word in "$@"; do
@@ -131,5 +143,6 @@ case $name in
   bootstrap-in-place) make_in_place ;;
   config-server) serve_configs ;;
   etcdctl) ;;
+  kube-apiserver) exec busybox nc -ll -p 6443 -e /bin/busybox nc "$API" 6443 ;;
   *) render "$@" ;;
 esac

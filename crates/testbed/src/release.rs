@@ -23,6 +23,7 @@ const PROGRAMS: &[&str] = &[
     "usr/bin/config-server",
     "usr/bin/etcdctl",
     "usr/bin/image",
+    "usr/bin/kube-apiserver",
     "usr/bin/render",
     "usr/bin/render-bootcmd-mc",
     "usr/bin/start",
@@ -72,6 +73,7 @@ fn push_component(registry: &Registry, network: &Network, busybox: &[u8]) -> Res
 fn program(component: &str) -> String {
     PROGRAM
         .replace("@HARNESS@", &control_plane::outside_url())
+        .replace("@API@", &Network::GATEWAY.to_string())
         .replace("@IMAGE@", component)
 }
 

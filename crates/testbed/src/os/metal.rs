@@ -102,7 +102,7 @@ fn esp(work: &Path) -> Result<PathBuf> {
         .arg("-c")
         .arg(&stub);
     run(grub.args(
-        "part_gpt fat ext2 normal configfile search search_label linux serial test".split(' '),
+        "part_gpt fat ext2 normal configfile search search_label linux serial test true".split(' '),
     ))?;
     fs::File::create(&image)?.set_len(ESP.2 * MIB)?;
     run(command("mformat")
@@ -132,11 +132,21 @@ fn boot(os: &Os, work: &Path) -> Result<PathBuf> {
     fs::copy(os.parts.join("vmlinuz"), tree.join("vmlinuz"))?;
     fs::copy(os.parts.join("initrd.img"), tree.join("initrd.img"))?;
     fs::write(tree.join("ignition.firstboot"), "")?;
+    // Where `coreos-installer` changes kernel arguments. Debian's GRUB does not know such entries, but
+    // it runs them as a script whose commands are the functions below.
+    let entries = tree.join("loader/entries");
+    fs::create_dir_all(&entries)?;
+    fs::write(
+        entries.join("standin.conf"),
+        "title CoreOS stand-in\noptions root=LABEL=root rw console=tty0 console=ttyS0 \
+         ignition.platform.id=metal $ignition_firstboot\n",
+    )?;
     let config = "set timeout=1\nserial --unit=0\nterminal_output console serial\n\
         if [ -f /ignition.firstboot ]; then set ignition_firstboot=ignition.firstboot; fi\n\
+        function title { true; }\nfunction options { set kernel_arguments=\"$*\"; }\n\
+        source /loader/entries/standin.conf\n\
         menuentry 'CoreOS stand-in' {\n\
-        \tlinux /vmlinuz root=LABEL=root rw console=tty0 console=ttyS0 \
-        ignition.platform.id=metal $ignition_firstboot\n\
+        \tlinux /vmlinuz $kernel_arguments\n\
         \tinitrd /initrd.img\n}\n";
     fs::write(tree.join("grub2/grub.cfg"), config)?;
     ext4(&tree, &work.join("boot.img"), &BOOT)
@@ -175,7 +185,7 @@ fn bios_loader(work: &Path, disk: &Path) -> Result<()> {
     let mut grub = command("grub-mkimage");
     grub.args(["-O", "i386-pc", "-p", "(hd0,gpt3)/grub2", "-o"])
         .arg(&core);
-    run(grub.args("biosdisk part_gpt ext2 normal configfile linux serial test".split(' ')))?;
+    run(grub.args("biosdisk part_gpt ext2 normal configfile linux serial test true".split(' ')))?;
     let mut core = fs::read(core)?;
     if core.len() as u64 > BIOS.2 * MIB {
         bail!(

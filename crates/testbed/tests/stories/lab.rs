@@ -177,7 +177,8 @@ impl Lab<'_> {
                     .must_be_well()
                     .with_context(|| format!("machine {}", machine.machine.name))?;
             }
-            thread::sleep(Duration::from_secs(1));
+            // Each round starts kubectl several times beside machines that need every processor.
+            thread::sleep(Duration::from_secs(3));
             Ok(None)
         });
         outcome.with_context(|| {
