@@ -5,6 +5,7 @@
 mod cases;
 mod consumption;
 mod control_plane;
+mod features;
 mod gathering;
 mod golden;
 mod host;
@@ -13,3 +14,4 @@ mod node_image;
 mod readers;
 mod scripts;
 mod services;
+mod vsphere;
