@@ -78,11 +78,10 @@ done"#;
 const BY_PROGRAM: &str = r#"until operator=$(image_for machine-config-operator); do
   sleep 10
 done
-until podman pull --quiet "$operator" >/dev/null; do
+until container=$(podman create --quiet "$operator"); do
   sleep 10
 done
 tool=/run/machine-config-osimagestream
-container=$(podman create "$operator")
 podman cp "$container:/usr/bin/machine-config-osimagestream" "$tool"
 podman rm "$container" >/dev/null
 until node_image=$("$tool" get os-image-pullspec \

@@ -12,6 +12,7 @@ mod host;
 mod hosts;
 mod node_image;
 mod readers;
+mod real_podman;
 mod scripts;
 mod services;
 mod vsphere;

@@ -238,6 +238,8 @@ fn a_single_node_hands_over_to_itself_and_goes_on_after_an_interruption() {
     let script = host
         .find("bootstrap-in-place-post-reboot.sh")
         .expect("it is carried along");
+    let unit = host.read("/opt/openshift/bootstrap-in-place/master-update.fcc");
+    assert!(unit.contains("Restart=on-failure"), "{unit}");
     let pod = "/etc/kubernetes/manifests/kube-apiserver-pod.yaml";
     host.write(pod, "name: bootstrap-kube-apiserver\n");
     host.write("/etc/kubernetes/bootstrap-secrets/kubeconfig", "");
