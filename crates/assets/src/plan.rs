@@ -253,10 +253,28 @@ impl Plan {
         })
     }
 
-    /// Operating system streams can be chosen, so machines are labelled with theirs.
+    /// Operating system streams can be chosen, so machines are labelled with theirs. OKD has one
+    /// stream only, and says so where streams are there by default.
     #[must_use]
     pub fn has_os_streams(&self) -> bool {
-        !self.release.is_okd() && self.gate("OSStreams", self.profile.os_streams)
+        let known = !self.release.is_okd() || self.profile.os_streams == Gate::Default;
+        known && self.gate("OSStreams", self.profile.os_streams)
+    }
+
+    /// Machines are managed by Cluster API.
+    #[must_use]
+    pub fn has_cluster_api_machines(&self) -> bool {
+        let gate = self.profile.cluster_api_machines;
+        self.gate("ClusterAPIMachineManagement", gate)
+    }
+
+    /// The reference would let the bootstrap API server reach webhooks inside the cluster.
+    #[must_use]
+    pub fn wants_konnectivity(&self) -> bool {
+        let gate = self.profile.cluster_api_machines;
+        gate != Gate::Unknown
+            && (self.has_cluster_api_machines()
+                || self.gate("CRDCompatibilityRequirementOperator", gate))
     }
 
     /// Stream of the operating system.

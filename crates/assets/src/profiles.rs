@@ -51,6 +51,15 @@ pub struct Profile {
     pub configurable_pki: Gate,
     /// How private keys are written.
     pub key_form: KeyForm,
+    /// The kubelet is given the pause image, not only the container runtime.
+    pub pause_image_flag: bool,
+    /// The family of the first API address decides about the kubelet's address, not the first
+    /// service network.
+    pub node_ip_by_vip: bool,
+    /// The vSphere cloud provider is given the machine networks as those of nodes.
+    pub vsphere_node_networks: bool,
+    /// Cluster API manages machines; its webhooks are reached from the bootstrap host by konnectivity.
+    pub cluster_api_machines: Gate,
 }
 
 /// Where a feature is on without being asked for by name.
@@ -107,6 +116,10 @@ const P4_14: Profile = Profile {
     ironic_tls: false,
     configurable_pki: Gate::Unknown,
     key_form: KeyForm::Pkcs1,
+    pause_image_flag: true,
+    node_ip_by_vip: true,
+    vsphere_node_networks: false,
+    cluster_api_machines: Gate::Unknown,
 };
 const P4_15: Profile = Profile {
     release: (4, 15),
@@ -124,6 +137,7 @@ const P4_16: Profile = Profile {
 const P4_17: Profile = Profile {
     release: (4, 17),
     cvo_feature_gates: true,
+    node_ip_by_vip: false,
     ..P4_16
 };
 const P4_18: Profile = Profile {
@@ -161,6 +175,7 @@ const P4_21: Profile = Profile {
 const P4_22: Profile = Profile {
     release: (4, 22),
     cvo_cluster_version: true,
+    pause_image_flag: false,
     internal_release_image_auth: true,
     os_streams: Gate::Preview,
     node_image: Some(NodeImage {
@@ -174,6 +189,7 @@ const P4_23: Profile = Profile {
     release: (4, 23),
     etcd_payload_version: true,
     os_streams: Gate::Default,
+    cluster_api_machines: Gate::Preview,
     configurable_pki: Gate::Preview,
     key_form: KeyForm::Pkcs8,
     node_image: Some(NodeImage {
@@ -185,6 +201,7 @@ const P4_23: Profile = Profile {
 };
 const P5_0: Profile = Profile {
     release: (5, 0),
+    vsphere_node_networks: true,
     ..P4_23
 };
 

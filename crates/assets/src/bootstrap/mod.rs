@@ -6,6 +6,7 @@
 
 mod bootkube;
 mod node_image;
+mod platform;
 mod registries;
 mod settings;
 mod stages;
@@ -58,7 +59,7 @@ pub(crate) fn files(plan: &Plan, manifests: &[File], in_place: bool) -> Vec<File
         in_place,
     };
     let mut files = settings::files(plan);
-    files.extend(platform_files(plan));
+    files.extend(platform::files(plan));
     if let Some(way) = plan.profile.node_image {
         let stream = plan.os_stream();
         files.extend(node_image::files(way, stream.word(), plan.release.is_okd()));
@@ -88,7 +89,7 @@ pub(crate) fn files(plan: &Plan, manifests: &[File], in_place: bool) -> Vec<File
 fn filled(plan: &Plan, script: &str) -> String {
     let address = match plan.extras.bootstrap_node_ip {
         Some(ip) => format!("--node-ip={ip} --address={ip}"),
-        None if first_service_network_is_v6(plan) => "--node-ip=::".to_owned(),
+        None if is_v6_first(plan) => "--node-ip=::".to_owned(),
         None => String::new(),
     };
     let in_place = plan.config.bootstrap_in_place.as_ref();
@@ -103,7 +104,13 @@ fn filled(plan: &Plan, script: &str) -> String {
     } else {
         ":"
     };
+    let pause = if plan.profile.pause_image_flag {
+        "  \"--pod-infra-container-image=$MACHINE_CONFIG_INFRA_IMAGE\"\n"
+    } else {
+        ""
+    };
     script
+        .replace("@PAUSE_IMAGE@\n", pause)
         .replace("@RELEASE_IMAGE@", &quoted(&plan.release.image))
         .replace("@NODE_ADDRESS@", &address)
         .replace("@DISK@", &quoted(disk))
@@ -116,50 +123,69 @@ fn quoted(text: &str) -> String {
     text.replace('\'', r"'\''")
 }
 
-fn first_service_network_is_v6(plan: &Plan) -> bool {
+/// Whether nodes of this cluster have their first address in IPv6.
+fn is_v6_first(plan: &Plan) -> bool {
+    if plan.profile.node_ip_by_vip {
+        return plan.api_vips().first().is_some_and(IpAddr::is_ipv6);
+    }
     let first = plan.networking().service_network.first();
     first.is_some_and(|network| matches!(network.network(), IpAddr::V6(_)))
 }
 
-const DNS_PREPENDER: &str = include_str!("files/30-local-dns-prepender");
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entropy::Entropy;
+    use crate::install_config::{Surroundings, load};
+    use crate::plan::Extras;
+    use crate::profiles::Release;
 
-/// What the bootstrap host needs on a platform with virtual addresses: its own DNS server first.
-fn platform_files(plan: &Plan) -> Vec<File> {
-    let domain = plan.config.cluster_domain();
-    let prepender = |names: &str| {
-        let text = DNS_PREPENDER.replace("@DOMAINS@", names);
-        File::with_mode(
-            "etc/NetworkManager/dispatcher.d/30-local-dns-prepender",
-            text,
-            0o555,
+    /// A cluster with a service network of IPv6 first, on a platform.
+    fn plan(version: &str, platform: &str) -> Plan {
+        let networks = "\
+networking:
+  machineNetwork: [{cidr: 'fd01::/64'}, {cidr: 192.168.111.0/24}]
+  clusterNetwork: [{cidr: 'fd02::/48', hostPrefix: 64}, {cidr: 10.128.0.0/14, hostPrefix: 23}]
+  serviceNetwork: ['fd03::/112', 172.30.0.0/16]
+";
+        let config = format!(
+            "apiVersion: v1\nbaseDomain: example.org\nmetadata: {{name: c}}\n\
+             pullSecret: '{{\"auths\":{{\"r.example\":{{\"auth\":\"dTpw\"}}}}}}'\n{networks}{platform}"
+        );
+        let mut random = |bytes: &mut [u8]| bytes.fill(7);
+        let loaded = load("x", config.as_bytes(), &mut Surroundings::new(&mut random));
+        let release = Release {
+            version: version.to_owned(),
+            image: "r.example/release".to_owned(),
+        };
+        let config = loaded.unwrap_or_else(|report| panic!("{report}")).config;
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        Plan::new(
+            config,
+            release,
+            Entropy::new([1; 32]),
+            now,
+            Extras::default(),
         )
-    };
-    if plan.config.platform.baremetal.is_some() {
-        let names = format!("api.{domain} api-int.{domain} apps.{domain}");
-        let text =
-            "[main]\nrc-manager=unmanaged\n\n[connection]\nipv6.dhcp-duid=ll\nipv6.dhcp-iaid=mac\n";
-        let mut files = vec![
-            File::secret("etc/NetworkManager/conf.d/99-baremetal.conf", text),
-            prepender(&names),
-        ];
-        let baremetal = plan.config.platform.baremetal.as_ref();
-        if let Some(pem) = baremetal
-            .map(|b| &b.bmc_verify_ca)
-            .filter(|pem| !pem.is_empty())
-        {
-            files.push(File::secret(
-                "opt/openshift/bmc-ca/verify_ca.crt",
-                pem.as_str(),
-            ));
+        .unwrap()
+    }
+
+    #[test]
+    fn the_kubelet_listens_on_ipv6_where_the_release_would() {
+        let none = "platform: {none: {}}\n";
+        let vips = "platform:\n  baremetal:\n    apiVIPs: ['fd01::5', 192.168.111.5]\n    \
+                    ingressVIPs: ['fd01::6', 192.168.111.6]\n    hosts: []\n\
+                    capabilities: {baselineCapabilitySet: None, \
+                    additionalEnabledCapabilities: [baremetal, Ingress]}\n";
+        for (version, platform, wanted) in [
+            ("4.16.1", none, false),
+            ("4.16.1", vips, true),
+            ("4.17.1", none, true),
+            ("4.17.1", vips, true),
+        ] {
+            let script = filled(&plan(version, platform), "(@NODE_ADDRESS@)");
+            let has = script == "(--node-ip=::)";
+            assert_eq!(has, wanted, "{version} {platform} {script}");
         }
-        return files;
     }
-    if plan.config.platform.vsphere.is_some() && !plan.api_vips().is_empty() {
-        let text = "[main]\nrc-manager=unmanaged\n";
-        return vec![
-            File::secret("etc/NetworkManager/conf.d/99-vsphere.conf", text),
-            prepender(&format!("api.{domain} api-int.{domain} apps.{domain}")),
-        ];
-    }
-    Vec::new()
 }

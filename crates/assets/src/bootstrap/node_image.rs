@@ -43,6 +43,8 @@ After=node-image-overlay.service
 [Service]
 Type=oneshot
 ExecStart=/usr/bin/systemctl --no-block isolate multi-user.target
+# The target it leads to does not have this service, which must not be killed halfway for that.
+KillMode=none
 ";
 
 const TARGET: &str = "\
@@ -76,11 +78,10 @@ done"#;
 const BY_PROGRAM: &str = r#"until operator=$(image_for machine-config-operator); do
   sleep 10
 done
-until podman pull --quiet "$operator" >/dev/null; do
+until container=$(podman create --quiet "$operator"); do
   sleep 10
 done
 tool=/run/machine-config-osimagestream
-container=$(podman create "$operator")
 podman cp "$container:/usr/bin/machine-config-osimagestream" "$tool"
 podman rm "$container" >/dev/null
 until node_image=$("$tool" get os-image-pullspec \
@@ -104,7 +105,6 @@ pub(super) fn files(way: NodeImage, stream: &str, okd: bool) -> Vec<File> {
         _ => "rhel-coreos",
     };
     let find = match way.found {
-        _ if okd => BY_TAG.replace("@TAG@", tag),
         Found::Tag | Found::TagOfStream => BY_TAG.replace("@TAG@", tag),
         Found::Program => BY_PROGRAM.replace("@STREAM@", stream),
     };
@@ -133,4 +133,45 @@ pub(super) fn files(way: NodeImage, stream: &str, okd: bool) -> Vec<File> {
         unit("node-image-overlay.target", TARGET),
         unit(way.mount_unit, MOUNT_UNIT),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_image_of_okd_is_found_by_the_program_where_the_release_has_it() {
+        let script = |found, okd| {
+            let way = NodeImage {
+                found,
+                directory: "/var/x",
+                mount_unit: "var-x.mount",
+            };
+            let stream = if okd { "centos-10" } else { "rhel-10" };
+            files(way, stream, okd).remove(0).text()
+        };
+        for (found, okd, part) in [
+            (Found::Tag, false, "image_for rhel-coreos)"),
+            (Found::TagOfStream, false, "image_for rhel-coreos-10)"),
+            (Found::Program, false, "--osimagestream-name=rhel-10 "),
+            (Found::TagOfStream, true, "image_for stream-coreos)"),
+            (Found::Program, true, "--osimagestream-name=centos-10 "),
+        ] {
+            let text = script(found, okd);
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_switch_to_the_usual_target_survives_that_its_service_is_stopped() {
+        let way = NodeImage {
+            found: Found::Tag,
+            directory: "/var/x",
+            mount_unit: "var-x.mount",
+        };
+        let all = files(way, "rhel-9", false);
+        let path = "etc/systemd/system/node-image-finish.service";
+        let unit = all.iter().find(|file| file.path == path).unwrap().text();
+        assert!(unit.lines().any(|line| line == "KillMode=none"), "{unit}");
+    }
 }

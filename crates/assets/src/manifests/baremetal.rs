@@ -181,11 +181,14 @@ fn provider_spec(source: Source<'_>, role: &str) -> Value {
         let own = source.plan.os_stream();
         let others: Vec<_> = [OsImageStream::Rhel9, OsImageStream::Rhel10]
             .into_iter()
-            .filter(|stream| *stream != own)
+            .filter(|stream| *stream != own && own != OsImageStream::Centos10)
             .map(OsImageStream::word)
             .collect();
-        selector["matchExpressions"] =
-            json!([{ "key": "coreos.openshift.io/stream", "operator": "notin", "values": others }]);
+        if !others.is_empty() {
+            selector["matchExpressions"] = json!([
+                { "key": "coreos.openshift.io/stream", "operator": "notin", "values": others },
+            ]);
+        }
     }
     json!({
         "value": {

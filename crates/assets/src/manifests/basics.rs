@@ -159,7 +159,7 @@ pub(super) fn install_manifests(source: Source<'_>) -> Option<Value> {
         "openshift-config",
         "openshift-install-manifests",
         json!({
-            "data": { "invoker": invoker, "version": source.plan.release.version },
+            "data": { "invoker": invoker, "version": format!("v{}", source.plan.release.version) },
         }),
     ))
 }

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::{Source, data, object};
-use crate::install_config::types::{FailureDomain, FailureDomainType, NodeNetworkingSpec, Vsphere};
+use crate::install_config::types::{
+    FailureDomain, FailureDomainType, NodeNetworking, NodeNetworkingSpec, Vsphere,
+};
 use crate::plan::Plan;
 use crate::yaml;
 
@@ -59,7 +61,9 @@ pub(super) fn cloud_provider_config(source: Source<'_>) -> Option<Value> {
     if platform.failure_domains.len() > 1 {
         config["labels"] = json!({ "region": "openshift-region", "zone": "openshift-zone" });
     }
-    if let Some(nodes) = &platform.node_networking {
+    let default = source.plan.profile.vsphere_node_networks;
+    let nodes = platform.node_networking.clone();
+    if let Some(nodes) = nodes.or_else(|| default.then(|| machine_network_sides(source.plan))) {
         config["nodes"] = json!({});
         for (side, spec) in [("internal", &nodes.internal), ("external", &nodes.external)] {
             node_network(&mut config["nodes"], side, spec);
@@ -74,6 +78,19 @@ pub(super) fn cloud_provider_config(source: Source<'_>) -> Option<Value> {
         name,
         json!({ "data": { "config": text } }),
     ))
+}
+
+/// Addresses of nodes are looked for in the machine networks, where nothing else was said.
+fn machine_network_sides(plan: &Plan) -> NodeNetworking {
+    let networks = plan.networking().machine_network.iter();
+    let side = NodeNetworkingSpec {
+        network_subnet_cidr: networks.map(|n| n.cidr.to_string()).collect(),
+        ..NodeNetworkingSpec::default()
+    };
+    NodeNetworking {
+        external: side.clone(),
+        internal: side,
+    }
 }
 
 fn node_network(nodes: &mut Value, side: &str, spec: &NodeNetworkingSpec) {
@@ -166,19 +183,8 @@ pub(super) fn platform_spec(plan: &Plan, platform: &Vsphere) -> Value {
         })
         .map(|fd| failure_domain(&plan.identity.infra_id, fd))
         .collect();
-    let node_networking = match &platform.node_networking {
-        Some(nodes) => yaml::value(nodes),
-        None => {
-            let networks: Vec<String> = plan
-                .networking()
-                .machine_network
-                .iter()
-                .map(|n| n.cidr.to_string())
-                .collect();
-            let side = json!({ "networkSubnetCidr": networks });
-            json!({ "external": side, "internal": side })
-        }
-    };
+    let nodes = platform.node_networking.clone();
+    let node_networking = yaml::value(&nodes.unwrap_or_else(|| machine_network_sides(plan)));
     let mut spec = json!({
         "machineNetworks": machine_networks(plan, platform),
         "nodeNetworking": node_networking,

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::vsphere::template;
 use super::{Source, object, padded, user_data};
 use crate::install_config::types::{
-    FailureDomain, FailureDomainType, MachinePool, Vsphere, VsphereHost, VsphereHostRole,
-    VspherePool,
+    FailureDomain, FailureDomainType, MachinePool, NetworkDevice, Vsphere, VsphereHost,
+    VsphereHostRole, VspherePool,
 };
 
 const NAMESPACE: &str = "openshift-machine-api";
@@ -43,17 +43,19 @@ pub(super) fn objects(source: Source<'_>) -> Vec<(String, Value)> {
     made
 }
 
-/// Failure domains a pool may use: those it names, or all.
+/// Failure domains a pool may use: those it names, in that order, or all.
 fn zones<'a>(platform: &'a Vsphere, pool: &MachinePool) -> Vec<&'a FailureDomain> {
     let named = pool
         .platform
         .vsphere
         .as_ref()
         .map_or(&[][..], |pool| &pool.zones);
-    let domains = platform.failure_domains.iter();
-    domains
-        .filter(|fd| named.is_empty() || named.contains(&fd.name))
-        .collect()
+    let domains = &platform.failure_domains;
+    if named.is_empty() {
+        return domains.iter().collect();
+    }
+    let find = |name: &String| domains.iter().find(|fd| fd.name == *name);
+    named.iter().filter_map(find).collect()
 }
 
 fn hosts(platform: &Vsphere, role: VsphereHostRole) -> impl Iterator<Item = &VsphereHost> {
@@ -64,16 +66,22 @@ fn hosts(platform: &Vsphere, role: VsphereHostRole) -> impl Iterator<Item = &Vsp
 }
 
 fn labels(source: Source<'_>, role: &str) -> Value {
-    let mut labels = json!({
+    json!({
         "machine.openshift.io/cluster-api-cluster": source.plan.identity.infra_id,
         "machine.openshift.io/cluster-api-machine-role": role,
         "machine.openshift.io/cluster-api-machine-type": role,
-    });
-    if source.plan.has_os_streams() {
-        labels["machineconfiguration.openshift.io/osstream"] =
-            json!(source.plan.os_stream().word());
-    }
-    labels
+    })
+}
+
+/// Where machine `index` of a pool runs: where its static address belongs, else in turn.
+fn zone_of<'a>(
+    zones: &[&'a FailureDomain],
+    host: Option<&VsphereHost>,
+    index: usize,
+) -> Option<&'a FailureDomain> {
+    let own = host.and_then(|host| zones.iter().find(|fd| fd.name == host.failure_domain));
+    own.or_else(|| zones.get(index % zones.len().max(1)))
+        .copied()
 }
 
 fn machines(
@@ -90,21 +98,13 @@ fn machines(
     for index in 0..count {
         let name = format!("{}-{role}-{index}", source.plan.identity.infra_id);
         let host = statics.get(index);
-        let own = host.and_then(|host| zones.iter().find(|fd| fd.name == host.failure_domain));
-        let Some(domain) = own.or_else(|| zones.get(index % zones.len().max(1))) else {
+        let Some(domain) = zone_of(&zones, host.copied(), index) else {
             continue;
         };
         let mut spec = provider_spec(source, platform, pool, role, Some(domain));
         if let Some(device) = host.and_then(|host| host.network_device.as_ref()) {
-            spec["network"]["devices"][0]["addressesFromPools"] = json!([{
-                "group": "installer.openshift.io",
-                "name": format!("default-{index}"),
-                "resource": "IPPool",
-            }]);
-            if !device.nameservers.is_empty() {
-                spec["network"]["devices"][0]["nameservers"] = json!(device.nameservers);
-            }
-            made.extend(addresses(&name, index, &device.ip_addrs, &device.gateway));
+            pool_addresses(&mut spec["network"]["devices"][0], device);
+            made.extend(addresses(source, &name, device));
         }
         let machine = object(
             MACHINE,
@@ -124,12 +124,39 @@ fn machines(
     made
 }
 
+fn pool_name(address: usize) -> String {
+    format!("default-{address}")
+}
+
+/// A card takes its addresses from pools, one for each.
+fn pool_addresses(card: &mut Value, device: &NetworkDevice) {
+    let pools = (0..device.ip_addrs.len()).map(|index| {
+        json!({
+            "group": "installer.openshift.io",
+            "name": pool_name(index),
+            "resource": "IPPool",
+        })
+    });
+    card["addressesFromPools"] = pools.collect();
+    if !device.nameservers.is_empty() {
+        card["nameservers"] = json!(device.nameservers);
+    }
+}
+
 /// A claim and the address that answers it, per static address.
-fn addresses(machine: &str, pool: usize, list: &[String], gateway: &str) -> Vec<(String, Value)> {
-    let api = "ipam.cluster.x-k8s.io/v1beta1";
-    let reference = json!({ "apiGroup": "installer.openshift.io", "kind": "IPPool", "name": format!("default-{pool}") });
+fn addresses(source: Source<'_>, machine: &str, device: &NetworkDevice) -> Vec<(String, Value)> {
+    let api = if source.plan.has_cluster_api_machines() {
+        "ipam.cluster.x-k8s.io/v1beta2"
+    } else {
+        "ipam.cluster.x-k8s.io/v1beta1"
+    };
     let mut made = Vec::new();
-    for (index, address) in list.iter().enumerate() {
+    for (index, address) in device.ip_addrs.iter().enumerate() {
+        let reference = json!({
+            "apiGroup": "installer.openshift.io",
+            "kind": "IPPool",
+            "name": pool_name(index),
+        });
         let name = format!("{machine}-claim-0-{index}");
         let (host, prefix) = address.split_once('/').unwrap_or((address, ""));
         let claim = object(
@@ -151,8 +178,8 @@ fn addresses(machine: &str, pool: usize, list: &[String], gateway: &str) -> Vec<
         if let Ok(prefix) = prefix.parse::<u8>() {
             spec["prefix"] = json!(prefix);
         }
-        if !gateway.is_empty() {
-            spec["gateway"] = json!(gateway);
+        if !device.gateway.is_empty() {
+            spec["gateway"] = json!(device.gateway);
         }
         let address = object(api, "IPAddress", NAMESPACE, &name, json!({ "spec": spec }));
         made.push((
@@ -186,10 +213,7 @@ fn sets(
         .enumerate()
         .map(|(index, domain)| {
             let replicas = total / count + usize::from(index < total % count);
-            let name = match count {
-                1 => format!("{infra_id}-worker"),
-                _ => format!("{infra_id}-worker-{index}"),
-            };
+            let name = format!("{infra_id}-worker-{index}");
             let selected = json!({
                 "machine.openshift.io/cluster-api-cluster": infra_id,
                 "machine.openshift.io/cluster-api-machineset": name,
@@ -203,7 +227,9 @@ fn sets(
                 NAMESPACE,
                 &name,
                 json!({
-                    "metadata": { "labels": labels(source, "worker") },
+                    "metadata": {
+                        "labels": { "machine.openshift.io/cluster-api-cluster": infra_id },
+                    },
                     "spec": {
                         "replicas": replicas,
                         "selector": { "matchLabels": selected },
@@ -302,8 +328,20 @@ pub(super) fn control_plane_set(source: Source<'_>) -> Option<Value> {
         return None;
     }
     let zones = zones(platform, pool);
-    let domains: Vec<Value> = zones.iter().map(|fd| json!({ "name": fd.name })).collect();
-    let spec = provider_spec(source, platform, pool, "master", None);
+    let statics: Vec<&VsphereHost> = hosts(platform, VsphereHostRole::ControlPlane).collect();
+    let count = usize::try_from(pool.replica_count()).unwrap_or(0);
+    let mut used: Vec<&FailureDomain> = Vec::new();
+    for index in 0..count {
+        let zone = zone_of(&zones, statics.get(index).copied(), index);
+        used.extend(zone.filter(|zone| !used.iter().any(|known| known.name == zone.name)));
+    }
+    let domains: Vec<Value> = used.iter().map(|fd| json!({ "name": fd.name })).collect();
+    let mut spec = provider_spec(source, platform, pool, "master", None);
+    if let Some(device) = statics.last().and_then(|host| host.network_device.as_ref()) {
+        let mut card = json!({});
+        pool_addresses(&mut card, device);
+        spec["network"] = json!({ "devices": [card] });
+    }
     let infra_id = &source.plan.identity.infra_id;
     let selected = json!({
         "machine.openshift.io/cluster-api-cluster": infra_id,

@@ -400,6 +400,14 @@ fn create_ignition(
     let password = plan.kubeadmin.password.as_str();
     files.push(File::secret("auth/kubeadmin-password", password));
     files.push(File::secret("metadata.json", metadata::json(plan)));
+    if kind == Kind::Bootstrap && plan.wants_konnectivity() {
+        notes.push(
+            "konnectivity is not set up: with the preview features of this cluster the API server \
+             on the bootstrap host cannot call webhooks that run in the cluster; if the \
+             installation waits for them, use --assets=release"
+                .to_owned(),
+        );
+    }
     notes.push(format!(
         "some certificates in {name} are good until {}: start the installation before",
         plan.issued

@@ -12,12 +12,18 @@ const FENCED: &str = "  replicas: 2
     - {hostName: m1, address: 'redfish+https://192.168.111.1/redfish/v1/Systems/m1', username: a, password: p}
 compute:";
 
-/// Objects of a kind, by name, for an install-config that was changed first.
-fn objects(kind: &str, change: impl Fn(String) -> String) -> Vec<(String, Value)> {
+/// A directory with an install-config that was changed.
+fn changed(change: impl Fn(String) -> String) -> Directory {
     let mut directory = Directory::with("baremetal-highly-available");
     let config = change(directory.text("install-config.yaml"));
     let path = "install-config.yaml".to_owned();
     directory.files.insert(path, config.into_bytes());
+    directory
+}
+
+/// Objects of a kind, by name, for an install-config that was changed first.
+fn objects(kind: &str, change: impl Fn(String) -> String) -> Vec<(String, Value)> {
+    let mut directory = changed(change);
     let made = directory.create(Target::Manifests, "4.22.0");
     let mut found = Vec::new();
     for file in made.write {

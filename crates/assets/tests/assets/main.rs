@@ -5,11 +5,14 @@
 mod cases;
 mod consumption;
 mod control_plane;
+mod features;
 mod gathering;
 mod golden;
 mod host;
 mod hosts;
 mod node_image;
 mod readers;
+mod real_podman;
 mod scripts;
 mod services;
+mod vsphere;

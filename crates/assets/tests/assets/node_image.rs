@@ -85,12 +85,25 @@ fi
 exec /usr/bin/ostree "$@"
 "#;
 
+/// Knows the image by a tag of the release, and has the program that knows it.
 const PODMAN: &str = r#"#!/usr/bin/env bash
+echo "podman $*" >>/var/calls
 case "$*" in
   "image inspect"*) echo '[{"Digest":"sha256:1","RepoDigests":["r.example/release@sha256:1"]}]' ;;
   *"image rhel-coreos") echo r.example/os@sha256:5 ;;
+  *"image machine-config-operator") echo r.example/operator@sha256:6 ;;
+  "create --quiet r.example/operator@sha256:6")
+    # The registry answers at the second try.
+    [[ -e /var/created ]] || { touch /var/created; exit 125; }
+    echo c1 ;;
+  "cp c1:/usr/bin/machine-config-osimagestream "*) cp /var/program "$3" ;;
 esac
 "#;
+
+const PROGRAM: &str = "#!/usr/bin/env bash
+echo \"program $*\" >>/var/calls
+echo r.example/os@sha256:5
+";
 
 /// The programs of this machine must not go, so `/usr` is not covered.
 const MOUNT: &str = r#"#!/usr/bin/env bash
@@ -105,14 +118,21 @@ struct Machine {
     live: bool,
 }
 
+/// A release whose node image has a tag, and one whose program knows it.
+const BY_TAG: (&str, &str) = ("none-two-nodes-fencing", "4.20.3");
+const BY_PROGRAM: (&str, &str) = ("none-highly-available", "5.0.0");
+
 impl Machine {
-    fn boot(live: bool) -> Self {
+    fn boot((name, version): (&str, &str), live: bool) -> Self {
         let machine = Self {
             root: tempfile::tempdir().unwrap(),
             live,
         };
-        fs::create_dir(machine.path("bin")).unwrap();
-        let (_, config) = ignition("none-two-nodes-fencing", "4.20.3");
+        for folder in ["bin", "var"] {
+            fs::create_dir(machine.path(folder)).unwrap();
+        }
+        machine.executable("var/program", PROGRAM);
+        let (_, config) = ignition(name, version);
         for file in unpacked(&config) {
             if let Some(name) = file.path.strip_prefix("/usr/local/bin/") {
                 machine.program(name, &file.text());
@@ -144,7 +164,11 @@ impl Machine {
     }
 
     fn program(&self, name: &str, text: &str) {
-        let path = self.path("bin").join(name);
+        self.executable(&format!("bin/{name}"), text);
+    }
+
+    fn executable(&self, path: &str, text: &str) {
+        let path = self.path(path);
         fs::write(&path, text).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -189,8 +213,8 @@ impl Machine {
     }
 }
 
-fn overlaid(live: bool) -> Machine {
-    let machine = Machine::boot(live);
+fn overlaid(release: (&str, &str), live: bool) -> Machine {
+    let machine = Machine::boot(release, live);
     machine.run("node-image-pull.sh");
     machine.run("node-image-overlay.sh");
     for (file, from) in [
@@ -215,7 +239,7 @@ fn at(calls: &[String], call: &str) -> usize {
 
 #[test]
 fn a_live_system_unpacks_the_node_image_into_memory_and_keeps_what_ignition_wrote() {
-    let machine = overlaid(true);
+    let machine = overlaid(BY_TAG, true);
     let calls = machine.calls();
     let repo = "/var/ostree-container/repo";
     let shared = format!("ostree pull-local --repo={repo} /ostree/repo ostree/container/blob/base");
@@ -231,7 +255,7 @@ fn a_live_system_unpacks_the_node_image_into_memory_and_keeps_what_ignition_wrot
 
 #[test]
 fn an_installed_system_takes_the_image_of_the_registry_and_not_the_one_it_was_made_from() {
-    let machine = overlaid(false);
+    let machine = overlaid(BY_TAG, false);
     let calls = machine.calls();
     let remount = at(&calls, "mount -o remount,rw /sysroot");
     let named = calls
@@ -247,7 +271,7 @@ fn an_installed_system_takes_the_image_of_the_registry_and_not_the_one_it_was_ma
 
 #[test]
 fn the_node_image_covers_the_system_and_logins_work_afterwards() {
-    let machine = overlaid(true);
+    let machine = overlaid(BY_TAG, true);
     let calls = machine.calls();
     let checkout = "/var/ostree-container/checkout";
     let expected = [
@@ -259,4 +283,20 @@ fn the_node_image_covers_the_system_and_logins_work_afterwards() {
     ];
     let places: Vec<usize> = expected.iter().map(|call| at(&calls, call)).collect();
     assert!(places.is_sorted(), "{calls:#?}");
+}
+
+#[test]
+fn the_program_of_the_release_is_asked_for_the_image() {
+    let machine = overlaid(BY_PROGRAM, true);
+    let calls = machine.calls();
+    let asked = "program get os-image-pullspec --release-image=r.example/release@sha256:1 \
+                 --authfile=/root/.docker/config.json --per-host-certs=/etc/containers/certs.d \
+                 --osimagestream-name=rhel-10 --trust-bundle=/etc/pki/ca-trust/source/anchors \
+                 --registry-config=/etc/containers/registries.conf";
+    let cleaned = at(&calls, "podman rmi r.example/operator@sha256:6");
+    assert!(at(&calls, asked) < cleaned, "{calls:#?}");
+    let tries = "podman create --quiet r.example/operator@sha256:6";
+    assert_eq!(calls.iter().filter(|call| *call == tries).count(), 2);
+    let checkout = machine.path("/var/ostreecontainer/checkout/usr/etc/added");
+    assert!(checkout.exists());
 }

@@ -121,6 +121,21 @@ fn the_kubelet_runs_alone_with_the_flags_of_a_bootstrap_host() {
         assert!(calls[0].contains(flag), "{flag} in {}", calls[0]);
     }
     assert!(!calls[0].contains("kubeconfig"), "{}", calls[0]);
+    assert!(!calls[0].contains("--pod-infra-container-image"));
+
+    let host = Host::new("none-two-nodes-fencing", "4.20.3");
+    host.tool("kubelet", "");
+    fs::create_dir_all(host.path("/usr/bin")).unwrap();
+    fs::rename(host.path("/fake/kubelet"), host.path("/usr/bin/kubelet")).unwrap();
+    let variables = [("MACHINE_CONFIG_INFRA_IMAGE", "r.example/pod@sha256:7")];
+    assert!(
+        host.run_with("/usr/local/bin/kubelet.sh", &[], &variables),
+        "{}",
+        host.stderr()
+    );
+    let calls = host.calls_of("kubelet");
+    let flag = "--pod-infra-container-image=r.example/pod@sha256:7";
+    assert!(calls[0].contains(flag), "{}", calls[0]);
 }
 
 #[test]
@@ -256,6 +271,8 @@ fn a_single_node_hands_over_to_itself_and_goes_on_after_an_interruption() {
     let script = host
         .find("bootstrap-in-place-post-reboot.sh")
         .expect("it is carried along");
+    let unit = host.read("/opt/openshift/bootstrap-in-place/master-update.fcc");
+    assert!(unit.contains("Restart=on-failure"), "{unit}");
     let pod = "/etc/kubernetes/manifests/kube-apiserver-pod.yaml";
     host.write(pod, "name: bootstrap-kube-apiserver\n");
     host.write("/etc/kubernetes/bootstrap-secrets/kubeconfig", "");

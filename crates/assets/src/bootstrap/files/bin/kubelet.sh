@@ -15,6 +15,7 @@ arguments=(
   --serialize-image-pulls=false
   --volume-plugin-dir=/etc/kubernetes/kubelet-plugins/volume/exec
   --v=2
+@PAUSE_IMAGE@
 )
 arguments+=(@NODE_ADDRESS@)
 
