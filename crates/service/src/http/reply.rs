@@ -101,6 +101,25 @@ impl Reply {
         Self::new(status, Content::Bytes(bytes)).header(header::CONTENT_TYPE, "application/json")
     }
 
+    /// A redirect to the address that this answer names as `url`; any other answer stays.
+    #[must_use]
+    pub fn leading_on(self) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Address {
+            url: String,
+        }
+        let Content::Bytes(body) = &self.content else {
+            return self;
+        };
+        let address = serde_json::from_slice::<Address>(body).ok();
+        match address.filter(|_| self.status == StatusCode::OK) {
+            Some(Address { url }) => {
+                Self::empty(StatusCode::TEMPORARY_REDIRECT).header(header::LOCATION, &url)
+            }
+            None => self,
+        }
+    }
+
     /// A page or a plain text.
     #[must_use]
     pub fn text(content_type: &'static str, body: impl Into<Bytes>) -> Self {
