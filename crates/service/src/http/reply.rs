@@ -299,3 +299,28 @@ pub fn empty() -> Body {
 fn never(impossible: std::convert::Infallible) -> std::io::Error {
     match impossible {}
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_good_answer_with_an_address_leads_there_and_every_other_stays() {
+        let named = |status| Reply::json(status, &json!({"url": "http://a/image"})).unwrap();
+        let led = named(StatusCode::OK).leading_on().into_response(None);
+        assert_eq!(led.status(), StatusCode::TEMPORARY_REDIRECT);
+        assert_eq!(led.headers()[header::LOCATION], "http://a/image");
+        for other in [
+            named(StatusCode::NOT_FOUND),
+            Reply::json(StatusCode::OK, &json!({"href": "x"})).unwrap(),
+            Reply::empty(StatusCode::OK),
+        ] {
+            let status = other.status();
+            let reply = other.leading_on().into_response(None);
+            assert_eq!(reply.status(), status);
+            assert!(!reply.headers().contains_key(header::LOCATION));
+        }
+    }
+}
