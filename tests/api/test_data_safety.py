@@ -216,7 +216,7 @@ def test_a_full_disk_is_named_in_answers_readiness_and_metrics_until_there_is_sp
     manifest = {"file_name": "a.yaml", "content": "YTogMQo="}
     assert "full" in api_error(api.call("POST", f"/v2/clusters/{cluster}/manifests", json=manifest), 503)
     assert "full" in infra_error(api.get("//ready", 503), 503)
-    assert metric(api, "assisted_installer_filesystem_usage_percentage") == 100
+    assert metric(api, "service_assisted_installer_filesystem_usage_percentage") == 100
     assert metric(api, 'muster_refusals_total{reason="database_full"}') >= 1
     assert metric(api, 'muster_refusals_total{reason="file_store_full"}') >= 1
     api.get(f"/v2/clusters/{cluster}")

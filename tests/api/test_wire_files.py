@@ -3,6 +3,7 @@
 import base64
 from email.utils import parsedate_to_datetime
 
+from machines import Fleet
 from muster import (
     api_error,
 )
@@ -87,3 +88,16 @@ def test_exactly_one_mebibyte_passes(api, cluster):
     api.post(path, {"file_name": "big.yaml", "content": encoded(text)})
     query = {"file_name": "big.yaml"}
     assert api.get(f"{path}/files", params=query).text == text
+
+
+def test_manifests_of_the_service_are_real_even_where_ignition_is_not(api):
+    fleet = Fleet.compact(api, "sealed", disk_encryption={"enable_on": "all", "mode": "tpmv2"})
+    try:
+        fleet.drive_until("ready")
+        api.post(f"{fleet.path}/actions/install", expect=202)
+        fleet.drive_until("installing")
+        listed = api.get(f"{fleet.path}/manifests", params={"include_system_generated": True}).json()
+        names = {entry["file_name"] for entry in listed}
+        assert {f"99-openshift-{role}-tpm-encryption.yaml" for role in ("master", "worker")} <= names
+    finally:
+        fleet.disband()

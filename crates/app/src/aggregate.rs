@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use muster_engine::{ClusterView, Decision, HostView, Job, Refused};
+use muster_engine::{ClusterView, Decision, HostView, Job, Measured, Refused};
 use muster_model::{Cluster, ClusterId, Event, Host, HostKey, InfraEnv, Timestamp};
 use muster_store::{Changes, Row, StoreError};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
@@ -50,6 +50,8 @@ pub struct Aggregate {
     pub events: Vec<Event>,
     /// Work to start after the commit.
     pub jobs: Vec<Job>,
+    /// What is counted once the change is stored.
+    measured: Vec<Measured>,
     /// When to look again.
     pub wake_at: Option<Timestamp>,
     /// The rules have already seen the records as they are.
@@ -169,6 +171,7 @@ impl Aggregate {
         }
         self.events.extend(decision.events);
         self.jobs.extend(decision.jobs);
+        self.measured.extend(decision.measured);
         self.wake_at = match (self.wake_at, decision.wake_at) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -193,6 +196,7 @@ impl Aggregate {
                     let one = muster_engine::refresh_unbound(&view, infra_env, &settings, now);
                     all.hosts.extend(one.hosts);
                     all.events.extend(one.events);
+                    all.measured.extend(one.measured);
                     all.wake_at = all.wake_at.into_iter().chain(one.wake_at).min();
                 }
                 all
@@ -417,6 +421,9 @@ impl App {
                 Err(StoreError::Conflict { .. } | StoreError::Missing { .. }) => return Ok(None),
                 Err(other) => return Err(other.into()),
             }
+        }
+        for figure in aggregate.measured.drain(..) {
+            self.metrics.measured(&figure);
         }
         self.driver.committed(self, aggregate);
         Ok(Some(answer))

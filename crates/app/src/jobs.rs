@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::{debug, error, info, warn};
 
 use crate::{
-    App, Error, aggregate::Cause, driver::Scope, error_chain, files, preparation::Outcome,
+    App, Error, Missing, aggregate::Cause, driver::Scope, error_chain, files, preparation::Outcome,
 };
 
 /// How often a replica looks whether the one that does a job has died.
@@ -83,10 +83,26 @@ pub fn start(app: Arc<App>, job: Job) {
     let end = Leaves(Arc::clone(&app), job);
     tokio::spawn(async move {
         let _end = end;
-        if let Err(error) = run(&app, job).await {
-            error!(?job, error = error_chain(&error), "a job failed");
+        match run(&app, job).await {
+            Ok(()) => {}
+            Err(gone) if is_moot(&job, &gone) => info!(?job, %gone, "a job is not needed any more"),
+            Err(error) => error!(?job, error = error_chain(&error), "a job failed"),
         }
     });
+}
+
+/// The record that the job worked for was deleted meanwhile.
+fn is_moot(job: &Job, error: &Error) -> bool {
+    match (job, error) {
+        (
+            Job::MakeClusterFiles(id) | Job::DeleteClusterFiles(id) | Job::DeleteLogs(id),
+            Error::Missing(Missing::Cluster(gone)),
+        ) => id == gone,
+        (Job::MakeHostFiles(key), Error::Missing(Missing::Host(gone))) => key == gone,
+        // The host may outlive its cluster, and its files are those of the cluster.
+        (Job::MakeHostFiles(_), Error::Missing(Missing::Cluster(_))) => true,
+        _ => false,
+    }
 }
 
 async fn run(app: &Arc<App>, job: Job) -> Result<(), Error> {
@@ -224,6 +240,39 @@ pub async fn resume(app: &Arc<App>) {
         app.driver.touch(Scope::Cluster(cluster.id));
         if cluster.status == ClusterStatus::PreparingForInstallation {
             start(Arc::clone(app), Job::MakeClusterFiles(cluster.id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_model::{HostId, HostKey, InfraEnvId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_job_for_a_deleted_record_is_moot_and_no_failure() {
+        let id = |number| ClusterId(Uuid::from_u128(number));
+        let key = |number| HostKey {
+            infra_env: InfraEnvId(Uuid::nil()),
+            host: HostId(Uuid::from_u128(number)),
+        };
+        let cluster = |number| Error::from(Missing::Cluster(id(number)));
+        let host = |number| Error::from(Missing::Host(key(number)));
+        for (job, error, moot) in [
+            (Job::MakeClusterFiles(id(1)), cluster(1), true),
+            (Job::MakeClusterFiles(id(1)), cluster(2), false),
+            (
+                Job::MakeClusterFiles(id(1)),
+                Error::not_found("a file"),
+                false,
+            ),
+            (Job::MakeHostFiles(key(1)), host(1), true),
+            (Job::MakeHostFiles(key(1)), host(2), false),
+            (Job::MakeHostFiles(key(1)), cluster(1), true),
+        ] {
+            assert_eq!(is_moot(&job, &error), moot, "{job:?} {error}");
         }
     }
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use muster_engine::Measured;
+use muster_model::{Cluster, Host};
 use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
@@ -40,6 +41,32 @@ pub struct Metrics {
     refusals: IntCounterVec,
     quarantined: IntGaugeVec,
     disk_usage: IntGauge,
+    failing: Checks,
+    lost: Checks,
+}
+
+/// Validations counted by their ids, those of hosts and those of clusters.
+#[derive(Debug)]
+struct Checks {
+    host: IntCounterVec,
+    cluster: IntCounterVec,
+}
+
+impl Checks {
+    fn new(registry: &Registry, when: &str, help: &str) -> Result<Self, prometheus::Error> {
+        let counter = |subject: &str| {
+            let name = format!("service_assisted_installer_{subject}_validation_{when}");
+            let label = format!("{subject}ValidationType");
+            let help = format!("Validations of {subject}s that {help}");
+            let counter = IntCounterVec::new(Opts::new(name, help), &[&label])?;
+            registry.register(Box::new(counter.clone()))?;
+            Ok::<_, prometheus::Error>(counter)
+        };
+        Ok(Self {
+            host: counter("host")?,
+            cluster: counter("cluster")?,
+        })
+    }
 }
 
 impl Metrics {
@@ -106,8 +133,18 @@ impl Metrics {
             &["table"],
         )?;
         let disk_usage = IntGauge::new(
-            "assisted_installer_filesystem_usage_percentage",
+            "service_assisted_installer_filesystem_usage_percentage",
             "How full the fullest file system with our data is, in percent",
+        )?;
+        let failing = Checks::new(
+            &registry,
+            "is_in_failed_status_on_cluster_deletion",
+            "fail when their cluster is deleted",
+        )?;
+        let lost = Checks::new(
+            &registry,
+            "failed_after_success_before_installation",
+            "fail after they have passed",
         )?;
         registry.register(Box::new(quarantined.clone()))?;
         registry.register(Box::new(disk_usage.clone()))?;
@@ -132,6 +169,8 @@ impl Metrics {
             refusals,
             quarantined,
             disk_usage,
+            failing,
+            lost,
         })
     }
 
@@ -169,7 +208,7 @@ impl Metrics {
         }
     }
 
-    /// A host has measured something.
+    /// A host has measured something, or the rules have found something.
     pub fn measured(&self, figure: &Measured) {
         match figure {
             #[expect(
@@ -192,6 +231,21 @@ impl Metrics {
                     known.insert(image.clone());
                 }
             }
+            Measured::HostCheckLost { id } => self.lost.host.with_label_values(&[id]).inc(),
+            Measured::ClusterCheckLost { id } => self.lost.cluster.with_label_values(&[id]).inc(),
+        }
+    }
+
+    /// A cluster was deleted; counts what kept it from being installed.
+    pub fn deleted_cluster(&self, cluster: &Cluster, hosts: &[Host]) {
+        let counted = |counter: &IntCounterVec, stored: Option<&str>| {
+            for id in muster_engine::failing_checks(stored) {
+                counter.with_label_values(&[&id]).inc();
+            }
+        };
+        counted(&self.failing.cluster, cluster.validations_info.as_deref());
+        for host in hosts {
+            counted(&self.failing.host, host.validations_info.as_deref());
         }
     }
 
@@ -278,6 +332,49 @@ mod tests {
         has(&format!(
             "{pulls}{{imageName=\"quay.io/a:1\",result=\"success\",le=\"15\"}} 1"
         ));
+    }
+
+    #[test]
+    fn validations_are_counted_when_they_are_lost_and_when_their_cluster_goes() {
+        use muster_model::{
+            ClusterId, ClusterKind, ClusterStatus, HostId, HostKey, InfraEnvId, Timestamp,
+        };
+        use uuid::Uuid;
+
+        let metrics = Metrics::new().unwrap();
+        metrics.measured(&Measured::HostCheckLost {
+            id: "connected".into(),
+        });
+        metrics.measured(&Measured::ClusterCheckLost {
+            id: "api-vips-valid".into(),
+        });
+        let id = ClusterId(Uuid::nil());
+        let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Insufficient);
+        let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
+        let found = r#"{"network":[{"id":"dns-domain-defined","status":"failure","message":""},
+                        {"id":"ntp-server-configured","status":"success","message":""}]}"#;
+        cluster.validations_info = Some(found.into());
+        let key = HostKey {
+            infra_env: InfraEnvId(Uuid::nil()),
+            host: HostId(Uuid::nil()),
+        };
+        let mut host = Host::registered(key, Some(id), "admin", Timestamp(0));
+        let found = r#"{"hardware":[{"id":"has-min-memory","status":"failure","message":""}]}"#;
+        host.validations_info = Some(found.into());
+        metrics.deleted_cluster(&cluster, &[host]);
+        let page = String::from_utf8(metrics.render()).unwrap();
+        let deleted = "validation_is_in_failed_status_on_cluster_deletion";
+        let lost = "validation_failed_after_success_before_installation";
+        for line in [
+            format!("host_{deleted}{{hostValidationType=\"has-min-memory\"}} 1"),
+            format!("cluster_{deleted}{{clusterValidationType=\"dns-domain-defined\"}} 1"),
+            format!("host_{lost}{{hostValidationType=\"connected\"}} 1"),
+            format!("cluster_{lost}{{clusterValidationType=\"api-vips-valid\"}} 1"),
+        ] {
+            let line = format!("service_assisted_installer_{line}");
+            assert!(page.contains(&line), "{line} in {page}");
+        }
+        assert!(!page.contains("ntp-server-configured"));
     }
 
     #[test]

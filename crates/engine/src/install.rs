@@ -1,6 +1,8 @@
 //! The start of an installation, and the news of its generated files.
 
-use muster_model::{Cluster, ClusterStatus, HostKey, HostRole, Timestamp};
+use muster_model::{
+    Cluster, ClusterStatus, FeatureUse, Host, HostKey, HostRole, HostStatus, Timestamp,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -17,7 +19,8 @@ use crate::{
 /// asks for the files.
 ///
 /// # Errors
-/// 409 when the cluster is not ready, with the reason its validations give.
+/// 409 when the cluster is not ready, with the reason its validations give; 400 when it is for a
+/// host that cannot be installed although every host has reported.
 pub fn start(
     view: &ClusterView<'_>,
     settings: &Settings,
@@ -32,7 +35,7 @@ pub fn start(
         Trigger::PrepareForInstallation,
         &draft.cluster,
     ) {
-        return Err(not_ready(&draft.cluster));
+        return Err(unusable_host(&draft).unwrap_or_else(|| not_ready(&draft.cluster)));
     }
     fix_roles(&mut draft, settings);
     choose_lead(&mut draft)?;
@@ -60,8 +63,34 @@ fn not_ready(cluster: &Cluster) -> Refused {
     ))
 }
 
+/// The host that stands in the way of an installation whose roles could be fixed now. Clients know
+/// this one as a bad request; while hosts are still unknown, waiting helps, and it is a conflict.
+fn unusable_host(draft: &Draft<'_>) -> Option<Refused> {
+    let hosts = &draft.hosts;
+    let reported = hosts.iter().all(|host| Inventory::known(host).is_some());
+    let open = hosts.iter().any(|host| host.role == HostRole::AutoAssign);
+    if !(draft.cluster.status.accepts_changes() && reported && open) {
+        return None;
+    }
+    let unusable = |host: &&Host| host.status != HostStatus::Known && !host.is_day2();
+    let host = hosts.iter().find(unusable)?;
+    Some(Refused::bad_request(format!(
+        "host {} is {} and cannot be installed: {}",
+        inventory::hostname(host),
+        host.status,
+        host.status_info
+    )))
+}
+
 /// What was suggested becomes what is; it stays so after a cancel or a reset.
 fn fix_roles(draft: &mut Draft<'_>, settings: &Settings) {
+    // With three hosts there is nothing to choose.
+    let chosen = draft.hosts.len() > 3
+        && draft
+            .hosts
+            .iter()
+            .any(|host| host.role == HostRole::AutoAssign);
+    record_use(&mut draft.cluster, AUTO_ROLES, chosen);
     if settings.leave_roles_open {
         let inventories: Vec<_> = draft.hosts.iter().map(|h| Inventory::of(h).ok()).collect();
         for (index, role) in roles::suggest(&draft.cluster, &draft.hosts, &inventories, settings) {
@@ -73,6 +102,21 @@ fn fix_roles(draft: &mut Draft<'_>, settings: &Settings) {
         if host.role == HostRole::AutoAssign {
             host.role = host.suggested_role;
         }
+    }
+}
+
+/// Roles that the service chose, among the features in use.
+const AUTO_ROLES: &str = "auto assign role";
+
+/// Validations that the user ignores, among the features in use.
+const IGNORED: &str = "Validations have been ignored for this cluster";
+
+fn record_use(cluster: &mut Cluster, name: &str, used: bool) {
+    if used {
+        let usage = FeatureUse::of(name);
+        cluster.feature_usage.insert(name.to_owned(), usage);
+    } else {
+        cluster.feature_usage.remove(name);
     }
 }
 
@@ -138,6 +182,8 @@ fn tell_ignored(draft: &mut Draft<'_>) {
         list.as_deref()
             .is_some_and(|text| !matches!(text, "" | "[]"))
     });
+    record_use(&mut draft.cluster, IGNORED, any);
+    let cluster = &draft.cluster;
     if any {
         let message = "The installation starts although validations are ignored; the result may not be supported";
         let kind = events::VALIDATIONS_IGNORED;

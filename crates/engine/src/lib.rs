@@ -12,6 +12,7 @@ mod deadlines;
 mod disks;
 mod draft;
 pub mod events;
+mod figures;
 pub mod heartbeat;
 mod history;
 mod ignition;
@@ -33,6 +34,7 @@ mod rules;
 pub mod settings;
 pub mod steps;
 pub mod tables;
+pub mod tang;
 #[cfg(test)]
 mod testing;
 mod view;
@@ -40,9 +42,10 @@ mod vips;
 pub mod wire;
 
 pub use checks::{
-    cluster::NEVER_IGNORED as CLUSTER_CHECKS_NEVER_IGNORED,
+    cluster::NEVER_IGNORED as CLUSTER_CHECKS_NEVER_IGNORED, failing as failing_checks,
     host::NEVER_IGNORED as HOST_CHECKS_NEVER_IGNORED,
 };
+pub use networks::forget_derived_machine_networks;
 pub use refresh::{refresh, refresh_unbound};
 pub use settings::Settings;
 pub use steps::StepType;

@@ -170,6 +170,27 @@ pub(crate) fn automatic(
     (wanted != present).then_some(wanted)
 }
 
+/// Empties machine networks that followed from virtual addresses and hosts. For a cluster whose
+/// last host has left: the next hosts may live elsewhere. What users set themselves stays.
+/// Returns whether anything changed.
+pub fn forget_derived_machine_networks(cluster: &mut Cluster) -> bool {
+    let derived = cluster.status.accepts_changes()
+        && !cluster.is_day2()
+        && !cluster.is_single_node()
+        && !user_managed(cluster)
+        && !user_load_balancer(cluster)
+        && !dhcp_vips(cluster)
+        && !Ranges::of(cluster).are_dual_stack();
+    let known = cluster.networks.machine.as_mut();
+    match known.filter(|list| derived && !list.is_empty()) {
+        Some(list) => {
+            list.clear();
+            true
+        }
+        None => false,
+    }
+}
+
 fn all_networks(inventories: &[Option<Arc<Inventory>>]) -> Vec<IpNet> {
     let mut networks: Vec<IpNet> = inventories
         .iter()

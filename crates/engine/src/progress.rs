@@ -7,7 +7,7 @@ use muster_model::{Cluster, ClusterStatus, FinalizingStage, Host, HostStage, Tim
 
 use crate::{
     draft::Draft,
-    events, history, inventory, operators,
+    events, figures, history, inventory, operators,
     rules::triggers::{self, Not, Trigger},
     settings::{Mode, Settings},
     view::{ClusterView, Decision, Refused},
@@ -92,6 +92,18 @@ pub fn report_host(
             .map_err(not_installing)?;
     }
     tell_stage(&mut draft, index, stage, &report.info);
+    let (after, now) = (&draft.hosts[index], draft.now);
+    // A failed host keeps its last stage; a day-2 host is done when it reboots.
+    let reached = if stage == HostStage::Failed {
+        stage
+    } else {
+        after.progress.stage.unwrap_or(stage)
+    };
+    let mut measured: Vec<_> = figures::of_stage(host, reached, now).into_iter().collect();
+    if matches!(reached, HostStage::Done | HostStage::Failed) {
+        measured.extend(figures::of_hardware(after, reached, now));
+    }
+    draft.events.extend(measured);
     if !view.cluster.is_day2() {
         count_hosts(&mut draft.cluster, &draft.hosts);
     }

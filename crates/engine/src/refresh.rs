@@ -109,12 +109,14 @@ pub fn refresh_unbound(
             break;
         }
     }
-    events.extend(checks::host_changes(view.host, &host, now));
+    let mut measured = Vec::new();
+    events.extend(checks::host_changes(view.host, &host, now, &mut measured));
     let seen = last_seen(&host, view.last_seen);
     let wake_at = deadlines::next_of_host(&host, seen, None, settings, now);
     let mut decision = draft::about_host(view.host, host, events, now);
     decision.wake_at = wake_at;
     decision.moves = moves;
+    decision.measured = measured;
     decision
 }
 
@@ -357,13 +359,15 @@ impl<'a> Round<'a> {
 
     fn finish(mut self, view: &ClusterView<'_>) -> Decision {
         let now = self.draft.now;
+        let mut measured = Vec::new();
         let each = self.draft.each();
         let changes: Vec<_> = each
             .filter(|(before, host)| before.validations_info != host.validations_info)
-            .flat_map(|(before, host)| checks::host_changes(before, host, now))
+            .flat_map(|(before, host)| checks::host_changes(before, host, now, &mut measured))
             .collect();
         self.draft.events.extend(changes);
-        let changes = checks::cluster_changes(view.cluster, &self.draft.cluster, now);
+        let cluster = &self.draft.cluster;
+        let changes = checks::cluster_changes(view.cluster, cluster, now, &mut measured);
         self.draft.events.extend(changes);
         if install::awaits_files(&self.draft.cluster) {
             self.draft
@@ -373,6 +377,7 @@ impl<'a> Round<'a> {
         let wake_at = self.next_deadline();
         Decision {
             wake_at,
+            measured,
             ..self.draft.finish()
         }
     }

@@ -4,7 +4,7 @@
 //! smallest machine that fits, then the id), so they never flicker and the announced roles are
 //! the ones used. The bootstrap choice is just as fixed: see [`choose_bootstrap`].
 
-use std::sync::Arc;
+use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
 use muster_model::{Cluster, Host, HostRole, HostStatus};
 
@@ -14,6 +14,7 @@ use crate::{
         operators::{self, OnHost, Scene},
     },
     inventory::Inventory,
+    reports::{self, RemoteHost},
     settings::Settings,
 };
 
@@ -201,8 +202,9 @@ const fn is_control_plane(host: &Host) -> bool {
     )
 }
 
-/// The host that leads the installation: who was chosen before, else the control plane host
-/// with the smallest id that is ready.
+/// The host that leads the installation: the one chosen before, else of the control plane hosts that
+/// are ready the one that reaches most of the others, and among equals the one with the smallest id.
+/// Round-trip times have no say: they differ with every report, and the choice must not.
 pub(crate) fn choose_bootstrap(hosts: &[Host]) -> Option<usize> {
     let leads = |host: &Host| host.bootstrap && is_control_plane(host);
     if let Some(chosen) = hosts.iter().position(leads) {
@@ -217,7 +219,25 @@ pub(crate) fn choose_bootstrap(hosts: &[Host]) -> Option<usize> {
     };
     (0..hosts.len())
         .filter(|&i| ready(&hosts[i]))
-        .min_by_key(|&i| hosts[i].key())
+        .min_by_key(|&i| (Reverse(reached(&hosts[i], hosts)), hosts[i].key()))
+}
+
+/// How many other hosts of the cluster answer this one.
+fn reached(host: &Host, hosts: &[Host]) -> usize {
+    let Some(reach) = reports::connectivity_of(host).ok() else {
+        return 0;
+    };
+    let answers = |remote: &&RemoteHost| {
+        let mut l2 = remote.l2_connectivity.items().iter();
+        let mut l3 = remote.l3_connectivity.items().iter();
+        l2.any(|l2| l2.successful) || l3.any(|l3| l3.successful)
+    };
+    let remotes = reach.remote_hosts.items().iter().filter(answers);
+    let answering: BTreeSet<&str> = remotes.map(|remote| remote.host_id.as_str()).collect();
+    let others = hosts.iter().filter(|peer| peer.key() != host.key());
+    others
+        .filter(|peer| answering.contains(peer.id.to_string().as_str()))
+        .count()
 }
 
 /// Two control plane hosts that can switch each other off.

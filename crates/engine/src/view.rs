@@ -68,7 +68,7 @@ pub struct Move {
     pub rule: &'static str,
 }
 
-/// Something a host has measured for the first time.
+/// Something worth counting: what a host measured for the first time, and what the rules found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measured {
     /// How long its installation disk takes to sync a write.
@@ -84,6 +84,16 @@ pub enum Measured {
         result: String,
         /// In MB/s.
         rate: f64,
+    },
+    /// A validation of a host fails that has passed before.
+    HostCheckLost {
+        /// Which one.
+        id: String,
+    },
+    /// A validation of a cluster fails that has passed before.
+    ClusterCheckLost {
+        /// Which one.
+        id: String,
     },
 }
 

@@ -10,7 +10,7 @@ use crate::{
     UnreadableUrl, data_url,
     faults::{Faults, faults},
     merge::merge,
-    spec,
+    names, spec,
     version::Version,
 };
 
@@ -31,6 +31,16 @@ impl Config {
     /// # Errors
     /// Everything that Ignition would choke on, in one sentence each.
     pub fn read(text: &str) -> Result<Self, Faults> {
+        if let Ok(json) = serde_json::from_str(text)
+            && let Some(json) = names::respelled(&json)
+        {
+            return Self::read_spelled(&json.to_string());
+        }
+        Self::read_spelled(text)
+    }
+
+    /// Faults carry lines and columns, so the text is that of the user where it can be.
+    fn read_spelled(text: &str) -> Result<Self, Faults> {
         let head: Head = serde_json::from_str(text).map_err(|cause| {
             let kind = match cause.classify() {
                 serde_json::error::Category::Data => "it is not an Ignition config",

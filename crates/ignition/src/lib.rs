@@ -26,6 +26,7 @@ pub mod data_url;
 mod faults;
 mod lists;
 mod merge;
+mod names;
 mod version;
 
 pub use build::{Builder, file, unit, user};

@@ -299,7 +299,39 @@ pub struct FeatureUse {
     pub id: String,
     /// Detail, free form.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub data: BTreeMap<String, String>,
+    pub data: BTreeMap<String, UseDetail>,
+}
+
+/// A detail of a feature in use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum UseDetail {
+    /// A word, such as a mode.
+    Text(String),
+    /// It is so.
+    Flag(bool),
+    /// How many.
+    Count(u64),
+    /// Which ones.
+    List(Vec<String>),
+}
+
+impl FeatureUse {
+    /// The use of the feature that users know by this name; the machine name follows from it.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        Self {
+            id: name.to_uppercase().replace(' ', "_").replace('.', ""),
+            data: BTreeMap::new(),
+        }
+    }
+
+    /// The same with a detail.
+    #[must_use]
+    pub fn with(mut self, key: &str, detail: UseDetail) -> Self {
+        self.data.insert(key.to_owned(), detail);
+        self
+    }
 }
 
 impl Cluster {

@@ -22,7 +22,7 @@ mod time;
 pub use access::Scheme;
 pub use cluster::{
     Cluster, ClusterProgress, DiskEncryption, FeatureUse, IgnitionEndpoint, Leases,
-    MonitoredOperator, Ntp, Payload, Platform, Preparation, Proxy, Recipe,
+    MonitoredOperator, Ntp, Payload, Platform, Preparation, Proxy, Recipe, UseDetail,
 };
 pub use event::{Category, Event, EventScope, Severity};
 pub use host::{AgentUpgrade, Host, HostProgress, HostReports};

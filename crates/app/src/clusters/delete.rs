@@ -36,12 +36,15 @@ pub async fn delete_cluster(
 ) -> Result<(), Error> {
     let own = app.store.infra_envs_of_cluster(id).await?;
     let own: HashSet<InfraEnvId> = own.iter().map(|infra_env| infra_env.id).collect();
-    let (fates, _) = app
+    let (fates, all) = app
         .change_cluster(id, cause, |all| {
             let why = why(all)?;
             delete(all, &own, why, cause.now)
         })
         .await?;
+    if let Some(cluster) = &all.cluster {
+        app.metrics.deleted_cluster(cluster, &all.hosts);
+    }
     app.driver.forget(Scope::Cluster(id));
     for key in fates.gone {
         left(app, key, None);

@@ -1,8 +1,8 @@
 //! Encryption of installation disks: where, and with whose help they are opened at boot.
 
 use muster_api::wire;
+use muster_engine::tang;
 use muster_model::DiskEncryption;
-use serde::Deserialize;
 use url::Url;
 
 use crate::Invalid;
@@ -50,19 +50,11 @@ pub fn merge(
 }
 
 fn check_servers(text: &str) -> Result<(), Invalid> {
-    #[derive(Deserialize)]
-    struct Server {
-        #[serde(default)]
-        url: String,
-        #[serde(default)]
-        thumbprint: String,
-    }
     let form = r#"a JSON text like [{"url": "http://tang.example.com:7500", "thumbprint": "…"}]"#;
     if text.is_empty() {
         return Err(format!("is missing; mode {TANG} needs {form}").into());
     }
-    let servers: Vec<Server> =
-        serde_json::from_str(text).map_err(|cause| format!("is not {form}: {cause}"))?;
+    let servers = tang::read(text).map_err(|cause| format!("is not {form}: {cause}"))?;
     if servers.is_empty() {
         return Err(format!("names no server; mode {TANG} needs {form}").into());
     }
@@ -138,14 +130,12 @@ mod tests {
                 "{bad}"
             );
         }
-        assert!(
-            merge(
-                None,
-                &request(Some("all"), Some("tang"), Some(SERVERS)),
-                true
-            )
-            .is_ok()
-        );
+        let go = r#"[{"URL":"http://tang.example.com:7500","Thumbprint":"abc"}]"#;
+        for good in [SERVERS, go] {
+            let asked = request(Some("all"), Some("tang"), Some(good));
+            let merged = merge(None, &asked, true).unwrap();
+            assert_eq!(merged.tang_servers.as_deref(), Some(good), "kept as sent");
+        }
     }
 
     #[test]

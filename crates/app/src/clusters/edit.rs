@@ -43,7 +43,7 @@ pub fn apply<'a>(
         };
     }
     if !cluster.imported {
-        feature_usage::refresh(cluster);
+        feature_usage::refresh(cluster, hosts);
     }
     Ok(())
 }

@@ -39,7 +39,10 @@ pub fn apply(
     drop_second_family(cluster, request);
     let version = cluster.openshift_version.parse().ok();
     if cluster.networks != before.networks || !same_vips(cluster, &before) {
-        check_second_vips(cluster)?;
+        // A new cluster may have addresses of both families before its ranges; a change may not.
+        if dual_stack::is_dual_stack(&before.networks) || !same_vips(cluster, &before) {
+            check_second_vips(cluster)?;
+        }
         let named = dual_stack::Named {
             pods: request.cluster_networks.is_some(),
             services: request.service_networks.is_some(),
@@ -232,6 +235,7 @@ fn change_vips(
             &known,
         )?);
     }
+    vips::check_manager(cluster)?;
     vips::check(cluster, Pairs::WhenBothAreSet)
 }
 
@@ -261,7 +265,7 @@ fn drop_second_family(cluster: &mut Cluster, request: &wire::V2ClusterUpdatePara
 }
 
 /// A second address of a kind belongs to the second family.
-pub fn check_second_vips(cluster: &Cluster) -> Result<(), Invalid> {
+fn check_second_vips(cluster: &Cluster) -> Result<(), Invalid> {
     let most = cluster
         .api_vips
         .iter()

@@ -101,7 +101,7 @@ pub fn day1(
         params.pull_secret.as_deref().unwrap_or_default(),
         site,
     )?;
-    feature_usage::refresh(&mut cluster);
+    feature_usage::refresh(&mut cluster, &[]);
     Ok(cluster)
 }
 
@@ -221,8 +221,12 @@ fn set_network(
             .collect(),
     )?);
     set_ranges(cluster, params, site)?;
+    // A single node that was not asked for its own networking may name addresses: clients send the
+    // same settings for every size. Nothing uses them.
+    if params.user_managed_networking == Some(true) || !ground.single_node {
+        vips::check_manager(cluster)?;
+    }
     vips::check(cluster, Pairs::Always)?;
-    networking_change::check_second_vips(cluster)?;
     vips::check_places(
         cluster,
         &networks::ranges(cluster.networks.machine.as_deref()),

@@ -221,6 +221,41 @@ fn dual_stack_lists_hold_both_families_and_addresses_need_machine_networks() {
 }
 
 #[test]
+fn a_single_node_may_name_virtual_addresses_and_still_manages_its_own_network() {
+    let body = json!({
+        "control_plane_count": 1,
+        "api_vips": [{"ip": "192.0.2.5"}],
+        "ingress_vips": [{"ip": "192.0.2.6"}],
+    });
+    let cluster = made(body.clone()).unwrap();
+    assert_eq!(cluster.user_managed_networking, Some(true));
+    assert_eq!(cluster.api_vips.unwrap().len(), 1);
+    let mut asked = body;
+    asked["user_managed_networking"] = json!(true);
+    assert!(made(asked).is_err());
+}
+
+#[test]
+fn virtual_addresses_of_both_families_may_come_before_the_ranges() {
+    let body = json!({
+        "api_vips": [{"ip": "192.0.2.5"}, {"ip": "2001:db8::5"}],
+        "ingress_vips": [{"ip": "192.0.2.6"}, {"ip": "2001:db8::6"}],
+    });
+    assert_eq!(made(body.clone()).unwrap().ingress_vips.unwrap().len(), 2);
+    for bad in [
+        json!({"openshift_version": "4.11"}),
+        json!({"machine_networks": [{"cidr": "192.0.2.0/24"}]}),
+        json!({"api_vips": [{"ip": "192.0.2.5"}, {"ip": "192.0.2.7"}]}),
+    ] {
+        let mut body = body.clone();
+        body.as_object_mut()
+            .unwrap()
+            .extend(bad.as_object().unwrap().clone());
+        assert!(made(body).is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn settings_that_cannot_be_together_are_refused() {
     let vips = |more: Value| {
         let mut body =

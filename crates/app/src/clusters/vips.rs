@@ -51,6 +51,17 @@ pub fn read<'a>(
     }
 }
 
+/// Refuses addresses where the user manages the network.
+pub fn check_manager(cluster: &Cluster) -> Result<(), Invalid> {
+    let any = [&cluster.api_vips, &cluster.ingress_vips]
+        .into_iter()
+        .any(|vips| !list(vips.as_ref()).is_empty());
+    if any && cluster.user_managed_networking == Some(true) {
+        return Err("api_vips and ingress_vips cannot be set with user_managed_networking: your own load balancer answers there".into());
+    }
+    Ok(())
+}
+
 /// Checks the addresses of a cluster against each other and against its other settings.
 pub fn check(cluster: &Cluster, pairs: Pairs) -> Result<(), Invalid> {
     let (api, ingress) = (
@@ -59,9 +70,6 @@ pub fn check(cluster: &Cluster, pairs: Pairs) -> Result<(), Invalid> {
     );
     if api.is_empty() && ingress.is_empty() {
         return Ok(());
-    }
-    if cluster.user_managed_networking == Some(true) {
-        return Err("api_vips and ingress_vips cannot be set with user_managed_networking: your own load balancer answers there".into());
     }
     if cluster.vip_dhcp_allocation == Some(true) {
         return Err(
@@ -319,7 +327,7 @@ mod tests {
         assert_eq!(check(&shared, Pairs::Always), Ok(()));
         let mut user_managed = cluster(&["192.0.2.5"], &["192.0.2.6"]);
         user_managed.user_managed_networking = Some(true);
-        assert!(check(&user_managed, Pairs::Always).is_err());
+        assert!(check_manager(&user_managed).is_err());
         let mut leased = cluster(&["192.0.2.5"], &["192.0.2.6"]);
         leased.vip_dhcp_allocation = Some(true);
         assert!(check(&leased, Pairs::Always).unwrap_err().contains("DHCP"));

@@ -1,11 +1,13 @@
 //! Making and removing the files an installation needs.
 //!
 //! They are made for real ([`crate::preparation`]) unless the service was started for rehearsals
-//! (`DUMMY_IGNITION`): then everything but the install-config is a placeholder that says so.
+//! (`DUMMY_IGNITION`): then everything but the install-config and the manifests that the service
+//! adds is a placeholder that says so.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
+use muster_assets::file::File;
 use muster_model::{Cluster, ClusterId, Host, HostKey, HostStatus};
 use serde_json::Value;
 use uuid::Uuid;
@@ -14,7 +16,7 @@ use super::{kubeconfig, kubeconfig::KubeconfigError, placeholders, places};
 use crate::{
     App, Error,
     clusters::install_config,
-    preparation::{self, Outcome},
+    preparation::{self, Made, Outcome},
 };
 
 /// Makes all files of a cluster that is being prepared.
@@ -37,42 +39,45 @@ async fn rehearse(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
     let config = install_config::yaml_of_cluster(app, &cluster).await?;
     let identity = Identity::kept_or_new(app, &cluster).await?;
 
-    let files = Files { app, cluster: id };
-    // A final kubeconfig is that of an earlier attempt.
-    files.remove(places::KUBECONFIG).await?;
-    files.put(places::INSTALL_CONFIG, config).await?;
-    for role in ["bootstrap", "master", "worker"] {
-        files
-            .put(
-                &format!("{role}.ign"),
-                placeholders::ignition(role).to_string(),
-            )
-            .await?;
-    }
+    let ignition = |name: String| {
+        let title = name.trim_end_matches(".ign");
+        let content = placeholders::ignition(title).to_string();
+        File::open(name, content)
+    };
+    let mut names: BTreeSet<String> = ["bootstrap.ign", "master.ign", "worker.ign"]
+        .map(str::to_owned)
+        .into();
     for host in &hosts {
         let name = places::host_ignition(host);
         if name.starts_with("arbiter") {
-            files
-                .put("arbiter.ign", placeholders::ignition("arbiter").to_string())
-                .await?;
+            names.insert("arbiter.ign".to_owned());
         }
-        let title = name.trim_end_matches(".ign");
-        files
-            .put(&name, placeholders::ignition(title).to_string())
-            .await?;
+        names.insert(name);
     }
-    files
-        .put(
+    let mut files: Vec<File> = names.into_iter().map(ignition).collect();
+    let kept = Files { app, cluster: id }.get(places::PASSWORD).await?;
+    let password = match kept {
+        Some(password) => password.to_vec(),
+        None => placeholders::password(&mut rand::rng()).into_bytes(),
+    };
+    let metadata = placeholders::metadata(&cluster, identity.cluster_id, &identity.infra_id);
+    files.extend([
+        File::open(places::INSTALL_CONFIG, config),
+        File::open(
             places::KUBECONFIG_NOINGRESS,
             kubeconfig::placeholder(&cluster),
-        )
-        .await?;
-    let metadata = placeholders::metadata(&cluster, identity.cluster_id, &identity.infra_id);
-    files.put(places::METADATA, metadata.to_string()).await?;
-    if files.get(places::PASSWORD).await?.is_none() {
-        let password = placeholders::password(&mut rand::rng());
-        files.put(places::PASSWORD, password).await?;
-    }
+        ),
+        File::open(places::METADATA, metadata.to_string()),
+        File::open(places::PASSWORD, password),
+    ]);
+    // Manifests of the service cost nothing to make, so they are real.
+    let hosts: Vec<Arc<Host>> = hosts.iter().map(|row| Arc::clone(&row.value)).collect();
+    let made = Made {
+        files,
+        system_manifests: preparation::system_manifests(app, &cluster, &hosts)?,
+        cluster_id: identity.cluster_id,
+    };
+    made.store(app, id).await?;
     Ok(Outcome::Made(identity.cluster_id))
 }
 
@@ -205,11 +210,6 @@ impl Files<'_> {
     async fn get(&self, name: &str) -> Result<Option<bytes::Bytes>, Error> {
         let path = places::generated(self.cluster, name)?;
         Ok(self.app.blobs.get(&path).await?)
-    }
-
-    async fn remove(&self, name: &str) -> Result<(), Error> {
-        let path = places::generated(self.cluster, name)?;
-        Ok(self.app.blobs.delete(&path).await?)
     }
 }
 

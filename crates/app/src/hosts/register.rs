@@ -127,6 +127,9 @@ pub async fn deregister(app: &App, key: HostKey, cause: &Cause) -> Result<(), Er
         gone.updated_at = cause.now;
         changes.update_host(&host, gone);
         changes.event(deregistered(&host, cause));
+        if let Some(cluster) = host.cluster {
+            forget_networks(app, key, cluster, &mut changes).await?;
+        }
         match app.commit(changes).await {
             Ok(()) => {
                 left(app, key, host.cluster);
@@ -140,6 +143,27 @@ pub async fn deregister(app: &App, key: HostKey, cause: &Cause) -> Result<(), Er
     Err(Error::conflict(
         "the host keeps changing; retry in a moment",
     ))
+}
+
+/// Machine networks that were found from hosts go with the last of them.
+async fn forget_networks(
+    app: &App,
+    leaving: HostKey,
+    id: ClusterId,
+    changes: &mut Changes,
+) -> Result<(), Error> {
+    let hosts = app.store.hosts_of_cluster(id).await?;
+    if hosts.iter().any(|host| host.key() != leaving) {
+        return Ok(());
+    }
+    let Some(seen) = app.store.cluster(id).await? else {
+        return Ok(());
+    };
+    let mut cluster = seen.value.as_ref().clone();
+    if muster_engine::forget_derived_machine_networks(&mut cluster) {
+        changes.update_cluster(&seen, cluster);
+    }
+    Ok(())
 }
 
 /// The event of a deleted host.

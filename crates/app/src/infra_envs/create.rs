@@ -14,7 +14,7 @@ use super::{
     links::{self, renew_image_link},
     settings::{Rules, apply},
 };
-use crate::{App, Error, Invalid, Shared, aggregate::Cause};
+use crate::{App, Error, Invalid, Shared, aggregate::Cause, clusters::features_in_use};
 
 /// Registers an infra-env. A refusal becomes an event too, under the id it would have got.
 pub async fn register(
@@ -149,6 +149,9 @@ fn fresh(
         infra_env.ntp.additional = Some(default_ntp.clone()).filter(|list| !list.is_empty());
     }
     apply(&mut infra_env, &settings_of(given), rules)?;
+    if let Some(cluster) = cluster {
+        features_in_use::check(cluster, &[], [&infra_env])?;
+    }
     Ok(infra_env)
 }
 
@@ -256,6 +259,45 @@ mod tests {
             let answer = check_cluster(&cluster, arch, rules);
             assert_eq!(answer.is_ok(), joins, "{own:?} {arch}: {answer:?}");
         }
+    }
+
+    #[test]
+    fn operators_of_the_cluster_must_exist_on_the_architecture_of_its_hosts() {
+        let config = Config::default();
+        let catalog = Catalog::from_config(&config).unwrap();
+        let rules = Rules {
+            config: &config,
+            catalog: &catalog,
+        };
+        let id = ClusterId(Uuid::nil());
+        let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Insufficient);
+        let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
+        cluster.cpu_architecture = Some("multi".to_owned());
+        cluster.openshift_version = "4.16.0-multi".to_owned();
+        cluster.control_plane_count = Some(3);
+        cluster.user_managed_networking = Some(true);
+        let given = wire::InfraEnvCreateParams {
+            name: Some("z".into()),
+            cpu_architecture: Some("s390x".into()),
+            pull_secret: Some(r#"{"auths":{"quay.io":{"auth":"YTpi"}}}"#.into()),
+            ..Default::default()
+        };
+        let cause = Cause {
+            now: Timestamp(0),
+            request_id: None,
+        };
+        let made = |cluster: &Cluster| {
+            let id = InfraEnvId(Uuid::nil());
+            fresh(id, given.clone(), Some(cluster), rules, "admin", &cause)
+        };
+        made(&cluster).unwrap();
+        let operator: muster_model::MonitoredOperator = serde_json::from_value(serde_json::json!({
+            "name": "cnv", "operator_type": "olm", "timeout_seconds": 1, "dependency_only": false,
+        }))
+        .unwrap();
+        cluster.monitored_operators = Some(vec![operator]);
+        let refusal = made(&cluster).unwrap_err();
+        assert!(refusal.to_string().contains("CNV"), "{refusal}");
     }
 
     #[test]

@@ -191,6 +191,7 @@ fn image(
             .parse::<ImageType>()
             .map_err(|cause| format!("image_type: {cause}"));
         infra_env.image_type = faults.take(kind).unwrap_or(infra_env.image_type);
+        faults.take(minimal_exists(infra_env));
     }
     if let Some(text) = filled(&given.ignition_config_override) {
         let read = muster_ignition::Config::read(text);
@@ -207,6 +208,18 @@ fn image(
     }
     faults.take(rendezvous_ip(infra_env, given.rendezvous_ip.as_deref()));
     faults.done()
+}
+
+/// IBM Z does not boot from an ISO, so there is nothing a minimal one could fetch the rest for.
+fn minimal_exists(infra_env: &InfraEnv) -> Result<(), Invalid> {
+    let z = infra_env
+        .cpu_architecture
+        .parse::<Arch>()
+        .is_ok_and(|arch| arch == Arch::S390x);
+    if z && infra_env.image_type == ImageType::MinimalIso {
+        return Err("image_type: there are no minimal images for s390x; use full-iso".into());
+    }
+    Ok(())
 }
 
 fn kernel_arguments(given: &[wire::KernelArgument]) -> Result<Vec<KernelArgument>, Invalid> {

@@ -18,7 +18,7 @@ pub use shelf::{Place, Shelf, Source};
 use crate::{App, Error, aggregate::Cause};
 
 /// How the use of extra manifests is recorded; validations of some networks look for it.
-const USAGE: (&str, &str) = ("Custom manifest", "CUSTOM_MANIFEST");
+const USAGE: &str = "Custom manifest";
 
 /// The manifests of a cluster; those the service made only if asked for.
 pub async fn list(
@@ -167,17 +167,12 @@ async fn record_usage(
     cause: &Cause,
     used: bool,
 ) -> Result<(), Error> {
-    let (name, machine_name) = USAGE;
     app.change_cluster(id, cause, |all| {
         let usage = &mut all.cluster_mut()?.feature_usage;
         if used {
-            let entry = FeatureUse {
-                id: machine_name.to_owned(),
-                data: Default::default(),
-            };
-            usage.entry(name.to_owned()).or_insert(entry);
+            usage.insert(USAGE.to_owned(), FeatureUse::of(USAGE));
         } else {
-            usage.remove(name);
+            usage.remove(USAGE);
         }
         Ok(())
     })

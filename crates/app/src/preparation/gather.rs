@@ -35,6 +35,28 @@ pub struct Ingredients {
     pub issued: Timestamp,
 }
 
+/// The part of it that manifests of the service follow from.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// Its hosts.
+    pub hosts: &'a [Arc<Host>],
+    /// What the service adds.
+    pub site: &'a Site,
+}
+
+impl Ingredients {
+    /// What manifests of the service follow from.
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
+            cluster: &self.cluster,
+            hosts: &self.hosts,
+            site: &self.site,
+        }
+    }
+}
+
 impl fmt::Debug for Ingredients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ingredients")

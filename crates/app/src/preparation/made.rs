@@ -31,7 +31,7 @@ pub struct Made {
 
 impl Made {
     /// Stores everything and removes what an earlier attempt left beside it.
-    pub(super) async fn store(self, app: &App, id: ClusterId) -> Result<usize, Error> {
+    pub async fn store(self, app: &App, id: ClusterId) -> Result<usize, Error> {
         let mut blobs = Vec::new();
         for file in self.files {
             blobs.push((

@@ -41,7 +41,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
     let pointers = Pointers::generate(&plan, &pki)
         .ok_or("the root certificate is missing; this is a defect of the service")?;
 
-    let system = system::manifests(from)?;
+    let system = system::manifests(&from.facts())?;
     let source = Source {
         plan: &plan,
         pki: &pki,

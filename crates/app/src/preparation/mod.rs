@@ -28,14 +28,17 @@ mod tests;
 
 use std::{sync::Arc, time::Instant};
 
-use muster_model::{Cluster, ClusterId, ClusterStatus};
+use muster_assets::file::File;
+use muster_model::{Cluster, ClusterId, ClusterStatus, Host};
 use tracing::info;
 use uuid::Uuid;
 
 pub use join::host_config;
-pub use node_ips::network_of_lead;
+pub use made::Made;
+pub use node_ips::networks_of_lead;
 pub use site::mirrors_of;
 
+use self::{gather::Facts, site::Site};
 use crate::{App, Error};
 
 /// How a preparation ended that did not fail.
@@ -77,6 +80,24 @@ pub async fn prepare(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
     let files = made.store(app, id).await?;
     info!(cluster = %id, files, gathered = ?gathered, took = ?began.elapsed(), "install files are stored");
     Ok(Outcome::Made(cluster_id))
+}
+
+/// The manifests that the service adds to an installation, by path.
+///
+/// # Errors
+/// A setting of the cluster cannot be used; the text is for its user.
+pub fn system_manifests(
+    app: &App,
+    cluster: &Cluster,
+    hosts: &[Arc<Host>],
+) -> Result<Vec<File>, Error> {
+    let facts = Facts {
+        cluster,
+        hosts,
+        site: &Site::of(app),
+    };
+    let made = system::manifests(&facts).map_err(Error::conflict)?;
+    Ok(made.manifests)
 }
 
 /// What was asked for when the work began.

@@ -73,13 +73,36 @@ pub fn of(cluster: &Cluster, hosts: &[Arc<Host>]) -> NodeIps {
     }
 }
 
-/// The network the bootstrap host reaches the world by, for clusters whose user named none.
-pub fn network_of_lead(hosts: &[&Host]) -> Option<IpNet> {
-    let lead = hosts.iter().find(|host| host.bootstrap).or(hosts.first())?;
-    let choices = choices(lead, false);
-    let first = choices.first().copied();
-    let first = first.or_else(|| self::choices(lead, true).first().copied())?;
-    Some(first.net.trunc())
+/// The networks of the bootstrap host, for clusters whose user named none: one per family that the
+/// services of the cluster speak, in their order, and the one with the best default route first.
+pub fn networks_of_lead(cluster: &Cluster, hosts: &[&Host]) -> Vec<IpNet> {
+    let Some(lead) = hosts.iter().find(|host| host.bootstrap).or(hosts.first()) else {
+        return Vec::new();
+    };
+    let services = cluster.networks.service.iter().flatten();
+    let services = services.filter_map(|cidr| cidr.parse::<IpNet>().ok());
+    let mut families: Vec<bool> = services.map(|net| matches!(net, IpNet::V6(_))).collect();
+    families.dedup();
+    let found: Vec<IpNet> = families
+        .iter()
+        .filter_map(|v6| network_of_family(lead, *v6))
+        .collect();
+    if found.is_empty() {
+        let any = [false, true];
+        return any
+            .iter()
+            .find_map(|v6| network_of_family(lead, *v6))
+            .into_iter()
+            .collect();
+    }
+    found
+}
+
+/// A host may have no default route yet; then its first network of the family is as good as any.
+fn network_of_family(host: &Host, v6: bool) -> Option<IpNet> {
+    let routed = choices(host, v6).first().map(|choice| choice.net.trunc());
+    let family = |net: &IpNet| matches!(net, IpNet::V6(_)) == v6;
+    routed.or_else(|| networks(host).into_iter().find(family))
 }
 
 /// One address per host, the best route first; nothing if there is no way to please all.

@@ -6,12 +6,11 @@ use muster_assets::{
         Chrony, DEFAULT_CIPHER, Dnsmasq, Encryption, FIPS_CIPHER, Role, Unlock, reapply,
     },
 };
-use muster_engine::inventory::Inventory;
+use muster_engine::{inventory::Inventory, tang};
 use muster_model::{DiskEncryption, HostRole};
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::{gather::Ingredients, operators};
+use super::{gather::Facts, operators};
 
 /// Lets workloads run on the control plane.
 const SCHEDULABLE: &str =
@@ -27,7 +26,7 @@ pub(super) struct System {
 }
 
 /// All of it, in the order in which it is listed.
-pub(super) fn manifests(from: &Ingredients) -> Result<System, String> {
+pub(super) fn manifests(from: &Facts<'_>) -> Result<System, String> {
     let cluster = &*from.cluster;
     let roles = roles(from);
     let mut made = Vec::new();
@@ -52,7 +51,7 @@ pub(super) fn manifests(from: &Ingredients) -> Result<System, String> {
     })
 }
 
-fn roles(from: &Ingredients) -> Vec<Role> {
+fn roles(from: &Facts<'_>) -> Vec<Role> {
     let arbiters = from
         .hosts
         .iter()
@@ -65,7 +64,7 @@ fn roles(from: &Ingredients) -> Vec<Role> {
 }
 
 /// What the user named and what hosts found, each once; and whether the public pool is left out.
-fn time_sources(from: &Ingredients) -> (Vec<String>, bool) {
+fn time_sources(from: &Facts<'_>) -> (Vec<String>, bool) {
     let ntp = &from.cluster.ntp;
     let named = |text: &Option<String>| -> Vec<String> {
         let words = text.as_deref().unwrap_or_default().split(',');
@@ -96,7 +95,7 @@ fn time_sources(from: &Ingredients) -> (Vec<String>, bool) {
     (once, instead_of_public)
 }
 
-fn dnsmasq(from: &Ingredients) -> Option<File> {
+fn dnsmasq(from: &Facts<'_>) -> Option<File> {
     let cluster = &*from.cluster;
     if !(cluster.is_single_node() && from.site.single_node_dnsmasq) {
         return None;
@@ -120,14 +119,7 @@ fn dnsmasq(from: &Ingredients) -> Option<File> {
     Some(dnsmasq.manifest())
 }
 
-#[derive(Deserialize)]
-struct TangServer {
-    url: String,
-    #[serde(default)]
-    thumbprint: String,
-}
-
-fn encryption(from: &Ingredients, roles: &[Role]) -> Result<Vec<File>, String> {
+fn encryption(from: &Facts<'_>, roles: &[Role]) -> Result<Vec<File>, String> {
     let Some(wanted) = &from.cluster.disk_encryption else {
         return Ok(Vec::new());
     };
@@ -141,7 +133,7 @@ fn encryption(from: &Ingredients, roles: &[Role]) -> Result<Vec<File>, String> {
     }
     let unlock = if wanted.mode == "tang" {
         let text = wanted.tang_servers.as_deref().unwrap_or("[]");
-        let servers: Vec<TangServer> = serde_json::from_str(text).map_err(|cause| {
+        let servers = tang::read(text).map_err(|cause| {
             format!("disk_encryption.tang_servers cannot be read: {cause}; set them again")
         })?;
         let servers = servers.into_iter().map(|one| (one.url, one.thumbprint));

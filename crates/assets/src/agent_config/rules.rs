@@ -196,21 +196,7 @@ fn root_device(facts: &Facts<'_>, verdicts: &mut Verdicts) {
 
 fn wwn_extension(facts: &Facts<'_>, verdicts: &mut Verdicts) {
     for (path, host) in each_host(facts) {
-        let Some(hints) = &host.root_device_hints else {
-            continue;
-        };
-        for (name, value) in [
-            ("wwnWithExtension", &hints.wwn_with_extension),
-            ("wwnVendorExtension", &hints.wwn_vendor_extension),
-        ] {
-            if !value.is_empty() {
-                verdicts.fault(
-                    format!("{path}.rootDeviceHints.{name}"),
-                    "machines do not tell this",
-                    "use `wwn`",
-                );
-            }
-        }
+        machines::wwn_extension(&path, host.root_device_hints.as_ref(), verdicts);
     }
 }
 

@@ -21,7 +21,7 @@ pub static DOCUMENT: Document = Document {
 
 static ROOT: &[Field] = &[
     Field::new("apiVersion", Kind::Text, "Version of the file's form: `v1beta1`."),
-    Field::new("kind", Kind::Text, "`AgentConfig`; not looked at."),
+    Field::new("kind", Kind::OnlyText, "`AgentConfig`; any text is accepted."),
     Field::new("metadata", Kind::Object(METADATA), "Names nobody uses; the cluster's are in the install-config."),
     Field::new("rendezvousIP", Kind::Ip, "Address of the machine that gathers the others.").default("the first static address: of the control plane, else of machines without a role"),
     Field::new("additionalNTPSources", TEXTS, "Time servers, by address or name."),

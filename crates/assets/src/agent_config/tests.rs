@@ -84,6 +84,11 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("apiVersion: v1alpha1", "apiVersion: v1", ":2:13:", "[api-version]"),
     ("apiVersion: v1alpha1", "", ":1:1:", "[api-version]"),
     ("kind: AgentConfig", "kinds: AgentConfig", ":3:1:", "[unknown-field]"),
+    ("kind: AgentConfig", "kind: 7", ":3:7:", "[type]"),
+    ("kind: AgentConfig", "kind: true", ":3:7:", "[type]"),
+    ("kind: AgentConfig", "kind: [AgentConfig]", ":3:1:", "[type]"),
+    // The reference takes this form of an address, and then no machine is recognised by it.
+    (SECOND, "'5254.00aa.0002'", ":15:30:", "[host-cards]"),
     ("rendezvousIP: 192.168.111.80", "rendezvousIP: here", ":5:15:", "[type]"),
     ("'fd00::9'", "http://time", ":6:57:", "[time-sources]"),
     ("http://192.168.111.1/boot", "192.168.111.1/boot", ":7:23:", "[artifacts-url]"),
@@ -123,6 +128,14 @@ fn what_is_wrong_is_told_with_place_rule_and_remedy() {
     assert!(told.contains("muster explain agent-config"), "{told}");
     let told = read("- a list", None).unwrap_err();
     assert!(told.contains("is this an agent-config?"), "{told}");
+}
+
+#[test]
+fn any_text_is_a_kind() {
+    for kind in ["Other", "'7'", "''"] {
+        let text = WHOLE.replace("kind: AgentConfig", &format!("kind: {kind}"));
+        assert!(read(&text, None).is_ok(), "{kind}");
+    }
 }
 
 #[test]

@@ -28,7 +28,9 @@ impl Draft {
     /// Says what is wrong with the path or the text.
     pub fn set_text(&mut self, path: &str, text: &str) -> Result<(), String> {
         let value = match kind_of(path) {
-            Some(Kind::Text | Kind::Secret | Kind::Cidr | Kind::Ip | Kind::Word(_)) => json!(text),
+            Some(
+                Kind::Text | Kind::OnlyText | Kind::Secret | Kind::Cidr | Kind::Ip | Kind::Word(_),
+            ) => json!(text),
             _ => serde_yaml_ng::from_str(text)
                 .map_err(|cause| format!("{path}: {text:?} is not YAML: {cause}"))?,
         };

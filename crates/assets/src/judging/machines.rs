@@ -36,6 +36,25 @@ pub fn root_device(path: &str, hints: Option<&RootDeviceHints>, verdicts: &mut V
     }
 }
 
+/// Machines report world wide names without the extension of their vendor.
+pub fn wwn_extension(path: &str, hints: Option<&RootDeviceHints>, verdicts: &mut Verdicts) {
+    let Some(hints) = hints else {
+        return;
+    };
+    for (name, value) in [
+        ("wwnWithExtension", &hints.wwn_with_extension),
+        ("wwnVendorExtension", &hints.wwn_vendor_extension),
+    ] {
+        if !value.is_empty() {
+            verdicts.fault(
+                format!("{path}.rootDeviceHints.{name}"),
+                "machines do not report this",
+                "use `wwn`",
+            );
+        }
+    }
+}
+
 /// The state of a network is a mapping, and its numbers are numbers.
 pub fn network_config(path: &str, config: Option<&Value>, verdicts: &mut Verdicts) {
     let Some(config) = config else {

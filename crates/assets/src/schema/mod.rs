@@ -61,6 +61,8 @@ pub struct Field {
 pub enum Kind {
     /// Any text; numbers and switches are taken as they are written.
     Text,
+    /// A text that reads as nothing else: numbers and switches must be quoted.
+    OnlyText,
     /// A text nobody else may see.
     Secret,
     /// True or false.
@@ -154,6 +156,7 @@ impl Kind {
     pub fn told(&self) -> String {
         match self {
             Self::Text => "text".to_owned(),
+            Self::OnlyText => "text, quoted if it reads as a number or switch".to_owned(),
             Self::Secret => "secret text".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Number(..) => "whole number".to_owned(),

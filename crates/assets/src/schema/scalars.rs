@@ -26,6 +26,19 @@ pub fn typed(kind: &Kind, scalar: &Scalar) -> Result<Json, Misfit> {
     let text = &*scalar.text;
     match kind {
         Kind::Text | Kind::Secret => Ok(text.into()),
+        Kind::OnlyText => {
+            let other = scalar.as_bool().is_some()
+                || scalar.as_int().is_some()
+                || scalar.as_float().is_some();
+            if other {
+                return Err(wrong_kind(
+                    kind,
+                    scalar,
+                    format!("put it in quotes: `'{text}'`"),
+                ));
+            }
+            Ok(text.into())
+        }
         Kind::Flag => {
             let help = || quoted_help(scalar, "write `true` or `false`, without quotes");
             let flag = scalar.as_bool().map(Json::Bool);
@@ -50,7 +63,8 @@ pub fn typed(kind: &Kind, scalar: &Scalar) -> Result<Json, Misfit> {
             )),
         },
         Kind::Ip => match text.parse::<IpAddr>() {
-            Ok(ip) => Ok(ip.to_string().into()),
+            // `::ffff:192.0.2.1` is another way to write 192.0.2.1.
+            Ok(ip) => Ok(ip.to_canonical().to_string().into()),
             Err(_) => Err(misfit(
                 format!("{} is not an IP address", shown(text)),
                 ip_help(text),

@@ -80,6 +80,7 @@ impl Walker {
             (Kind::Anything, _) => Some(anything(node)),
             (
                 Kind::Text
+                | Kind::OnlyText
                 | Kind::Secret
                 | Kind::Flag
                 | Kind::Number(..)

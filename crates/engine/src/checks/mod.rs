@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_model::{Cluster, Event, Host, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{events, history, inventory, wire};
+use crate::{events, history, inventory, view::Measured, wire};
 
 /// So many characters of reasons fit into a status.
 const LONGEST_REASON: usize = 2040;
@@ -208,8 +208,23 @@ fn differences(before: Option<&str>, after: Option<&str>) -> Vec<(Entry, String)
         .collect()
 }
 
-/// Events for checks that began or ceased to fail.
-pub(crate) fn host_changes(before: &Host, after: &Host, now: Timestamp) -> Vec<Event> {
+/// Ids of the checks that fail in a stored result.
+#[must_use]
+pub fn failing(stored: Option<&str>) -> Vec<String> {
+    let findings: StoredFindings = wire::stored(stored).ok().unwrap_or_default();
+    let entries = findings.into_values().flatten();
+    let failing = entries.filter(|entry| entry.status == "failure");
+    failing.map(|entry| entry.id).collect()
+}
+
+/// Events for checks that began or ceased to fail; checks that failed after they had passed are
+/// also counted.
+pub(crate) fn host_changes(
+    before: &Host,
+    after: &Host,
+    now: Timestamp,
+    measured: &mut Vec<Measured>,
+) -> Vec<Event> {
     let name = inventory::hostname(after);
     let told = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
         ("failure", _) => Some(history::about_host(
@@ -230,14 +245,25 @@ pub(crate) fn host_changes(before: &Host, after: &Host, now: Timestamp) -> Vec<E
         _ => None,
     };
     let (old, new) = (&before.validations_info, &after.validations_info);
-    differences(old.as_deref(), new.as_deref())
-        .into_iter()
-        .filter_map(told)
-        .collect()
+    let changes = differences(old.as_deref(), new.as_deref());
+    let lost = changes.iter().filter(|change| is_lost(change));
+    measured.extend(lost.map(|(entry, _)| Measured::HostCheckLost {
+        id: entry.id.clone(),
+    }));
+    changes.into_iter().filter_map(told).collect()
+}
+
+fn is_lost((entry, was): &(Entry, String)) -> bool {
+    entry.status == "failure" && was == "success"
 }
 
 /// The same for a cluster.
-pub(crate) fn cluster_changes(before: &Cluster, after: &Cluster, now: Timestamp) -> Vec<Event> {
+pub(crate) fn cluster_changes(
+    before: &Cluster,
+    after: &Cluster,
+    now: Timestamp,
+    measured: &mut Vec<Measured>,
+) -> Vec<Event> {
     let told = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
         ("failure", _) => Some(history::about_cluster(
             events::CLUSTER_VALIDATION_FAILED,
@@ -254,10 +280,12 @@ pub(crate) fn cluster_changes(before: &Cluster, after: &Cluster, now: Timestamp)
         _ => None,
     };
     let (old, new) = (&before.validations_info, &after.validations_info);
-    differences(old.as_deref(), new.as_deref())
-        .into_iter()
-        .filter_map(told)
-        .collect()
+    let changes = differences(old.as_deref(), new.as_deref());
+    let lost = changes.iter().filter(|change| is_lost(change));
+    measured.extend(lost.map(|(entry, _)| Measured::ClusterCheckLost {
+        id: entry.id.clone(),
+    }));
+    changes.into_iter().filter_map(told).collect()
 }
 
 #[cfg(test)]

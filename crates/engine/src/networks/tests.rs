@@ -126,6 +126,38 @@ fn elsewhere_it_follows_from_the_virtual_addresses_unless_the_user_manages_it() 
 }
 
 #[test]
+fn what_was_found_is_forgotten_with_the_last_host_and_what_was_set_stays() {
+    let mut cluster = good_cluster(3);
+    cluster.networks.machine = Some(vec!["192.0.2.0/24".into()]);
+    let set: &[(&str, fn(&mut Cluster))] = &[
+        ("leases", |c| c.vip_dhcp_allocation = Some(true)),
+        ("user-managed networking", |c| {
+            c.user_managed_networking = Some(true)
+        }),
+        ("user's balancer", |c| {
+            c.load_balancer = Some("user-managed".into())
+        }),
+        ("single node", |c| c.control_plane_count = Some(1)),
+        ("dual stack", |c| {
+            c.networks.machine = Some(vec!["192.0.2.0/24".into(), "2001:db8::/64".into()]);
+        }),
+        ("installing", |c| {
+            c.status = muster_model::ClusterStatus::Installing
+        }),
+    ];
+    for (name, change) in set {
+        let mut cluster = cluster.clone();
+        change(&mut cluster);
+        let before = cluster.networks.machine.clone();
+        assert!(!forget_derived_machine_networks(&mut cluster), "{name}");
+        assert_eq!(cluster.networks.machine, before, "{name}");
+    }
+    assert!(forget_derived_machine_networks(&mut cluster));
+    assert_eq!(cluster.networks.machine, Some(Vec::new()));
+    assert!(!forget_derived_machine_networks(&mut cluster), "once");
+}
+
+#[test]
 fn two_families_of_addresses_give_two_networks_and_the_users_second_one_stays() {
     let here = [machine_with(&["192.0.2.1/24", "2001:db8::1/64"], &[])];
     let mut cluster = dual(good_cluster(3));

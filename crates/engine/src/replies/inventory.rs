@@ -1,6 +1,6 @@
 //! An inventory arrives: disks are judged, the installation disk is chosen.
 
-use muster_model::{Category, Event, HostRole, HostStatus, Severity, Timestamp};
+use muster_model::{HostRole, HostStatus, Timestamp};
 use serde_json::json;
 
 use super::{BadReply, Outcome, tell};
@@ -10,7 +10,7 @@ use crate::{
         host::needs_of_host,
         operators::{self, OnHost, Scene},
     },
-    disks, events, history,
+    disks, events, figures,
     inventory::{self, Inventory},
     reports::keep,
     settings::Settings,
@@ -98,19 +98,15 @@ fn count_cards(outcome: &mut Outcome, inventory: &Inventory, now: Timestamp) {
         return;
     }
     let kinds: Vec<&str> = passing.iter().map(|nic| nic.kind.as_str()).collect();
-    let figures = [
+    let counts = [
         (
             "nic.virtual_interfaces",
             json!({ "count": passing.len(), "types": kinds }),
         ),
         ("nic.physical_interfaces", json!({ "count": lasting.len() })),
     ];
-    for (name, props) in figures {
-        // Figures have no name of their own and are in no catalogue.
-        let mut event = Event::new("", Severity::Info, history::scope_of(host), now, name);
-        event.category = Category::Metrics;
-        event.scope.infra_env = None;
-        event.props = Some(props.to_string());
+    for (what, props) in counts {
+        let event = figures::about_host(&outcome.host, now, what, &props);
         outcome.events.push(event);
     }
 }

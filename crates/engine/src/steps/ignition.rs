@@ -6,7 +6,7 @@ use muster_model::{Cluster, Host, HostRole};
 use serde::Serialize;
 
 use super::json;
-use crate::{ignition::Ignition, networks};
+use crate::{ignition::Ignition, networks, tang};
 
 #[derive(Serialize)]
 struct Source<'a> {
@@ -163,7 +163,7 @@ pub(super) fn tang(host: &Host, cluster: &Cluster) -> Option<String> {
     };
     (encryption.mode == "tang" && wanted).then(|| {
         json(&Tang {
-            tang_servers: servers,
+            tang_servers: &tang::spelled(servers),
         })
     })
 }

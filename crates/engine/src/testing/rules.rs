@@ -46,6 +46,121 @@ pub(super) fn a_cluster_that_is_not_ready_cannot_be_installed() {
 }
 
 #[test]
+fn an_unusable_host_is_a_bad_request_once_every_host_has_reported() {
+    let mut fleet = Fleet::new(3, 4).edit(4, |m| m.memory_gib = 1);
+    let refusal =
+        |fleet: &Fleet| install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap_err();
+    fleet.boot_all();
+    assert!(
+        fleet
+            .hosts
+            .iter()
+            .any(|host| host.status == HostStatus::Discovering)
+    );
+    assert_eq!(
+        refusal(&fleet).code,
+        RefusalCode::Conflict,
+        "hosts are still unknown"
+    );
+    fleet.settle();
+    assert_eq!(fleet.status(4), HostStatus::Insufficient);
+    let refused = refusal(&fleet);
+    assert_eq!(refused.code, RefusalCode::BadRequest);
+    let name = crate::inventory::hostname(fleet.host(4));
+    assert!(refused.reason.contains(&name), "{}", refused.reason);
+    for host in &mut fleet.hosts {
+        host.role = host.suggested_role;
+    }
+    assert_eq!(
+        refusal(&fleet).code,
+        RefusalCode::Conflict,
+        "all roles are fixed"
+    );
+}
+
+#[test]
+fn roles_that_were_chosen_among_many_hosts_are_recorded_as_a_feature_in_use() {
+    for (hosts, recorded) in [(3, false), (5, true)] {
+        let mut fleet = Fleet::ready(3, hosts);
+        fleet.start();
+        let uses = &fleet.cluster.feature_usage;
+        assert_eq!(
+            uses.contains_key("auto assign role"),
+            recorded,
+            "{hosts} hosts"
+        );
+    }
+}
+
+#[test]
+fn an_installed_host_leaves_figures_about_its_machine_and_its_stages() {
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.start();
+    let number = fleet.follower();
+    let figures = |fleet: &Fleet, what: &str| -> Vec<serde_json::Value> {
+        let id = fleet.host(number).id;
+        let metrics = fleet
+            .events
+            .iter()
+            .filter(|event| event.category == muster_model::Category::Metrics)
+            .filter(|event| event.message == what && event.scope.host == Some(id));
+        metrics
+            .map(|event| serde_json::from_str(event.props.as_deref().unwrap()).unwrap())
+            .collect()
+    };
+    let stages = fleet.stages_of(number);
+    for stage in stages {
+        assert!(figures(&fleet, "host.mem.cpu").is_empty(), "before the end");
+        fleet.now = fleet.now.plus(Duration::from_secs(7));
+        fleet.stage(number, *stage).unwrap();
+    }
+    let machine = crate::inventory::Inventory::known(fleet.host(number)).unwrap();
+    let cores = machine.cpu.as_ref().unwrap().count;
+    let hardware = figures(&fleet, "host.mem.cpu");
+    assert_eq!(hardware.len(), 1);
+    assert_eq!(hardware[0]["core_count"], cores);
+    assert_eq!(hardware[0]["host_result"], "Done");
+    assert_eq!(hardware[0]["host_role"], "master");
+    assert_eq!(
+        figures(&fleet, "disk.size.type").len(),
+        machine.disks.items().len()
+    );
+    assert_eq!(
+        figures(&fleet, "nic.speed").len(),
+        machine.interfaces.items().len()
+    );
+    let durations = figures(&fleet, "host.stage.duration");
+    assert_eq!(
+        durations.len(),
+        stages.len() - 1,
+        "the last stage has no end"
+    );
+    assert!(
+        durations.iter().all(|one| one["duration"] == 7.0),
+        "{durations:?}"
+    );
+}
+
+#[test]
+fn a_role_the_user_gave_stays_while_the_cluster_is_not_ready() {
+    let mut fleet = Fleet::new(3, 5).edit(5, |m| m.memory_gib = 1);
+    fleet.boot_all();
+    let index = fleet.index(2);
+    fleet.hosts[index].role = HostRole::Worker;
+    fleet.hosts[index].suggested_role = HostRole::Worker;
+    fleet.settle();
+    fleet.skip(minutes(5));
+    assert_ne!(fleet.cluster.status, ClusterStatus::Ready);
+    let refused = install::start(&fleet.view(), &fleet.settings, fleet.now);
+    assert!(refused.is_err());
+    let host = fleet.host(2);
+    assert_eq!(
+        (host.role, host.suggested_role),
+        (HostRole::Worker, HostRole::Worker)
+    );
+}
+
+#[test]
 pub(super) fn a_host_that_never_starts_fails_after_twenty_minutes() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();

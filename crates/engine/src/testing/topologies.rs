@@ -112,6 +112,32 @@ fn the_lead_is_who_was_named_else_the_smallest_id_and_never_a_worker() {
 }
 
 #[test]
+fn among_equals_the_host_that_reaches_most_others_leads() {
+    use HostRole::Master;
+    let mut fleet = hosts(&[(Master, HostStatus::Known); 3]);
+    let ids: Vec<String> = fleet.iter().map(|host| host.id.to_string()).collect();
+    let mut reaches = |from: usize, to: &[(usize, bool)]| {
+        let remotes: Vec<_> = to
+            .iter()
+            .map(|(peer, successful)| {
+                serde_json::json!({"host_id": ids[*peer], "l3_connectivity": [{"successful": successful}]})
+            })
+            .collect();
+        let report = serde_json::json!({ "remote_hosts": remotes }).to_string();
+        fleet[from].reports.connectivity = Some(report.into());
+        roles::choose_bootstrap(&fleet)
+    };
+    assert_eq!(reaches(0, &[(1, true), (2, false)]), Some(0));
+    assert_eq!(
+        reaches(1, &[(0, true), (2, false)]),
+        Some(0),
+        "equals: the smallest id"
+    );
+    assert_eq!(reaches(2, &[(0, true), (1, true)]), Some(2));
+    assert_eq!(reaches(1, &[(0, true), (2, true)]), Some(1));
+}
+
+#[test]
 fn flags_of_an_earlier_shape_do_not_make_two_leads() {
     let mut fleet = Fleet::ready(3, 3);
     for host in &mut fleet.hosts {

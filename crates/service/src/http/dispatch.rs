@@ -33,6 +33,7 @@ use uuid::Uuid;
 use super::{
     Body, Call, Reply,
     admission::{authenticate, authorize},
+    aliases,
     body::{BodyState, content_type, read_body},
     browser, cors,
     file_spans::FileSpans,
@@ -135,12 +136,17 @@ const REQUEST_ID: http::HeaderName = http::HeaderName::from_static("x-request-id
 async fn route(
     app: &Shared,
     listener: ListenerKind,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     request_id: &str,
 ) -> Reply {
     if let Err(failure) = app.host_guard.check(request.uri(), request.headers()) {
         app.metrics.refused(Refusal::ForeignHost);
         return Reply::failure(&failure);
+    }
+    let mut leads_on = false;
+    if let Some(alias) = aliases::resolve(request.method(), request.uri()) {
+        *request.uri_mut() = alias.uri;
+        leads_on = alias.leads_on;
     }
     let path = request.uri().path().to_owned();
     if listener == ListenerKind::Main
@@ -200,6 +206,7 @@ async fn route(
             }
         }
     };
+    let reply = if leads_on { reply.leading_on() } else { reply };
     measured.answered(reply.status().as_str(), reply.size_hint());
     reply
 }

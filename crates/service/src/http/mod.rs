@@ -3,6 +3,7 @@
 //! Start at [`dispatch`], which says what happens to a request in which order.
 
 pub mod admission;
+mod aliases;
 mod body;
 mod browser;
 mod budget;

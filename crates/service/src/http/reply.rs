@@ -101,6 +101,25 @@ impl Reply {
         Self::new(status, Content::Bytes(bytes)).header(header::CONTENT_TYPE, "application/json")
     }
 
+    /// A redirect to the address that this answer names as `url`; any other answer stays.
+    #[must_use]
+    pub fn leading_on(self) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Address {
+            url: String,
+        }
+        let Content::Bytes(body) = &self.content else {
+            return self;
+        };
+        let address = serde_json::from_slice::<Address>(body).ok();
+        match address.filter(|_| self.status == StatusCode::OK) {
+            Some(Address { url }) => {
+                Self::empty(StatusCode::TEMPORARY_REDIRECT).header(header::LOCATION, &url)
+            }
+            None => self,
+        }
+    }
+
     /// A page or a plain text.
     #[must_use]
     pub fn text(content_type: &'static str, body: impl Into<Bytes>) -> Self {
@@ -279,4 +298,29 @@ pub fn empty() -> Body {
 
 fn never(impossible: std::convert::Infallible) -> std::io::Error {
     match impossible {}
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_good_answer_with_an_address_leads_there_and_every_other_stays() {
+        let named = |status| Reply::json(status, &json!({"url": "http://a/image"})).unwrap();
+        let led = named(StatusCode::OK).leading_on().into_response(None);
+        assert_eq!(led.status(), StatusCode::TEMPORARY_REDIRECT);
+        assert_eq!(led.headers()[header::LOCATION], "http://a/image");
+        for other in [
+            named(StatusCode::NOT_FOUND),
+            Reply::json(StatusCode::OK, &json!({"href": "x"})).unwrap(),
+            Reply::empty(StatusCode::OK),
+        ] {
+            let status = other.status();
+            let reply = other.leading_on().into_response(None);
+            assert_eq!(reply.status(), status);
+            assert!(!reply.headers().contains_key(header::LOCATION));
+        }
+    }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use muster_catalog::{BuiltinOperator, OpenshiftVersion};
 use muster_model::{
-    Cluster, ClusterId, Event, EventScope, FeatureUse, Host, MonitoredOperator, Severity,
+    Cluster, ClusterId, Event, EventScope, FeatureUse, Host, MonitoredOperator, Severity, UseDetail,
 };
 use serde_json::Value;
 
@@ -21,7 +21,10 @@ pub use platform::machine_networks;
 use crate::{App, Error, aggregate::Cause, preparation::mirrors_of};
 
 /// How the use of overrides is recorded.
-const USAGE: (&str, &str) = ("Install Config Overrides", "INSTALL_CONFIG_OVERRIDES");
+const USAGE: &str = "Install Config Overrides";
+
+/// How FIPS mode is recorded, which overrides switch on.
+const FIPS_USAGE: &str = "FIPS";
 
 /// The install-config of a cluster as JSON. Holds the pull secret.
 pub async fn of_installed_here(app: &App, id: ClusterId) -> Result<Value, Error> {
@@ -46,7 +49,7 @@ pub async fn set_overrides(
     app.change_cluster(id, cause, |all| {
         let cluster = all.cluster_mut()?;
         cluster.install_config_overrides = (!text.is_empty()).then(|| text.to_owned());
-        record_usage(cluster);
+        record_usage(cluster, &overrides);
         watch_console(cluster, &overrides);
         let event = applied(cluster, cause);
         all.events.push(event);
@@ -123,19 +126,27 @@ fn applied(cluster: &Cluster, cause: &Cause) -> Event {
     )
 }
 
-fn record_usage(cluster: &mut Cluster) {
-    let (name, id) = USAGE;
-    if cluster.install_config_overrides.is_some() {
-        let entry = FeatureUse {
-            id: id.to_owned(),
-            data: Default::default(),
-        };
-        cluster
-            .feature_usage
-            .entry(name.to_owned())
-            .or_insert(entry);
+/// Records what is overridden, by name: values may be secrets.
+fn record_usage(cluster: &mut Cluster, overrides: &Value) {
+    let members = overrides.as_object().into_iter().flatten();
+    let usage = members.fold(FeatureUse::of(USAGE), |usage, (name, value)| {
+        let mut inner: Vec<&str> = value.as_object().map_or_else(Vec::new, |members| {
+            members.keys().map(String::as_str).collect()
+        });
+        inner.sort_unstable();
+        inner.insert(0, name);
+        usage.with(&inner.join(" "), UseDetail::Flag(true))
+    });
+    let uses = &mut cluster.feature_usage;
+    if usage.data.is_empty() {
+        uses.remove(USAGE);
     } else {
-        cluster.feature_usage.remove(name);
+        uses.insert(USAGE.to_owned(), usage);
+    }
+    if overrides["fips"] == true {
+        uses.insert(FIPS_USAGE.to_owned(), FeatureUse::of(FIPS_USAGE));
+    } else {
+        uses.remove(FIPS_USAGE);
     }
 }
 

@@ -17,6 +17,7 @@ pub fn parse(text: &str) -> Result<Value, Invalid> {
                     {\"fips\": true}"
             .into());
     }
+    let value = INSTALL_CONFIG.spelled(value);
     INSTALL_CONFIG
         .check(&value, "")
         .map_err(|why| format!("install-config overrides: {why}"))?;
@@ -126,6 +127,22 @@ mod tests {
         }
         assert_eq!(parse("").unwrap(), json!({}));
         assert_eq!(parse(" {\"fips\": true} ").unwrap(), json!({"fips": true}));
+    }
+
+    #[test]
+    fn the_case_of_member_names_makes_no_difference() {
+        let text = r#"{"FIPS": true, "Compute": [{"Hyperthreading": "Disabled"}],
+                       "metadata": {"Labels": {"App": "x"}}, "BaseDomain": null}"#;
+        assert_eq!(
+            parse(text).unwrap(),
+            json!({
+                "fips": true, "compute": [{"hyperthreading": "Disabled"}],
+                "metadata": {"labels": {"App": "x"}}, "baseDomain": null,
+            })
+        );
+        let both = r#"{"FIPS": false, "fips": true}"#;
+        assert_eq!(parse(both).unwrap(), json!({"fips": true}));
+        assert!(parse(r#"{"FIPZ": true}"#).unwrap_err().contains("FIPZ"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use muster_model::{Cluster, Host, HostRole, PlatformType};
 use serde_json::{Map, Value, json};
 
 use super::{overrides, platform};
-use crate::{Invalid, preparation::network_of_lead};
+use crate::{Invalid, preparation::networks_of_lead};
 
 /// Hosts of a cluster by what they become.
 #[derive(Debug, Default)]
@@ -59,14 +59,14 @@ pub fn render(cluster: &Cluster, hosts: &[&Host], around: &Around<'_>) -> Result
         "baseDomain": cluster.base_dns_domain.as_deref().unwrap_or(""),
         "metadata": {"name": cluster.name},
         "networking": networking(cluster, hosts),
-        "controlPlane": pool(cluster, "master", masters(cluster, &roles)),
-        "compute": [pool(cluster, "worker", roles.workers.len())],
+        "controlPlane": pool(cluster, hosts, "master", roles.masters.len()),
+        "compute": [pool(cluster, hosts, "worker", roles.workers.len())],
         "platform": platform::render(cluster, &roles, version.as_ref()),
         "fips": false,
         "pullSecret": cluster.pull_secret.reveal(),
     });
     if !roles.arbiters.is_empty() {
-        config["arbiter"] = pool(cluster, "arbiter", roles.arbiters.len());
+        config["arbiter"] = pool(cluster, hosts, "arbiter", roles.arbiters.len());
         if version.as_ref().is_some_and(|version| version.is(4, 19)) {
             config["featureSet"] = json!("TechPreviewNoUpgrade");
         }
@@ -114,16 +114,7 @@ pub fn render(cluster: &Cluster, hosts: &[&Host], around: &Around<'_>) -> Result
     Ok(config)
 }
 
-fn masters(cluster: &Cluster, roles: &Roles<'_>) -> usize {
-    let wanted = cluster
-        .control_plane_count
-        .and_then(|count| usize::try_from(count).ok());
-    wanted
-        .filter(|count| *count > 0)
-        .unwrap_or(roles.masters.len())
-}
-
-fn pool(cluster: &Cluster, name: &str, replicas: usize) -> Value {
+fn pool(cluster: &Cluster, hosts: &[&Host], name: &str, replicas: usize) -> Value {
     let mut pool = json!({
         "name": name,
         "replicas": replicas,
@@ -137,7 +128,8 @@ fn pool(cluster: &Cluster, name: &str, replicas: usize) -> Value {
         // A mixed cluster has no one answer; the installer takes that of its release.
         _ => None,
     };
-    if let Some(architecture) = architecture {
+    // Before the first host the pools are empty, and nothing is known of their machines.
+    if let Some(architecture) = architecture.filter(|_| !hosts.is_empty()) {
         pool["architecture"] = json!(architecture);
     }
     pool
@@ -204,7 +196,8 @@ fn networking(cluster: &Cluster, hosts: &[&Host]) -> Value {
     let mut machines: Vec<Value> = machines.collect();
     if machines.is_empty() && brings_own_network(cluster) {
         // The user named none because there may be several; that of the lead is the one.
-        machines.extend(network_of_lead(hosts).map(|net| json!({"cidr": net.to_string()})));
+        let found = networks_of_lead(cluster, hosts).into_iter();
+        machines.extend(found.map(|net| json!({"cidr": net.to_string()})));
     }
     let services = cluster
         .networks

@@ -120,15 +120,66 @@ fn a_fresh_cluster_without_hosts_renders() {
     let config = rendered(&cluster(PlatformType::Baremetal), &[]);
     assert_eq!(config["apiVersion"], "v1");
     assert_eq!(config["metadata"], json!({"name": "lab"}));
-    assert_eq!(config["controlPlane"]["replicas"], 3);
-    assert_eq!(config["compute"][0]["replicas"], 0);
-    assert_eq!(config["compute"][0]["architecture"], "amd64");
+    for pool in [&config["controlPlane"], &config["compute"][0]] {
+        assert_eq!(pool["replicas"], 0, "{pool}");
+        assert!(pool.get("architecture").is_none(), "{pool}");
+    }
     assert_eq!(
         config["platform"],
         json!({"baremetal": {"provisioningNetwork": "Disabled"}})
     );
     assert_eq!(config["networking"]["clusterNetwork"][0]["hostPrefix"], 23);
     assert_eq!(config["pullSecret"], "{\"auths\":{}}");
+}
+
+#[test]
+fn pools_count_the_hosts_of_their_role() {
+    let hosts = [
+        host(1, HostRole::Master, "m1"),
+        host(2, HostRole::Master, "m2"),
+        host(3, HostRole::Worker, "w"),
+    ];
+    let all: Vec<&Host> = hosts.iter().collect();
+    let config = rendered(&cluster(PlatformType::None), &all);
+    assert_eq!(config["controlPlane"]["replicas"], 2);
+    assert_eq!(config["controlPlane"]["architecture"], "amd64");
+    assert_eq!(config["compute"][0]["replicas"], 1);
+}
+
+#[test]
+fn machine_networks_that_are_not_set_come_from_the_bootstrap_host() {
+    for kind in [PlatformType::None, PlatformType::External] {
+        let mut cluster = cluster(kind);
+        cluster.networks.machine = Some(Vec::new());
+        let first = host(1, HostRole::Master, "m1");
+        let mut lead = host(2, HostRole::Master, "m2");
+        lead.bootstrap = true;
+        let networks = |cluster: &Cluster, lead: &Host| {
+            rendered(cluster, &[&first, lead])["networking"]["machineNetwork"].clone()
+        };
+        // Without routes the first network of the family counts.
+        assert_eq!(
+            networks(&cluster, &lead),
+            json!([{"cidr": "198.51.100.0/24"}])
+        );
+        let inventory = json!({
+            "interfaces": [
+                {"name": "eth0", "ipv4_addresses": ["198.51.100.7/24"]},
+                {"name": "eth1", "ipv4_addresses": ["203.0.113.7/24"], "ipv6_addresses": ["2001:db8::7/64"]},
+            ],
+            "routes": [{"interface": "eth1", "destination": "0.0.0.0", "gateway": "203.0.113.1", "family": 2, "metric": 100}],
+        });
+        lead.reports.inventory = Some(inventory.to_string().into());
+        assert_eq!(
+            networks(&cluster, &lead),
+            json!([{"cidr": "203.0.113.0/24"}])
+        );
+        cluster.networks.service = Some(vec!["fd02::/112".into(), "172.30.0.0/16".into()]);
+        assert_eq!(
+            networks(&cluster, &lead),
+            json!([{"cidr": "2001:db8::/64"}, {"cidr": "203.0.113.0/24"}])
+        );
+    }
 }
 
 #[test]
@@ -254,6 +305,21 @@ fn a_single_node_is_told_its_disk() {
         config["bootstrapInPlace"]["installationDisk"],
         "/dev/disk/by-id/wwn-1"
     );
+}
+
+#[test]
+fn the_use_of_overrides_names_what_is_overridden_and_no_value() {
+    let mut cluster = cluster(PlatformType::None);
+    let overrides =
+        json!({"fips": true, "networking": {"networkType": "x", "clusterNetworkMTU": 9000}});
+    record_usage(&mut cluster, &overrides);
+    assert_eq!(
+        json!(cluster.feature_usage[USAGE].data),
+        json!({"fips": true, "networking clusterNetworkMTU networkType": true})
+    );
+    assert!(cluster.feature_usage.contains_key("FIPS"));
+    record_usage(&mut cluster, &json!({}));
+    assert!(cluster.feature_usage.is_empty());
 }
 
 #[test]

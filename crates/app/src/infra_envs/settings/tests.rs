@@ -141,3 +141,23 @@ fn a_version_without_an_image_is_refused_only_where_images_are_served() {
     .os_image("1.0", "x86_64");
     assert_eq!(free, Ok(None));
 }
+
+#[test]
+fn ibm_z_has_no_minimal_images() {
+    let config = Config::default();
+    let catalog = Catalog::from_config(&config).unwrap();
+    let rules = Rules {
+        config: &config,
+        catalog: &catalog,
+    };
+    for (arch, accepted) in [("x86_64", true), ("s390x", false)] {
+        let mut infra_env = an_infra_env();
+        infra_env.cpu_architecture = arch.to_owned();
+        let given = wire::InfraEnvUpdateParams {
+            image_type: text("minimal-iso"),
+            ..Default::default()
+        };
+        let answer = apply(&mut infra_env, &given, rules);
+        assert_eq!(answer.is_ok(), accepted, "{arch}: {answer:?}");
+    }
+}

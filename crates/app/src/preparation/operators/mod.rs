@@ -22,7 +22,7 @@ use self::{
     resources::Scene,
     rows::{Group, ROWS, Row},
 };
-use super::gather::Ingredients;
+use super::gather::Facts;
 
 const CONFIG_MAP: &str = "openshift/olm_operator_manifests.yaml";
 
@@ -36,7 +36,7 @@ pub(super) struct OfOperators {
 }
 
 /// Manifests of all chosen operators.
-pub(super) fn manifests(from: &Ingredients) -> Result<OfOperators, String> {
+pub(super) fn manifests(from: &Facts<'_>) -> Result<OfOperators, String> {
     let cluster = &*from.cluster;
     let chosen: Vec<(Operator, &MonitoredOperator)> = cluster
         .monitored_operators

@@ -1,10 +1,11 @@
 //! Rules for hosts that install themselves from one image.
 
-use super::{Facts, Rule, Verdicts};
+use super::{Facts, Rule, Verdicts, baremetal::each_host};
 use crate::install_config::{
     Method,
     types::{Architecture, CloudControllerManager, PlatformName},
 };
+use crate::judging::machines;
 
 const READS: &[&str] = &[
     "platform",
@@ -19,6 +20,7 @@ pub static RULES: &[Rule] = &[
     Rule { name: "agent-architecture", path: "platform", reads: READS, text: "When hosts install themselves: ppc64le and s390x need platform none.", check: agent_architecture },
     Rule { name: "agent-replicas", path: "controlPlane.replicas", reads: READS, text: "When hosts install themselves: one to five control-plane machines; two with one arbiter or fencing.", check: agent_replicas },
     Rule { name: "agent-single-node", path: "platform", reads: READS, text: "When hosts install themselves: a single node has platform none or external, OVNKubernetes, no workers and no arbiter.", check: agent_single_node },
+    Rule { name: "agent-wwn", path: "platform.baremetal.hosts.rootDeviceHints.wwnWithExtension", reads: READS, text: "When hosts install themselves: world wide names without the vendor's extension.", check: agent_wwn },
     Rule { name: "agent-oci", path: "platform.external.cloudControllerManager", reads: READS, text: "When hosts install themselves: platform name `oci` needs `External`.", check: agent_oci },
     Rule { name: "agent-vsphere-folder", path: "platform.vsphere.failureDomains.topology.folder", reads: READS, text: "When hosts install themselves: needed as soon as a vCenter has credentials.", check: agent_vsphere_folder },
 ];
@@ -108,6 +110,15 @@ fn agent_single_node(facts: &Facts<'_>, verdicts: &mut Verdicts) {
             "a single node runs OVNKubernetes",
             "write `OVNKubernetes`, or leave it out",
         );
+    }
+}
+
+fn agent_wwn(facts: &Facts<'_>, verdicts: &mut Verdicts) {
+    if !is_agent(facts) {
+        return;
+    }
+    for (path, host) in each_host(facts) {
+        machines::wwn_extension(&path, host.root_device_hints.as_ref(), verdicts);
     }
 }
 

@@ -20,7 +20,7 @@ const READS: &[&str] = &["platform.baremetal"];
 #[rustfmt::skip]
 pub static RULES: &[Rule] = &[
     Rule { name: "hosts-present", path: "platform.baremetal.hosts", reads: &["platform.baremetal", "capabilities"], text: "Needed when the MachineAPI capability is there, unless hosts install themselves.", check: hosts_present },
-    Rule { name: "host-fields", path: "platform.baremetal.hosts", reads: READS, text: "Each has a name (a DNS name) and a bootMACAddress (of one card).", check: host_fields },
+    Rule { name: "host-fields", path: "platform.baremetal.hosts", reads: READS, text: "Each has a bootMACAddress (of one card) and a name (a DNS name), which may be left out when hosts install themselves.", check: host_fields },
     Rule { name: "hosts-unique", path: "platform.baremetal.hosts", reads: READS, text: "No two share a name, bootMACAddress or BMC address.", check: hosts_unique },
     Rule { name: "host-count", path: "platform.baremetal.hosts", reads: &["platform.baremetal", "controlPlane", "compute", "arbiter", "capabilities"], text: "As many hosts of each role as replicas; hosts without a role fill what is missing.", check: host_count },
     Rule { name: "secure-boot", path: "platform.baremetal.hosts.bootMode", reads: READS, text: "`UEFISecureBoot` only with a BMC protocol that can switch it.", check: secure_boot },
@@ -62,9 +62,11 @@ fn hosts_present(facts: &Facts<'_>, verdicts: &mut Verdicts) {
 fn host_fields(facts: &Facts<'_>, verdicts: &mut Verdicts) {
     for (path, host) in each_host(facts) {
         let name = &*host.name;
-        if name.is_empty() {
+        // A host that installs itself may get its name from the network.
+        let needs_name = facts.around.method != Method::Agent;
+        if name.is_empty() && needs_name {
             verdicts.fault(format!("{path}.name"), "this is missing", "add `name: …`");
-        } else if !is_subdomain(name) {
+        } else if !name.is_empty() && !is_subdomain(name) {
             verdicts.fault(
                 format!("{path}.name"),
                 format!("{} is not a DNS name", shown(name)),
@@ -191,7 +193,10 @@ fn driver_of(address: &str) -> Option<&'static Driver> {
         None => "ipmi",
     };
     let scheme = scheme.split('+').next().unwrap_or(scheme);
-    DRIVERS.iter().find(|driver| driver.scheme == scheme)
+    // Schemes are the same in upper and lower case.
+    DRIVERS
+        .iter()
+        .find(|driver| driver.scheme.eq_ignore_ascii_case(scheme))
 }
 
 fn secure_boot(facts: &Facts<'_>, verdicts: &mut Verdicts) {

@@ -78,6 +78,9 @@ fn check_repository(name: &str) -> Result<(), &'static str> {
         Some((registry, path)) => (registry, Some(path)),
         None => (name, None),
     };
+    if registry.starts_with('[') {
+        return Err("name the registry by a DNS name: the cluster takes no IPv6 address here");
+    }
     let host = host_of(registry);
     let good_host = host.parse::<IpAddr>().is_ok() || is_subdomain(host);
     let Some(path) = path else {
@@ -174,7 +177,6 @@ mod tests {
             "registry.example.com:5000/a/b-c_d",
             "registry.example.com",
             "192.0.2.1:5000",
-            "[2001:db8::1]:5000/x",
             "localhost/x",
         ] {
             assert!(check_repository(good).is_ok(), "{good}");
@@ -188,6 +190,8 @@ mod tests {
             "quay.io/UPPER",
             "quay.io//x",
             "Quay.io/x",
+            "[2001:db8::1]:5000/x",
+            "[2001:db8::1]",
         ] {
             assert!(check_repository(bad).is_err(), "{bad}");
         }

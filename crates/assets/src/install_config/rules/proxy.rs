@@ -44,7 +44,11 @@ fn proxy_url(facts: &Facts<'_>, verdicts: &mut Verdicts) {
     for (path, text, schemes) in urls(facts) {
         let help = "write a URL such as `http://proxy.example.com:3128`";
         match Url::parse(text) {
-            Ok(url) if url.has_host() && !url.host_str().unwrap_or_default().is_empty() => {
+            Ok(url)
+                if is_whole(text)
+                    && url.has_host()
+                    && !url.host_str().unwrap_or_default().is_empty() =>
+            {
                 if !schemes.contains(&url.scheme()) {
                     verdicts.fault(
                         path,
@@ -59,6 +63,22 @@ fn proxy_url(facts: &Facts<'_>, verdicts: &mut Verdicts) {
             Ok(_) | Err(_) => verdicts.fault(path, "this is not a whole URL", help),
         }
     }
+}
+
+/// Everything behind the scheme is spelled out. The parser repairs more than programs on the nodes
+/// do: those refuse a broken escape, a `#` behind the host, and a host without `//` before it.
+fn is_whole(text: &str) -> bool {
+    let Some((_, rest)) = text.split_once("://") else {
+        return false;
+    };
+    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    let before_query = rest.split('?').next().unwrap_or(rest);
+    let mut escapes = before_query.split('%').skip(1);
+    let is_hex = |code: &str| {
+        let digits = code.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    !authority.contains('#') && escapes.all(is_hex)
 }
 
 fn proxy_outside(facts: &Facts<'_>, verdicts: &mut Verdicts) {

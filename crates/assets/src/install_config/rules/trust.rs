@@ -9,7 +9,7 @@ use super::{Facts, Rule, Verdicts};
 
 #[rustfmt::skip]
 pub static RULES: &[Rule] = &[
-    Rule { name: "trust-bundle", path: "additionalTrustBundle", reads: &[], text: "Certificates in PEM form, and nothing behind the last of them.", check: trust_bundle },
+    Rule { name: "trust-bundle", path: "additionalTrustBundle", reads: &[], text: "Certificates in PEM form, each at the start of a line, and nothing behind the last of them.", check: trust_bundle },
     Rule { name: "trust-bundle-authority", path: "additionalTrustBundle", reads: &[], text: "A warning for certificates that are no authority: they verify nothing but themselves.", check: trust_bundle_authority },
 ];
 
@@ -33,6 +33,15 @@ fn trust_bundle(facts: &Facts<'_>, verdicts: &mut Verdicts) {
     let mut number = 0;
     while let Some(start) = rest.find(BEGIN) {
         number += 1;
+        // Readers look for a block at the beginning of a line only.
+        if start > 0 && rest.as_bytes()[start - 1] != b'\n' {
+            verdicts.fault(
+                PATH,
+                format!("PEM block {number} does not begin at the start of its line"),
+                "remove what stands before `-----BEGIN CERTIFICATE-----`, blanks included",
+            );
+            return;
+        }
         match block(&rest[start..]) {
             Some((block, left)) => {
                 if parse_x509_certificate(&block.contents).is_err() {

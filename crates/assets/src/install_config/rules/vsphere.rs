@@ -7,7 +7,7 @@ use crate::install_config::{
     Method,
     convert::GENERATED_DOMAIN,
     schema::wording::shown,
-    types::{FailureDomain, FailureDomainType, Vsphere},
+    types::{Architecture, FailureDomain, FailureDomainType, Vsphere},
 };
 
 const READS: &[&str] = &["platform.vsphere"];
@@ -21,6 +21,7 @@ pub static RULES: &[Rule] = &[
     Rule { name: "topology-paths", path: "platform.vsphere.failureDomains.topology", reads: READS, text: "Paths in the inventory, in the datacenter of the failure domain.", check: topology_paths },
     Rule { name: "topology-networks", path: "platform.vsphere.failureDomains.topology.networks", reads: READS, text: "1 to 10 networks.", check: topology_networks },
     Rule { name: "topology-tags", path: "platform.vsphere.failureDomains.topology.tagIDs", reads: READS, text: "At most 10, each as `urn:vmomi:InventoryServiceTag:<uuid>:<scope>`.", check: topology_tags },
+    Rule { name: "vsphere-architecture", path: "controlPlane.architecture", reads: &["platform", "controlPlane", "compute", "arbiter"], text: "On vSphere: amd64.", check: architecture },
     Rule { name: "vsphere-image", path: "platform.vsphere.clusterOSImage", reads: READS, text: "Either an image or templates.", check: image },
 ];
 
@@ -103,6 +104,19 @@ fn vcenters(facts: &Facts<'_>, verdicts: &mut Verdicts) {
                 "write 1 to 32767, or leave it out for 443",
             );
         }
+    }
+}
+
+fn architecture(facts: &Facts<'_>, verdicts: &mut Verdicts) {
+    let own = facts.config.architecture();
+    if let (true, Some(own)) = (platform(facts).is_some(), own)
+        && own != Architecture::Amd64
+    {
+        verdicts.fault(
+            "controlPlane.architecture",
+            format!("{own} is not possible on vSphere"),
+            "write `amd64`, or choose another platform",
+        );
     }
 }
 
@@ -265,7 +279,8 @@ fn topology_paths(facts: &Facts<'_>, verdicts: &mut Verdicts) {
             .strip_prefix(&*topology.compute_cluster)
             .is_some_and(|rest| rest.starts_with('/') && rest.len() > 1);
         if !pool.is_empty() && !topology.compute_cluster.is_empty() && !inside {
-            verdicts.fault(
+            // Possible, and rarely meant: machines run there, and labels speak of the other.
+            verdicts.warn(
                 format!("{path}.resourcePool"),
                 format!("{} is not below the compute cluster", shown(pool)),
                 format!("write `{}/Resources/…`", topology.compute_cluster),

@@ -17,7 +17,7 @@ const ELSEWHERE: &[&str] = &[
     "trust-bundle-authority",
 ];
 
-fn given(with: With) -> Given {
+pub(super) fn given(with: With) -> Given {
     let given = Given::default();
     match with {
         With::Nothing => given,

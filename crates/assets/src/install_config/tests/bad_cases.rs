@@ -215,6 +215,7 @@ pub static CASES: &[Case] = &[
     case("topology-paths", VS, &[("platform.vsphere.failureDomains[0].topology.resourcePool", "/dc1/host/c2/Resources")], "platform.vsphere.failureDomains[0].topology.resourcePool"),
     case("topology-networks", VS, &[("platform.vsphere.failureDomains[0].topology.networks", "-")], "platform.vsphere.failureDomains[0].topology.networks"),
     case("topology-tags", VS, &[("platform.vsphere.failureDomains[0].topology.tagIDs", "[red]")], "platform.vsphere.failureDomains[0].topology.tagIDs[0]"),
+    case("vsphere-architecture", VS, &[("controlPlane.architecture", "arm64"), ("compute[0].architecture", "arm64")], "controlPlane.architecture"),
     case("vsphere-image", VS, &[("platform.vsphere.clusterOSImage", "https://x/y.ova"), ("platform.vsphere.failureDomains[0].topology.template", "/dc1/vm/t")], "platform.vsphere.clusterOSImage"),
     case("node-networking", VS, &[("platform.vsphere.nodeNetworking", "{external: {networkSubnetCidr: [x]}, internal: {}}")], "platform.vsphere.nodeNetworking.external.networkSubnetCidr[0]"),
     case("vsphere-hosts", VS, &[("controlPlane.replicas", "3"), ("platform.vsphere.hosts", "[{role: bootstrap, networkDevice: {ipAddrs: [10.0.0.9/16]}}]")], "platform.vsphere.hosts"),
@@ -225,6 +226,7 @@ pub static CASES: &[Case] = &[
     case("agent-architecture", EXT, &[("controlPlane.architecture", "s390x"), ("compute[0].architecture", "s390x")], "platform").with(With::Agent),
     case("agent-replicas", NONE, &[("controlPlane.replicas", "6")], "controlPlane.replicas").with(With::Agent),
     case("agent-single-node", SNO, &[("compute[0].replicas", "1")], "compute[0].replicas").with(With::Agent),
+    case("agent-wwn", BM, &[("platform.baremetal.hosts[0].rootDeviceHints.wwnWithExtension", "'0x5'")], "platform.baremetal.hosts[0].rootDeviceHints.wwnWithExtension").with(With::Agent),
     case("agent-oci", EXT, &[("platform.external", "{platformName: oci}")], "platform.external.cloudControllerManager").with(With::Agent),
     case("agent-vsphere-folder", VS, &[("platform.vsphere.apiVIPs", "[10.0.0.5]"), ("platform.vsphere.ingressVIPs", "[10.0.0.6]")], "platform.vsphere.failureDomains[0].topology.folder").with(With::Agent),
 ];

@@ -7,6 +7,7 @@ mod explain;
 mod garbage;
 mod good;
 mod types;
+mod verdicts;
 
 use super::*;
 

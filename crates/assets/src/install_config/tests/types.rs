@@ -10,7 +10,7 @@ use crate::install_config::{
 /// A value of every field there is.
 fn sample(kind: &Kind) -> Value {
     match kind {
-        Kind::Text | Kind::Secret => json!("text"),
+        Kind::Text | Kind::OnlyText | Kind::Secret => json!("text"),
         Kind::Flag => json!(true),
         Kind::Number(..) => json!(7),
         Kind::Cidr => json!("192.168.0.0/24"),

@@ -117,12 +117,13 @@ async fn add_events(app: &Shared, cluster: ClusterId, archive: &Archive) -> io::
         .await
 }
 
-/// `<cluster>_<role>_<host name>`, what files of a host are called.
+/// `<cluster>_<role>_<host name>`, what files of a host are called. The role is the one that was
+/// set, so it may be `auto-assign`: names stay the same while suggestions change.
 pub fn host_file(cluster: &Cluster, host: &Host) -> String {
     let role = if host.bootstrap {
         "bootstrap"
     } else {
-        host.effective_role().as_str()
+        host.role.as_str()
     };
     let name = inventory::hostname(host);
     format!("{}_{role}_{}", file_safe(&cluster.name), file_safe(&name))
@@ -152,6 +153,29 @@ pub fn file_safe(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_a_host_are_called_by_the_role_that_was_set() {
+        use muster_model::{ClusterKind, ClusterStatus, HostId, HostKey, HostRole, InfraEnvId};
+        use uuid::Uuid;
+
+        let id = ClusterId(Uuid::nil());
+        let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Ready);
+        let cluster = Cluster::blank(id, kind, "Lab", status, "admin", Timestamp(0));
+        let key = HostKey {
+            infra_env: InfraEnvId(Uuid::nil()),
+            host: HostId(Uuid::nil()),
+        };
+        let mut host = Host::registered(key, Some(id), "admin", Timestamp(0));
+        host.requested_hostname = Some("n1".to_owned());
+        host.role = HostRole::AutoAssign;
+        host.suggested_role = HostRole::Worker;
+        assert_eq!(host_file(&cluster, &host), "lab_auto-assign_n1");
+        host.role = HostRole::Worker;
+        assert_eq!(host_file(&cluster, &host), "lab_worker_n1");
+        host.bootstrap = true;
+        assert_eq!(host_file(&cluster, &host), "lab_bootstrap_n1");
+    }
 
     #[test]
     fn names_from_users_become_harmless_file_names() {
