@@ -1,4 +1,4 @@
-//! What is told about a cluster from inside: by the bootstrap host while it lives, then by the
+//! What is reported about a cluster from inside: by the bootstrap host while it lives, then by the
 //! controller that runs in the new cluster, up to the end of the installation.
 
 use std::{sync::Arc, time::Duration};
@@ -41,7 +41,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Tells of everything up to the end of the installation.
+    /// Reports everything up to the end of the installation.
     ///
     /// # Errors
     /// The service refused a report for good.
@@ -112,12 +112,12 @@ impl Controller {
     }
 
     async fn report(&self, host: Uuid, node: &Node, stage: HostStage) -> Result<(), ClientError> {
-        let told = insist(|| {
+        let answer = insist(|| {
             self.line
                 .report_stage(node.infra_env, host, stage.as_str(), "")
         })
         .await;
-        match told {
+        match answer {
             Ok(()) => {}
             // A host that failed meanwhile takes no more reports; the others still do.
             Err(error)
@@ -163,7 +163,7 @@ impl Controller {
             {
                 Ok(())
             }
-            told => told,
+            answer => answer,
         }
     }
 
@@ -207,7 +207,7 @@ impl Controller {
                 Err(error) if error.status().is_some_and(|status| status.as_u16() == 400) => {
                     self.pace.sleep(LOOK).await;
                 }
-                told => return told,
+                answer => return answer,
             }
         }
         insist(|| self.line.send(&request)).await

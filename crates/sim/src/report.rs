@@ -26,7 +26,7 @@ pub struct Moment {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Change {
-    /// Somebody did something: the user of the scenario, or a fault was set or lifted.
+    /// Something was done: by the user of the scenario, or a fault was set or lifted.
     Act {
         /// What, in words.
         what: String,

@@ -306,6 +306,16 @@ impl FromStr for Topology {
     }
 }
 
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Discovered => "discovered",
+            Self::Ready => "ready",
+            Self::Installed => "installed",
+        })
+    }
+}
+
 impl FromStr for Until {
     type Err = UnknownName;
 
