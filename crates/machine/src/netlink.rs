@@ -29,7 +29,7 @@ const AF_INET6: u8 = 10;
 /// How often a dump is asked for again when the network changed while it was read.
 const ATTEMPTS: usize = 5;
 /// The kernel answers at once; this is for a kernel that does not.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A question: number of the request, number of its answer, size of its fixed part.
 struct Question {
@@ -106,7 +106,7 @@ fn attempt(question: &Question) -> io::Result<Option<Vec<Vec<u8>>>> {
         // Protocol 0 of this family is routing.
         None,
     )?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
     sendto(
         &socket,
         &request(question),

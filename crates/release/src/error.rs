@@ -204,7 +204,7 @@ fn asked_for(again: Option<Duration>) -> String {
 /// Pauses of our own choice get no longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Pauses that a registry asks for may be this long.
-const LONGEST_WISH: Duration = Duration::from_secs(300);
+const LONGEST_REQUESTED: Duration = Duration::from_secs(300);
 
 impl Fault {
     /// How long to wait before the next try: as long as the registry asks, at least our own pause
@@ -212,11 +212,13 @@ impl Fault {
     pub(crate) fn pause(&self, first: Duration, tries: u32) -> Duration {
         let doubled = first.saturating_mul(2u32.saturating_pow(tries.saturating_sub(1)));
         let ours = doubled.min(LONGEST_PAUSE);
-        match self {
-            Self::Answered {
-                again: Some(again), ..
-            } => ours.max(*again),
-            _ => ours,
+        if let Self::Answered {
+            again: Some(again), ..
+        } = self
+        {
+            ours.max(*again)
+        } else {
+            ours
         }
     }
 
@@ -227,7 +229,7 @@ impl Fault {
             // A registry that asks for a longer pause is as good as down.
             Self::Answered {
                 again: Some(again), ..
-            } if *again > LONGEST_WISH => false,
+            } if *again > LONGEST_REQUESTED => false,
             Self::Answered { status, .. } => {
                 status.is_server_error()
                     || *status == StatusCode::TOO_MANY_REQUESTS

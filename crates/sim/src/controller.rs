@@ -101,7 +101,16 @@ impl Controller {
                 HostStage::Configuring => !self.single_node,
                 // Only the controller can say this, and it needs a control plane to run on.
                 HostStage::Done => self.controller_runs(),
-                _ => true,
+                HostStage::Joined => true,
+                HostStage::StartingInstallation
+                | HostStage::WaitingForControlPlane
+                | HostStage::WaitingForBootkube
+                | HostStage::WaitingForController
+                | HostStage::Installing
+                | HostStage::WritingImageToDisk
+                | HostStage::CopyingRegistryDataToDisk
+                | HostStage::Rebooting
+                | HostStage::Failed => false,
             })
             .filter(|stage| node.reported.is_none_or(|last| order(last) < order(*stage)))
             .collect()
@@ -236,6 +245,14 @@ const fn order(stage: HostStage) -> u8 {
         HostStage::Configuring => 2,
         HostStage::Joined => 3,
         HostStage::Done => 4,
-        _ => 0,
+        HostStage::StartingInstallation
+        | HostStage::WaitingForControlPlane
+        | HostStage::WaitingForBootkube
+        | HostStage::WaitingForController
+        | HostStage::Installing
+        | HostStage::WritingImageToDisk
+        | HostStage::CopyingRegistryDataToDisk
+        | HostStage::Rebooting
+        | HostStage::Failed => 0,
     }
 }
