@@ -117,9 +117,11 @@ bless: ## Rewrite documents made from code; review the diff
 	BLESS=1 cargo test --quiet --locked -p muster-agent --test machines
 	BLESS=1 cargo test --quiet --locked -p muster-app --lib preparation
 
+# Not part of `make lint`: cargo-deny takes longer to compile than all lints. Only advisories need a network.
 deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
-	cargo deny check
+	cargo deny --offline check bans licenses sources
+	cargo deny check advisories
 
 clean: ## Remove build results and the data of `make run`
 	cargo clean

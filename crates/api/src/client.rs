@@ -135,7 +135,7 @@ impl Client {
             .connect_timeout(Duration::from_secs(10))
             .timeout(Duration::from_secs(60))
             .tcp_nodelay(true)
-            // A token must not follow a redirect to somebody else.
+            // A token must not follow a redirect to another server.
             .redirect(reqwest::redirect::Policy::none())
             .danger_accept_invalid_certs(options.insecure);
         if let Some(pem) = &options.ca_pem {
@@ -148,7 +148,7 @@ impl Client {
         // Reading them costs memory, so only where they can be needed.
         if options.system_roots && !options.insecure && base.scheme() == "https" {
             for der in rustls_native_certs::load_native_certs().certs {
-                // A certificate of the system that cannot be read vouches for nobody.
+                // A certificate of the system that cannot be read is not trusted.
                 if let Ok(certificate) = Certificate::from_der(&der) {
                     builder = builder.add_root_certificate(certificate);
                 }
@@ -436,7 +436,7 @@ fn reason(text: &str) -> String {
 }
 
 /// Text of others on one line of a terminal: what could move the cursor, change colours or turn
-/// the direction of writing is replaced. Names and messages come from machines nobody vouches for.
+/// the direction of writing is replaced. Names and messages come from machines that are not trusted.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let safe = |letter: char| match letter {
@@ -453,7 +453,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_in_the_words_of_either_shape() {
+    fn a_refusal_is_reported_in_the_words_of_either_shape() {
         assert_eq!(
             reason(r#"{"code":"404","reason":"no such host"}"#),
             "no such host"

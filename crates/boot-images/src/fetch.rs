@@ -28,7 +28,7 @@ pub enum FetchError {
     #[error("{0}")]
     Settings(String),
     /// Another process or task has it.
-    #[error("somebody else is fetching it")]
+    #[error("another process is fetching it")]
     UnderWay,
     /// The source did not answer, or stopped doing so. Without the URL: it may hold credentials.
     #[error("the source does not answer: {0}")]

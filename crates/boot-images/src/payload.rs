@@ -82,7 +82,7 @@ pub(crate) async fn fetch(
     mut progress: impl FnMut(u64, Option<u64>),
 ) -> Result<Record, FetchError> {
     store.make_folder()?;
-    // Its lock tells others that we are at it; the registry client keeps what has arrived.
+    // Its lock shows others that we are at it; the registry client keeps what has arrived.
     let lock = Part::open(store, image)?;
     let amount = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
     let reported = Arc::clone(&amount);

@@ -24,8 +24,8 @@ pub fn find(named: Option<&Path>, install_config: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Judges a file and sums that up; what is wrong with it is shown, warnings only if wished.
-pub fn judge(
+/// Validates a file and sums that up; what is wrong with it is shown, warnings only on request.
+pub fn validate(
     file: &Path,
     cluster: Option<&InstallConfig>,
     warnings: bool,

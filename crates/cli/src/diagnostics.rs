@@ -20,7 +20,7 @@ pub fn show(report: &Report) {
     } else {
         report.to_string()
     };
-    // Nobody is left to be told about a closed standard error.
+    // A closed standard error cannot be reported anywhere.
     let _ = err.write_all(text.as_bytes());
 }
 

@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 /// Installs the subscriber. `explicit` is a format the user asked for.
 pub fn start(log: &Log, explicit: Option<LogFormat>) {
     let filter = if log.filter.is_empty() {
-        // It tells of every interface it reads, and what it refuses goes to the user anyway.
+        // It logs every interface it reads, and what it refuses goes to the user anyway.
         format!("{},nmstate=error", log.level)
     } else {
         log.filter.clone()

@@ -56,7 +56,7 @@ enum Command {
     Create(create::Create),
     /// Print which of these files follows from which, for Graphviz.
     Graph,
-    /// Judge an install-config: everything that is wrong with it, with line and remedy.
+    /// Validate an install-config: every problem, its line and a fix.
     Check(create::Check),
     /// Look into a CoreOS live image, or change it.
     Iso(iso::Iso),

@@ -218,13 +218,13 @@ fn list(shelf: &Shelf, here: bool) -> String {
             image.openshift_version.to_string(),
             image.cpu_architecture.to_string(),
             image.version,
-            tell(&state)
+            describe(&state)
         );
     }
     text
 }
 
-fn tell(state: &State) -> String {
+fn describe(state: &State) -> String {
     match state {
         State::Missing => "missing".to_owned(),
         State::Ready(record) => {
@@ -288,7 +288,7 @@ fn add(
         let _ = writeln!(
             io::stderr(),
             "muster: the catalogue expects build {}, the label of this image says {}; \
-             it is taken all the same",
+             using it anyway",
             image.version,
             live.version
         );
@@ -299,7 +299,7 @@ fn add(
         .add(image, file, sha256, |done, total| meter.show(done, total))
         .with_context(|| format!("adding {}", file.display()))?;
     meter.end();
-    Ok(told(image, "added", &record.sha256))
+    Ok(summary(image, "added", &record.sha256))
 }
 
 fn fetch(
@@ -310,7 +310,7 @@ fn fetch(
 ) -> anyhow::Result<String> {
     let mut image = choice.find(&shelf.images)?.clone();
     if let State::Ready(record) = shelf.store.state(&image) {
-        return Ok(told(&image, "already here", &record.sha256));
+        return Ok(summary(&image, "already here", &record.sha256));
     }
     if let Some(digest) = &sha256
         && (digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -330,7 +330,7 @@ fn fetch(
         .block_on(fetching)
         .context("fetching the OS image; the same command goes on with what has arrived")?;
     meter.end();
-    Ok(told(&image, "fetched", &record.sha256))
+    Ok(summary(&image, "fetched", &record.sha256))
 }
 
 fn verify(shelf: &Shelf, version: Option<&str>) -> ExitCode {
@@ -344,7 +344,7 @@ fn verify(shelf: &Shelf, version: Option<&str>) -> ExitCode {
             continue;
         }
         match shelf.store.verify(image) {
-            Ok(record) => text += &(told(image, "sound", &record.sha256) + "\n"),
+            Ok(record) => text += &(summary(image, "sound", &record.sha256) + "\n"),
             Err(error) => {
                 faults += 1;
                 text += &format!(
@@ -365,7 +365,7 @@ fn verify(shelf: &Shelf, version: Option<&str>) -> ExitCode {
     }
 }
 
-fn told(image: &OsImage, what: &str, sha256: &str) -> String {
+fn summary(image: &OsImage, what: &str, sha256: &str) -> String {
     format!(
         "{} {} (OpenShift {}): {what}, sha256 {sha256}",
         image.version, image.cpu_architecture, image.openshift_version

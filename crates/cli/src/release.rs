@@ -71,7 +71,7 @@ struct Which {
 }
 
 /// What a command prints in the end.
-struct Told {
+struct Output {
     text: String,
     json: serde_json::Value,
 }
@@ -82,7 +82,7 @@ struct Destination {
     /// File or folder to write
     #[arg(long, value_name = "PATH")]
     to: PathBuf,
-    /// Tell what was written as JSON.
+    /// Print what was written as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -100,7 +100,7 @@ pub fn run(command: Release) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return output::failure(&error.into()),
     };
-    let (told, json) = runtime.block_on(async {
+    let (printed, json) = runtime.block_on(async {
         match command.command {
             Command::Info {
                 which,
@@ -121,9 +121,9 @@ pub fn run(command: Release) -> ExitCode {
             Command::Seed { image, json } => (show::seed(&client, &image).await, json),
         }
     });
-    match told {
-        Ok(told) if json => output::json(&told.json),
-        Ok(told) => output::text(&told.text),
+    match printed {
+        Ok(printed) if json => output::json(&printed.json),
+        Ok(printed) => output::text(&printed.text),
         Err(error) => output::failure(&error),
     }
 }

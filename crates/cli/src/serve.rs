@@ -51,7 +51,7 @@ pub struct Serve {
     print_config: bool,
 }
 
-/// Loads the configuration and runs until told to stop.
+/// Loads the configuration and runs until asked to stop.
 pub fn run(serve: Serve) -> ExitCode {
     let print_config = serve.print_config;
     let (loaded, flags) = match load(serve) {
@@ -159,7 +159,7 @@ async fn until_stopped(loaded: Loaded, flags: &Overrides) -> anyhow::Result<()> 
     }
 }
 
-/// Tells the starter where the service is. The first line is for scripts.
+/// Prints where the service is. The first line is for scripts.
 fn announce(running: &Running) {
     let url = format!("{}://{}", running.scheme, running.address);
     let config = running.config();

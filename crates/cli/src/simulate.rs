@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
     process::ExitCode,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
@@ -34,7 +34,7 @@ const MOST_HOSTS: usize = 100_000;
 /// Simulate a fleet of hosts: discovery, installation and faults, without a single machine.
 ///
 /// Without --url a service of its own is started for the run. Exit code 0 means that the run
-/// ended as expected: the goal was reached, or the service noticed the faults.
+/// ended as expected: the cluster got as far as --until says, or the service noticed the faults.
 #[derive(Args)]
 pub struct Simulate {
     /// Shape of the cluster; --list shows them
@@ -49,13 +49,13 @@ pub struct Simulate {
     /// Number of hosts in all clusters together; decides the number of workers
     #[arg(long, value_name = "N", conflicts_with = "workers")]
     hosts: Option<usize>,
-    /// Something wrong with a host, the last one unless told otherwise (repeatable); --list shows them
+    /// Something wrong with a host, by default the last one (repeatable); --list shows them
     #[arg(long = "fault", value_name = "NAME[:HOST]")]
     faults: Vec<Planned>,
     /// Repair faults once the service has noticed them, and go on
     #[arg(long)]
     heal: bool,
-    /// Where all chance comes from: the same number gives the same hosts
+    /// Random seed: the same number gives the same hosts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// How much faster than real time, 1 to 1000
@@ -73,7 +73,7 @@ pub struct Simulate {
     /// Agents send what real ones send: a new inventory and connectivity report with every poll
     #[arg(long)]
     faithful: bool,
-    /// Keep polling for so many seconds once all clusters are there, and measure only that
+    /// Keep polling for this many seconds once all clusters are there, and measure only that
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     duration: Option<u64>,
     /// Process of the service, to measure what it uses
@@ -147,6 +147,7 @@ pub fn run(simulate: Simulate) -> ExitCode {
 
 impl Simulate {
     async fn play(self) -> anyhow::Result<()> {
+        let began = Instant::now();
         let plans = self.plans()?;
         let mut stop = Stop::listen()?;
         let (own, line) = tokio::select! {
@@ -188,7 +189,7 @@ impl Simulate {
             Some(_) => None,
             None => (self.clusters > 1 || self.hosts.is_some()).then(|| meter.read()),
         };
-        let verdict = stage.verdict(stopped);
+        let outcome = stage.outcome(stopped, self.until, began.elapsed());
         if own.is_none() && !self.keep {
             note("removing what was made (--keep leaves it)");
             for left in stage.clean_up().await {
@@ -206,7 +207,7 @@ impl Simulate {
             own.stop().await;
         }
         shown.context("writing what happens")?;
-        match verdict {
+        match outcome {
             Ok(words) => {
                 note(&words);
                 Ok(())
@@ -228,7 +229,7 @@ impl Simulate {
         Ok((own, line))
     }
 
-    /// Lets the machines poll for some time with nobody looking, and measures that alone.
+    /// Lets the machines poll for some time without being observed, and measures that alone.
     async fn steady(
         &self,
         stage: &mut Stage,
@@ -363,7 +364,7 @@ impl Simulate {
             authorization,
             ..ClientOptions::default()
         });
-        // Asked once and without timeout: who mistyped the URL wants to know at once.
+        // Asked once and not again: a mistyped URL is reported at once.
         client
             .send(&requests::list_component_versions())
             .await

@@ -13,7 +13,7 @@ use tokio::{
 /// As shells count it: 128 and the number of the signal.
 const INTERRUPTED: i32 = 130;
 
-/// Tells when the run shall end.
+/// Signals that end the run.
 pub struct Stop(watch::Receiver<bool>);
 
 impl Stop {
@@ -43,7 +43,7 @@ impl Stop {
         Ok(Self(stop))
     }
 
-    /// Waits until somebody wants the run to end.
+    /// Waits until the run shall end.
     pub async fn asked(&mut self) {
         // The sender lives as long as the process.
         let _ = self.0.wait_for(|asked| *asked).await;

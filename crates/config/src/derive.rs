@@ -1,6 +1,6 @@
 //! Settings that follow from others, and rules that bind several of them.
 //!
-//! Runs after all layers are in. Each step fills what nobody gave, notes how it was found, and
+//! Runs after all layers are in. Each step fills what was not given, notes how it was found, and
 //! complains about combinations that cannot work.
 
 mod callers;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One thing to mend: where it stands, what is wrong, what is expected.
+/// One thing to fix: where it stands, what is wrong, what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct ConfigError {
@@ -21,7 +21,7 @@ impl ConfigError {
     }
 }
 
-/// Everything that is wrong, so that one round of mending is enough.
+/// Everything that is wrong, so that one round of fixing is enough.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigErrors(pub Vec<ConfigError>);
 

@@ -274,12 +274,12 @@ impl BaseUrl {
         Self(format!("{scheme}://{address}"))
     }
 
-    /// Whether it names port 0, which means "any" and can be reached by nobody.
+    /// Whether it names port 0, which means "any" and cannot be reached.
     pub fn has_port_zero(&self) -> bool {
         Url::parse(&self.0).is_ok_and(|url| url.port() == Some(0))
     }
 
-    /// Whether others are told to come without TLS.
+    /// Whether others connect without TLS.
     pub fn is_plain_http(&self) -> bool {
         self.0
             .get(..7)

@@ -118,7 +118,7 @@ impl fmt::Debug for Sources {
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said anything.
+    /// It was not given.
     Default,
     /// Worked out of other settings, or corrected; the text says how.
     Derived(String),

@@ -63,7 +63,7 @@ pub struct Setting {
     pub env: &'static [&'static str],
     /// One line for people.
     pub help: &'static str,
-    /// How the value is found when nobody gives one, if the default is not a constant.
+    /// How the value is found when none is given, if the default is not a constant.
     pub rule: Option<&'static str>,
     pub(crate) get: fn(&Config) -> &dyn Field,
     pub(crate) get_mut: fn(&mut Config) -> &mut dyn Field,

@@ -1,7 +1,7 @@
 //! Variables of the reference that mean nothing here.
 //!
 //! Deployments made for the reference may set them; they are accepted so that nothing has to
-//! be edited, and named at start so that nobody believes they work.
+//! be edited, and named at start so that it is clear they have no effect.
 
 /// Groups of accepted variables without effect, each with the reason.
 pub const WITHOUT_EFFECT: &[(&str, &[&str])] = &[

@@ -23,14 +23,14 @@ fn waiting<T>(use_it: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
 }
 
 /// The first bytes of a device, if it gives them in time.
-pub fn read_start(path: &Path, length: usize, patience: Duration) -> io::Result<Vec<u8>> {
+pub fn read_start(path: &Path, length: usize, timeout: Duration) -> io::Result<Vec<u8>> {
     if !waiting(|waiting| waiting.insert(path.to_owned())) {
         return Err(io::Error::new(
             io::ErrorKind::ResourceBusy,
             format!("{} has not answered an earlier read yet", path.display()),
         ));
     }
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let device = path.to_owned();
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -38,10 +38,10 @@ pub fn read_start(path: &Path, length: usize, patience: Duration) -> io::Result<
             .and_then(|file| file.take(length as u64).read_to_end(&mut bytes))
             .map(|_| bytes);
         waiting(|waiting| waiting.remove(&device));
-        // Nobody may be listening any more.
-        let _ = tell.send(outcome);
+        // The caller may have stopped waiting.
+        let _ = sender.send(outcome);
     });
-    told.recv_timeout(patience).unwrap_or_else(|_| {
+    receiver.recv_timeout(timeout).unwrap_or_else(|_| {
         Err(io::Error::new(
             io::ErrorKind::TimedOut,
             format!("{} does not answer", path.display()),

@@ -1,10 +1,10 @@
 //! The computer under our feet.
 //!
 //! Everything the host side does to a computer goes through one trait, [`Machine`]: reading what
-//! the kernel and the firmware tell, asking for the network, writing a file, running a program.
+//! the kernel and the firmware report, asking for the network, writing a file, running a program.
 //! [`Real`] is this computer. [`Simulated`] lives in memory and does what a test or the simulator
 //! tells it; a [`Record`], written down by a [`Recorder`] on another computer, becomes one.
-//! So whatever looks at a machine can be shown on machines nobody here owns.
+//! So whatever looks at a machine can be shown on machines that are not at hand.
 
 mod device_read;
 mod mounts;
@@ -39,7 +39,7 @@ pub use tree::{Node, Tree};
 
 /// One computer, as far as the host side needs it.
 ///
-/// All calls block: the kernel answers at once, and whoever runs a long [`Task`] from
+/// All calls block: the kernel answers at once, and a caller that runs a long [`Task`] from
 /// asynchronous code hands it to a blocking thread. Paths are those of the computer itself.
 pub trait Machine: fmt::Debug + Send + Sync {
     /// A whole file; for the small files of sysfs, procfs and the like, cut at 16 MiB.

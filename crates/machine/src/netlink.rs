@@ -1,6 +1,6 @@
 //! Asking the kernel for its network over a routing socket.
 //!
-//! Four dumps, read in order. Only the attributes that somebody needs are decoded, and whatever
+//! Four dumps, read in order. Only the attributes that are needed are decoded, and whatever
 //! is too short or of an unknown kind is passed over, so a newer kernel cannot surprise us. The
 //! decoder is pure; only [`dump`] talks.
 
@@ -26,10 +26,10 @@ const ERROR: u16 = 2;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
-/// How often a dump is asked for again when the network changed while it was told.
+/// How often a dump is asked for again when the network changed while it was read.
 const ATTEMPTS: usize = 5;
 /// The kernel answers at once; this is for a kernel that does not.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A question: number of the request, number of its answer, size of its fixed part.
 struct Question {
@@ -94,7 +94,7 @@ fn dump(question: &Question) -> io::Result<Vec<Vec<u8>>> {
         }
     }
     Err(io::Error::other(
-        "the network changes faster than the kernel can tell it",
+        "the network changes faster than it can be read",
     ))
 }
 
@@ -106,7 +106,7 @@ fn attempt(question: &Question) -> io::Result<Option<Vec<Vec<u8>>>> {
         // Protocol 0 of this family is routing.
         None,
     )?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
     sendto(
         &socket,
         &request(question),

@@ -1,4 +1,4 @@
-//! The network of a machine as its kernel tells it: plain data, the same in a capture.
+//! The network of a machine as its kernel reports it: plain data, the same in a capture.
 
 use std::net::IpAddr;
 
@@ -106,7 +106,7 @@ pub struct Address {
     pub prefix: u8,
 }
 
-/// One route. Of several next hops the first is told.
+/// One route. Of several next hops the first is reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// Number of the outgoing interface, if there is one.

@@ -19,7 +19,7 @@ use tracing::debug;
 
 use crate::{Finished, Kernel, Kind, Machine, Network, Task, TaskError, device_read, netlink};
 
-/// Nothing the kernel tells about a machine is larger.
+/// Nothing the kernel reports about a machine is larger.
 const LARGEST_FILE: u64 = 16 << 20;
 /// A disk that is well answers in milliseconds, one that has to spin up in seconds.
 const DEVICE_PATIENCE: Duration = Duration::from_secs(5);
@@ -236,7 +236,7 @@ fn stop(child: &mut Child) -> io::Result<()> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let signal = |signal| {
         if let Some(group) = group {
-            // It fails only if nobody is left.
+            // It fails only if the receiver is gone.
             let _ = kill_process_group(group, signal);
         }
     };

@@ -1,4 +1,4 @@
-//! Writes down what another machine says while somebody looks at it.
+//! Writes down what another machine says while it is looked at.
 //!
 //! Whatever looks at a machine through a recorder sees the machine itself; afterwards the
 //! recorder holds exactly what was looked at, links on the way included. So a capture holds all
@@ -63,7 +63,7 @@ impl<'a> Recorder<'a> {
     fn follow(&self, path: &Path) -> PathBuf {
         let mut done = PathBuf::from("/");
         let mut ahead: Vec<PathBuf> = parts(path);
-        let mut patience = 64;
+        let mut timeout = 64;
         while let Some(part) = ahead.pop() {
             if part == Path::new("..") {
                 done.pop();
@@ -75,8 +75,8 @@ impl<'a> Recorder<'a> {
                 continue;
             }
             match self.of.link(&here) {
-                Ok(target) if patience > 0 => {
-                    patience -= 1;
+                Ok(target) if timeout > 0 => {
+                    timeout -= 1;
                     self.seen()
                         .record
                         .tree

@@ -1,4 +1,4 @@
-//! A computer that exists in memory and does what a test or the simulator tells it.
+//! A computer that exists in memory and does what a test or the simulator scripts.
 
 use std::{
     io,
@@ -72,7 +72,7 @@ impl Simulated {
     }
 
     /// Lets every command that begins with these words end like this. The longest beginning
-    /// wins, of equal ones the last that was told.
+    /// wins, of equal ones the last that was given.
     pub fn on<T: Into<String>>(&self, words: impl IntoIterator<Item = T>, finished: Finished) {
         let words = words.into_iter().map(Into::into).collect();
         self.state().script.push((words, finished));

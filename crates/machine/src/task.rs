@@ -243,7 +243,7 @@ pub enum TaskError {
         /// What it had written until then.
         so_far: Box<Finished>,
     },
-    /// It was stopped because nobody wants its result any more.
+    /// It was stopped because its result is no longer needed.
     #[error("{program} ({reason}) was cancelled")]
     Cancelled {
         /// The program.

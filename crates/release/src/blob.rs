@@ -83,7 +83,7 @@ impl Layer<'_> {
             let mut feed = Feed::new(receiver, part.take(), resumed, size);
             let thread = task::spawn_blocking(move || {
                 let outcome = consumer.consume(&mut feed, size);
-                // A fault of the content may be a fault of the transfer: only the digest can tell.
+                // A fault of the content may be a fault of the transfer: only the digest can decide.
                 if !matches!(outcome, Err(LayerFault::Output(..))) {
                     let _ = io::copy(&mut feed, &mut io::sink());
                 }
@@ -231,7 +231,7 @@ impl Layer<'_> {
         Err(Ended::Nowhere)
     }
 
-    /// One request, from where we are; `None` when nobody takes the bytes any more.
+    /// One request, from where we are; `None` when the receiver is gone.
     async fn pull(
         &self,
         at: usize,

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Digest, Error};
 
-/// Unfinished files that nobody came back for.
+/// Unfinished files that were abandoned.
 const STALE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A folder of verified content.
@@ -108,7 +108,7 @@ impl Cache {
         }
     }
 
-    /// Finds a blob or locks it for us; waits while somebody else fetches it. `waiting` is told
+    /// Finds a blob or locks it for us; waits while another process fetches it. `waiting` is called
     /// once. Blocks.
     pub(crate) fn claim(
         &self,
@@ -117,13 +117,13 @@ impl Cache {
         mut waiting: impl FnMut(),
     ) -> Result<Claim, Error> {
         let failed = |cause| Error::file(&self.folder)(cause);
-        let mut told = false;
+        let mut reported = false;
         loop {
             match self.try_claim(digest, size).map_err(failed)? {
                 Some(claim) => return Ok(claim),
-                None if told => std::thread::sleep(Duration::from_millis(100)),
+                None if reported => std::thread::sleep(Duration::from_millis(100)),
                 None => {
-                    told = true;
+                    reported = true;
                     waiting();
                 }
             }
@@ -267,7 +267,7 @@ mod tests {
         }
         let unfinished = Digest::of(b"unfinished");
         let Ok(Claim::Ours(part)) = cache.claim(&unfinished, 600, || {}) else {
-            panic!("nobody else wants it");
+            panic!("nothing else asks for it");
         };
         (&part.file).write_all(&[0; 600]).expect("writes");
         part.file
@@ -279,11 +279,11 @@ mod tests {
             .map(|digest| cache.path(digest).exists())
             .collect();
         assert_eq!(here, [false, true, false]);
-        assert!(part.path.exists(), "somebody is fetching it");
+        assert!(part.path.exists(), "it is being fetched");
         let path = part.path.clone();
         drop(part);
         cache.make_room().expect("makes room");
-        assert!(!path.exists(), "nobody came back for it");
+        assert!(!path.exists(), "it was abandoned");
     }
 
     #[test]
@@ -292,12 +292,12 @@ mod tests {
         let cache = Cache::open(dir.path(), None).expect("opens");
         let digest = Digest::of(b"content");
         let Ok(Claim::Ours(part)) = cache.claim(&digest, 7, || {}) else {
-            panic!("nobody else wants it");
+            panic!("nothing else asks for it");
         };
-        let (tell, told) = std::sync::mpsc::channel();
+        let (waits, waited) = std::sync::mpsc::channel();
         let other = cache.clone();
         let second = std::thread::spawn(move || {
-            match other.claim(&digest, 7, || tell.send(()).expect("somebody listens")) {
+            match other.claim(&digest, 7, || waits.send(()).expect("the test listens")) {
                 Ok(Claim::Here(mut file)) => {
                     let mut text = String::new();
                     file.read_to_string(&mut text).expect("reads");
@@ -306,7 +306,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         });
-        told.recv().expect("it waits");
+        waited.recv().expect("it waits");
         (&part.file).write_all(b"content").expect("writes");
         part.keep().expect("keeps");
         assert_eq!(second.join().expect("ends well"), "content");
@@ -319,7 +319,7 @@ mod tests {
         let digest = Digest::of(b"content");
         fs::write(cache.path(&digest).with_extension("part"), b"cont").expect("writes");
         let Ok(Claim::Ours(part)) = cache.claim(&digest, 7, || {}) else {
-            panic!("nobody holds the lock");
+            panic!("the lock is free");
         };
         assert_eq!(part.file.metadata().expect("is there").len(), 4);
     }

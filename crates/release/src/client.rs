@@ -28,7 +28,7 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// From settings; asks nobody yet.
+    /// From settings; sends nothing yet.
     ///
     /// # Errors
     /// When a CA bundle or a proxy is unusable.
@@ -40,12 +40,12 @@ impl Client {
         })
     }
 
-    /// The same client, telling progress to `tell`.
+    /// The same client, reporting progress to `receiver`.
     #[must_use]
-    pub fn watched(&self, tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
+    pub fn watched(&self, receiver: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
         Self {
             inner: self.inner.clone(),
-            watcher: Watcher::new(tell),
+            watcher: Watcher::new(receiver),
         }
     }
 

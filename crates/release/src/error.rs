@@ -1,4 +1,4 @@
-//! What can go wrong: each message says what, where and how to mend it.
+//! What can go wrong: each message says what, where and how to fix it.
 //!
 //! Two levels. A [`Failure`] is what one location (a registry or a mirror) did; the next location
 //! may do better. An [`Error`] is what is left when all of them have been tried, or when the fault
@@ -25,7 +25,7 @@ pub enum Error {
         /// Which rule it breaks.
         why: &'static str,
     },
-    /// A file or setting that tells how to reach registries is of no use.
+    /// A file or setting about how to reach registries is of no use.
     #[error("{what}: {why}")]
     Setting {
         /// Which one, with its path where it has one.
@@ -127,7 +127,7 @@ fn list(failures: &[Failure]) -> String {
 
 /// What one location did.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{location}: {fault}{}", fault.mend())]
+#[error("{location}: {fault}{}", fault.fix())]
 pub struct Failure {
     /// `host/path`, never with credentials.
     pub location: String,
@@ -204,7 +204,7 @@ fn asked_for(again: Option<Duration>) -> String {
 /// Pauses of our own choice get no longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Pauses that a registry asks for may be this long.
-const LONGEST_WISH: Duration = Duration::from_secs(300);
+const LONGEST_REQUESTED: Duration = Duration::from_secs(300);
 
 impl Fault {
     /// How long to wait before the next try: as long as the registry asks, at least our own pause
@@ -212,11 +212,13 @@ impl Fault {
     pub(crate) fn pause(&self, first: Duration, tries: u32) -> Duration {
         let doubled = first.saturating_mul(2u32.saturating_pow(tries.saturating_sub(1)));
         let ours = doubled.min(LONGEST_PAUSE);
-        match self {
-            Self::Answered {
-                again: Some(again), ..
-            } => ours.max(*again),
-            _ => ours,
+        if let Self::Answered {
+            again: Some(again), ..
+        } = self
+        {
+            ours.max(*again)
+        } else {
+            ours
         }
     }
 
@@ -224,10 +226,10 @@ impl Fault {
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::WrongSize { .. } => true,
-            // Whoever wants to be left alone for longer is as good as down.
+            // A registry that asks for a longer pause is as good as down.
             Self::Answered {
                 again: Some(again), ..
-            } if *again > LONGEST_WISH => false,
+            } if *again > LONGEST_REQUESTED => false,
             Self::Answered { status, .. } => {
                 status.is_server_error()
                     || *status == StatusCode::TOO_MANY_REQUESTS
@@ -241,7 +243,7 @@ impl Fault {
         }
     }
 
-    fn mend(&self) -> &'static str {
+    fn fix(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "; check the address, the network and the proxy settings",
             Self::Untrusted(_) => {

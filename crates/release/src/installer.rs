@@ -136,7 +136,7 @@ pub enum InstallerError {
 fn ended(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
-        // As a shell tells it.
+        // As a shell reports it.
         (Some(code @ 129..=159), _) => format!("was killed by signal {}", code - 128),
         (Some(code), _) => format!("ended with exit code {code}"),
         (None, Some(signal)) => format!("was killed by signal {signal}"),
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn programs_for_other_machines_are_known_by_their_head() {
         let folder = tempfile::tempdir().expect("a folder");
-        let judge = |bytes: &[u8]| {
+        let checked = |bytes: &[u8]| {
             let path = folder.path().join("program");
             std::fs::write(&path, bytes).expect("writes");
             runs_on(&path, Arch::X86_64).expect("reads")
@@ -306,11 +306,11 @@ mod tests {
             head.extend(machine);
             head
         };
-        assert_eq!(judge(b"#!/bin/sh\n"), Ok(()));
-        assert_eq!(judge(&elf(1, [62, 0])), Ok(()));
-        assert!(judge(&elf(1, [183, 0])).is_err_and(|why| why.contains("arm64")));
-        assert!(judge(&elf(2, [0, 22])).is_err_and(|why| why.contains("s390x")));
-        assert!(judge(b"\x7fELF").is_err());
-        assert!(judge(b"").is_err_and(|why| why.contains("no program")));
+        assert_eq!(checked(b"#!/bin/sh\n"), Ok(()));
+        assert_eq!(checked(&elf(1, [62, 0])), Ok(()));
+        assert!(checked(&elf(1, [183, 0])).is_err_and(|why| why.contains("arm64")));
+        assert!(checked(&elf(2, [0, 22])).is_err_and(|why| why.contains("s390x")));
+        assert!(checked(b"\x7fELF").is_err());
+        assert!(checked(b"").is_err_and(|why| why.contains("no program")));
     }
 }

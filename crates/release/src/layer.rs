@@ -77,7 +77,7 @@ pub(crate) fn read_layer(
     }
 }
 
-/// Fails once more than so many bytes have come out.
+/// Fails once more than this many bytes have come out.
 struct Bounded<R>(R, u64);
 
 impl<R: Read> Read for Bounded<R> {

@@ -4,7 +4,7 @@
 //! say, and takes single files out of its layers while they stream by. Everything is verified by
 //! digest, transfers that break go on where they broke, and nothing half done is ever shown.
 //! A [`Release`] knows the components of an OpenShift or OKD payload, hands out its tools and the
-//! base ISO, and runs its own [`Installer`]; [`Seed`] tells what a seed image holds.
+//! base ISO, and runs its own [`Installer`]; [`Seed`] reads what a seed image holds.
 
 mod auth;
 mod blob;

@@ -217,7 +217,7 @@ impl Release {
         &self.next
     }
 
-    /// The page that tells about it.
+    /// The page about it.
     pub fn url(&self) -> Option<&str> {
         self.metadata.get("url")?.as_str()
     }
@@ -296,7 +296,7 @@ impl Release {
         self.client.image(reference, platform).await
     }
 
-    /// Writes a tool of the payload to a file. Installers are told which release they install.
+    /// Writes a tool of the payload to a file. Installers get their release written into them.
     ///
     /// # Errors
     /// When it is not there, or cannot be read or written.

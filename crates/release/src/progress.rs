@@ -1,10 +1,10 @@
-//! What a long reading tells whoever waits for it.
+//! Progress of a long transfer.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{Digest, Failure};
 
-/// Something worth telling.
+/// Something to report.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Progress<'a> {
@@ -12,9 +12,9 @@ pub enum Progress<'a> {
     Layer {
         /// Which.
         digest: &'a Digest,
-        /// So many.
+        /// Bytes read.
         done: u64,
-        /// Of so many.
+        /// Bytes in all.
         total: u64,
     },
     /// A location failed and is asked again.
@@ -43,8 +43,8 @@ type Receiver = dyn Fn(Progress<'_>) + Send + Sync;
 pub(crate) struct Watcher(Option<Arc<Receiver>>);
 
 impl Watcher {
-    pub fn new(tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(tell)))
+    pub fn new(receiver: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(receiver)))
     }
 
     pub fn report(&self, progress: Progress<'_>) {
@@ -54,8 +54,8 @@ impl Watcher {
             }
             Progress::Layer { .. } | Progress::Waiting { .. } => {}
         }
-        if let Some(tell) = &self.0 {
-            tell(progress);
+        if let Some(receiver) = &self.0 {
+            receiver(progress);
         }
     }
 }

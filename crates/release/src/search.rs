@@ -17,7 +17,7 @@ use crate::{
 const MAX_HOPS: u8 = 16;
 const BUFFER: usize = 256 << 10;
 
-/// Where found content goes. Begins anew when told so; nothing counts before the layer's digest.
+/// Where found content goes. Starts over on request; nothing counts before the layer's digest.
 pub(crate) trait Sink: Send + 'static {
     /// A file comes. `below` is its path below the folder that was asked for, else empty.
     fn begin(&mut self, below: &str, entry: &Entry) -> Result<(), LayerFault>;

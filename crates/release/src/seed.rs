@@ -58,7 +58,7 @@ pub struct Seed {
     pub architecture: String,
     /// Format of the seed.
     pub format: u32,
-    /// The cluster; old seeds do not tell.
+    /// The cluster; old seeds do not record it.
     pub cluster: Option<SeedCluster>,
     /// Bytes to pull.
     pub size: u64,

@@ -1,4 +1,4 @@
-//! The tools a payload carries, and telling an installer which release it installs.
+//! The tools a payload carries, and how an installer learns which release it installs.
 //!
 //! Installers have places for that in their executable: a marker with room behind it, which whoever
 //! takes them out of the payload overwrites.
@@ -17,7 +17,7 @@ pub struct Tool {
     pub component: &'static str,
     /// Where in that image.
     pub path: &'static str,
-    /// Whether it must be told its release.
+    /// Whether its release must be written into it.
     pub is_installer: bool,
 }
 
@@ -55,7 +55,7 @@ pub const TOOLS: &[Tool] = &[
     },
 ];
 
-/// What an installer is told.
+/// What is written into an installer.
 #[derive(Debug)]
 pub(crate) struct Values {
     pub image: String,
@@ -75,7 +75,7 @@ pub(crate) fn stamp(file: &mut File, values: &Values) -> Result<(), String> {
         ("_RELEASE_VERSION_LOCATION_", &values.version),
         ("_RELEASE_ARCHITECTURE_LOCATION_", &values.arch),
     ];
-    let failed = |cause: std::io::Error| format!("telling the installer its release: {cause}");
+    let failed = |cause: std::io::Error| format!("writing the release into the installer: {cause}");
     for (number, (name, value)) in markers.into_iter().enumerate() {
         match find(file, name).map_err(failed)? {
             Some((at, room)) if value.len() < room => {
@@ -92,7 +92,7 @@ pub(crate) fn stamp(file: &mut File, values: &Values) -> Result<(), String> {
             }
             None if number == 0 => {
                 return Err(format!(
-                    "this is not an installer that can be told its release (no {name} in it); take \
+                    "this is not an installer into which a release can be written (no {name} in it); take \
                      it out as a plain file with --file and set \
                      OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE when running it"
                 ));

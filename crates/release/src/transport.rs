@@ -89,7 +89,7 @@ impl Transport {
         })
     }
 
-    /// Asks, authorizes if told to, follows redirects. `headers` go along everywhere.
+    /// Asks, authorizes if asked to, follows redirects. `headers` go along everywhere.
     pub async fn get(
         &self,
         settings: &Settings,
@@ -355,11 +355,11 @@ async fn refusal(response: Response, asked: Asked<'_>, with_credentials: bool) -
 
 /// What `Retry-After` says: seconds, or a moment.
 fn again(headers: &HeaderMap) -> Option<Duration> {
-    let wish = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = wish.parse() {
+    let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let moment = httpdate::parse_http_date(wish).ok()?;
+    let moment = httpdate::parse_http_date(value).ok()?;
     Some(moment.duration_since(SystemTime::now()).unwrap_or_default())
 }
 

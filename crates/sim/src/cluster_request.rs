@@ -70,14 +70,14 @@ impl ClusterRequest {
         body
     }
 
-    /// The last release that has everything that is wished for.
+    /// The last release that has everything that is requested.
     pub(crate) fn last_release(&self) -> Option<Release> {
         let last = |feature: &Feature| feature.last_release();
         self.features.iter().filter_map(last).min()
     }
 }
 
-/// The host prefix that divides the default range of pods among so many hosts; none while the
+/// The host prefix that divides the default range of pods among this many hosts; none while the
 /// default prefix of 23 does.
 fn roomy_prefix(hosts: usize) -> Option<u32> {
     let prefix = 14 + hosts.max(1).next_power_of_two().ilog2();

@@ -1,4 +1,4 @@
-//! What is told about a cluster from inside: by the bootstrap host while it lives, then by the
+//! What is reported about a cluster from inside: by the bootstrap host while it lives, then by the
 //! controller that runs in the new cluster, up to the end of the installation.
 
 use std::{sync::Arc, time::Duration};
@@ -41,7 +41,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Tells of everything up to the end of the installation.
+    /// Reports everything up to the end of the installation.
     ///
     /// # Errors
     /// The service refused a report for good.
@@ -101,7 +101,16 @@ impl Controller {
                 HostStage::Configuring => !self.single_node,
                 // Only the controller can say this, and it needs a control plane to run on.
                 HostStage::Done => self.controller_runs(),
-                _ => true,
+                HostStage::Joined => true,
+                HostStage::StartingInstallation
+                | HostStage::WaitingForControlPlane
+                | HostStage::WaitingForBootkube
+                | HostStage::WaitingForController
+                | HostStage::Installing
+                | HostStage::WritingImageToDisk
+                | HostStage::CopyingRegistryDataToDisk
+                | HostStage::Rebooting
+                | HostStage::Failed => false,
             })
             .filter(|stage| node.reported.is_none_or(|last| order(last) < order(*stage)))
             .collect()
@@ -112,12 +121,12 @@ impl Controller {
     }
 
     async fn report(&self, host: Uuid, node: &Node, stage: HostStage) -> Result<(), ClientError> {
-        let told = insist(|| {
+        let answer = insist(|| {
             self.line
                 .report_stage(node.infra_env, host, stage.as_str(), "")
         })
         .await;
-        match told {
+        match answer {
             Ok(()) => {}
             // A host that failed meanwhile takes no more reports; the others still do.
             Err(error)
@@ -163,7 +172,7 @@ impl Controller {
             {
                 Ok(())
             }
-            told => told,
+            answer => answer,
         }
     }
 
@@ -207,7 +216,7 @@ impl Controller {
                 Err(error) if error.status().is_some_and(|status| status.as_u16() == 400) => {
                     self.pace.sleep(LOOK).await;
                 }
-                told => return told,
+                answer => return answer,
             }
         }
         insist(|| self.line.send(&request)).await
@@ -236,6 +245,14 @@ const fn order(stage: HostStage) -> u8 {
         HostStage::Configuring => 2,
         HostStage::Joined => 3,
         HostStage::Done => 4,
-        _ => 0,
+        HostStage::StartingInstallation
+        | HostStage::WaitingForControlPlane
+        | HostStage::WaitingForBootkube
+        | HostStage::WaitingForController
+        | HostStage::Installing
+        | HostStage::WritingImageToDisk
+        | HostStage::CopyingRegistryDataToDisk
+        | HostStage::Rebooting
+        | HostStage::Failed => 0,
     }
 }

@@ -27,7 +27,7 @@ pub enum Fault {
     HighLatency,
     /// DNS answers every name.
     WildcardDns,
-    /// Somebody else has the address of the API.
+    /// Another machine has the address of the API.
     VipTaken,
     /// A disk too slow for etcd.
     SlowDisk,
@@ -289,12 +289,12 @@ impl Sign {
 pub struct Planned {
     /// What is wrong.
     pub fault: Fault,
-    /// With whom. Unless told otherwise the last host of the cluster; if it breaks the
+    /// With whom. By default the last host of the cluster; if it breaks the
     /// installation and that host leads it, the one before.
     pub host: Option<usize>,
 }
 
-/// A fault nobody knows.
+/// An unknown fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadFault {
     /// No such name.
@@ -339,7 +339,7 @@ impl Faults {
         self.0.fetch_or(fault.bit(), Ordering::Relaxed);
     }
 
-    /// Repairs something; tells whether it was broken.
+    /// Repairs something; returns whether it was broken.
     pub fn lift(&self, fault: Fault) -> bool {
         self.0.fetch_and(!fault.bit(), Ordering::Relaxed) & fault.bit() != 0
     }

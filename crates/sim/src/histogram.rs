@@ -1,5 +1,5 @@
 //! Durations counted in buckets that grow with what they hold, so that a million of them cost a
-//! few kilobytes and nobody waits for a lock to add one.
+//! few kilobytes and adding one takes no lock.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -83,7 +83,7 @@ impl Histogram {
         }
     }
 
-    /// Forgets the longest, which unlike the counts cannot be told apart afterwards.
+    /// Forgets the longest, which unlike the counts cannot be separated afterwards.
     pub fn forget_longest(&self) {
         self.longest_us.store(0, Ordering::Relaxed);
     }

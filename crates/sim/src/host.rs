@@ -342,7 +342,7 @@ impl Host {
         }
     }
 
-    /// The installer could not go on: the agent tells, as it would of a process that failed.
+    /// The installer could not go on: the agent reports it, as it would of a process that failed.
     async fn installer_ended(&self, error: &ClientError) {
         let reply = wire::StepReply {
             step_type: Some("install".to_owned()),
@@ -350,7 +350,7 @@ impl Host {
             error: Some(format!("the installer ended: {error}")),
             ..wire::StepReply::default()
         };
-        // Nobody is left to tell if this fails too; the service will miss the progress.
+        // Nothing is left to do if this fails too; the service will miss the progress.
         let _ = self
             .line
             .reply(self.image.infra_env, self.machine.id, &reply)

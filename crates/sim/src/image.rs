@@ -4,7 +4,7 @@ use muster_api::client::ClientOptions;
 use serde_json::Value;
 use uuid::Uuid;
 
-/// What a discovery image tells an agent.
+/// What a discovery image contains for an agent.
 #[derive(Clone)]
 pub struct BootImage {
     /// Where it belongs.

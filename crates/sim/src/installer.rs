@@ -185,7 +185,7 @@ impl Installer {
                 self.pace.sleep(Duration::from_secs(leg.takes)).await;
             }
         }
-        // Nobody can ask for logs after the reboot, so they are sent before.
+        // Logs cannot be requested after the reboot, so they are sent before.
         if let Err(error) = logs::send_host(
             &self.line,
             command.cluster_id,
@@ -215,7 +215,7 @@ impl Installer {
         insist(|| self.line.text(&request)).await.map(|_| ())
     }
 
-    /// Writes the disk and tells how far it is; some do not live to see the end.
+    /// Writes the disk and reports how far it is; some machines do not reach the end.
     async fn write_image(&self, takes: u64) -> Result<Option<Outcome>, ClientError> {
         for percent in [0, 20, 40, 60, 80, 100] {
             if percent == 40 && self.machine.faults.has(Fault::HostLost) {

@@ -1,4 +1,4 @@
-//! What the agent of a machine tells about it.
+//! What the agent of a machine reports about it.
 
 use serde_json::{Value, json};
 

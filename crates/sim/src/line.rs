@@ -39,7 +39,7 @@ impl Line {
         }
     }
 
-    /// The same line, used by somebody else.
+    /// The same line, for another caller.
     #[must_use]
     pub fn on_behalf_of(&self, options: ClientOptions) -> Self {
         Self {

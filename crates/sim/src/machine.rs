@@ -123,7 +123,7 @@ pub struct Machine {
     pub index: usize,
     /// What its firmware says it is.
     pub id: Uuid,
-    /// Its own name; [`Machine::hostname`] is what it tells.
+    /// Its own name; [`Machine::hostname`] is what it reports.
     name: String,
     /// The name it uses instead while it has [`Fault::DuplicateHostname`].
     borrowed_name: String,
@@ -189,7 +189,7 @@ impl Machine {
         }
     }
 
-    /// The name it tells.
+    /// The name it reports.
     #[must_use]
     pub fn hostname(&self) -> &str {
         if self.faults.has(Fault::DuplicateHostname) {

@@ -50,7 +50,7 @@ pub struct Network {
     by_address: HashMap<IpAddr, usize>,
     /// Faults that belong to no host in particular.
     anywhere: Faults,
-    /// Counts changes, so that replies are made anew only after one.
+    /// Counts changes, so that replies are made again only after one.
     revision: AtomicU64,
 }
 
@@ -95,7 +95,7 @@ impl Network {
                 machine
             })
             .collect();
-        // Whoever has a duplicate name has that of the machine before it.
+        // A machine with a duplicate name has that of the machine before it.
         for index in 0..machines.len() {
             let other = match index {
                 0 => machines.get(1),
@@ -282,7 +282,7 @@ impl Network {
         Some(Ipv4Addr::new(203, 0, 113, u8::try_from(last).unwrap_or(1)))
     }
 
-    /// The addresses of a range that answer to nobody; ranges that are not ours are all free.
+    /// The addresses of a range that are not in use; ranges that are not ours are all free.
     pub fn free_in(&self, range: Ipv4Net) -> impl Iterator<Item = Ipv4Addr> + '_ {
         let first = u32::from(range.network());
         let last = u32::from(range.broadcast());

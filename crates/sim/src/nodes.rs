@@ -89,7 +89,7 @@ impl Default for Nodes {
 }
 
 impl Nodes {
-    /// A cluster whose control plane has so many votes.
+    /// A cluster whose control plane has this many votes.
     #[must_use]
     pub fn of(votes: usize) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Nodes {
         }
     }
 
-    /// So many nodes make a control plane that can do without the bootstrap host: two of three,
+    /// The number of nodes that make a control plane that can do without the bootstrap host: two of three,
     /// one of two.
     #[must_use]
     pub const fn quorum(&self) -> usize {

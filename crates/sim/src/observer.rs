@@ -73,11 +73,11 @@ pub struct Places {
     pub cluster: Option<Uuid>,
     /// Infra-envs with hosts.
     pub infra_envs: Vec<Uuid>,
-    /// Nobody looks for the time being.
+    /// Observation is paused.
     pub resting: bool,
 }
 
-/// Looks until told to stop.
+/// Looks until asked to stop.
 #[derive(Debug)]
 pub struct Observer {
     /// As a user.
@@ -99,10 +99,10 @@ pub struct Observer {
 impl Observer {
     /// Looks, and looks again.
     pub async fn run(mut self) {
-        // Ends with whoever tells the places.
+        // Ends with the sender of the places.
         while self.places.wait_for(|places| !places.resting).await.is_ok() {
             let begin = Instant::now();
-            // A look that fails is only a look that fails: the next one tells. But what is gone
+            // A look that fails is only a look that fails: the next one may succeed. But what is gone
             // does not come back, and who is not let in will not be let in later.
             if let Err(error) = self.look().await {
                 let status = error.status().map_or(0, |status| status.as_u16());
@@ -152,11 +152,11 @@ impl Observer {
             }
         }
         let before = Arc::clone(&self.snapshot.borrow());
-        self.tell(None, &before.cluster, &snapshot.cluster);
-        let nobody = Observed::default();
+        self.report(None, &before.cluster, &snapshot.cluster);
+        let unseen = Observed::default();
         for (id, seen) in &snapshot.hosts {
-            let before = before.hosts.get(id).unwrap_or(&nobody);
-            self.tell(Some(&seen.name), before, seen);
+            let before = before.hosts.get(id).unwrap_or(&unseen);
+            self.report(Some(&seen.name), before, seen);
         }
         self.snapshot.send_replace(Arc::new(snapshot));
         Ok(())
@@ -180,7 +180,7 @@ impl Observer {
         }
     }
 
-    fn tell(&self, host: Option<&str>, before: &Observed, now: &Observed) {
+    fn report(&self, host: Option<&str>, before: &Observed, now: &Observed) {
         let note = |what| self.report.note(&self.cluster_name, host, what);
         for id in before.failing.keys() {
             if !now.failing.contains_key(id) {

@@ -21,7 +21,7 @@ pub struct Plan {
     pub topology: Topology,
     /// Number of workers, where the shape has any.
     pub workers: Option<usize>,
-    /// Where all chance comes from.
+    /// Random seed.
     pub seed: Seed,
     /// How fast.
     pub pace: Pace,
@@ -115,7 +115,7 @@ pub enum Stuck {
         hosts: usize,
     },
     /// The cluster's own reports were not taken.
-    #[error("what the new cluster told was not taken: {0}")]
+    #[error("a report of the new cluster was refused: {0}")]
     Controller(String),
 }
 

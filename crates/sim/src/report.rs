@@ -26,7 +26,7 @@ pub struct Moment {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Change {
-    /// Somebody did something: the user of the scenario, or a fault was set or lifted.
+    /// Something was done: by the user of the scenario, or a fault was set or lifted.
     Act {
         /// What, in words.
         what: String,
@@ -111,27 +111,36 @@ impl Report {
     /// The statuses a host, or with `None` the cluster, was seen in, in order.
     #[must_use]
     pub fn statuses(&self, host: Option<&str>) -> Vec<String> {
-        self.about(host, |what| match what {
-            Change::Status { status, .. } => Some(status.clone()),
-            _ => None,
+        self.about(host, |what| {
+            if let Change::Status { status, .. } = what {
+                Some(status.clone())
+            } else {
+                None
+            }
         })
     }
 
     /// The stages a host was seen in, in order.
     #[must_use]
     pub fn stages(&self, host: &str) -> Vec<String> {
-        self.about(Some(host), |what| match what {
-            Change::Stage { stage, .. } => Some(stage.clone()),
-            _ => None,
+        self.about(Some(host), |what| {
+            if let Change::Stage { stage, .. } = what {
+                Some(stage.clone())
+            } else {
+                None
+            }
         })
     }
 
     /// Names of the events about a host, or with `None` about the cluster, in order.
     #[must_use]
     pub fn events(&self, host: Option<&str>) -> Vec<String> {
-        self.about(host, |what| match what {
-            Change::Event { name, .. } => Some(name.clone()),
-            _ => None,
+        self.about(host, |what| {
+            if let Change::Event { name, .. } = what {
+                Some(name.clone())
+            } else {
+                None
+            }
         })
     }
 

@@ -163,7 +163,7 @@ impl Scenario {
         &self.network
     }
 
-    /// The plugs of the machines, for whoever wants to pull one.
+    /// The plugs of the machines, for tests that pull one.
     #[must_use]
     pub fn plugs(&self) -> Arc<Plugs> {
         Arc::clone(&self.plugs)
@@ -214,7 +214,7 @@ impl Scenario {
         (ids.iter().filter(|id| in_touch(id)).count(), self.first)
     }
 
-    /// Stops the machines and removes what was made; tells what stays.
+    /// Stops the machines and removes what was made; returns what stays.
     pub async fn clean_up(mut self) -> Vec<String> {
         self.tasks.shutdown().await;
         // What came of it is in our lists, or was not made.

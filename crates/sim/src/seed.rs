@@ -1,4 +1,4 @@
-//! Where all chance comes from: one number, and a name for each use of it.
+//! The random seed: one number, and a name for each use of it.
 //!
 //! Every use gets a generator of its own, so what one host draws does not depend on how many
 //! others there are or which of them was faster.
@@ -11,7 +11,7 @@ use uuid::{Builder, Uuid};
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The generator for one use, told from the others by a name and a number.
+    /// The generator for one use, separated from the others by a name and a number.
     #[must_use]
     pub fn rng(self, use_of_it: &str, number: u64) -> StdRng {
         StdRng::seed_from_u64(mix(mix(self.0, text(use_of_it)), number))

@@ -240,7 +240,14 @@ impl Topology {
     pub fn later(self, workers: Option<usize>) -> Vec<Build> {
         match self {
             Self::Day2 => vec![Build::Worker; workers.unwrap_or(2).max(1)],
-            _ => Vec::new(),
+            Self::SingleNode
+            | Self::Compact
+            | Self::HighlyAvailable
+            | Self::Arbiter
+            | Self::Fencing
+            | Self::LateBinding
+            | Self::Rebinding
+            | Self::Restarted => Vec::new(),
         }
     }
 
@@ -266,7 +273,14 @@ impl Topology {
     pub const fn votes(self) -> usize {
         match self {
             Self::Arbiter => 3,
-            _ => self.control_plane() as usize,
+            Self::SingleNode
+            | Self::Compact
+            | Self::HighlyAvailable
+            | Self::Fencing
+            | Self::LateBinding
+            | Self::Rebinding
+            | Self::Day2
+            | Self::Restarted => self.control_plane() as usize,
         }
     }
 }
@@ -303,6 +317,16 @@ impl FromStr for Topology {
         found
             .map(|(_, topology, _)| *topology)
             .ok_or_else(|| UnknownName::new(text, NAMES.iter().map(|(name, ..)| *name)))
+    }
+}
+
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Discovered => "discovered",
+            Self::Ready => "ready",
+            Self::Installed => "installed",
+        })
     }
 }
 

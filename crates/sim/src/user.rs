@@ -73,7 +73,7 @@ impl User {
         &self.line
     }
 
-    /// The version the service would install if nobody asked for another; the newest up to
+    /// The version the service would install by default; the newest up to
     /// `last` if that is given.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl User {
         id_of(made.id.as_deref(), "an infra-env")
     }
 
-    /// Reads what the discovery image of an infra-env tells its machines, token included: the
+    /// Reads what the discovery image of an infra-env contains for its machines, token included: the
     /// same way for every service and every kind of authentication.
     ///
     /// # Errors
@@ -317,7 +317,7 @@ impl User {
             .map_err(call("the events could not be read"))
     }
 
-    /// Removes what a scenario made, as far as the service lets it; tells what stays.
+    /// Removes what a scenario made, as far as the service lets it; returns what stays.
     pub async fn clean_up(&self, clusters: &[Uuid], infra_envs: &[Uuid]) -> Vec<String> {
         let mut left = Vec::new();
         let gone = |result: &Result<(), ClientError>| match result {

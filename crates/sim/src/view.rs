@@ -219,7 +219,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A change in words; events are not told twice, as what they tell was seen.
+/// A change in words; events are not shown, as their effect was.
 fn words(change: &Change) -> Option<String> {
     match change {
         Change::Act { what } => Some(what.clone()),

@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    fn told(shelf: &Shelf<Host>) -> Option<(i64, Option<String>)> {
+    fn state_of(shelf: &Shelf<Host>) -> Option<(i64, Option<String>)> {
         let listed = shelf.get(KEY)?;
         let info = listed.doc.map(|host| host.status_info.clone());
         Some((listed.version, info))
@@ -199,19 +199,19 @@ mod tests {
     fn a_slow_fill_neither_brings_back_the_past_nor_runs_ahead() {
         let mut shelf = Shelf::default();
         shelf.fill(&row(5, "not listed"));
-        assert_eq!(told(&shelf), None);
+        assert_eq!(state_of(&shelf), None);
         shelf.put(KEY, 6, (Timestamp(1), Some(C)), None);
         shelf.fill(&row(5, "past"));
         shelf.fill(&row(7, "not answered yet"));
-        assert_eq!(told(&shelf), Some((6, None)));
+        assert_eq!(state_of(&shelf), Some((6, None)));
         shelf.fill(&row(6, "present"));
-        assert_eq!(told(&shelf), Some((6, Some("present".to_owned()))));
+        assert_eq!(state_of(&shelf), Some((6, Some("present".to_owned()))));
         shelf.land(&row(7, "new"));
         shelf.fill(&row(6, "present"));
-        assert_eq!(told(&shelf), Some((7, Some("new".to_owned()))));
+        assert_eq!(state_of(&shelf), Some((7, Some("new".to_owned()))));
         shelf.remove(KEY);
         shelf.fill(&row(7, "new"));
-        assert_eq!(told(&shelf), None);
+        assert_eq!(state_of(&shelf), None);
         assert!(shelf.groups.is_empty(), "empty groups take no memory");
     }
 

@@ -1,7 +1,7 @@
 //! Work that only one of several processes may do at a time.
 //!
-//! On PostgreSQL a claim is an advisory lock of a session of its own: whoever dies, however
-//! suddenly, loses it, and nobody has to guess how long to wait for the dead.
+//! On PostgreSQL a claim is an advisory lock of a session of its own: a process that dies, however
+//! suddenly, loses it, and no other has to guess how long to wait for the dead.
 
 use crate::{
     database::{Pool, patiently},
@@ -9,7 +9,7 @@ use crate::{
     statement::{Connection, Statement},
 };
 
-/// The first text tells these locks from others in the same database.
+/// The first text separates these locks from others in the same database.
 const LOCK: &str =
     "SELECT 1 WHERE pg_try_advisory_lock(hashtextextended('muster/claim/' || $1, 0))";
 

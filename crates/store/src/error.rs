@@ -26,7 +26,7 @@ pub enum StoreError {
     Invalid {
         /// What was handed in.
         what: String,
-        /// What is wrong with it and how to mend it.
+        /// What is wrong with it and how to fix it.
         reason: String,
     },
     /// The address names no database we know.

@@ -1,4 +1,4 @@
-//! Following what is committed: a bell for changes, and history by number.
+//! Following what is committed: a notification for changes, and history by number.
 //!
 //! Events are numbered as they are written, so a reader who remembers a number can go on from
 //! there. On SQLite numbers become visible in order. On PostgreSQL a transaction may take a
@@ -20,13 +20,13 @@ use crate::{
 
 /// How often a shared database is asked whether others wrote.
 const LOOK: Duration = Duration::from_secs(1);
-/// Longest wait for a bell that does not ring.
+/// Longest wait for a notification that does not come.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// A gap before an event this old is no transaction under way.
 const OLD: Duration = Duration::from_secs(120);
 /// … and no gap is waited for longer, whatever else runs on the server.
 const LONGEST_GAP: Duration = Duration::from_secs(60);
-/// A number may be taken just before its transaction is known; so long a gap is never judged.
+/// A number may be taken just before its transaction is known; a gap is not acted on before that.
 const SHORTEST_GAP: Duration = Duration::from_secs(1);
 /// Numbers looked at in one step.
 const STRIDE: i64 = 5000;

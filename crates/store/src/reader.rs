@@ -28,7 +28,7 @@ const FETCH: usize = 16;
 /// How far the library may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// Nobody else writes: it is the truth.
+    /// No other process writes: it is the truth.
     Full,
     /// Others write too: it is a memo, to be checked by version.
     ByVersion,

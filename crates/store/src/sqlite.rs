@@ -1,7 +1,7 @@
 //! The SQLite file: its address, its settings, and the lock that makes it ours alone; and the
 //! thin driver for it. Calls block.
 //!
-//! The store keeps documents in memory and trusts them, so nobody else may write the file. The
+//! The store keeps documents in memory and trusts them, so no other process may write the file. The
 //! lock is on a file beside it, because closing any handle of the database file itself would
 //! drop SQLite's own locks.
 

@@ -129,7 +129,7 @@ impl Options {
     }
 }
 
-/// Runs work that may block where that disturbs nobody.
+/// Runs work that may block where that disturbs no other task.
 pub(crate) async fn aside<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -145,7 +145,7 @@ pub(crate) enum Connection {
 }
 
 impl Connection {
-    /// Runs a statement and tells how many rows it touched.
+    /// Runs a statement and returns how many rows it touched.
     pub(crate) async fn run(&mut self, statement: &Statement) -> Result<u64, Fault> {
         Ok(match self {
             Self::Sqlite(connection) => connection.run(statement)?,
@@ -252,7 +252,7 @@ fn postgres_args(args: &[Arg]) -> Result<PgArguments, sqlx::Error> {
 /// As much of an answer as was wanted.
 pub(crate) struct Portion {
     pub(crate) rows: Vec<RawRow>,
-    /// The server goes on sending what nobody will read: give the connection up.
+    /// The server goes on sending what will not be read: give the connection up.
     pub(crate) leftover: bool,
 }
 

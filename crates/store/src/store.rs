@@ -349,7 +349,7 @@ impl Store {
         follow::events_after(pool, quarantine, of, (after, head), limit).await
     }
 
-    /// Removes for good what nobody can ask for any more: hosts deleted before a moment, and
+    /// Removes for good what cannot be asked for any more: hosts deleted before a moment, and
     /// events from before it whose infra-env is gone and that belong to no cluster.
     pub async fn purge_leftovers(&self, before: Timestamp) -> Result<(), StoreError> {
         let mut unit = Unit::default();

@@ -1,4 +1,4 @@
-//! Where machines leave what happened to them, and what is told when one fails.
+//! Where machines leave what happened to them, and what is printed when one fails.
 
 use std::{
     collections::HashSet,
@@ -63,13 +63,13 @@ impl Evidence {
         let journal = self.text("journal.log");
         let mut summary = format!("the end of its console:\n{}\n", last_lines(&console, 15));
         let mut seen = HashSet::new();
-        let telling = journal
+        let relevant = journal
             .lines()
             .filter(|line| is_telling(line) && seen.insert(gist(line)));
         // What comes first is the cause, the rest its consequences.
-        let telling: Vec<&str> = telling.take(15).collect();
-        if !telling.is_empty() {
-            let complaints = telling.join("\n");
+        let relevant: Vec<&str> = relevant.take(15).collect();
+        if !relevant.is_empty() {
+            let complaints = relevant.join("\n");
             summary += &format!("what its journal complained about first:\n{complaints}\n");
         }
         summary + &format!("more in {}", self.folder.display())
@@ -84,7 +84,7 @@ fn gist(line: &str) -> String {
 /// Lines that tend to name the cause, without those that only repeat that there was one, and
 /// without those that every machine of ours says.
 fn is_telling(line: &str) -> bool {
-    const TELLING: [&str; 12] = [
+    const RELEVANT: [&str; 12] = [
         "error",
         "Error",
         "ERROR",
@@ -110,7 +110,7 @@ fn is_telling(line: &str) -> bool {
         "command line",
         "kernel: ",
     ];
-    TELLING.iter().any(|word| line.contains(word)) && !ECHO.iter().any(|word| line.contains(word))
+    RELEVANT.iter().any(|word| line.contains(word)) && !ECHO.iter().any(|word| line.contains(word))
 }
 
 /// Text without escape sequences and carriage returns.

@@ -1,7 +1,7 @@
 //! Machines that exist only in software, and the wires between them.
 //!
 //! [`Machine`] says what a computer has and [`Running`] is one that is switched on, in QEMU;
-//! [`Network`] is a wire with DHCP, DNS, NTP and TFTP that nobody outside can see; [`Evidence`] is
+//! [`Network`] is a wire with DHCP, DNS, NTP and TFTP that cannot be seen from outside; [`Evidence`] is
 //! the folder where all of them leave what happened. `muster rehearse` boots a user's cluster with
 //! these, and the stories of the test bed are made of them.
 

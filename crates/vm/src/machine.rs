@@ -47,9 +47,9 @@ pub struct Disk {
     pub bus: Bus,
     /// Its size in GiB; only what is written takes room.
     pub gib: u64,
-    /// The serial number it tells.
+    /// The serial number it reports.
     pub serial: String,
-    /// The world-wide name it tells; SCSI disks only.
+    /// The world-wide name it reports; SCSI disks only.
     pub wwn: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! A wire for machines: a bridge in a network namespace that nobody else has, with the services
+//! A wire for machines: a bridge in a network namespace of its own, with the services
 //! that a machine room has. Nothing of it can be seen from outside, and it goes away with its owner.
 
 use std::{
@@ -29,15 +29,15 @@ const SEAT: &str = "seat";
 pub struct Offer {
     /// Hand out addresses.
     pub dhcp: bool,
-    /// Tell machines a way out; without it they reach nothing of IPv4 but the wire itself.
+    /// Give machines a default route; without it they reach nothing of IPv4 but the wire itself.
     pub gateway: bool,
-    /// What a machine that boots from it is told to start, served by TFTP.
+    /// What a machine that boots from it is given to start, served by TFTP.
     pub boot_file: Option<PathBuf>,
-    /// The address that an iPXE is told to go on with.
+    /// The address that an iPXE is given to go on with.
     pub ipxe_script: Option<String>,
     /// Names and their addresses, as in `api.lab.example.com`.
     pub names: Vec<(String, IpAddr)>,
-    /// The domain machines are told they are in.
+    /// The domain machines are given.
     pub domain: String,
     /// Addresses that are not handed out to anybody.
     pub reserved: Vec<IpAddr>,
@@ -62,7 +62,7 @@ impl Default for Offer {
 pub struct Seat {
     /// The addresses where all services are, one of an IP family.
     pub ours: Vec<IpNet>,
-    /// More addresses at which machines expect somebody.
+    /// More addresses at which machines expect a server.
     pub others: Vec<IpAddr>,
     /// The VLAN these are in, if the machines are in one.
     pub vlan: Option<u16>,
@@ -164,7 +164,7 @@ impl Network {
 
     /// Our side has this address from now on.
     fn take(&self, address: IpNet) -> Result<()> {
-        // Nobody else has it, and it is needed at once.
+        // It is ours alone, and it is needed at once.
         let unasked = if address.addr().is_ipv6() {
             " nodad"
         } else {
@@ -188,7 +188,7 @@ impl Network {
     /// A command that runs on the wire.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
-        // Whoever ends us in the middle ends this too.
+        // It ends with us, also if we are killed.
         let guarded = ["setpriv", "--pdeathsig", "KILL", program];
         match &self.namespace {
             Some(namespace) => {
@@ -204,7 +204,7 @@ impl Network {
         }
     }
 
-    /// Starts DHCP (if wished), DNS, TFTP and NTP; `known` machines get the address they say.
+    /// Starts DHCP (if asked for), DNS, TFTP and NTP; `known` machines get the address they say.
     ///
     /// # Errors
     /// When a server does not start.
@@ -248,7 +248,7 @@ impl Network {
                 dnsmasq.arg(format!("--dhcp-host={mac},{name}{addresses}"));
             }
             for (number, address) in offer.reserved.iter().enumerate() {
-                // For a card that nobody has.
+                // For a card that does not exist.
                 let [.., high, low] = number.to_be_bytes();
                 let address = written(address);
                 dnsmasq.arg(format!(
@@ -355,14 +355,14 @@ impl Network {
         Ok(tap)
     }
 
-    /// What DHCP, DNS and TFTP have told so far.
+    /// What DHCP, DNS and TFTP have logged so far.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(self.evidence.file("dnsmasq.log")).unwrap_or_default()
     }
 }
 
-/// What dnsmasq is told so that it hands out IPv4 addresses.
+/// Settings of dnsmasq so that it hands out IPv4 addresses.
 fn dhcp(ours: Ipv4Net, with_gateway: bool) -> [String; 3] {
     let (gateway, network, mask) = (ours.addr(), ours.network(), ours.netmask());
     // Machines that are not known get an address of these, where the wire has room for them.
@@ -375,7 +375,7 @@ fn dhcp(ours: Ipv4Net, with_gateway: bool) -> [String; 3] {
     let router = if with_gateway {
         format!("--dhcp-option=option:router,{gateway}")
     } else {
-        // An empty option takes back what is told by default.
+        // An empty option takes back what is sent by default.
         "--dhcp-option=option:router".to_owned()
     };
     [
@@ -385,7 +385,7 @@ fn dhcp(ours: Ipv4Net, with_gateway: bool) -> [String; 3] {
     ]
 }
 
-/// The same for IPv6. Where the way out is, is told by advertisements.
+/// The same for IPv6. The default route comes by router advertisements.
 fn dhcp_v6(ours: Ipv6Net) -> [String; 2] {
     let (network, length) = (ours.network(), ours.prefix_len());
     let pool = if length > 112 {

@@ -32,7 +32,7 @@ pub fn run(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("cannot run {name}; {}", remedy(&name)))?;
+        .with_context(|| format!("cannot run {name}; {}", fix(&name)))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("{name}: {}\n{}", output.status, last_lines(&said, 12));
@@ -54,7 +54,7 @@ const PACKAGES: [(&str, &str, &str); 9] = [
 ];
 
 /// Where a program that is missing comes from.
-fn remedy(program: &str) -> String {
+fn fix(program: &str) -> String {
     match PACKAGES.iter().find(|(name, ..)| *name == program) {
         Some((_, debian, fedora)) if debian == fedora => format!("install the package {debian}"),
         Some((_, debian, fedora)) => {
@@ -74,7 +74,7 @@ pub fn must_have(programs: &[&str]) -> Result<()> {
         let found = std::env::split_paths(&format!("{path}:{ADMINISTRATORS}"))
             .any(|folder| folder.join(program).is_file());
         if !found {
-            bail!("{program} is missing; {}", remedy(program));
+            bail!("{program} is missing; {}", fix(program));
         }
     }
     Ok(())

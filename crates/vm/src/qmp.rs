@@ -20,7 +20,7 @@ impl Qmp {
     /// Connects and says hello.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// When there is no answer.
     pub fn connect(socket: &Path) -> Result<Self> {
         let stream = UnixStream::connect(socket)
             .with_context(|| format!("no monitor at {}", socket.display()))?;

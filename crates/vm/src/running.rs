@@ -42,7 +42,7 @@ pub struct Running {
     started: Instant,
     qmp: Qmp,
     evidence: Evidence,
-    /// Whether somebody wants to switch it on again.
+    /// Whether it will be switched on again.
     keeps_disks: bool,
 }
 
@@ -426,7 +426,7 @@ impl Drop for Running {
             self.screenshot();
             eprintln!("machine {}: {}", self.machine.name, self.evidence.summary());
         } else if !self.keeps_disks {
-            // Disks are large and nobody looks at those of a story that went well.
+            // Disks are large, and those of a story that went well are not needed.
             for index in 0..self.machine.disks.len() {
                 let _ = fs::remove_file(self.evidence.file(&format!("disk{index}.img")));
             }

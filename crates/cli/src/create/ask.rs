@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-/// Whether there is somebody to ask.
+/// Whether there is a person to ask.
 pub fn somebody_is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -33,7 +33,7 @@ pub fn line(
     }
 }
 
-/// The same for what nobody else may see: it is not shown while it is typed.
+/// The same for secrets: it is not shown while it is typed.
 pub fn secret(
     question: &str,
     mut good: impl FnMut(&str) -> Result<(), String>,
@@ -85,7 +85,7 @@ pub fn choice<T: ValueEnum + Copy>(question: &str, default: T, offered: &[T]) ->
 
 fn say(text: &str) {
     let mut err = io::stderr().lock();
-    // If nobody can read the question, reading the answer fails and says so.
+    // If the question cannot be shown, reading the answer fails and says so.
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 

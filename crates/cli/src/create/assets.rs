@@ -38,7 +38,7 @@ pub struct Assets {
         env = "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE"
     )]
     release_image: Option<String>,
-    /// Its version, as 4.20.3, if the image's tag does not tell
+    /// Its version, as 4.20.3, if the image's tag does not contain it
     #[arg(long, value_name = "VERSION")]
     release_version: Option<String>,
     /// Throw edited manifests away where install-config.yaml was changed after them
@@ -83,7 +83,7 @@ pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
                     let _ = writeln!(io::stderr(), "note: {why}");
                     let _ = writeln!(
                         io::stderr(),
-                        "note: nobody chose a generator, so the release's own installer is used \
+                        "note: no generator was chosen, so the release's own installer is used \
                          (--assets=muster would refuse)"
                     );
                     by_its_release(assets, None, target)?

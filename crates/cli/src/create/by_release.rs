@@ -21,11 +21,11 @@ use crate::release::access::{Access, Known};
 
 /// Where the release's installer keeps what connects its commands.
 const ITS_STATE: &str = ".openshift_install_state.json";
-/// Tells which release's installer began here.
+/// Records which release's installer began here.
 const BEGUN: &str = ".muster_installer.json";
 /// Variables that the installer may see.
 const PASSED_ON: &str = "OPENSHIFT_INSTALL_";
-/// The installer was told its release when it was taken out of it.
+/// The installer got its release when it was taken out of it.
 const OVERRIDE: &str = "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE";
 const PROXIES: &[&str] = &[
     "HTTP_PROXY",
@@ -101,8 +101,8 @@ pub fn make(
             network: how.installer_network,
             timeout: Duration::from_secs(how.installer_timeout),
         };
-        let told = |line: &str| _ = writeln!(io::stderr(), "{line}");
-        let after = installer.run(&run, told).await?;
+        let print = |line: &str| _ = writeln!(io::stderr(), "{line}");
+        let after = installer.run(&run, print).await?;
         anyhow::Ok((after, installer.image().to_string()))
     })?;
     Ok(made(&before, after, &image))

@@ -1,4 +1,4 @@
-//! `muster create install-config` and `muster check`: writing an install-config, and judging one.
+//! `muster create install-config` and `muster check`: writing an install-config, and validating one.
 
 use std::{
     fs,
@@ -37,7 +37,7 @@ pub struct Wanted {
     /// Ask nothing, even in a terminal; what no flag says is left to defaults.
     #[arg(long)]
     no_input: bool,
-    /// Judge it for hosts that install themselves from one image.
+    /// Validate it for hosts that install themselves from one image.
     #[arg(long)]
     pub(super) agent: bool,
     /// Name of the cluster.
@@ -111,7 +111,7 @@ pub struct Check {
     /// The release to be installed, for example 4.19; without it the newest.
     #[arg(long)]
     release: Option<String>,
-    /// Judge it for hosts that install themselves from one image, and agent-config.yaml beside it.
+    /// Validate it for hosts that install themselves from one image, and agent-config.yaml beside it.
     #[arg(long)]
     agent: bool,
     /// The agent-config, if it is not beside the file or has another name.
@@ -142,7 +142,7 @@ pub fn create(wanted: &Wanted) -> anyhow::Result<String> {
             .map_err(|reason| anyhow!(reason))?;
     }
     let text = draft.to_yaml().context("writing YAML")?;
-    let report = match judge(FILE, text.as_bytes(), given(wanted.agent)) {
+    let report = match validate(FILE, text.as_bytes(), given(wanted.agent)) {
         Ok(loaded) => loaded.report,
         Err(report) => {
             diagnostics::show(&report);
@@ -159,7 +159,7 @@ pub fn create(wanted: &Wanted) -> anyhow::Result<String> {
     Ok(path.display().to_string())
 }
 
-/// Judges a file.
+/// Validates a file.
 pub fn check(check: &Check) -> anyhow::Result<String> {
     let bytes =
         fs::read(&check.file).with_context(|| format!("reading {}", check.file.display()))?;
@@ -169,36 +169,36 @@ pub fn check(check: &Check) -> anyhow::Result<String> {
             .with_context(|| format!("{release:?} is not a release such as 4.19"))?;
         given.release = Some(release);
     }
-    let judged = judge(&check.file.display().to_string(), &bytes, given);
-    let (report, config) = match judged {
+    let validated = validate(&check.file.display().to_string(), &bytes, given);
+    let (report, config) = match validated {
         Ok(Loaded { config, report }) => (report, Some(config)),
         Err(report) => (report, None),
     };
     diagnostics::show(&report);
-    let mut told = diagnostics::summary(&report);
+    let mut text = diagnostics::summary(&report);
     let machines = agent_config::find(check.agent_config.as_deref(), &check.file);
     let machines = machines.filter(|_| check.agent);
-    // Both files are judged, whatever is wrong with the first.
-    let machines = machines.map(|file| agent_config::judge(&file, config.as_ref(), true));
+    // Both files are validated, whatever is wrong with the first.
+    let machines = machines.map(|file| agent_config::validate(&file, config.as_ref(), true));
     let Some(config) = config else {
         if let Some(Err(error)) = machines {
-            told += &format!("; {error:#}");
+            text += &format!("; {error:#}");
         }
-        bail!("{told}");
+        bail!("{text}");
     };
-    told += "; it can be used";
+    text += "; it can be used";
     if let Some(machines) = machines {
         let (_, summary) = machines?;
-        told += &format!("\n{summary}; it can be used");
+        text += &format!("\n{summary}; it can be used");
     }
     if check.effective {
         return to_yaml(&config.redacted()).context("writing YAML");
     }
-    Ok(told)
+    Ok(text)
 }
 
 /// Reads a file called `name` with what this machine knows.
-pub fn judge(name: &str, bytes: &[u8], given: Given) -> Result<Loaded, Report> {
+pub fn validate(name: &str, bytes: &[u8], given: Given) -> Result<Loaded, Report> {
     surroundings(given, |around| load(name, bytes, around))
 }
 

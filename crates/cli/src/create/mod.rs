@@ -18,7 +18,7 @@ use crate::output;
 
 #[cfg(test)]
 pub use install_config::surroundings;
-pub use install_config::{Check, FILE, check, given, judge};
+pub use install_config::{Check, FILE, check, given, validate};
 
 /// What to create.
 #[derive(Debug, Args)]

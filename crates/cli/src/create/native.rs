@@ -41,7 +41,7 @@ pub enum Answer {
     NotOurs(String),
 }
 
-/// Makes the assets, and tells what the user should know.
+/// Makes the assets, and returns what the user should know.
 pub fn make(work: Work) -> anyhow::Result<Answer> {
     let mut seed = [0; 32];
     match work.seed {

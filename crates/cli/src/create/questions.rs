@@ -1,7 +1,7 @@
 //! What `muster create install-config` asks on a terminal.
 //!
-//! Only for what a file cannot do without and no flag said. Each answer is judged at once by the
-//! rules the finished file is judged by.
+//! Only for what a file cannot do without and no flag said. Each answer is validated at once by the
+//! rules for the finished file.
 
 use anyhow::anyhow;
 use muster_assets::{findings::Severity, install_config::Draft};
@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::{
     ask,
-    install_config::{FILE, Wanted, given, judge, workers},
+    install_config::{FILE, Wanted, given, validate, workers},
     recipe::{self, Platform, Topology},
 };
 
-/// A draft and the flags it is judged with.
+/// A draft and the flags it is validated with.
 struct Asking<'a> {
     draft: &'a mut Draft,
     agent: bool,
@@ -148,7 +148,7 @@ impl Asking<'_> {
                 &name,
             )?;
             self.text(
-                &format!("{name}: card it starts from (MAC)"),
+                &format!("{name}: boot NIC MAC address"),
                 &format!("{host}.bootMACAddress"),
                 "",
             )?;
@@ -218,7 +218,7 @@ impl Asking<'_> {
         let mut draft = self.draft.clone();
         draft.set(field, json!(answer))?;
         let text = draft.to_yaml().map_err(|cause| cause.to_string())?;
-        let report = match judge(FILE, text.as_bytes(), given(self.agent)) {
+        let report = match validate(FILE, text.as_bytes(), given(self.agent)) {
             Ok(loaded) => loaded.report,
             Err(report) => report,
         };

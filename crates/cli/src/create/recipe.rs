@@ -24,7 +24,7 @@ pub enum Topology {
 pub enum Platform {
     /// No integration: load balancers and DNS are yours.
     None,
-    /// Somebody else's integration.
+    /// An integration of another party.
     External,
     /// Bare metal hosts with virtual addresses.
     Baremetal,

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use muster_assets::schema::Document;
 
 /// The whole file or one field; or its page in docs, below a `head` written by hand.
-pub fn told(
+pub fn explain(
     document: &Document,
     head: &str,
     field: Option<&str>,

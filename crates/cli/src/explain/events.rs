@@ -9,7 +9,7 @@ const HEAD: &str = "# Events\n\nMade by `make bless` from `crates/engine/src/eve
 Names and severities are stable: filter by them. Messages are for people.\n\n";
 
 /// The catalogue, or the events whose name contains a text.
-pub fn told(name: Option<&str>) -> anyhow::Result<String> {
+pub fn explain(name: Option<&str>) -> anyhow::Result<String> {
     let wanted = name.unwrap_or_default();
     let found: Vec<&EventKind> = EVENTS
         .iter()
@@ -46,7 +46,7 @@ pub fn page() -> String {
     format!(
         "{HEAD}{}",
         table(
-            &["event", "severity", "told when", "names", "told by"],
+            &["event", "severity", "sent when", "names", "sent by"],
             rows
         )
     )
@@ -57,6 +57,6 @@ const fn owner(owner: Owner) -> &'static str {
         Owner::Engine => "rules",
         Owner::Service => "service",
         Owner::Client => "agents and controllers",
-        Owner::Nobody => "nobody: the case does not arise",
+        Owner::Nobody => "none: the case does not arise",
     }
 }

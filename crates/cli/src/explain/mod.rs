@@ -31,12 +31,12 @@ enum Topic {
         /// A status, for example `insufficient`; without it all rules are listed.
         status: Option<String>,
     },
-    /// Validations: what each asks, what it holds back, whether it can be ignored.
+    /// Validations: what each checks, what it blocks, whether it can be ignored.
     Validations {
         /// An id, for example `ntp-synced`; without it all are listed.
         id: Option<String>,
     },
-    /// Events: name, severity, when they are told.
+    /// Events: name, severity, when they are sent.
     Events {
         /// A name or a part of it.
         name: Option<String>,
@@ -65,20 +65,20 @@ pub fn run(explain: &Explain) -> ExitCode {
     let pages = explain.markdown;
     output::report(match &explain.topic {
         Topic::States { status: None } if pages => Ok(states::page()),
-        Topic::States { status } => states::told(status.as_deref()),
+        Topic::States { status } => states::explain(status.as_deref()),
         Topic::Validations { id: None } if pages => Ok(validations::page()),
-        Topic::Validations { id } => validations::told(id.as_deref()),
+        Topic::Validations { id } => validations::explain(id.as_deref()),
         Topic::Events { name: None } if pages => Ok(events::page()),
-        Topic::Events { name } => events::told(name.as_deref()),
+        Topic::Events { name } => events::explain(name.as_deref()),
         Topic::Steps { step: None } if pages => Ok(steps::page()),
-        Topic::Steps { step } => steps::told(step.as_deref()),
+        Topic::Steps { step } => steps::explain(step.as_deref()),
         Topic::InstallConfig { field } => {
             let head = include_str!("install_config.md");
-            document::told(&install_config::DOCUMENT, head, field.as_deref(), pages)
+            document::explain(&install_config::DOCUMENT, head, field.as_deref(), pages)
         }
         Topic::AgentConfig { field } => {
             let head = include_str!("agent_config.md");
-            document::told(&agent_config::DOCUMENT, head, field.as_deref(), pages)
+            document::explain(&agent_config::DOCUMENT, head, field.as_deref(), pages)
         }
         Topic::Parity => Ok(parity::page()),
     })

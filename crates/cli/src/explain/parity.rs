@@ -44,7 +44,7 @@ pub fn page() -> String {
         };
         let (verdict, note) = match notes.verdict("event", kind.name, &ours) {
             (verdict, _) if verdict == MISSING => ("left out".to_owned(), kind.when.to_owned()),
-            told => told,
+            noted => noted,
         };
         vec![format!("`{}`", kind.name), verdict, note]
     });
@@ -168,7 +168,7 @@ impl Notes {
 
     fn verdict(&self, kind: &str, name: &str, ours: &[String]) -> (String, String) {
         match self.0.get(&(kind.to_owned(), name.to_owned())) {
-            Some(told) => told.clone(),
+            Some(noted) => noted.clone(),
             None if ours.iter().any(|known| known == name) => ("same".to_owned(), String::new()),
             None => (MISSING.to_owned(), String::new()),
         }

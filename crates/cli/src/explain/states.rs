@@ -13,7 +13,7 @@ facts changing. Of the rules of a trigger that fit the status and whose conditio
 wins. `muster explain states <status>` prints what can happen in one status.\n";
 
 /// What can happen, in general or in one status.
-pub fn told(status: Option<&str>) -> anyhow::Result<String> {
+pub fn explain(status: Option<&str>) -> anyhow::Result<String> {
     let all = tables::transitions();
     let Some(wanted) = status else {
         return Ok(all.iter().map(line).collect());

@@ -8,11 +8,11 @@ use muster_engine::{StepType, steps};
 use super::{similar, table};
 
 const HEAD: &str = "# Steps\n\nMade by `make bless` from `crates/engine/src/steps`; do not edit.\n\n\
-What an agent is told when it asks for work. The service keeps no memory of steps: while a status\n\
+What an agent is asked to do when it polls. The service keeps no memory of steps: while a status\n\
 asks for a step, each poll gets it again. A step that cannot be built yet is left out.\n";
 
 /// All kinds, or one with the statuses it is given in.
-pub fn told(step: Option<&str>) -> anyhow::Result<String> {
+pub fn explain(step: Option<&str>) -> anyhow::Result<String> {
     let Some(wanted) = step else {
         let line = |kind: &StepType| format!("{:<32} {}\n", kind.as_str(), kind.about());
         return Ok(StepType::ALL.iter().map(line).collect());

@@ -11,11 +11,11 @@ const HEAD: &str = "# Validations\n\nMade by `make bless` from the tables in `cr
 A validation ends as `success`, `failure`, `pending` (not enough is known yet), `error` (what is\n\
 known cannot be read) or `disabled` (switched off by the service's configuration). While one that\n\
 holds something back is not true, the host or cluster does not get past that point. Ignored\n\
-validations are still judged and shown, but hold nothing back.\n\n\
+validations still run and are shown, but block nothing.\n\n\
 `muster explain validations <id>` prints one of them.\n";
 
 /// All in short, or one in full.
-pub fn told(id: Option<&str>) -> anyhow::Result<String> {
+pub fn explain(id: Option<&str>) -> anyhow::Result<String> {
     let all = tables::validations();
     let Some(wanted) = id else {
         let line = |check: &Validation| {
@@ -35,7 +35,7 @@ pub fn told(id: Option<&str>) -> anyhow::Result<String> {
     for check in found {
         let _ = write!(
             text,
-            "{} ({} validation, category {})\n  asks:        {}\n  holds back:  {}\n  ignorable:   {}\n\n",
+            "{} ({} validation, category {})\n  checks:     {}\n  blocks:     {}\n  ignorable:  {}\n\n",
             check.id,
             check.subject,
             check.category,
@@ -74,7 +74,7 @@ pub fn page() -> String {
                 text,
                 "\n## {}: {category}\n\n{}",
                 if subject == "host" { "Host" } else { "Cluster" },
-                table(&["id", "asks", "holds back", "ignorable"], rows)
+                table(&["id", "checks", "blocks", "ignorable"], rows)
             );
         }
     }

@@ -77,7 +77,7 @@ fn replace(original: &Path, view: &View) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A complete file in the directory of `to`, readable by whoever may read the original.
+/// A complete file in the directory of `to`, readable by those who may read the original.
 fn beside(original: &Path, view: &View, to: &Path) -> anyhow::Result<NamedTempFile> {
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));

@@ -13,7 +13,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// The machine networks of a config, with nobody in them.
+    /// The machine networks of a config, all addresses free.
     pub fn of(config: &InstallConfig) -> Result<Self> {
         let networking = config.networking.iter();
         let networks = networking.flat_map(|networking| &networking.machine_network);
@@ -22,7 +22,7 @@ impl Addresses {
         if let Some(network) = networks.iter().find(too_large) {
             bail!(
                 "networking.machineNetwork: {network} cannot be rehearsed; IPv6 networks need a \
-                 prefix of 64 or more, for no router tells machines of a larger one"
+                 prefix of 64 or more, for no router advertises a larger one"
             );
         }
         match networks.as_slice() {
@@ -63,11 +63,11 @@ impl Addresses {
         self.taken.iter().copied()
     }
 
-    /// One address in each network: one of the `wished`, else a free one.
-    pub fn choose(&mut self, wished: &[IpAddr]) -> Result<Vec<IpAddr>> {
+    /// One address in each network: one of the `requested`, else a free one.
+    pub fn choose(&mut self, requested: &[IpAddr]) -> Result<Vec<IpAddr>> {
         let mut chosen = Vec::new();
         for network in &self.networks {
-            let mut fitting = wished.iter().copied();
+            let mut fitting = requested.iter().copied();
             let fitting = fitting.find(|address| network.contains(address));
             let is_free = |address: &IpAddr| *address != network.network() && self.is_free(address);
             let address = fitting.or_else(|| network.hosts().find(is_free));

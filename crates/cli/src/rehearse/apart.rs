@@ -12,7 +12,7 @@ pub const INSIDE: &str = "--inside";
 /// Begins this program again in a namespace of its own. Returns only if that fails.
 pub fn enter() -> Result<()> {
     let root = rustix::process::geteuid().is_root();
-    // Whoever is not root becomes it inside, where that means little.
+    // A user who is not root becomes it inside, where that means little.
     let flags: &[&str] = if root {
         &["--net"]
     } else {

@@ -45,7 +45,7 @@ const PROGRAMS: [&str; 6] = [
 /// Machines with the names, network cards and static networks of the files start from the real
 /// discovery image in a network that exists only for this run; DHCP, DNS, NTP and the gateway are
 /// played. Ends when the service says that the cluster is ready to be installed (exit code 0), or
-/// tells what holds it back. Needs an OS image (`muster os-images`), QEMU, dnsmasq and chrony, and
+/// prints what blocks it. Needs an OS image (`muster os-images`), QEMU, dnsmasq and chrony, and
 /// no privileges where users may make namespaces.
 #[derive(Debug, Args)]
 #[command(disable_version_flag = true)]
@@ -101,7 +101,7 @@ impl Rehearse {
         // Hosts come to the service by themselves, as with the agent-based installer.
         let mut given = create::given(true);
         given.release = Release::parse(&version);
-        let config = match create::judge(&self.file.display().to_string(), &bytes, given) {
+        let config = match create::validate(&self.file.display().to_string(), &bytes, given) {
             Ok(loaded) => {
                 if !self.inside {
                     diagnostics::show(&loaded.report);
@@ -114,7 +114,7 @@ impl Rehearse {
             }
         };
         let agent = match agent_config::find(self.agent_config.as_deref(), &self.file) {
-            Some(file) => Some(agent_config::judge(&file, Some(&config), !self.inside)?.0),
+            Some(file) => Some(agent_config::validate(&file, Some(&config), !self.inside)?.0),
             None => None,
         };
         let plan = Plan::of(&config, agent.as_ref(), &version)?;

@@ -26,7 +26,7 @@ const MOST_MACHINES: i64 = 50;
 /// Size of their disks, in GiB: what every role is content with.
 const DISK: u64 = 120;
 
-/// The largest packet of an Ethernet that nobody changed.
+/// The largest packet of an Ethernet with its default settings.
 const USUAL_MTU: u64 = 1500;
 
 /// A part in the play, and the machine the files describe for it, if they do.
@@ -57,7 +57,7 @@ pub struct Plan {
     pub seat: Seat,
     /// Where the service is.
     pub service: IpAddr,
-    /// What DNS tells.
+    /// What DNS answers.
     pub names: Vec<(String, IpAddr)>,
     /// Addresses that DHCP must not hand out.
     pub reserved: Vec<IpAddr>,
@@ -69,7 +69,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads judged configs.
+    /// Reads validated configs.
     pub fn of(config: &InstallConfig, agent: Option<&AgentConfig>, version: &str) -> Result<Self> {
         if config.architecture() != Some(Architecture::Amd64) {
             bail!("only machines of architecture amd64 can be rehearsed");
@@ -83,7 +83,7 @@ impl Plan {
         addresses.take(wirings(&players).flat_map(Wiring::addresses));
         let vlan = common_vlan(&addresses, &players)?;
         let (gateways, others) = neighbours(&mut addresses, &players, &ntp)?;
-        // Whoever lives there is not in the way of a machine that asks for an address.
+        // What has these addresses is not in the way of a machine that asks for an address.
         let reserved = addresses.taken().collect();
 
         let (mut hosts, mut networks) = (Vec::new(), Vec::new());
@@ -190,7 +190,7 @@ fn wirings<'a>(players: &'a [Player<'_>]) -> impl Iterator<Item = &'a Wiring> {
     known.map(|(_, wiring)| wiring)
 }
 
-/// Our address in each machine network, and the others at which machines expect somebody.
+/// Our address in each machine network, and the others at which machines expect a server.
 fn neighbours(
     addresses: &mut Addresses,
     players: &[Player<'_>],
@@ -215,7 +215,7 @@ fn neighbours(
     Ok((ours, others))
 }
 
-/// What DNS tells: where the cluster is found, in each IP family.
+/// What DNS answers: where the cluster is found, in each IP family.
 fn names(
     domain: &str,
     hosts: &[Host],
@@ -278,15 +278,15 @@ fn common_vlan(machine_networks: &Addresses, players: &[Player<'_>]) -> Result<O
         for vlan in vlans {
             let (other, theirs) = *found.get_or_insert((name, vlan));
             if theirs != vlan {
-                let told = |vlan: Option<u16>| match vlan {
+                let shown = |vlan: Option<u16>| match vlan {
                     Some(id) => format!("in VLAN {id}"),
                     None => "in no VLAN".to_owned(),
                 };
                 bail!(
                     "{other} has a machine network {}, {name} {}; they would not hear each other \
                      here, for there is no switch that joins them",
-                    told(theirs),
-                    told(vlan)
+                    shown(theirs),
+                    shown(vlan)
                 );
             }
         }
@@ -312,7 +312,7 @@ fn cast<'a>(config: &InstallConfig, described: &'a [Described]) -> Result<Vec<Pl
         .flat_map(|(role, count)| (0..count).map(move |_| role));
     for (number, role) in (1..).zip(parts) {
         // Those who were cast for it come first, then those who take any part.
-        let of = |wish: Option<HostRole>| left.iter().position(|host| host.role == wish);
+        let of = |role: Option<HostRole>| left.iter().position(|host| host.role == role);
         let place = of(Some(role)).or_else(|| of(None));
         let known = place.map(|place| left.remove(place));
         let known = known.map(|described| (described, Wiring::of(described, number)));

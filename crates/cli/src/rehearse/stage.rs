@@ -169,7 +169,7 @@ impl Stage {
     ) -> Result<()> {
         for (host, machine) in plan.hosts.iter().zip(&self.machines) {
             let id: Uuid = machine.machine.uuid.parse()?;
-            // Before it has told what it is, it cannot be given a role.
+            // Before it has reported its inventory, it cannot be given a role.
             let came = |status: &str| !matches!(status, "" | "discovering");
             let there = snapshot
                 .hosts
@@ -252,7 +252,7 @@ async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<
     let mut settings = vec![
         ("server.listen", listen.as_str()),
         ("images.fetch", "never"),
-        // A few machines may ask often; nobody likes to wait.
+        // A few machines may poll often.
         ("timeouts.poll_interval", "10s"),
     ];
     if let Some(agents) = &agents {

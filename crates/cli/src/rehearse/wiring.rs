@@ -41,7 +41,7 @@ pub struct Endpoint {
 }
 
 impl Wiring {
-    /// Reads a description; the machine's number makes up what nobody told.
+    /// Reads a description; the machine's number makes up what is missing.
     pub fn of(described: &Described, number: u8) -> Self {
         let network = described.network.as_ref().unwrap_or(&Value::Null);
         let interfaces: Vec<&Value> = list(&network["interfaces"]).collect();
@@ -151,7 +151,7 @@ fn cards(
     number: u8,
 ) -> Vec<(Option<String>, String)> {
     let spoken_of = spoken_of(interfaces);
-    let told: Vec<Option<String>> = spoken_of
+    let given: Vec<Option<String>> = spoken_of
         .iter()
         .map(|name| {
             let interface = interfaces.iter().find(|one| one["name"] == **name);
@@ -163,7 +163,7 @@ fn cards(
             })
         })
         .collect();
-    let used: HashSet<&String> = told.iter().flatten().collect();
+    let used: HashSet<&String> = given.iter().flatten().collect();
     let rest = described
         .cards
         .iter()
@@ -172,7 +172,7 @@ fn cards(
     nameless.reverse();
     let mut cards: Vec<(Option<String>, String)> = spoken_of
         .iter()
-        .zip(&told)
+        .zip(&given)
         .enumerate()
         .map(|(index, (name, mac))| {
             let made_up = || format!("52:54:00:{index:02x}:72:{number:02x}");
@@ -270,7 +270,7 @@ mod tests {
         let wiring = Wiring::of(&described, 7);
         let last = |number| format!("52:54:00:aa:00:0{number}");
         // The one under the bridge that asks by DHCP, then as the description speaks of them; what
-        // nobody named goes to who has none.
+        // has no name goes to a card without one.
         assert_eq!(wiring.macs(), [last(1), last(2), last(3), last(4)]);
         let request = wiring.request(Some(&network)).unwrap().unwrap();
         let map = request.mac_interface_map.unwrap();

@@ -63,7 +63,7 @@ pub struct Known {
 }
 
 impl Access {
-    /// A client that tells its progress on standard error.
+    /// A client that prints its progress on standard error.
     pub fn client(&self, known: Option<&Known>) -> anyhow::Result<Client> {
         let mut settings = Settings {
             pull_secret: self.credentials(known)?,

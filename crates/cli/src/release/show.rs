@@ -6,9 +6,9 @@ use muster_catalog::Product;
 use muster_release::{Client, ImageRef, Platform, Release, Seed, go_arch};
 use serde_json::json;
 
-use super::{Told, Which};
+use super::{Output, Which};
 
-pub async fn info(client: &Client, which: &Which, pullspecs: bool) -> anyhow::Result<Told> {
+pub async fn info(client: &Client, which: &Which, pullspecs: bool) -> anyhow::Result<Output> {
     let release = Release::open(client, &which.release, which.arch).await?;
     let product = match release.product() {
         Product::Openshift => "OpenShift",
@@ -67,19 +67,19 @@ pub async fn info(client: &Client, which: &Which, pullspecs: bool) -> anyhow::Re
         "versions": versions,
         "components": components,
     });
-    Ok(Told { text, json })
+    Ok(Output { text, json })
 }
 
-pub async fn image_for(client: &Client, which: &Which, component: &str) -> anyhow::Result<Told> {
+pub async fn image_for(client: &Client, which: &Which, component: &str) -> anyhow::Result<Output> {
     let release = Release::open(client, &which.release, which.arch).await?;
     let image = release.image_for(component)?.to_string();
-    Ok(Told {
+    Ok(Output {
         json: json!(image),
         text: image,
     })
 }
 
-pub async fn seed(client: &Client, image: &ImageRef) -> anyhow::Result<Told> {
+pub async fn seed(client: &Client, image: &ImageRef) -> anyhow::Result<Output> {
     let seed = Seed::inspect(client, image, Platform::Any).await?;
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
@@ -112,5 +112,5 @@ pub async fn seed(client: &Client, image: &ImageRef) -> anyhow::Result<Told> {
         "created": seed.created,
         "cluster": seed.cluster,
     });
-    Ok(Told { text, json })
+    Ok(Output { text, json })
 }

@@ -8,7 +8,7 @@ use muster_catalog::Arch;
 use muster_release::{Client, Platform, Release, TOOLS, Written, go_arch};
 use serde_json::json;
 
-use super::{Destination, Told, Which};
+use super::{Destination, Output, Which};
 
 /// Take a tool, a file or the manifests out of a release.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub struct BaseIso {
 }
 
 impl Extract {
-    pub async fn run(&self, client: &Client) -> anyhow::Result<Told> {
+    pub async fn run(&self, client: &Client) -> anyhow::Result<Output> {
         let to = &self.destination.to;
         let reference = &self.which.release;
         if let (Some(path), None) = (&self.file, &self.component) {
@@ -79,7 +79,7 @@ impl Extract {
 }
 
 impl BaseIso {
-    pub async fn run(&self, client: &Client) -> anyhow::Result<Told> {
+    pub async fn run(&self, client: &Client) -> anyhow::Result<Output> {
         let release = Release::open(client, &self.which.release, self.which.arch).await?;
         let arch = match (self.which.arch, release.arch()) {
             (Some(arch), _) => arch,
@@ -92,26 +92,26 @@ impl BaseIso {
         let iso = release
             .extract_iso(arch, self.rhel, &self.destination.to)
             .await?;
-        let mut told = written(&iso.written);
+        let mut printed = written(&iso.written);
         if let Some(build) = &iso.coreos_version {
-            told.text += &format!("\nCoreOS {build} for {}", go_arch(arch));
+            printed.text += &format!("\nCoreOS {build} for {}", go_arch(arch));
         }
-        told.json["coreos_version"] = json!(iso.coreos_version);
-        told.json["architecture"] = json!(go_arch(arch));
-        Ok(told)
+        printed.json["coreos_version"] = json!(iso.coreos_version);
+        printed.json["architecture"] = json!(go_arch(arch));
+        Ok(printed)
     }
 }
 
-fn written(done: &Written) -> Told {
+fn written(done: &Written) -> Output {
     let path = done.path.display();
-    Told {
+    Output {
         text: format!("{path}: {} bytes, {}", done.size, done.sha256),
         json: json!({"path": path.to_string(), "size": done.size, "sha256": done.sha256.hex()}),
     }
 }
 
 /// Only plain names: what a payload calls its files decides nothing about where they go.
-fn manifests(release: &Release, to: &Path) -> anyhow::Result<Told> {
+fn manifests(release: &Release, to: &Path) -> anyhow::Result<Output> {
     fs::create_dir_all(to).with_context(|| format!("making {}", to.display()))?;
     let mut names = Vec::new();
     for (name, bytes) in release.manifests() {
@@ -122,7 +122,7 @@ fn manifests(release: &Release, to: &Path) -> anyhow::Result<Told> {
         fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
         names.push(name);
     }
-    Ok(Told {
+    Ok(Output {
         text: format!("{}: {} manifests", to.display(), names.len()),
         json: json!({"path": to.display().to_string(), "files": names}),
     })

@@ -43,7 +43,7 @@ impl Local {
     pub fn announcement(&self) -> String {
         format!(
             "a service of its own listens on {} (data in {}, removed at the end)\n\
-             install assets are placeholders (DUMMY_IGNITION=true): what gets installed is a rehearsal",
+             install assets are placeholders (DUMMY_IGNITION=true): nothing is really installed",
             self.service.url,
             self.data.path().display()
         )

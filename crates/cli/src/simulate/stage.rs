@@ -1,8 +1,8 @@
-//! All the plays of a run, side by side: started, watched, ended and judged together.
+//! All clusters of a run, side by side: started, watched, ended and summed up together.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use muster_sim::{End, Line, Plan, Report, Scenario, Snapshot, Stuck};
+use muster_sim::{End, Line, Plan, Report, Scenario, Snapshot, Stuck, Until};
 use tokio::{sync::watch, task::JoinSet};
 
 /// The plays under way.
@@ -56,13 +56,13 @@ impl Stage {
                 self.ended.push(ended);
                 true
             }
-            // Only a panic ends a play otherwise; it has been told on standard error.
+            // Only a panic ends a play otherwise; it has been printed on standard error.
             Some(Err(_)) => true,
             None => false,
         }
     }
 
-    /// Leaves the machines to themselves: nobody looks.
+    /// Stops observing the machines.
     pub fn look_away(&self) {
         for (scenario, _) in &self.ended {
             scenario.look_away();
@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// How it all went, in words.
-    pub fn verdict(&self, stopped: bool) -> Result<String, String> {
+    pub fn outcome(&self, stopped: bool, until: Until, took: Duration) -> Result<String, String> {
         let all = self.snapshot.len();
         if stopped {
             return Err("interrupted before the end".to_owned());
@@ -125,13 +125,13 @@ impl Stage {
             .map(ToString::to_string)
             .collect();
         Ok(match (noticed.is_empty(), all) {
-            (true, 1) => "the goal was reached".to_owned(),
-            (true, all) => format!("all {all} clusters reached the goal"),
+            (true, 1) => format!("Cluster {until} in {} s", took.as_secs()),
+            (true, all) => format!("All {all} clusters {until} in {} s", took.as_secs()),
             (false, _) => format!("the service noticed: {}", noticed.join(", ")),
         })
     }
 
-    /// Removes what was made; tells what stays.
+    /// Removes what was made; returns what could not be removed.
     pub async fn clean_up(self) -> Vec<String> {
         let mut left = Vec::new();
         for (scenario, _) in self.ended {

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use muster_api::client::printable;
 use serde_json::Value;
 
-/// Remembers what was told, so that only differences are.
+/// Remembers what was shown, so that only differences are.
 #[derive(Debug, Default)]
 pub struct Lines {
-    told: HashMap<String, Told>,
+    shown: HashMap<String, Shown>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Told {
+struct Shown {
     name: String,
     status: String,
     info: String,
@@ -23,11 +23,11 @@ struct Told {
 impl Lines {
     /// The lines a message is worth; none if it changes nothing that a line shows.
     pub fn of(&mut self, kind: &str, body: &Value) -> Vec<String> {
-        let lines = self.told(kind, body);
+        let lines = self.lines(kind, body);
         lines.iter().map(|line| printable(line)).collect()
     }
 
-    fn told(&mut self, kind: &str, body: &Value) -> Vec<String> {
+    fn lines(&mut self, kind: &str, body: &Value) -> Vec<String> {
         match kind {
             "cluster" => self.object("cluster", body),
             "host" => self.object("host", body),
@@ -39,7 +39,7 @@ impl Lines {
             )],
             "deleted" => {
                 let id = text(body, "id");
-                let name = self.told.remove(id).map(|told| told.name);
+                let name = self.shown.remove(id).map(|shown| shown.name);
                 let kind = text(body, "kind");
                 vec![format!(
                     "--:--:--  {kind:7}  {}  gone",
@@ -57,7 +57,7 @@ impl Lines {
 
     fn object(&mut self, kind: &str, body: &Value) -> Vec<String> {
         let progress = &body["progress"];
-        let now = Told {
+        let now = Shown {
             name: first(body, &["name", "requested_hostname", "id"]).to_owned(),
             status: text(body, "status").to_owned(),
             info: text(body, "status_info").to_owned(),
@@ -67,7 +67,7 @@ impl Lines {
                 .find_map(|key| progress[*key].as_i64())
                 .unwrap_or(0),
         };
-        let before = self.told.insert(text(body, "id").to_owned(), now.clone());
+        let before = self.shown.insert(text(body, "id").to_owned(), now.clone());
         if before.as_ref() == Some(&now) {
             return Vec::new();
         }
@@ -146,9 +146,9 @@ mod tests {
     fn a_host_with_a_hostile_name_takes_one_harmless_line() {
         let body = json!({"id": "1", "requested_hostname": "\u{1b}[2Jnode\nevent  forged",
                           "status": "known"});
-        let told = Lines::default().of("host", &body);
-        assert_eq!(told.len(), 1);
-        assert!(!told[0].contains(char::is_control), "{told:?}");
+        let shown = Lines::default().of("host", &body);
+        assert_eq!(shown.len(), 1);
+        assert!(!shown[0].contains(char::is_control), "{shown:?}");
     }
 
     #[test]

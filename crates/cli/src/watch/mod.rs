@@ -1,7 +1,7 @@
 //! `muster watch`: what happens, as it happens, one line each.
 //!
 //! Connects again when the connection breaks, and goes on where it was: no event is missed or
-//! told twice. Ends with Ctrl-C, or when what is watched is gone.
+//! shown twice. Ends with Ctrl-C, or when what is watched is gone.
 
 mod lines;
 
@@ -54,7 +54,7 @@ pub struct Watch {
     history: bool,
 }
 
-/// Watches until told to stop.
+/// Watches until asked to stop.
 pub fn run(watch: Watch) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()

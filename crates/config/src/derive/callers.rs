@@ -68,7 +68,7 @@ fn base_url(loading: &mut Loading, sources: &Sources) {
         let elsewhere = !on_loopback(&server.base_url);
         if local && elsewhere {
             let warning = format!(
-                "hosts are told to call {text}, but only this machine can reach {}; \
+                "hosts are configured to call {text}, but only this machine can reach {}; \
                      set server.listen unless a proxy stands in front",
                 server.listen
             );

@@ -1,4 +1,4 @@
-//! Where data, records and files are kept when nobody says.
+//! Where data, records and files are kept by default.
 
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ fn postgres_url(loading: &Loading) -> Option<String> {
         url.set_host(Some(&host)).ok()?;
     }
     url.set_port(Some(database.port)).ok()?;
-    // The setters take `%` for the beginning of an escape that somebody already made.
+    // The setters take `%` for the beginning of an escape that was made already.
     let literal = |text: &str| text.replace('%', "%25");
     url.set_username(&literal(&database.user)).ok()?;
     if !database.password.is_empty() {

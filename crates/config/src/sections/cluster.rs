@@ -49,7 +49,7 @@ section! {
         disabled_cluster_validations: IdList = IdList::default(), env ["DISABLED_CLUSTER_VALIDATIONS"];
         /// Steps that hosts are never asked to do.
         disabled_steps: IdList = IdList::default(), env ["DISABLED_STEPS"];
-        /// Clocks of hosts may differ by so many minutes.
+        /// Clocks of hosts may differ by this many minutes.
         max_time_difference_minutes: u32 = 4, env ["HW_VALIDATOR_MAX_TIME_DIFF_MINUTES"];
         /// Product names of machines that count as edge workers.
         edge_worker_products: Vec<String> = vec!["BlueField SoC".into()], env ["EDGE_WORKERS_PRODUCT_NAMES"];

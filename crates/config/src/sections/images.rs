@@ -20,7 +20,7 @@ choice! {
 choice! {
     /// When OS images are fetched from where the catalogue says they lie.
     pub enum FetchOsImages {
-        /// When somebody asks for something made from one.
+        /// When something made from one is requested.
         WhenAsked = "when-asked",
         /// As soon as there is an infra-env that boots one.
         WhenNeeded = "when-needed",

@@ -129,12 +129,12 @@ macro_rules! section {
 
 use section;
 
-/// So many minutes.
+/// A number of minutes.
 pub(crate) const fn minutes(count: u64) -> std::time::Duration {
     std::time::Duration::from_secs(count * 60)
 }
 
-/// So many hours.
+/// A number of hours.
 pub(crate) const fn hours(count: u64) -> std::time::Duration {
     minutes(count * 60)
 }

@@ -46,7 +46,7 @@ section! {
             else "server.base_url";
         /// CA bundle given to hosts, so that they trust the API.
         service_ca_cert: Option<PathBuf> = None, env ["SERVICE_CA_CERT_PATH"];
-        /// Tell hosts not to verify the API's certificate.
+        /// Hosts do not verify the API's certificate.
         skip_cert_verification: bool = false, env ["SKIP_CERT_VERIFICATION"];
         /// Origins of web pages that may call the API (CORS).
         allowed_domains: Vec<String> = vec![], env ["ALLOWED_DOMAINS"];

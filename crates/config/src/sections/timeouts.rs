@@ -33,9 +33,9 @@ section! {
         bootstrap_grace: Duration = minutes(2), env ["BOOTSTRAP_DISCONNECTION_GRACE"];
         /// A bound host that is silent counts as disconnected if it did not join so long.
         host_binding: Duration = minutes(10), env ["HOST_BINDING_TIMEOUT"];
-        /// That no host leases the virtual addresses is told after this time.
+        /// After this time it is reported that no host leases the virtual addresses.
         vip_lease: Duration = minutes(2), env ["VIP_LEASE_TIMEOUT"];
-        /// A node on its way back to discovery needs somebody's hands after this time.
+        /// A node on its way back to discovery needs a person after this time.
         host_reclaim: Duration = minutes(60), env ["HOST_RECLAIM_TIMEOUT"];
         /// Reset of a cluster.
         reset_cluster: Duration = minutes(3), env ["RESET_CLUSTER_TIMEOUT"];

@@ -37,7 +37,7 @@ impl Gate {
                 "the cluster is pending-for-input, or insufficient if DHCP leases the addresses"
             }
             Self::Install => "the cluster is insufficient",
-            Self::Nothing => "nothing; it is told as advice",
+            Self::Nothing => "nothing (warning)",
         }
     }
 }

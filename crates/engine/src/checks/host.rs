@@ -53,7 +53,7 @@ impl Gate {
             Self::Input => "the host waits for input of the user",
             Self::Install => "the host is insufficient and cannot be installed",
             Self::Preparation => "the preparation of the installation fails",
-            Self::Nothing => "nothing; it is told as advice",
+            Self::Nothing => "nothing (warning)",
         }
     }
 }

@@ -138,7 +138,7 @@ fn by_link(on: &HostContext<'_>, groups: &Groups) -> Verdict {
 /// Whom this host itself got no answer from, to show where to look.
 fn unanswered(on: &HostContext<'_>, matters: impl Fn(IpAddr) -> bool) -> String {
     let Stored::Here(report) = reports::connectivity_of(on.host) else {
-        return ", and it has not told yet whom it reaches".to_owned();
+        return ", and it has not reported connectivity yet".to_owned();
     };
     let mut silent = Vec::new();
     for remote in report.remote_hosts.items() {

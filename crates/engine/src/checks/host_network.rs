@@ -156,9 +156,7 @@ pub(super) fn ntp_synced(on: &HostContext<'_>) -> Verdict {
     if is_pool(on.host.status) && !asked {
         return Verdict::silent();
     }
-    Verdict::fail(
-        "The host's clock follows no time source, one is needed; add an NTP server it can reach",
-    )
+    Verdict::fail("The host's clock is not synchronised; add an NTP server it can reach")
 }
 
 fn names_any(ntp: &Ntp) -> bool {

@@ -20,7 +20,7 @@ pub(super) struct Outlet<'a> {
     size: usize,
 }
 
-/// Nobody takes the bytes any more.
+/// The receiver of the bytes is gone.
 pub(super) struct NobodyThere;
 
 impl<'a> Outlet<'a> {

@@ -47,14 +47,14 @@ impl std::fmt::Debug for Run<'_> {
 
 impl Installer {
     /// Runs it in a directory of its own and returns the files it leaves there. What it writes to
-    /// its terminal is told line by line.
+    /// its terminal is printed line by line.
     ///
     /// # Errors
     /// When it cannot be run, fails, is killed or does not end; nothing is left behind then.
     pub async fn run(
         &self,
         run: &Run<'_>,
-        mut tell: impl FnMut(&str),
+        mut print: impl FnMut(&str),
     ) -> Result<Files, InstallerError> {
         let sandbox = tempfile::Builder::new()
             .prefix("muster-installer-")
@@ -67,8 +67,8 @@ impl Installer {
         }
         put(&assets, &run.files)?;
 
-        let mut command = sandbox::command(&self.program, run.network).await?;
-        command
+        let mut process = sandbox::command(&self.program, run.network).await?;
+        process
             .args(["create", run.target, "--dir"])
             .arg(&assets)
             .current_dir(&assets)
@@ -81,10 +81,10 @@ impl Installer {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        let told = format!("{} create {}", self.name, run.target);
-        let mut child = command
+        let command = format!("{} create {}", self.name, run.target);
+        let mut child = process
             .spawn()
-            .map_err(system(format!("starting {told}")))?;
+            .map_err(system(format!("starting {command}")))?;
 
         let mut last = VecDeque::new();
         let mut out = child.stdout.take().map(BufReader::new);
@@ -96,7 +96,7 @@ impl Installer {
                     line = next_line(&mut err), if err.is_some() => line,
                 };
                 if let Some(line) = line {
-                    tell(&line);
+                    print(&line);
                     last.push_back(line);
                     if last.len() > QUOTED {
                         last.pop_front();
@@ -110,13 +110,13 @@ impl Installer {
         match status {
             Ok(Ok(status)) if status.success() => taken(&assets),
             Ok(Ok(status)) => Err(InstallerError::Failed {
-                command: told,
+                command,
                 status,
                 output,
             }),
-            Ok(Err(cause)) => Err(system(format!("waiting for {told}"))(cause)),
+            Ok(Err(cause)) => Err(system(format!("waiting for {command}"))(cause)),
             Err(_) => Err(InstallerError::TimedOut {
-                command: told,
+                command,
                 timeout: run.timeout,
                 output,
             }),

@@ -7,13 +7,13 @@ use tokio::process::Command;
 
 use super::InstallerError;
 
-/// Whoever may make user namespaces needs no other right; root may do without.
+/// A user who may make user namespaces needs no other right; root may do without.
 const WAYS: &[&[&str]] = &[&["--user", "--map-root-user"], &[]];
 
 /// What makes the namespaces.
 const UNSHARE: &str = "unshare";
 
-/// The first process of the namespace: it tells by its exit code how the program ended, also if a
+/// The first process of the namespace: it reports by its exit code how the program ended, also if a
 /// signal ended it, which `unshare` itself does not pass on reliably.
 const FIRST: &str = r#""$@"; exit $?"#;
 

@@ -18,7 +18,7 @@ pub(super) struct Behind {
 }
 
 impl Behind {
-    /// Notes that so many bytes were written.
+    /// Notes that this many bytes were written.
     pub fn wrote(&mut self, bytes: usize, file: &File) {
         self.unsent += bytes;
         if self.unsent < STRIDE {

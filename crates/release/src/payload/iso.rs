@@ -38,7 +38,7 @@ fn prefix(generation: u32) -> String {
 
 impl Release {
     /// Writes the live ISO for an architecture to a file; `generation` is the RHEL that CoreOS is
-    /// made of, 9 unless told otherwise.
+    /// made of, 9 by default.
     ///
     /// # Errors
     /// When the payload has none for it, or it cannot be read or written.

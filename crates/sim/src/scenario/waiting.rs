@@ -89,7 +89,7 @@ impl Scenario {
             .filter(bad)
             .max_by_key(|event| &event.event_time);
         let words = last.and_then(|event| event.message.clone());
-        words.unwrap_or_else(|| "the cluster fell back and no event tells why".to_owned())
+        words.unwrap_or_else(|| "the cluster fell back and no event says why".to_owned())
     }
 
     /// Marks the faults the service shows.
@@ -126,11 +126,11 @@ impl Scenario {
     pub(super) fn expect_everything_noticed(&self) -> Result<(), Stuck> {
         for trap in self.traps.iter().filter(|trap| !trap.noticed) {
             let sign = trap.fault.sign();
-            let told = sign.event.is_some_and(|name| {
+            let reported = sign.event.is_some_and(|name| {
                 let events = self.report.events(Some(trap.machine.name()));
                 events.iter().any(|event| event == name)
             });
-            if !told && !sign.is_silent() {
+            if !reported && !sign.is_silent() {
                 return Err(Stuck::Unnoticed(trap.fault, sign.words()));
             }
         }
@@ -150,7 +150,7 @@ impl Scenario {
         });
         for options in of_clusters.chain(of_infra_envs) {
             for event in self.user.events(options).await.unwrap_or_default() {
-                // Hosts of the cluster are also hosts of the infra-env: told once is enough.
+                // Hosts of the cluster are also hosts of the infra-env: once is enough.
                 if known.insert((event.event_time.clone(), event.message.clone())) {
                     all.push(event);
                 }

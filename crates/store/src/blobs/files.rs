@@ -96,7 +96,7 @@ impl Folder {
             remove_if_empty(&top);
             Ok(())
         });
-        // Empty folders harm nobody.
+        // Empty folders do no harm.
         let _ = done.await;
     }
 
@@ -121,7 +121,7 @@ impl Incoming {
         self.file.write_all(bytes).await
     }
 
-    /// Makes it durable under its name and tells its size.
+    /// Makes it durable under its name and returns its size.
     pub(super) async fn land(mut self, location: &StorePath) -> io::Result<u64> {
         self.file.flush().await?;
         self.file.sync_all().await?;

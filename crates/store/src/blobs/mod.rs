@@ -152,7 +152,7 @@ impl Blobs {
         }
     }
 
-    /// Stores what a stream brings and tells its size; all of it or nothing, durable when this
+    /// Stores what a stream brings and returns its size; all of it or nothing, durable when this
     /// returns, with little memory however long it is.
     pub async fn put_stream<S, E>(&self, path: &BlobPath, data: S) -> Result<u64, BlobError>
     where

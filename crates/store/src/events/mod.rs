@@ -74,7 +74,7 @@ impl EventQuery {
 /// Events by severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeverityCounts {
-    /// Events told for information.
+    /// Events for information.
     pub info: i64,
     /// Warnings.
     pub warning: i64,

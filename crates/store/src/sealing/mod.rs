@@ -1,11 +1,11 @@
-//! Secrets in the database are sealed: whoever gets hold of it, or of a backup, reads none.
+//! Secrets in the database are sealed: a copy of it, or a backup, reveals none.
 //!
 //! AES-256-GCM under a key of its own for each place (row and member), derived from the one key
 //! of the database by HMAC-SHA-256. So a sealed text that is moved to another row or member does
 //! not open there, and no key ever meets enough random nonces for two of them to be alike. The
 //! text in a document is `sealed:v1:` and base64 of nonce, ciphertext and tag.
 //!
-//! A secret that is not sealed is refused, not believed: else whoever can write to the database
+//! A secret that is not sealed is refused, not believed: else anyone who can write to the database
 //! could plant one, such as the key of signed links, without knowing ours. Which members are
 //! secrets is in [`members`]; that a database is opened with its own key, in [`fingerprint`].
 
@@ -79,7 +79,7 @@ impl SealingKey {
         })
     }
 
-    /// Tells keys apart without telling anything about them.
+    /// Identifies a key without revealing anything about it.
     fn fingerprint(&self) -> String {
         let tag = hmac::sign(&self.root, FOR_FINGERPRINT.as_bytes());
         tag.as_ref()[..8]
