@@ -24,7 +24,35 @@ pub enum Flow {
     Worker,
 }
 
+/// What a request leaves out of, or adds to, the steps of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Choices {
+    existing_root: bool,
+    cleans_disk: bool,
+    erases_boot_sectors: bool,
+    writes_final_image: bool,
+}
+
 impl Flow {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Bootstrap,
+        Self::SingleNode,
+        Self::ControlPlane,
+        Self::Worker,
+    ];
+
+    /// Which nodes are installed this way.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Bootstrap => "the control-plane node that runs the bootstrap",
+            Self::SingleNode => "the only node of a cluster, which is its own bootstrap",
+            Self::ControlPlane => "other control-plane nodes and arbiters, also those added later",
+            Self::Worker => "workers, also those added later",
+        }
+    }
+
     /// The flow for a request. Only a bootstrap host may become a single node: a control-plane
     /// node added later to a cluster that began with one node says the same count.
     #[must_use]
@@ -211,28 +239,50 @@ impl Plan {
     /// The plan for a request.
     #[must_use]
     pub fn of(options: &InstallOptions) -> Self {
-        let flow = Flow::of(options);
+        let existing_root = !options.coreos_image.is_empty();
+        Self::with(
+            Flow::of(options),
+            Choices {
+                existing_root,
+                cleans_disk: !options.skip_installation_disk_cleanup,
+                erases_boot_sectors: !options.format_disks.is_empty(),
+                writes_final_image: options.enable_skip_mco_reboot,
+            },
+        )
+    }
+
+    /// The plan with every step the flow may have when it writes to a disk.
+    #[must_use]
+    pub fn full(flow: Flow) -> Self {
+        let choices = Choices {
+            existing_root: false,
+            cleans_disk: true,
+            erases_boot_sectors: true,
+            writes_final_image: true,
+        };
+        Self::with(flow, choices)
+    }
+
+    fn with(flow: Flow, choices: Choices) -> Self {
         let single = flow == Flow::SingleNode;
         let first = flow == Flow::Bootstrap;
-        let existing_root = !options.coreos_image.is_empty();
-        let cleans = !existing_root && !options.skip_installation_disk_cleanup;
-        let erases = !existing_root && !options.format_disks.is_empty();
-        let saves_reboot = !existing_root && options.enable_skip_mco_reboot;
+        let existing_root = choices.existing_root;
+        let onto_disk = !existing_root;
         let steps = [
-            (Step::CheckDisk, !existing_root),
+            (Step::CheckDisk, onto_disk),
             (Step::CheckRoot, existing_root),
             (Step::ApplyBootstrap, first || single),
             (Step::StartBootstrap, first || single),
             (Step::FetchIgnition, true),
-            (Step::EraseBootSectors, erases),
-            (Step::CleanDisk, cleans),
+            (Step::EraseBootSectors, onto_disk && choices.erases_boot_sectors),
+            (Step::CleanDisk, onto_disk && choices.cleans_disk),
             (Step::WaitForBootkube, single),
             (Step::MergeInPlace, single),
-            (Step::WriteImage, !existing_root),
+            (Step::WriteImage, onto_disk),
             (Step::DeployIntoRoot, existing_root),
             (Step::WaitForControlPlane, flow == Flow::Worker),
-            (Step::WriteFinalImage, saves_reboot),
-            (Step::SetBootOrder, !existing_root),
+            (Step::WriteFinalImage, onto_disk && choices.writes_final_image),
+            (Step::SetBootOrder, onto_disk),
             (Step::WaitForNodes, first),
             (Step::WaitForBootkube, first),
             (Step::WaitForEtcd, first),

@@ -2,6 +2,7 @@
 
 mod document;
 mod events;
+mod installation;
 mod parity;
 mod states;
 mod steps;
@@ -46,6 +47,8 @@ enum Topic {
         /// A step type, for example `verify-vips`.
         step: Option<String>,
     },
+    /// What the node installer does on each kind of node, in order.
+    Installation,
     /// Fields of install-config.yaml: type, default, rules.
     InstallConfig {
         /// A field, for example `networking.machineNetwork`; without it the top of the file.
@@ -72,6 +75,7 @@ pub fn run(explain: &Explain) -> ExitCode {
         Topic::Events { name } => events::explain(name.as_deref()),
         Topic::Steps { step: None } if pages => Ok(steps::page()),
         Topic::Steps { step } => steps::explain(step.as_deref()),
+        Topic::Installation => Ok(installation::text()),
         Topic::InstallConfig { field } => {
             let head = include_str!("install_config.md");
             document::explain(&install_config::DOCUMENT, head, field.as_deref(), pages)

@@ -1,6 +1,7 @@
 //! Stories: real machines boot what Muster makes. `make testbed` runs them; each takes a minute
 //! or more, so plain `cargo test` passes them over.
 
+mod bootstrap_in_place;
 mod cluster;
 mod discovery;
 mod failure;
@@ -11,5 +12,4 @@ mod network_boot;
 mod rehearsal;
 mod robustness;
 mod scene;
-mod single_node;
 mod static_network;
