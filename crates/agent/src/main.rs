@@ -7,7 +7,7 @@ use clap::Parser;
 use muster_agent::{
     check, identity, journal,
     link::{Directions, Link, TokenSource},
-    options::{Cli, Command, TalkOptions, understood},
+    options::{Cli, Command, Site, TalkOptions, understood},
     steps,
     talk::{Part, Talk},
 };
@@ -53,10 +53,15 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: Cli, part: Part) -> anyhow::Result<ExitCode> {
+async fn run(mut cli: Cli, part: Part) -> anyhow::Result<ExitCode> {
     let machine: Arc<dyn Machine> = Arc::new(Real);
     match cli.command {
-        None => talk(cli.talk, part, machine).await,
+        None => {
+            let site = Site::of(&*machine);
+            site.fill(&mut cli.talk)?;
+            site.place_pull_secret(&*machine);
+            talk(cli.talk, part, machine).await
+        }
         Some(Command::Step { kind, args }) => step(&cli.talk, machine, &kind, args).await,
         Some(Command::SendLogs(options)) => {
             let link = Arc::new(Link::new(options.directions()));
