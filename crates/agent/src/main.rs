@@ -7,7 +7,7 @@ use clap::Parser;
 use muster_agent::{
     check, identity, journal,
     link::{Directions, Link, TokenSource},
-    options::{Cli, Command, SessionOptions, understood},
+    options::{Cli, Command, SessionOptions, Site, understood},
     session::{Mode, Session},
     steps,
 };
@@ -53,10 +53,15 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: Cli, mode: Mode) -> anyhow::Result<ExitCode> {
+async fn run(mut cli: Cli, mode: Mode) -> anyhow::Result<ExitCode> {
     let machine: Arc<dyn Machine> = Arc::new(Real);
     match cli.command {
-        None => run_session(cli.session, mode, machine).await,
+        None => {
+            let site = Site::of(&*machine);
+            site.fill(&mut cli.session)?;
+            site.place_pull_secret(&*machine);
+            run_session(cli.session, mode, machine).await
+        }
         Some(Command::Step { kind, args }) => step(&cli.session, machine, &kind, args).await,
         Some(Command::SendLogs(options)) => {
             let link = Arc::new(Link::new(options.directions()));

@@ -6,6 +6,7 @@
 //! `next_step_runner` stood.
 
 mod logs;
+mod site;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -14,6 +15,7 @@ use uuid::Uuid;
 
 pub use logs::LogsOptions;
 use muster_installer::options::InstallOptions;
+pub use site::Site;
 
 use crate::{
     link::{Directions, TokenSource},
@@ -126,6 +128,9 @@ pub struct SessionOptions {
     /// [default: the environment variable PULL_SECRET_TOKEN]
     #[arg(long, env = "PULL_SECRET_TOKEN_FILE", value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// The token that the image brought along, for want of another.
+    #[arg(skip)]
+    pub site_token: TokenSource,
     /// Register, do one round of polling, deliver its results, and end
     #[arg(long)]
     pub once: bool,
@@ -160,11 +165,13 @@ impl SessionOptions {
     pub fn directions(&self) -> anyhow::Result<Directions> {
         let url = self.url.clone().filter(|url| !url.is_empty());
         let url = url.ok_or_else(|| anyhow::anyhow!("where is the service? Give --url"))?;
+        let mut token = token(self.token_file.clone());
+        token.given = token.given.or_else(|| self.site_token.given.clone());
         Ok(Directions {
             url,
             cacert: self.cacert.clone(),
             insecure: self.insecure,
-            token: token(self.token_file.clone()),
+            token,
         })
     }
 

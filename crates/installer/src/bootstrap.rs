@@ -382,7 +382,11 @@ impl Node {
             return Ok(());
         }
         self.machine
-            .write(Path::new(KNOWN_NODES), format!("{names}\n").as_bytes(), 0o600)
+            .write(
+                Path::new(KNOWN_NODES),
+                format!("{names}\n").as_bytes(),
+                0o600,
+            )
             .map_err(|cause| format!("{KNOWN_NODES} cannot be written: {cause}"))
     }
 

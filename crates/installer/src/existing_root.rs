@@ -202,11 +202,18 @@ mod tests {
     fn the_system_is_deployed_with_kernel_arguments_network_and_config() {
         let machine = installed("252:4");
         let arguments = r#"["--append-karg","a=1","--copy-network","--delete-karg","quiet"]"#;
-        let options = options(&["--coreos-image", "image@sha256:0", "--installer-args", arguments]);
+        let options = options(&[
+            "--coreos-image",
+            "image@sha256:0",
+            "--installer-args",
+            arguments,
+        ]);
         deploy(&machine, &options, Path::new("/config.ign")).unwrap();
         let ran = ran(&machine);
         assert_eq!(ran[2], "ostree admin stateroot-init install");
-        assert!(ran[3].contains("--image image@sha256:0") && ran[3].contains("$ignition_firstboot"));
+        assert!(
+            ran[3].contains("--image image@sha256:0") && ran[3].contains("$ignition_firstboot")
+        );
         assert!(
             ran.contains(
                 &"rpm-ostree kargs --os install --append-if-missing=a=1 --delete-if-present=quiet"
@@ -217,7 +224,10 @@ mod tests {
         assert_eq!(ran.last().unwrap(), "ostree admin finalize-staged");
         let seen: &dyn Machine = &machine;
         let text = |path: &str| seen.text(path);
-        assert_eq!(text("/boot/ignition/config.ign").as_deref(), Some("the config"));
+        assert_eq!(
+            text("/boot/ignition/config.ign").as_deref(),
+            Some("the config")
+        );
         assert!(seen.exists("/boot/ignition.firstboot"));
         let profile = format!("{FIRST_BOOT_NETWORK}/eth0.nmconnection");
         assert_eq!(text(&profile).as_deref(), Some("[ipv4]"));
@@ -235,8 +245,13 @@ mod tests {
             deploy(&machine, &options, Path::new("/config.ign")).unwrap();
         }
         let ran = ran(&machine);
-        assert!(!ran.iter().any(|line| line.contains("stateroot-init")), "{ran:#?}");
-        assert!(ran.contains(&"ostree refs --repo /ostree/repo --delete coreos/node-image".to_owned()));
+        assert!(
+            !ran.iter().any(|line| line.contains("stateroot-init")),
+            "{ran:#?}"
+        );
+        assert!(
+            ran.contains(&"ostree refs --repo /ostree/repo --delete coreos/node-image".to_owned())
+        );
         assert!((&machine as &dyn Machine).exists(NODE_IMAGE_MARK));
         let network = Path::new(FIRST_BOOT_NETWORK);
         assert!(!(&machine as &dyn Machine).exists(network));

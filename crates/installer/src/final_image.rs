@@ -59,7 +59,9 @@ impl PoolConfig {
             .into_iter()
             .flatten()
             .find_map(|resource| {
-                let source = resource["source"].as_str().filter(|text| !text.is_empty())?;
+                let source = resource["source"]
+                    .as_str()
+                    .filter(|text| !text.is_empty())?;
                 Some((source, resource["compression"].as_str()))
             })
             .ok_or("the config of this host names no config of its pool")?;
@@ -193,7 +195,10 @@ impl FinalImage {
         let grow = Task::new("xfs_growfs", "make room for the operating system").arg(ROOT);
         run(machine, &grow)?;
         // The live system's policy does not know the labels of the other system.
-        run(machine, &Task::new("setenforce", "write files with labels of another system").arg("0"))?;
+        run(
+            machine,
+            &Task::new("setenforce", "write files with labels of another system").arg("0"),
+        )?;
         let cmdline = machine.text("/proc/cmdline").unwrap_or_default();
         let platform = cmdline
             .split_whitespace()
@@ -322,7 +327,14 @@ mod tests {
             tree.line("/proc/cmdline", "quiet ignition.platform.id=kubevirt");
         });
         for program in [
-            "mkdir", "mount", "umount", "growpart", "xfs_growfs", "setenforce", "ostree", "fsfreeze",
+            "mkdir",
+            "mount",
+            "umount",
+            "growpart",
+            "xfs_growfs",
+            "setenforce",
+            "ostree",
+            "fsfreeze",
         ] {
             machine.on([program], Finished::with_output(""));
         }
@@ -343,7 +355,10 @@ mod tests {
         final_image().deploy(&machine, &options, &claim).unwrap();
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
         // 1000 sectors, 250 taken, 200 more for the root: 55 percent stay free.
-        assert!(ran.contains(&"growpart --free-percent=55 /dev/vda 4".to_owned()), "{ran:#?}");
+        assert!(
+            ran.contains(&"growpart --free-percent=55 /dev/vda 4".to_owned()),
+            "{ran:#?}"
+        );
         let deploy = ran.iter().find(|line| line.starts_with("ostree")).unwrap();
         assert!(
             deploy.contains("ostree-unverified-registry:os@sha256:1")
@@ -367,7 +382,11 @@ mod tests {
         machine.on(["ostree"], Finished::failed(1, "error: unauthorized"));
         let failure = final_image().deploy(&machine, &options(&[]), &claim);
         assert!(failure.unwrap_err().contains("unauthorized"));
-        let unmounted = machine.ran().iter().filter(|words| words[0] == "umount").count();
+        let unmounted = machine
+            .ran()
+            .iter()
+            .filter(|words| words[0] == "umount")
+            .count();
         assert_eq!(unmounted, 2);
     }
 }

@@ -274,14 +274,20 @@ impl Plan {
             (Step::ApplyBootstrap, first || single),
             (Step::StartBootstrap, first || single),
             (Step::FetchIgnition, true),
-            (Step::EraseBootSectors, onto_disk && choices.erases_boot_sectors),
+            (
+                Step::EraseBootSectors,
+                onto_disk && choices.erases_boot_sectors,
+            ),
             (Step::CleanDisk, onto_disk && choices.cleans_disk),
             (Step::WaitForBootkube, single),
             (Step::MergeInPlace, single),
             (Step::WriteImage, onto_disk),
             (Step::DeployIntoRoot, existing_root),
             (Step::WaitForControlPlane, flow == Flow::Worker),
-            (Step::WriteFinalImage, onto_disk && choices.writes_final_image),
+            (
+                Step::WriteFinalImage,
+                onto_disk && choices.writes_final_image,
+            ),
             (Step::SetBootOrder, onto_disk),
             (Step::WaitForNodes, first),
             (Step::WaitForBootkube, first),
@@ -368,7 +374,13 @@ mod tests {
 
     #[test]
     fn an_installation_into_the_running_root_touches_no_disk_beside_it() {
-        let given = ["--coreos-image", "image", "--format-disk", "/dev/sdb", "--enable-skip-mco-reboot"];
+        let given = [
+            "--coreos-image",
+            "image",
+            "--format-disk",
+            "/dev/sdb",
+            "--enable-skip-mco-reboot",
+        ];
         let plan = Plan::of(&options(&given));
         let expected = [
             Step::CheckRoot,

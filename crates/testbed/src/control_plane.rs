@@ -6,7 +6,13 @@
 //! approved certificate requests (the controller manager), and what runs the Job of the controller
 //! (scheduler and kubelet).
 
-use std::{collections::BTreeSet, fs, path::{Path, PathBuf}, process::Command, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
 use muster_ignition::Config;

@@ -10,7 +10,7 @@ mod boot;
 mod cpu;
 mod disks;
 mod gpus;
-mod hostname;
+pub mod hostname;
 mod interfaces;
 mod limits;
 mod memory;

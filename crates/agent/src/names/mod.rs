@@ -17,6 +17,7 @@ use std::{
 
 pub use config::Config;
 use message::{Answer, Record};
+use muster_machine::Machine;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpStream, UdpSocket},
@@ -49,6 +50,20 @@ impl Resolver {
             hosts: config::hosts(&read("/etc/hosts")),
             port: 53,
         }
+    }
+
+    /// With the configuration of a machine; nothing if it has none.
+    #[must_use]
+    pub fn of(machine: &dyn Machine) -> Option<Self> {
+        let read = |path: &str| {
+            let text = machine.read(Path::new(path)).ok()?;
+            Some(String::from_utf8_lossy(&text).into_owned())
+        };
+        Some(Self {
+            config: Config::parse(&read("/etc/resolv.conf")?),
+            hosts: config::hosts(&read("/etc/hosts").unwrap_or_default()),
+            port: 53,
+        })
     }
 
     /// The addresses of a name. A name that does not exist means nothing, which is no error.

@@ -177,8 +177,14 @@ fn requests_of_strangers_are_left_alone_where_nodes_are_known() {
         String::from_utf8(made.stdout).unwrap()
     };
     let items: Vec<String> = [
-        ("csr-node", request("/O=system:nodes/CN=system:node:master-1")),
-        ("csr-stranger", request("/O=system:nodes/CN=system:node:master-11")),
+        (
+            "csr-node",
+            request("/O=system:nodes/CN=system:node:master-1"),
+        ),
+        (
+            "csr-stranger",
+            request("/O=system:nodes/CN=system:node:master-11"),
+        ),
         ("csr-admin", request("/O=system:masters/CN=master-1")),
         ("csr-garbage", "AAAA".to_owned()),
     ]
@@ -190,12 +196,19 @@ fn requests_of_strangers_are_left_alone_where_nodes_are_known() {
     let list = format!(r#"{{"items":[{}]}}"#, items.join(","));
     host.write("/csrs.json", &list);
     host.tool("oc", r#"[ "$1 $2" != "get csr" ] || cat "$ROOT/csrs.json""#);
-    host.write("/opt/openshift/known-nodes", "master-1\nmaster-1.lab.example.com\n");
+    host.write(
+        "/opt/openshift/known-nodes",
+        "master-1\nmaster-1.lab.example.com\n",
+    );
     meanwhile(&host, r#"touch "$ROOT/opt/openshift/.bootkube.done""#);
     let done = host.run_file("/usr/local/bin/approve-csr.sh", &["/a/kubeconfig"]);
     assert!(done, "{}", host.stderr());
     let calls = host.calls_of("oc");
-    assert_eq!(calls[1..], ["oc adm certificate approve csr-node"], "{calls:?}");
+    assert_eq!(
+        calls[1..],
+        ["oc adm certificate approve csr-node"],
+        "{calls:?}"
+    );
 }
 
 /// Answers of the API while two API servers come up one after the other.

@@ -113,7 +113,12 @@ impl Lab<'_> {
             self.cluster
         );
         let bootstrap = Config::from_json(&self.scene.service.get(&path)?)?;
-        ControlPlane::start(&self.scene.network, &self.scene.evidence, &bootstrap, domain)
+        ControlPlane::start(
+            &self.scene.network,
+            &self.scene.evidence,
+            &bootstrap,
+            domain,
+        )
     }
 
     /// Lets a host install from the image that [`Scene::serve_disk_image`] serves.

@@ -127,7 +127,10 @@ impl Scene {
 
     /// Where machines find it.
     pub fn disk_image_url() -> String {
-        format!("http://{}:{DISK_IMAGE_PORT}/metal.img.zst", Network::GATEWAY)
+        format!(
+            "http://{}:{DISK_IMAGE_PORT}/metal.img.zst",
+            Network::GATEWAY
+        )
     }
 
     pub fn start(&self, machine: Machine) -> Result<Running> {

@@ -35,7 +35,7 @@ pub async fn of_installed_here(app: &App, id: ClusterId) -> Result<Value, Error>
             cluster.id
         )));
     }
-    of_cluster(app, &cluster).await
+    of_cluster(app, &cluster, false).await
 }
 
 /// Replaces all overrides.
@@ -61,7 +61,7 @@ pub async fn set_overrides(
 }
 
 /// The rendered install-config of a cluster as it is now. Holds the pull secret.
-async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Error> {
+async fn of_cluster(app: &App, cluster: &Cluster, for_files: bool) -> Result<Value, Error> {
     let rows = app.store.hosts_of_cluster(cluster.id).await?;
     let hosts: Vec<&Host> = rows.iter().map(|row| &**row).collect();
     let mut infra_envs: Vec<_> = hosts.iter().map(|host| host.infra_env).collect();
@@ -77,6 +77,7 @@ async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Error> {
     let around = render::Around {
         trust: trust.iter().map(String::as_str).collect(),
         mirrors,
+        for_files,
     };
     render::render(cluster, &hosts, &around).map_err(|why| {
         Error::invalid(format!(
@@ -88,7 +89,7 @@ async fn of_cluster(app: &App, cluster: &Cluster) -> Result<Value, Error> {
 
 /// The same as YAML, the form installers read.
 pub async fn yaml_of_cluster(app: &App, cluster: &Cluster) -> Result<String, Error> {
-    let config = of_cluster(app, cluster).await?;
+    let config = of_cluster(app, cluster, true).await?;
     serde_yaml_ng::to_string(&config).map_err(|cause| {
         Error::internal(format!(
             "the install-config cannot be written as YAML: {cause}"

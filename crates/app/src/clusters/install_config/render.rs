@@ -44,6 +44,9 @@ pub struct Around<'a> {
     pub trust: Vec<&'a str>,
     /// Registries that stand in for others: source and mirrors.
     pub mirrors: Vec<(String, Vec<String>)>,
+    /// Files are made from it. They may be asked for before all hosts are there, so they follow from
+    /// what is planned; people are shown what is there.
+    pub for_files: bool,
 }
 
 /// Renders the install-config with the user's overrides.
@@ -54,19 +57,23 @@ pub fn render(cluster: &Cluster, hosts: &[&Host], around: &Around<'_>) -> Result
     let overrides = overrides::parse(cluster.install_config_overrides.as_deref().unwrap_or(""))?;
     let roles = Roles::of(hosts);
     let version: Option<OpenshiftVersion> = cluster.openshift_version.parse().ok();
+    let planned = cluster.control_plane_count;
+    let planned = planned.filter(|count| *count > 0 && around.for_files);
+    let planned = planned.and_then(|count| usize::try_from(count).ok());
+    let masters = planned.unwrap_or(roles.masters.len());
     let mut config = json!({
         "apiVersion": "v1",
         "baseDomain": cluster.base_dns_domain.as_deref().unwrap_or(""),
         "metadata": {"name": cluster.name},
         "networking": networking(cluster, hosts),
-        "controlPlane": pool(cluster, hosts, "master", roles.masters.len()),
-        "compute": [pool(cluster, hosts, "worker", roles.workers.len())],
+        "controlPlane": pool(cluster, "master", masters),
+        "compute": [pool(cluster, "worker", roles.workers.len())],
         "platform": platform::render(cluster, &roles, version.as_ref()),
         "fips": false,
         "pullSecret": cluster.pull_secret.reveal(),
     });
     if !roles.arbiters.is_empty() {
-        config["arbiter"] = pool(cluster, hosts, "arbiter", roles.arbiters.len());
+        config["arbiter"] = pool(cluster, "arbiter", roles.arbiters.len());
         if version.as_ref().is_some_and(|version| version.is(4, 19)) {
             config["featureSet"] = json!("TechPreviewNoUpgrade");
         }
@@ -109,12 +116,19 @@ pub fn render(cluster: &Cluster, hosts: &[&Host], around: &Around<'_>) -> Result
             entries.map(|(source, mirrors)| json!({"source": source, "mirrors": mirrors}));
         config[key] = entries.collect();
     }
+    if hosts.is_empty() && !around.for_files {
+        // Nothing is known of the machines before the first one.
+        for pool in ["/controlPlane", "/compute/0"] {
+            let pool = config.pointer_mut(pool).and_then(Value::as_object_mut);
+            pool.map(|pool| pool.remove("architecture"));
+        }
+    }
     overrides::lay(&mut config, &overrides);
     add_trust(&mut config, &around.trust);
     Ok(config)
 }
 
-fn pool(cluster: &Cluster, hosts: &[&Host], name: &str, replicas: usize) -> Value {
+fn pool(cluster: &Cluster, name: &str, replicas: usize) -> Value {
     let mut pool = json!({
         "name": name,
         "replicas": replicas,
@@ -128,8 +142,7 @@ fn pool(cluster: &Cluster, hosts: &[&Host], name: &str, replicas: usize) -> Valu
         // A mixed cluster has no one answer; the installer takes that of its release.
         _ => None,
     };
-    // Before the first host the pools are empty, and nothing is known of their machines.
-    if let Some(architecture) = architecture.filter(|_| !hosts.is_empty()) {
+    if let Some(architecture) = architecture {
         pool["architecture"] = json!(architecture);
     }
     pool

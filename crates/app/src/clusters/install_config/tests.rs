@@ -133,6 +133,17 @@ fn a_fresh_cluster_without_hosts_renders() {
 }
 
 #[test]
+fn files_before_the_first_host_follow_from_what_is_planned() {
+    let around = render::Around {
+        for_files: true,
+        ..render::Around::default()
+    };
+    let config = render::render(&cluster(PlatformType::None), &[], &around).unwrap();
+    assert_eq!(config["controlPlane"]["replicas"], 3);
+    assert_eq!(config["controlPlane"]["architecture"], "amd64");
+}
+
+#[test]
 fn pools_count_the_hosts_of_their_role() {
     let hosts = [
         host(1, HostRole::Master, "m1"),
