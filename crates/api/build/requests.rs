@@ -163,10 +163,14 @@ impl Operation {
             Some(part) => format!("Upload::new(parts, {part:?})"),
             None => "Request::new(parts)".to_owned(),
         };
+        let target = match path.contains('{') {
+            true => format!("format!({path:?})"),
+            false => format!("{path:?}.to_owned()"),
+        };
         let mutable = if lines.is_empty() { "" } else { "mut " };
         Ok(format!(
             "{types}/// {}\n///\n/// `{}`\n#[must_use]\npub fn {name}({}) -> {answer} {{\n\
-             {setup}    let {mutable}parts = Parts::new(Method::{method}, format!(\"{path}\"));\n\
+             {setup}    let {mutable}parts = Parts::new(Method::{method}, {target});\n\
              {lines}    {made}\n}}\n\n",
             self.summary,
             self.call,

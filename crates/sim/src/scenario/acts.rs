@@ -293,7 +293,7 @@ impl Scenario {
                     .await?
                 {
                     Flow::GoOn => {}
-                    enough => return Ok(enough),
+                    enough @ Flow::Enough(_) => return Ok(enough),
                 }
             }
         }
