@@ -179,6 +179,7 @@ impl ControlPlane {
         api.args([
             "--etcd-servers=http://127.0.0.1:2379",
             "--secure-port=6443",
+            "--allow-privileged=true",
             "--authorization-mode=Node,RBAC",
             "--service-cluster-ip-range=172.30.0.0/16",
             "--service-account-issuer=https://kubernetes.default.svc",

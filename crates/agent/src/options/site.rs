@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_file_fills_in_what_the_command_line_leaves_open() {
-        let mut bare = Cli::parse_from(["agent"]).talk;
+        let mut bare = Cli::parse_from(["agent"]).session;
         site().fill(&mut bare).unwrap();
         assert_eq!(bare.url.as_deref(), Some("https://a:8443"));
         assert_eq!(bare.infra_env_id, Some(ID.parse().unwrap()));
@@ -134,7 +134,7 @@ mod tests {
         );
         let other = ID.replace('4', "5");
         let mut given =
-            Cli::parse_from(["agent", "--url", "http://b", "--infra-env-id", &other]).talk;
+            Cli::parse_from(["agent", "--url", "http://b", "--infra-env-id", &other]).session;
         site().fill(&mut given).unwrap();
         assert_eq!(given.url.as_deref(), Some("http://b"));
         assert_eq!(given.infra_env_id, Some(other.parse().unwrap()));
@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn an_id_that_is_none_is_a_fault_only_where_it_is_needed() {
         let site = Site::parse("INFRA_ENV_ID=here\n");
-        assert!(site.fill(&mut Cli::parse_from(["agent"]).talk).is_err());
-        let mut given = Cli::parse_from(["agent", "--infra-env-id", ID]).talk;
+        assert!(site.fill(&mut Cli::parse_from(["agent"]).session).is_err());
+        let mut given = Cli::parse_from(["agent", "--infra-env-id", ID]).session;
         assert!(site.fill(&mut given).is_ok());
     }
 }

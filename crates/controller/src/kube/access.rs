@@ -50,6 +50,8 @@ pub enum AccessError {
 #[derive(Clone)]
 pub struct Access {
     server: String,
+    /// The name in the server's certificate, if it is reached by an address that is not there.
+    server_name: Option<String>,
     ca_pem: Option<Vec<u8>>,
     /// Certificate and key, both PEM.
     identity: Option<Vec<u8>>,
@@ -149,6 +151,7 @@ impl Access {
         };
         Ok(Self {
             server: cluster.server.clone(),
+            server_name: cluster.tls_server_name.clone(),
             ca_pem,
             identity,
             token: user.token.clone().map_or(Token::None, Token::Fixed),
@@ -170,6 +173,7 @@ impl Access {
         };
         Ok(Self {
             server: format!("https://{host}:{port}"),
+            server_name: None,
             ca_pem: Some(read(&folder.join("ca.crt"))?),
             identity: None,
             token: Token::File(folder.join("token")),
@@ -210,12 +214,21 @@ impl Access {
                 .map_err(|cause| unusable(format!("client certificate: {cause}")))?;
             builder = builder.identity(identity);
         }
+        let base = format!("{}/", self.server.trim_end_matches('/'));
+        let mut base = Url::parse(&base)
+            .map_err(|cause| unusable(format!("{} is not a URL: {cause}", self.server)))?;
+        if let Some(name) = &self.server_name {
+            let address = base.socket_addrs(|| None).ok();
+            let address = address.and_then(|found| found.first().copied());
+            let address = address
+                .ok_or_else(|| unusable(format!("{} has no address", self.server)))?;
+            builder = builder.resolve(name, address);
+            base.set_host(Some(name))
+                .map_err(|cause| unusable(format!("tls-server-name {name}: {cause}")))?;
+        }
         let http = builder
             .build()
             .map_err(|cause| unusable(cause.to_string()))?;
-        let base = format!("{}/", self.server.trim_end_matches('/'));
-        let base = Url::parse(&base)
-            .map_err(|cause| unusable(format!("{} is not a URL: {cause}", self.server)))?;
         Ok((http, base))
     }
 }
@@ -262,6 +275,7 @@ struct NamedCluster {
 #[serde(rename_all = "kebab-case")]
 struct Cluster {
     server: String,
+    tls_server_name: Option<String>,
     certificate_authority: Option<PathBuf>,
     certificate_authority_data: Option<String>,
 }
