@@ -27,7 +27,7 @@ pub(super) struct System {
 
 /// All of it, in the order in which it is listed.
 pub(super) fn manifests(from: &Facts<'_>) -> Result<System, String> {
-    let cluster = &*from.cluster;
+    let cluster = from.cluster;
     let roles = roles(from);
     let mut made = Vec::new();
     let (sources, instead_of_public) = time_sources(from);
@@ -96,7 +96,7 @@ fn time_sources(from: &Facts<'_>) -> (Vec<String>, bool) {
 }
 
 fn dnsmasq(from: &Facts<'_>) -> Option<File> {
-    let cluster = &*from.cluster;
+    let cluster = from.cluster;
     if !(cluster.is_single_node() && from.site.single_node_dnsmasq) {
         return None;
     }

@@ -37,7 +37,7 @@ pub(super) struct OfOperators {
 
 /// Manifests of all chosen operators.
 pub(super) fn manifests(from: &Facts<'_>) -> Result<OfOperators, String> {
-    let cluster = &*from.cluster;
+    let cluster = from.cluster;
     let chosen: Vec<(Operator, &MonitoredOperator)> = cluster
         .monitored_operators
         .iter()
@@ -56,8 +56,8 @@ pub(super) fn manifests(from: &Facts<'_>) -> Result<OfOperators, String> {
         operators: chosen.iter().map(|(operator, _)| *operator).collect(),
         version: &version,
         cluster,
-        hosts: &from.hosts,
-        site: &from.site,
+        hosts: from.hosts,
+        site: from.site,
     };
     let mut made = OfOperators::default();
     let mut seen = BTreeSet::new();
