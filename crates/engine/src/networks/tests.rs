@@ -127,9 +127,10 @@ fn elsewhere_it_follows_from_the_virtual_addresses_unless_the_user_manages_it() 
 
 #[test]
 fn what_was_found_is_forgotten_with_the_last_host_and_what_was_set_stays() {
+    type Setting = (&'static str, fn(&mut Cluster));
     let mut cluster = good_cluster(3);
     cluster.networks.machine = Some(vec!["192.0.2.0/24".into()]);
-    let set: &[(&str, fn(&mut Cluster))] = &[
+    let set: &[Setting] = &[
         ("leases", |c| c.vip_dhcp_allocation = Some(true)),
         ("user-managed networking", |c| {
             c.user_managed_networking = Some(true)
