@@ -220,8 +220,8 @@ impl Access {
         if let Some(name) = &self.server_name {
             let address = base.socket_addrs(|| None).ok();
             let address = address.and_then(|found| found.first().copied());
-            let address = address
-                .ok_or_else(|| unusable(format!("{} has no address", self.server)))?;
+            let address =
+                address.ok_or_else(|| unusable(format!("{} has no address", self.server)))?;
             builder = builder.resolve(name, address);
             base.set_host(Some(name))
                 .map_err(|cause| unusable(format!("tls-server-name {name}: {cause}")))?;
