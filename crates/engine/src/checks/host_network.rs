@@ -186,7 +186,7 @@ pub(crate) fn seconds_behind(host: &muster_model::Host) -> Option<i64> {
 
 pub(super) fn time_synced(on: &HostContext<'_>) -> Verdict {
     match seconds_behind(on.host) {
-        None => Verdict::wait("The host has not told its time yet"),
+        None => Verdict::wait("The host has not reported its time yet"),
         Some(behind) if behind > MAX_BEHIND_SECONDS => Verdict::fail(format!(
             "The host's clock is {} minutes behind the service, 20 are allowed; set it or add an NTP server",
             behind / 60

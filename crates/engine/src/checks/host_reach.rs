@@ -239,7 +239,7 @@ fn address_of(l3: &L3) -> Result<IpAddr, String> {
 }
 
 fn not_compared() -> Verdict {
-    Verdict::wait("The host has not told yet how it reaches the others")
+    Verdict::wait("The host has not reported connectivity yet")
 }
 
 fn unreadable_connectivity() -> Verdict {

@@ -63,7 +63,7 @@ fn who_did_not_answer_is_named() {
     outside.expect_told(MAJORITY, "failure", &["host-2", &address(2), "eth0"]);
     outside
         .with_host(|host| host.reports.connectivity = None)
-        .expect_told(MAJORITY, "failure", &["not told yet"]);
+        .expect_told(MAJORITY, "failure", &["not reported connectivity yet"]);
 }
 
 #[test]
