@@ -355,7 +355,8 @@ impl ControlPlane {
     /// # Errors
     /// When the Job is not what it should be, or the controller has ended with a failure.
     pub fn run_controller(&mut self, network: &Network) -> Result<()> {
-        if self.controller.is_some() {
+        // The Job may be there before what it refers to.
+        if self.controller.is_some() || !self.has_manifests() {
             return Ok(());
         }
         let jobs = self.objects(network, &["jobs", "--namespace", NAMESPACE])?;

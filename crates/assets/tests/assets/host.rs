@@ -190,7 +190,7 @@ impl Host {
         self.write("/proc/self/cgroup", &group);
         // A script that waits for what never comes must not hold up the tests.
         let output = Command::new("timeout")
-            .args(["120", "bash"])
+            .args(["900", "bash"])
             .arg(self.path(script))
             .args(arguments)
             .current_dir(self.path("/opt/openshift"))
