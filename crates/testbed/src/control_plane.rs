@@ -262,10 +262,18 @@ impl ControlPlane {
             &file,
         ];
         self.kubectl(network, &words)?;
-        if object.get("status").is_some() {
-            let mut status = words.to_vec();
-            status.push("--subresource=status");
-            self.kubectl(network, &status)?;
+        if let Some(status) = object.get("status") {
+            let patch = json!({"status": status}).to_string();
+            let words = [
+                "patch",
+                "--filename",
+                &file,
+                "--subresource=status",
+                "--type=merge",
+                "--patch",
+                &patch,
+            ];
+            self.kubectl(network, &words)?;
         }
         Ok(())
     }
