@@ -246,7 +246,7 @@ impl ControlPlane {
         Ok(list["items"].as_array().cloned().unwrap_or_default())
     }
 
-    /// Creates or replaces an object and, for those that have one, its status.
+    /// Creates or replaces an object, without its status.
     ///
     /// # Errors
     /// When the API refuses it.
@@ -262,20 +262,18 @@ impl ControlPlane {
             &file,
         ];
         self.kubectl(network, &words)?;
-        if let Some(status) = object.get("status") {
-            let patch = json!({"status": status}).to_string();
-            let words = [
-                "patch",
-                "--filename",
-                &file,
-                "--subresource=status",
-                "--type=merge",
-                "--patch",
-                &patch,
-            ];
-            self.kubectl(network, &words)?;
-        }
         Ok(())
+    }
+
+    /// Replaces the status of an object that is there already. By path, because Debian's kubectl is
+    /// older than its flag for subresources.
+    fn replace_status(&self, network: &Network, path: &str, object: &Value) -> Result<()> {
+        let file = self.evidence.file("status.json");
+        fs::write(&file, object.to_string())?;
+        let file = file.display().to_string();
+        let path = format!("{path}/status");
+        self.kubectl(network, &["replace", "--raw", &path, "--filename", &file])
+            .map(drop)
     }
 
     /// Signs requests that were approved: what the controller manager of a cluster does. Returns
@@ -344,17 +342,10 @@ impl ControlPlane {
             .arg("-out")
             .arg(&granted))?;
         let encoded = run(command("base64").arg("-w0").arg(&granted))?;
-        let patch = json!({"status": {"certificate": encoded.trim()}}).to_string();
-        let words = [
-            "patch",
-            "csr",
-            name,
-            "--subresource=status",
-            "--type=merge",
-            "--patch",
-            &patch,
-        ];
-        self.kubectl(network, &words).map(drop)
+        let mut request = request.clone();
+        request["status"]["certificate"] = json!(encoded.trim());
+        let path = format!("/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}");
+        self.replace_status(network, &path, &request)
     }
 
     /// Runs the Job of the controller once it is there, as the cluster's scheduler and kubelet
@@ -443,18 +434,19 @@ impl ControlPlane {
             "etcd",
             "kube-apiserver",
         ] {
-            self.apply(
-                network,
-                &json!({
-                    "apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator",
-                    "metadata": {"name": name},
-                    "spec": {},
-                    "status": {
-                        "conditions": conditions,
-                        "versions": [{"name": "operator", "version": version}],
-                    },
-                }),
-            )?;
+            let operator = json!({
+                "apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator",
+                "metadata": {"name": name}, "spec": {},
+            });
+            self.apply(network, &operator)?;
+            let words = ["get", "clusteroperator", name, "--output=json"];
+            let mut operator: Value = serde_json::from_str(&self.kubectl(network, &words)?)?;
+            operator["status"] = json!({
+                "conditions": conditions,
+                "versions": [{"name": "operator", "version": version}],
+            });
+            let path = format!("/apis/config.openshift.io/v1/clusteroperators/{name}");
+            self.replace_status(network, &path, &operator)?;
         }
         let authority = fs::read_to_string(self.tls("root-ca.crt"))?;
         self.apply(network, &json!({
