@@ -10,6 +10,7 @@ use std::{
         LazyLock,
         atomic::{AtomicU32, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use muster_model::Secret;
@@ -38,8 +39,18 @@ impl Place {
         }
     }
 
+    /// A store that was dropped a moment ago may still hold its file: the writer has a thread of its
+    /// own, which ends a little later on a busy machine.
     pub async fn open(&self) -> Store {
-        open(&self.url()).await.expect("the store opens")
+        let limit = Instant::now() + Duration::from_secs(20);
+        loop {
+            match open(&self.url()).await {
+                Err(StoreError::InUse { .. }) if Instant::now() < limit => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                opened => return opened.expect("the store opens"),
+            }
+        }
     }
 }
 
