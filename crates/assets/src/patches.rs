@@ -7,8 +7,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::file::File;
-use crate::yaml;
+use crate::{
+    file::File,
+    spanned_yaml::{self, Node, Value as Written},
+    yaml,
+};
 
 /// The two directories in the order in which their patches are applied and targets looked for.
 const FOLDERS: [&str; 2] = ["openshift", "manifests"];
@@ -68,9 +71,13 @@ impl TryFrom<String> for Pointer {
 /// # Errors
 /// What is wrong with its form.
 pub fn read(patch: &[u8]) -> Result<Vec<Change>, String> {
-    let changes: Vec<Change> = serde_yaml_ng::from_slice(patch).map_err(|cause| {
+    let form = |cause: &dyn std::fmt::Display| {
         format!("it is no list of operations in the form of RFC 6902 (op, path …): {cause}")
-    })?;
+    };
+    // Read twice: errors of the first reading name the line.
+    serde_yaml_ng::from_slice::<Vec<Change>>(patch).map_err(|cause| form(&cause))?;
+    let document = document(patch).map_err(|cause| form(&cause))?;
+    let changes: Vec<Change> = serde_json::from_value(document).map_err(|cause| form(&cause))?;
     let lacks_source =
         |change: &&Change| matches!(change.op, Op::Move | Op::Copy) && change.from.is_none();
     match changes.iter().find(lacks_source) {
@@ -122,7 +129,7 @@ pub fn apply(files: &mut BTreeMap<String, File>) -> Result<(), PatchError> {
 
 fn patched(content: &[u8], patch: &[u8]) -> Result<String, String> {
     let changes = read(patch)?;
-    let mut object: Value = serde_yaml_ng::from_slice(content)
+    let mut object = document(content)
         .map_err(|cause| format!("the manifest is not one YAML document: {cause}"))?;
     for change in &changes {
         change
@@ -130,6 +137,40 @@ fn patched(content: &[u8], patch: &[u8]) -> Result<String, String> {
             .map_err(|why| format!("{}: {why}", change.path.0))?;
     }
     Ok(yaml::text(&object))
+}
+
+/// Reads a document as the tools of a cluster do: for them `yes`, `on` and the like are switches
+/// unless they are quoted.
+fn document(text: &[u8]) -> Result<Value, serde_yaml_ng::Error> {
+    let mut value = serde_yaml_ng::from_slice(text)?;
+    let written = spanned_yaml::parse(&String::from_utf8_lossy(text));
+    if let Some(root) = &written.root {
+        set_switches(&mut value, root);
+    }
+    Ok(value)
+}
+
+fn set_switches(value: &mut Value, written: &Node) {
+    match (value, &written.value) {
+        (Value::Array(items), Written::Sequence(nodes)) => {
+            for (item, node) in items.iter_mut().zip(nodes) {
+                set_switches(item, node);
+            }
+        }
+        (Value::Object(members), Written::Mapping(entries)) => {
+            for entry in entries {
+                if let Some(member) = members.get_mut(&entry.key) {
+                    set_switches(member, &entry.value);
+                }
+            }
+        }
+        (value @ Value::String(_), Written::Scalar(scalar)) => {
+            if let Some(switch) = scalar.as_bool() {
+                *value = Value::Bool(switch);
+            }
+        }
+        _ => {}
+    }
 }
 
 impl Change {
@@ -215,6 +256,14 @@ mod tests {
         list.iter()
             .map(|(path, text)| ((*path).to_owned(), File::open(*path, *text)))
             .collect()
+    }
+
+    #[test]
+    fn switches_of_yaml_1_1_are_switches_unless_they_are_quoted() {
+        let content = b"a: on\nb: 'on'\nc: [no, text]\n";
+        let patch = b"- {op: add, path: /d, value: yes}\n- {op: add, path: /e, value: 'yes'}\n";
+        let expected = "a: true\nb: 'on'\nc:\n- false\n- text\nd: true\ne: 'yes'\n";
+        assert_eq!(patched(content, patch).unwrap(), expected);
     }
 
     #[test]
