@@ -1,7 +1,5 @@
 //! The install-config: what the installer knows of a cluster.
 
-mod known;
-mod known_platforms;
 mod overrides;
 mod platform;
 mod render;

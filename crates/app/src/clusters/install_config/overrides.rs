@@ -1,8 +1,8 @@
 //! The user's own words in the install-config, laid over what the service renders.
 
+use muster_documents::{install_config::DOCUMENT, schema::json};
 use serde_json::{Map, Value};
 
-use super::known::INSTALL_CONFIG;
 use crate::Invalid;
 
 /// Reads overrides as the user sent them. Nothing at all is no override.
@@ -17,10 +17,8 @@ pub fn parse(text: &str) -> Result<Value, Invalid> {
                     {\"fips\": true}"
             .into());
     }
-    let value = INSTALL_CONFIG.spelled(value);
-    INSTALL_CONFIG
-        .check(&value, "")
-        .map_err(|why| format!("install-config overrides: {why}"))?;
+    let value = json::spelled(&DOCUMENT, value);
+    json::check(&DOCUMENT, &value).map_err(|why| format!("install-config overrides: {why}"))?;
     Ok(value)
 }
 

@@ -118,7 +118,7 @@ fn boot_mac(cluster: &Cluster, inventory: &Inventory) -> Option<String> {
 }
 
 /// The service never learns the way into vCenter: users fill it in after the installation or
-/// by overrides. Tools look for exactly these words to tell that nobody did.
+/// by overrides. Tools look for exactly these words to see that they were not replaced.
 fn vsphere(cluster: &Cluster, version: Option<&OpenshiftVersion>) -> Value {
     let mut platform = Map::new();
     if version.is_none_or(|version| version.at_least(4, 13)) {

@@ -1,0 +1,206 @@
+//! Each rule is broken once; the report must say so at the right place, and how to mend it.
+
+use std::{collections::BTreeSet, fmt::Write};
+
+use super::{
+    bad_cases::{CASES, Case, With},
+    corpus, good, load_with,
+};
+use crate::{
+    findings::Report,
+    install_config::{FipsHost, Given, Method, RULES, Release, types::Architecture},
+};
+
+/// Rules that are tried elsewhere, with the reason.
+const ELSEWHERE: &[&str] = &[
+    // Needs a certificate; see `certificates_are_read`.
+    "trust-bundle-authority",
+];
+
+pub(super) fn given(with: With) -> Given {
+    let given = Given::default();
+    match with {
+        With::Nothing => given,
+        With::Agent => Given {
+            method: Method::Agent,
+            ..given
+        },
+        With::Cluster => Given {
+            method: Method::Cluster,
+            ..given
+        },
+        With::Arm64Release => Given {
+            release_architecture: Some(Architecture::Arm64),
+            ..given
+        },
+        With::Release419 => Given {
+            release: Some(Release::new(4, 19)),
+            ..given
+        },
+        With::FipsBypassed => Given {
+            fips_host: FipsHost::Bypassed,
+            ..given
+        },
+    }
+}
+
+fn report_of(case: &Case) -> Report {
+    let mut tree = corpus::tree(case.base.0, case.base.1);
+    for (path, yaml) in case.set {
+        corpus::set(&mut tree, path, yaml);
+    }
+    match load_with(&corpus::text(&tree), given(case.with)) {
+        Ok(loaded) => loaded.report,
+        Err(report) => report,
+    }
+}
+
+#[test]
+fn every_broken_rule_is_told_at_its_field_with_line_and_remedy() {
+    let mut told = String::new();
+    let mut missed = Vec::new();
+    for case in CASES {
+        let report = report_of(case);
+        let _ = writeln!(
+            told,
+            "# {}-{} {:?} {:?}\n{report}",
+            case.base.0, case.base.1, case.with, case.set
+        );
+        let found = report
+            .findings()
+            .iter()
+            .find(|f| f.rule == case.rule && f.path == case.at);
+        let Some(found) = found else {
+            missed.push(format!("{case:?}\n{report}"));
+            continue;
+        };
+        assert!(found.help.len() > 5, "{found:?}");
+        let place = report.place(found);
+        assert!(
+            place.line >= 1 && place.line <= report.shown().lines().count(),
+            "{found:?}"
+        );
+        // The line is that of the field, or of the nearest one that is written.
+        let line = report.shown().lines().nth(place.line - 1).unwrap();
+        let names: Vec<&str> = case
+            .at
+            .split(['.', '[', ']'])
+            .filter(|n| !n.is_empty())
+            .collect();
+        let named = |name: &&str| line.to_lowercase().contains(&name.to_lowercase());
+        let near = names.iter().any(named) || case.at.contains('[') || place.line == 1;
+        assert!(near, "{case:?} told at `{line}`\n{report}");
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+    good::golden("bad.txt", &told);
+}
+
+#[test]
+fn no_rule_is_left_unbroken() {
+    let broken: BTreeSet<&str> = CASES.iter().map(|case| case.rule).collect();
+    let left: Vec<&str> = RULES
+        .iter()
+        .map(|rule| rule.name)
+        .filter(|name| !broken.contains(name) && !ELSEWHERE.contains(name))
+        // Those of restored nodes are broken in the tests of `image_based_config`.
+        .filter(|name| !name.starts_with("image-based-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_slip_in_the_form_gives_one_error_and_not_a_shower() {
+    for case in CASES.iter().filter(|case| case.rule == "type") {
+        let report = report_of(case);
+        let errors = report.count(crate::findings::Severity::Error);
+        assert_eq!(errors, 1, "{report}");
+    }
+}
+
+#[test]
+fn all_faults_of_a_file_are_told_at_once() {
+    let mut tree = corpus::tree("baremetal", "compact");
+    for (path, yaml) in [
+        ("baseDomain", "UPPER"),
+        ("fips", "maybe"),
+        ("networking.machineNetwork", "[{cidr: 192.168.10.1/24}]"),
+        ("platform.baremetal.hosts[0].bootMode", "uefi"),
+        ("pullSecret", "'{}'"),
+        ("nonsense", "1"),
+    ] {
+        corpus::set(&mut tree, path, yaml);
+    }
+    let report = load_with(&corpus::text(&tree), Given::default()).unwrap_err();
+    let rules: BTreeSet<&str> = report.findings().iter().map(|f| f.rule).collect();
+    for rule in [
+        "base-domain",
+        "type",
+        "network-address",
+        "allowed-word",
+        "pull-secret",
+        "unknown-field",
+    ] {
+        assert!(rules.contains(rule), "{rule} is missing in\n{report}");
+    }
+}
+
+#[test]
+fn rules_have_names_of_their_own_and_fields_that_exist() {
+    let mut names = BTreeSet::new();
+    let mut paths = BTreeSet::new();
+    crate::install_config::schema::DOCUMENT.each_field(&mut |path, _| {
+        paths.insert(path.replace("[]", ""));
+    });
+    for rule in RULES.iter() {
+        assert!(names.insert(rule.name), "two rules {}", rule.name);
+        for path in rule.reads.iter().chain([&rule.path]) {
+            assert!(paths.contains(*path), "{}: no field {path}", rule.name);
+        }
+        assert!(rule.text.ends_with('.'), "{}", rule.name);
+    }
+}
+
+#[test]
+fn unknown_keys_are_warnings_where_another_tool_runs_us() {
+    let mut tree = corpus::tree("none", "compact");
+    corpus::set(&mut tree, "futureField", "1");
+    let lenient = Given {
+        unknown_keys: crate::install_config::UnknownKeys::Warn,
+        ..Given::default()
+    };
+    let text = corpus::text(&tree);
+    assert!(load_with(&text, Given::default()).is_err());
+    let loaded = load_with(&text, lenient).unwrap();
+    assert_eq!(loaded.report.findings()[0].rule, "unknown-field");
+}
+
+/// A trust bundle of these certificates, and what is told about it.
+fn bundle_report(bundle: &str) -> Vec<(&'static str, String)> {
+    let mut tree = corpus::tree("none", "compact");
+    let quoted = serde_json::to_string(bundle).unwrap();
+    corpus::set(&mut tree, "additionalTrustBundle", &quoted);
+    let report = match load_with(&corpus::text(&tree), Given::default()) {
+        Ok(loaded) => loaded.report,
+        Err(report) => report,
+    };
+    let findings = report.findings().iter();
+    findings.map(|f| (f.rule, f.message.clone())).collect()
+}
+
+#[test]
+fn certificates_are_read() {
+    let authority = include_str!("../../../testdata/install-config/authority.pem");
+    let leaf = include_str!("../../../testdata/install-config/leaf.pem");
+    assert_eq!(
+        bundle_report(&format!("# ours\n{authority}\n{authority}")),
+        []
+    );
+    let told = bundle_report(&format!("{authority}{leaf}"));
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].0, "trust-bundle-authority");
+    assert!(told[0].1.contains("mirror.lab"), "{told:?}");
+    let told = bundle_report(&format!("{authority} "));
+    assert_eq!(told[0].0, "trust-bundle", "{told:?}");
+    let cut = authority.replace("MII", "");
+    assert_eq!(bundle_report(&cut)[0].0, "trust-bundle");
+}

@@ -1,0 +1,49 @@
+//! What both files of an image-based installation are asked.
+
+use super::Diagnostics;
+use crate::schema::wording::shown;
+
+/// The file says what it is. The reference does not look, so only a mix-up is an error.
+pub fn check_kind(
+    version: &str,
+    kind: &str,
+    expected: &str,
+    (other, other_file): (&str, &str),
+    diagnostics: &mut Diagnostics,
+) {
+    if kind == other {
+        diagnostics.fault(
+            "kind",
+            format!("this is a file of kind `{other}`"),
+            format!("save it as `{other_file}`; here the kind is `{expected}`"),
+        );
+    } else if !kind.is_empty() && kind != expected {
+        diagnostics.warn(
+            "kind",
+            format!("{} is unknown", shown(kind)),
+            format!("write `{expected}`"),
+        );
+    }
+    if !matches!(version, "" | "v1beta1") {
+        diagnostics.warn(
+            "apiVersion",
+            format!("{} is unknown", shown(version)),
+            "write `v1beta1`",
+        );
+    }
+}
+
+/// The network can be made into NetworkManager profiles.
+pub fn check_network(
+    yaml: Option<&str>,
+    lookup: &dyn Fn(&str) -> Result<(), String>,
+    diagnostics: &mut Diagnostics,
+) {
+    if let Some(Err(why)) = yaml.map(lookup) {
+        diagnostics.fault(
+            "networkConfig",
+            format!("no NetworkManager profiles can be made of it: {why}"),
+            "write an nmstate document: `interfaces:` with name, type and state, and so on",
+        );
+    }
+}
