@@ -116,7 +116,7 @@ pub(crate) fn finalizing_stage(cluster: &Cluster, settings: &Settings) -> Option
     Some(started.plus(finalizing_limit(stage, cluster, settings)))
 }
 
-/// When leases for the virtual addresses are overdue; `None` once they are there or it was told.
+/// When leases for the virtual addresses are overdue; `None` once they are there or it was reported.
 pub(crate) fn leases(cluster: &Cluster, settings: &Settings) -> Option<Timestamp> {
     let missing = networks::vips(&cluster.api_vips).is_empty()
         || networks::vips(&cluster.ingress_vips).is_empty();

@@ -1,16 +1,16 @@
 //! Which disks may be installed to, which one is taken, and which ones lose their boot sector.
 //!
 //! Agents name reasons of their own; the service adds its reasons on each inventory. Ours
-//! start with a fixed mark so that they can be taken off again before they are judged anew.
+//! start with a fixed mark so that they can be taken off again before they are evaluated again.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use crate::{
+    agent_json::List,
     inventory::{Disk, Inventory},
     settings::Requirements,
-    wire::List,
 };
 
 /// Drive types with rules of their own, as agents spell them.
@@ -22,7 +22,7 @@ const FIBRE_CHANNEL: &str = "FC";
 const OUR_MARK: &str = "Muster: ";
 
 /// Judges every disk and fills in missing ids.
-pub(crate) fn judge(inventory: &mut Inventory, needs: &Requirements, version: &str) {
+pub(crate) fn evaluate(inventory: &mut Inventory, needs: &Requirements, version: &str) {
     for disk in inventory.disks.0.iter_mut().flatten() {
         if disk.id.is_empty() && !disk.name.is_empty() {
             disk.id = disk.device();
@@ -60,7 +60,7 @@ pub(crate) fn paths_to<'a>(
     disks.iter().filter(|disk| disk.is_held_by(&multipath.name))
 }
 
-/// Where and for what a disk is judged.
+/// Where and for what a disk is evaluated.
 struct Site<'a> {
     inventory: &'a Inventory,
     needs: &'a Requirements,
@@ -153,7 +153,7 @@ impl Site<'_> {
     }
 
     /// The network that carries the disk must not be the one the node is reached by: it is set
-    /// up anew during the installation.
+    /// up again during the installation.
     fn iscsi_fault(&self, disk: &Disk) -> Option<String> {
         let text = disk
             .iscsi

@@ -62,13 +62,13 @@ fn machine(disks: Vec<Disk>) -> Inventory {
     }
 }
 
-fn judged_for(mut inventory: Inventory, version: &str) -> Inventory {
-    judge(&mut inventory, &RequirementTable::default().worker, version);
+fn evaluated_for(mut inventory: Inventory, version: &str) -> Inventory {
+    evaluate(&mut inventory, &RequirementTable::default().worker, version);
     inventory
 }
 
-fn judged(disks: Vec<Disk>) -> Inventory {
-    judged_for(machine(disks), "4.16.0")
+fn evaluated(disks: Vec<Disk>) -> Inventory {
+    evaluated_for(machine(disks), "4.16.0")
 }
 
 fn reasons(inventory: &Inventory, name: &str) -> String {
@@ -88,7 +88,7 @@ fn fit(inventory: &Inventory) -> Vec<&str> {
 
 #[test]
 fn a_small_an_odd_and_the_boot_disk_are_refused_with_reasons() {
-    let inventory = judged(vec![
+    let inventory = evaluated(vec![
         disk("sda", 99),
         Disk {
             drive_type: "ODD".into(),
@@ -128,15 +128,19 @@ fn a_boot_medium_the_agent_refused_already_has_no_second_reason() {
         ..disk("sda", 200)
     };
     medium.installation_eligibility.not_eligible_reasons = vec!["it is the ISO".to_owned()].into();
-    let once = judged(vec![medium]);
+    let once = evaluated(vec![medium]);
     assert_eq!(reasons(&once, "sda"), "it is the ISO");
-    let mut marked = judged(vec![Disk {
+    let mut marked = evaluated(vec![Disk {
         is_installation_media: true,
         ..disk("sda", 200)
     }]);
     let first = reasons(&marked, "sda");
-    judge(&mut marked, &RequirementTable::default().worker, "4.16.0");
-    assert_eq!(reasons(&marked, "sda"), first, "judging again adds nothing");
+    evaluate(&mut marked, &RequirementTable::default().worker, "4.16.0");
+    assert_eq!(
+        reasons(&marked, "sda"),
+        first,
+        "evaluating again adds nothing"
+    );
 }
 
 #[test]
@@ -166,15 +170,15 @@ fn drive_types_depend_on_release_and_architecture() {
             "{kind} {version} {architecture}"
         );
     }
-    let old = judged_for(machine(vec![of_type("md0", "RAID", "")]), "4.12.1");
+    let old = evaluated_for(machine(vec![of_type("md0", "RAID", "")]), "4.12.1");
     assert!(reasons(&old, "md0").contains("RAID"));
-    let unknown = judged(vec![of_type("sda", "", "")]);
+    let unknown = evaluated(vec![of_type("sda", "", "")]);
     assert!(reasons(&unknown, "sda").contains("Unknown"));
 }
 
 #[test]
 fn a_path_of_a_multipath_disk_is_refused_in_favour_of_the_whole() {
-    let inventory = judged(vec![
+    let inventory = evaluated(vec![
         of_type("dm-1", "Multipath", ""),
         of_type("sda", "FC", "dm-1"),
         of_type("sdb", "FC", "dm-7,dm-1"),
@@ -189,7 +193,7 @@ fn the_paths_of_a_multipath_disk_must_be_of_one_good_kind() {
     let over = |paths: Vec<Disk>| {
         let mut disks = vec![of_type("dm-1", "Multipath", "")];
         disks.extend(paths);
-        judged(disks)
+        evaluated(disks)
     };
     let none = over(vec![
         of_type("sda", "SSD", "dm-1"),
@@ -212,12 +216,12 @@ fn the_paths_of_a_multipath_disk_must_be_of_one_good_kind() {
         of_type("dm-1", "Multipath", ""),
         iscsi("sda", "dm-1", Some("198.51.100.11")),
     ]);
-    assert!(reasons(&judged_for(too_old, "4.14.1"), "dm-1").contains("path sda"));
+    assert!(reasons(&evaluated_for(too_old, "4.14.1"), "dm-1").contains("path sda"));
 }
 
 #[test]
 fn iscsi_must_not_run_over_the_way_out() {
-    let from = |address: Option<&str>| judged(vec![iscsi("sda", "", address)]);
+    let from = |address: Option<&str>| evaluated(vec![iscsi("sda", "", address)]);
     let said = |address| reasons(&from(address), "sda");
     assert_eq!(said(Some("198.51.100.11")), "");
     assert!(
@@ -230,24 +234,24 @@ fn iscsi_must_not_run_over_the_way_out() {
     assert_eq!(said(Some("2001:db8::1")), "", "no way out in that family");
     let mut odd = machine(vec![iscsi("sda", "", Some("198.51.100.11"))]);
     odd.routes.0.as_mut().unwrap().pop();
-    assert!(reasons(&judged_for(odd, "4.16"), "sda").contains("eth9"));
+    assert!(reasons(&evaluated_for(odd, "4.16"), "sda").contains("eth9"));
 }
 
 #[test]
-fn judging_twice_adds_no_reason_twice_and_keeps_the_agents_own() {
+fn evaluating_twice_adds_no_reason_twice_and_keeps_the_agents_own() {
     let mut bad = disk("sda", 1);
     bad.installation_eligibility.not_eligible_reasons = vec!["in use".to_owned()].into();
-    let once = judged(vec![bad]);
-    assert_eq!(judged_for(once.clone(), "4.16.0"), once);
+    let once = evaluated(vec![bad]);
+    assert_eq!(evaluated_for(once.clone(), "4.16.0"), once);
     assert_eq!(reasons(&once, "sda").matches("; ").count(), 1);
     let mut grown = once;
     grown.disks.0.as_mut().unwrap()[0].size_bytes = 1 << 50;
-    assert_eq!(reasons(&judged_for(grown, "4.16.0"), "sda"), "in use");
+    assert_eq!(reasons(&evaluated_for(grown, "4.16.0"), "sda"), "in use");
 }
 
 #[test]
 fn an_agent_that_says_no_without_a_reason_is_overruled() {
-    assert_eq!(fit(&judged(vec![disk("sda", 200)])), ["sda"]);
+    assert_eq!(fit(&evaluated(vec![disk("sda", 200)])), ["sda"]);
 }
 
 #[test]
@@ -260,7 +264,7 @@ fn bootable_disks_come_first_then_by_type_then_the_smallest_and_nvme_last() {
         hctl: hctl.into(),
         ..disk
     };
-    let inventory = judged(vec![
+    let inventory = evaluated(vec![
         ssd(disk("nvme0n1", 120)),
         ssd(disk("sdz", 110)),
         at("1:0:0:2", disk("sda", 300)),
@@ -284,14 +288,14 @@ fn a_fit_choice_stays_by_any_of_its_names_and_an_unfit_one_is_replaced() {
         by_path: "/dev/disk/by-path/a".into(),
         ..disk("sda", 300)
     };
-    let inventory = judged(vec![named, disk("sdb", 200), disk("sdc", 10)]);
+    let inventory = evaluated(vec![named, disk("sdb", 200), disk("sdc", 10)]);
     let chosen = |present: &[&str]| choose(&inventory, present).unwrap().name.clone();
     for name in ["/dev/sda", "/dev/disk/by-id/a", "/dev/disk/by-path/a"] {
         assert_eq!(chosen(&["", name]), "sda");
     }
     assert_eq!(chosen(&["/dev/sdc"]), "sdb");
     assert_eq!(chosen(&["", ""]), "sdb");
-    assert_eq!(choose(&judged(vec![]), &["/dev/sda"]), None);
+    assert_eq!(choose(&evaluated(vec![]), &["/dev/sda"]), None);
 }
 
 #[test]
@@ -320,7 +324,7 @@ fn only_local_bootable_disks_that_stay_lose_their_boot_sector() {
             ..bootable("sdf")
         },
     ];
-    assert_eq!(to_be_formatted(&judged(disks)), ["/dev/sda"]);
+    assert_eq!(to_be_formatted(&evaluated(disks)), ["/dev/sda"]);
 }
 
 #[test]

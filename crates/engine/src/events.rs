@@ -1,11 +1,11 @@
-//! Every kind of event, as data: its stable name, how bad it is, who tells it and when.
+//! Every kind of event, as data: its stable name, its severity, who emits it and when.
 //!
 //! Clients filter by name and severity, so both are part of the contract. Messages are made
 //! where the event happens; `tells` lists what they must name.
 
 use muster_model::Severity;
 
-/// Who tells an event.
+/// Who emits an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The rules in this crate.
@@ -14,7 +14,7 @@ pub enum Owner {
     Service,
     /// Agents and controllers, through `POST /v2/events`.
     Client,
-    /// Nobody: the case it tells of does not arise here.
+    /// No one: the case does not arise here.
     Nobody,
 }
 
@@ -25,11 +25,11 @@ pub struct EventKind {
     pub name: &'static str,
     /// How bad it is; changes of host status differ by the new status.
     pub severity: Severity,
-    /// Who tells it.
+    /// Who emits it.
     pub owner: Owner,
     /// What the message names beside the record itself.
     pub tells: &'static [&'static str],
-    /// The moment it is told.
+    /// The moment it is emitted.
     pub when: &'static str,
 }
 
@@ -60,7 +60,9 @@ catalogue! {
     HOST_BOOTSTRAP_SET = "host_bootstrap_set", Info, Engine, [], "a host is chosen to lead the installation";
     HOST_VALIDATION_FAILED = "host_validation_failed", Warning, Engine, ["validation id", "message"], "a host validation begins to fail";
     HOST_VALIDATION_FIXED = "host_validation_fixed", Info, Engine, ["validation id"], "a host validation passes again";
-    HOST_MEDIA_DISCONNECTED = "host_media_disconnected", Error, Engine, [], "a host loses its boot medium (told once)";
+    HOST_PORTS_BLOCKED = "host_ports_blocked", Warning, Engine, ["address", "ports"], "packets from a host to ports of another one are dropped, as by a firewall (see docs/ports.md)";
+    HOST_PORTS_REACHABLE = "host_ports_reachable", Info, Engine, [], "no port of another host is blocked any more";
+    HOST_MEDIA_DISCONNECTED = "host_media_disconnected", Error, Engine, [], "a host loses its boot medium (once)";
     HOST_INSTALL_PROGRESS_UPDATED = "host_install_progress_updated", Info, Engine, ["stage", "info"], "a progress report is taken";
     HOST_INSTALLATION_STARTED = "host_installation_started", Info, Engine, [], "a hub starts the installation of a day-2 host";
     HOST_INSTALLATION_CANCELLED = "host_installation_cancelled", Info, Engine, [], "a host is cancelled with its cluster";
@@ -78,7 +80,7 @@ catalogue! {
     DISK_SPEED_SLOWER_THAN_SUPPORTED = "disk_speed_slower_than_supported", Warning, Engine, ["disk", "milliseconds"], "a disk is slower than its role wants";
     QUICK_DISK_FORMAT_PERFORMED = "quick_disk_format_performed", Info, Engine, ["disk"], "an installation begins that formats a bootable disk";
     QUICK_DISK_FORMAT_SKIPPED = "quick_disk_format_skipped", Info, Engine, ["disk"], "an installation begins that leaves a bootable disk alone, as asked";
-    UPGRADE_AGENT_STARTED = "upgrade_agent_started", Info, Engine, ["agent image"], "an agent is told to upgrade itself";
+    UPGRADE_AGENT_STARTED = "upgrade_agent_started", Info, Engine, ["agent image"], "an agent is asked to upgrade itself";
     UPGRADE_AGENT_FINISHED = "upgrade_agent_finished", Info, Engine, ["agent image"], "an agent has upgraded itself";
     UPGRADE_AGENT_FAILED = "upgrade_agent_failed", Error, Engine, ["agent image"], "an agent could not upgrade itself";
     HOST_DEREGISTERED = "host_deregistered", Info, Service, [], "a host is deleted";
@@ -88,7 +90,7 @@ catalogue! {
     HOST_LOGS_UPLOADED = "host_logs_uploaded", Info, Service, [], "logs of a host arrive";
     HOST_BOOT_LOGS_UPLOADED = "host_boot_logs_uploaded", Info, Nobody, [], "boot logs of a host arrive; the API takes no such upload";
     REBOOTS_FOR_NODE = "reboots_for_node", Info, Client, ["node", "reboots"], "the controller counts reboots";
-    HOST_REGISTRATION_SETTING_PROPERTIES_FAILED = "host_registration_setting_properties_failed", Error, Nobody, [], "defined by the reference, told by nobody";
+    HOST_REGISTRATION_SETTING_PROPERTIES_FAILED = "host_registration_setting_properties_failed", Error, Nobody, [], "defined by the reference, never emitted here";
 
     CLUSTER_REGISTRATION_SUCCEEDED = "cluster_registration_succeeded", Info, Service, ["kind"], "a cluster is registered or imported";
     CLUSTER_STATUS_UPDATED = "cluster_status_updated", Info, Engine, ["new status", "status_info"], "the status of a cluster changes";
@@ -103,8 +105,8 @@ catalogue! {
     CLUSTER_DEGRADED_OLM_OPERATORS_FAILED = "cluster_degraded_OLM_operators_failed", Warning, Engine, ["operators"], "a cluster is installed without some of its operators";
     CLUSTER_INSTALLATION_CANCELED = "cluster_installation_canceled", Info, Engine, [], "an installation is cancelled";
     CANCEL_INSTALLATION_FAILED = "cancel_installation_failed", Error, Engine, ["reason"], "there is nothing to cancel";
-    CANCEL_INSTALL_START_FAILED = "cancel_install_start_failed", Error, Nobody, [], "defined by the reference, told by nobody";
-    CANCEL_INSTALL_COMMIT_FAILED = "cancel_install_commit_failed", Error, Nobody, [], "defined by the reference, told by nobody";
+    CANCEL_INSTALL_START_FAILED = "cancel_install_start_failed", Error, Nobody, [], "defined by the reference, never emitted here";
+    CANCEL_INSTALL_COMMIT_FAILED = "cancel_install_commit_failed", Error, Nobody, [], "defined by the reference, never emitted here";
     CLUSTER_INSTALLATION_RESET = "cluster_installation_reset", Info, Engine, [], "a cluster is reset";
     RESET_INSTALLATION_FAILED = "reset_installation_failed", Error, Engine, ["reason"], "there is nothing to reset";
     CLUSTER_FINALIZING_STAGE_UPDATED = "cluster_finalizing_stage_updated", Info, Engine, ["stage"], "the controller reports a finalizing stage";
@@ -116,10 +118,10 @@ catalogue! {
     CLUSTER_LOGS_UPLOADED = "cluster_logs_uploaded", Info, Service, [], "logs of the controller arrive for the first time";
     CLUSTER_DEREGISTERED = "cluster_deregistered", Info, Service, [], "a cluster is deleted";
     CLUSTER_DEREGISTER_FAILED = "cluster_deregister_failed", Error, Service, ["error"], "a cluster cannot be deleted now";
-    AFTER_INACTIVITY_CLUSTER_DEREGISTERED = "after_inactivity_cluster_deregistered", Info, Service, [], "a cluster nobody touches is deleted";
+    AFTER_INACTIVITY_CLUSTER_DEREGISTERED = "after_inactivity_cluster_deregistered", Info, Service, [], "a cluster that is not used is deleted";
     CLUSTER_DELETION_ANNOUNCED = "cluster_deletion_announced", Warning, Service, ["time left"], "an unused cluster will be deleted unless it is used";
-    INACTIVE_CLUSTERS_DEREGISTERED = "inactive_clusters_deregistered", Info, Nobody, [], "defined by the reference, told by nobody";
-    CLUSTERS_PERMANENTLY_DELETED = "clusters_permanently_deleted", Info, Nobody, [], "defined by the reference, told by nobody";
+    INACTIVE_CLUSTERS_DEREGISTERED = "inactive_clusters_deregistered", Info, Nobody, [], "defined by the reference, never emitted here";
+    CLUSTERS_PERMANENTLY_DELETED = "clusters_permanently_deleted", Info, Nobody, [], "defined by the reference, never emitted here";
     INSTALL_CONFIG_APPLIED = "install_config_applied", Info, Service, [], "the user overrides the install-config";
     PROXY_SETTINGS_CHANGED = "proxy_settings_changed", Info, Service, [], "the user changes the proxy";
 
@@ -135,7 +137,7 @@ catalogue! {
     GENERATE_IMAGE_FORMAT_FAILED = "generate_image_format_failed", Error, Nobody, [], "the Ignition of an image cannot be made; here images are views made while they are read";
     GENERATE_MINIMAL_ISO_FAILED = "generate_minimal_iso_failed", Error, Nobody, [], "a minimal image cannot be made; here images are views made while they are read";
     UPLOAD_IMAGE_FAILED = "upload_image_failed", Error, Nobody, [], "an image cannot be stored; here images are views made while they are read";
-    EXPIRED_IMAGE_DELETED = "expired_image_deleted", Info, Nobody, [], "defined by the reference, told by nobody";
+    EXPIRED_IMAGE_DELETED = "expired_image_deleted", Info, Nobody, [], "defined by the reference, never emitted here";
 }
 
 /// The kind of this name.

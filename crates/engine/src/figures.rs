@@ -3,7 +3,9 @@
 //! They have no name of their own and are in no catalogue: the message says what is counted, the
 //! properties say how much.
 
-use muster_model::{Category, Event, Host, HostStage, Severity, Timestamp};
+use muster_model::{
+    Category, Cluster, ClusterStatus, Event, EventScope, Host, HostStage, Severity, Timestamp,
+};
 use serde_json::{Value, json};
 
 use crate::{history, inventory::Inventory};
@@ -17,6 +19,49 @@ pub(crate) fn about_host(host: &Host, now: Timestamp, what: &str, props: &Value)
     event.scope.infra_env = None;
     event.props = Some(props.to_string());
     event
+}
+
+/// How an installation ended, and after how long: when the cluster left the status `from` for its end,
+/// or for a stop that needs a person.
+pub(crate) fn of_installation(
+    cluster: &Cluster,
+    from: ClusterStatus,
+    now: Timestamp,
+) -> Option<Event> {
+    use ClusterStatus::*;
+    let began = cluster.install_started_at?;
+    let ended = match cluster.status {
+        Installed => true,
+        // A stop for a person was counted when it began.
+        Error | InstallingPendingUserAction => from != InstallingPendingUserAction,
+        Cancelled => matches!(from, PreparingForInstallation | Installing | Finalizing),
+        Insufficient
+        | Ready
+        | PreparingForInstallation
+        | PendingForInput
+        | Installing
+        | Finalizing
+        | AddingHosts
+        | Unmonitored => false,
+    };
+    if !ended {
+        return None;
+    }
+    let props = json!({
+        "duration": now.since(began).as_secs_f64(),
+        "result": cluster.status.as_str(),
+        "lastState": from.as_str(),
+    });
+    let scope = EventScope {
+        cluster: Some(cluster.id),
+        host: None,
+        infra_env: None,
+    };
+    let what = "cluster.installation.results";
+    let mut event = Event::new("", Severity::Info, scope, now, what);
+    event.category = Category::Metrics;
+    event.props = Some(props.to_string());
+    Some(event)
 }
 
 /// Which machines can be installed: at the end of a host's installation, good or bad.

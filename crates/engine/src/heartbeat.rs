@@ -1,7 +1,7 @@
 //! Which heartbeats are news.
 //!
 //! Agents poll all the time; the shell keeps their heartbeats in memory and must not refresh a
-//! cluster for each of them. A poll is worth a refresh only when it can change a verdict.
+//! cluster for each of them. A poll is worth a refresh only when it can change a result.
 
 use muster_model::{Host, HostStatus, Timestamp};
 
@@ -12,7 +12,7 @@ const CLOCK_NOISE_SECONDS: i64 = 30;
 /// stored and followed by a refresh at once.
 ///
 /// `checked_in_at` and `agent_clock` of a host must be stored together: their difference is
-/// what the time checks judge.
+/// what the time checks evaluate.
 #[must_use]
 pub fn is_news(host: &Host, agent_clock: Option<i64>, now: Timestamp) -> bool {
     let silent = matches!(

@@ -1,5 +1,5 @@
 //! Status changes and the events that tell of them, made in one place so that no change goes
-//! untold.
+//! unrecorded.
 
 use muster_model::{
     Cluster, ClusterStatus, Event, EventScope, Host, HostStatus, Severity, Timestamp,
@@ -7,7 +7,7 @@ use muster_model::{
 
 use crate::{
     events::{CLUSTER_STATUS_UPDATED, EventKind, HOST_STATUS_UPDATED},
-    inventory,
+    figures, inventory,
 };
 
 /// Longest `status_info` of a host; its column is not much wider.
@@ -47,7 +47,7 @@ pub(crate) fn about_cluster(
     Event::new(kind.name, kind.severity, scope, at, message)
 }
 
-/// Gives a host a status and a reason; a new status is dated and told.
+/// Gives a host a status and a reason; a new status is dated and recorded as an event.
 pub(crate) fn move_host(
     host: &mut Host,
     to: HostStatus,
@@ -119,6 +119,7 @@ pub(crate) fn move_cluster(
     if cluster.status == to {
         return;
     }
+    let from = cluster.status;
     cluster.status = to;
     cluster.status_updated_at = now;
     match to {
@@ -138,6 +139,7 @@ pub(crate) fn move_cluster(
         cluster.name, cluster.status_info
     );
     events.push(about_cluster(CLUSTER_STATUS_UPDATED, cluster, now, message));
+    events.extend(figures::of_installation(cluster, from, now));
 }
 
 fn cut(mut text: String, limit: usize) -> String {

@@ -1,4 +1,4 @@
-//! What the Ignition of a running cluster tells about it.
+//! What the Ignition of a running cluster says about it.
 //!
 //! A day-2 host fetches the Ignition it would boot with; whether the cluster brings its own DNS,
 //! how its disks are encrypted and which system it runs is read from there, as nobody else knows.
@@ -9,8 +9,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use muster_model::Host;
 
 use crate::{
+    agent_json::{self, List, Stored, reported},
     reports,
-    wire::{self, List, Stored, reported},
 };
 
 /// Static pods that answer for the names and addresses of a cluster.
@@ -74,7 +74,7 @@ reported! {
         spec: Option<MachineConfigSpec>,
     }
 
-    /// Its wishes.
+    /// Its settings.
     MachineConfigSpec {
         #[serde(rename = "osImageURL")]
         os_image_url: String,
@@ -84,7 +84,7 @@ reported! {
 impl Ignition {
     /// Reads a config; `None` unless it is one of version 3.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let config: Self = wire::stored(Some(text)).ok()?;
+        let config: Self = agent_json::stored(Some(text)).ok()?;
         let version = &config.ignition.as_ref()?.version;
         version.starts_with("3.").then_some(config)
     }
@@ -125,7 +125,7 @@ impl Ignition {
     pub(crate) fn os_image(&self) -> Option<String> {
         let mut files = self.files().iter();
         let file = files.find(|file| file.path == MACHINE_CONFIG)?;
-        let config: MachineConfig = wire::stored(Some(&file.text()?)).ok()?;
+        let config: MachineConfig = agent_json::stored(Some(&file.text()?)).ok()?;
         Some(config.spec?.os_image_url).filter(|image| !image.is_empty())
     }
 }

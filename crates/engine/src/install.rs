@@ -27,7 +27,7 @@ pub fn start(
     now: Timestamp,
 ) -> Result<Decision, Refused> {
     let mut draft = Draft::of(view, now);
-    // Judge first: what was seen may be older than the question.
+    // Evaluate first: what was seen may be older than the question.
     draft.absorb(refresh(view, settings, now));
     draft.jobs.clear();
     if !triggers::fits(
@@ -99,6 +99,10 @@ fn fix_roles(draft: &mut Draft<'_>, settings: &Settings) {
     }
     for host in &mut draft.hosts {
         host.installer_version = Some(settings.images.installer.clone());
+        // Logs of before are deleted; those of this installation must be requested.
+        host.logs_info = None;
+        host.logs_started_at = None;
+        host.logs_collected_at = None;
         if host.role == HostRole::AutoAssign {
             host.role = host.suggested_role;
         }
@@ -194,7 +198,7 @@ fn tell_ignored(draft: &mut Draft<'_>) {
 
 /// The files of the cluster are stored.
 ///
-/// News of an attempt that was given up meanwhile, or told before, change nothing.
+/// News of an attempt that was given up meanwhile, or reported before, change nothing.
 pub fn files_ready(
     view: &ClusterView<'_>,
     openshift_cluster_id: Option<Uuid>,
@@ -237,7 +241,7 @@ pub fn files_failed(view: &ClusterView<'_>, reason: &str, now: Timestamp) -> Dec
     draft.finish()
 }
 
-/// The cluster prepares and nobody has told yet how its files came out.
+/// The cluster prepares and the result of making its files is not known yet.
 #[must_use]
 pub fn awaits_files(cluster: &Cluster) -> bool {
     cluster.status == ClusterStatus::PreparingForInstallation

@@ -10,8 +10,8 @@ use muster_model::Host;
 use serde_json::Number;
 
 use crate::{
+    agent_json::{self, List, Stored, reported},
     replies::BadReply,
-    wire::{self, List, Stored, reported},
 };
 
 reported! {
@@ -22,6 +22,7 @@ reported! {
         boot: Option<Boot>,
         cpu: Option<Cpu>,
         disks: List<Disk>,
+        dns: Option<Dns>,
         gpus: List<Gpu>,
         hostname: String,
         interfaces: List<Interface>,
@@ -75,6 +76,12 @@ reported! {
         smart: String,
         vendor: String,
         wwn: String,
+    }
+
+    /// How it resolves names; agents of the reference do not report it.
+    Dns {
+        search_domains: List<String>,
+        servers: List<String>,
     }
 
     /// Whether a disk may be installed to, and why not.
@@ -153,7 +160,7 @@ reported! {
     }
 }
 
-impl wire::Wire for Eligibility {
+impl agent_json::Wire for Eligibility {
     fn absent(&self) -> bool {
         false
     }
@@ -165,20 +172,20 @@ impl Inventory {
     /// # Errors
     /// The text is not the JSON of an inventory.
     pub fn parse(text: &str) -> Result<Self, BadReply> {
-        wire::parse("inventory", text)
+        agent_json::parse("inventory", text)
     }
 
     /// The text to store: known keys only, in alphabetical order.
     #[must_use]
     pub fn to_text(&self) -> String {
-        wire::text(self)
+        agent_json::text(self)
     }
 
     pub(crate) fn of(host: &Host) -> Stored<Arc<Self>> {
-        wire::recall(host.reports.inventory.as_ref())
+        agent_json::recall(host.reports.inventory.as_ref())
     }
 
-    /// What a host told about itself, if it can be read.
+    /// What a host reported about itself, if it can be read.
     #[must_use]
     pub fn known(host: &Host) -> Option<Arc<Self>> {
         Self::of(host).ok()

@@ -2,8 +2,8 @@
 //!
 //! While `vip_dhcp_allocation` is on, each host that sits in the machine network is asked to
 //! lease both addresses under cards that belong to the cluster ([`mac`]), so all get the same
-//! ones. The leases are kept: whoever asks next goes on with them. [`watch`] keeps the time,
-//! because a DHCP server that never answers must be told of.
+//! ones. The leases are kept: the next request continues with them. [`watch`] keeps the time,
+//! because a DHCP server that never answers must be reported.
 
 mod mac;
 
@@ -72,7 +72,7 @@ pub(crate) fn request(cluster: &Cluster, inventory: &Inventory) -> Option<Value>
     Some(request)
 }
 
-/// What an answer makes of the cluster: the new record if it changed, with what is to be told.
+/// What an answer makes of the cluster: the new record if it changed, with the events that follow.
 ///
 /// # Errors
 /// Why the answer cannot be taken.
@@ -208,14 +208,14 @@ fn statements(body: &str) -> Option<Vec<&str>> {
 }
 
 /// Keeps the time: from when on leases are awaited, and whether that has taken too long.
-/// Returns what is to be told.
+/// Returns the events that follow.
 pub(crate) fn watch(cluster: &mut Cluster, settings: &Settings, now: Timestamp) -> Option<Event> {
     let network = networks::dhcp_vips(cluster)
         .then(|| network(cluster))
         .flatten()
         .map(|network| network.to_string());
     if cluster.leases.network != network {
-        // Leases of another network are worth nothing, and the waiting begins anew.
+        // Leases of another network are worth nothing, and the waiting begins again.
         cluster.leases = Leases {
             awaited_since: network.as_ref().map(|_| now),
             network,

@@ -5,6 +5,7 @@
 //! of its own, and so do next steps and replies of agents. Rules and validations are ordered
 //! tables (`rules`, `checks`).
 
+pub mod agent_json;
 pub mod binding;
 pub mod cancel;
 mod checks;
@@ -39,7 +40,6 @@ pub mod tang;
 mod testing;
 mod view;
 mod vips;
-pub mod wire;
 
 pub use checks::{
     cluster::NEVER_IGNORED as CLUSTER_CHECKS_NEVER_IGNORED, failing as failing_checks,
@@ -50,5 +50,5 @@ pub use refresh::{refresh, refresh_unbound};
 pub use settings::Settings;
 pub use steps::StepType;
 pub use view::{
-    ClusterView, Decision, HostView, Job, Measured, Move, RefusalCode, Refused, Surroundings,
+    ClusterView, Decision, Environment, HostView, Job, Measured, Move, RefusalCode, Refused,
 };

@@ -89,7 +89,7 @@ pub(crate) struct Groups {
 pub(crate) struct Web {
     ids: Vec<HostId>,
     /// Places of those who sent a report.
-    told: Vec<usize>,
+    reporters: Vec<usize>,
     /// Per network seen on any host, with who reaches whom inside; `None` where too few hosts
     /// live for a group.
     networks: BTreeMap<IpNet, Option<Matrix>>,
@@ -117,10 +117,10 @@ impl Web {
         let ids: Vec<HostId> = order.iter().map(|witness| witness.id).collect();
         let mut links = Links::among(&ids, &addresses, least);
         let mut collisions = Collisions::default();
-        let mut told = Vec::new();
+        let mut reporters = Vec::new();
         for (place, witness) in order.iter().enumerate() {
             if let Some(report) = &witness.reach {
-                told.push(place);
+                reporters.push(place);
                 collisions.note(report);
                 links.note(place, report);
             }
@@ -133,7 +133,7 @@ impl Web {
         } = links;
         Self {
             ids,
-            told,
+            reporters,
             networks,
             families,
             witnesses,
@@ -158,13 +158,13 @@ impl Web {
         }
     }
 
-    /// Hosts that told that they got no answer from this one in a network, in the order of ids.
+    /// Hosts that reported that they got no answer from this one in a network, in the order of ids.
     pub(crate) fn deaf_in(&self, network: &IpNet, host: HostId) -> Vec<HostId> {
         let links = self.networks.get(network).and_then(Option::as_ref);
         self.deaf(links, host)
     }
 
-    /// Hosts that told that they did not reach every address of this one in a family (true means IPv6).
+    /// Hosts that reported that they did not reach every address of this one in a family (true means IPv6).
     pub(crate) fn deaf_by(&self, v6: bool, host: HostId) -> Vec<HostId> {
         self.deaf(Some(&self.families[usize::from(v6)]), host)
     }
@@ -173,8 +173,8 @@ impl Web {
         let (Some(links), Ok(to)) = (links, self.ids.binary_search(&host)) else {
             return Vec::new();
         };
-        let told = self.told.iter();
-        let deaf = told.filter(|from| **from != to && !links.row(**from).has(to));
+        let reporters = self.reporters.iter();
+        let deaf = reporters.filter(|from| **from != to && !links.row(**from).has(to));
         deaf.map(|from| self.ids[*from]).collect()
     }
 

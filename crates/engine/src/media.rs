@@ -12,7 +12,7 @@ use crate::{
 /// Exit code with which an agent says that it lost its boot medium.
 pub const LOST_EXIT_CODE: i64 = 256;
 
-/// Notes the loss; only the first report of it is told.
+/// Notes the loss; only the first report of it becomes an event.
 pub(crate) fn lost(host: &mut Host, now: Timestamp, events: &mut Vec<Event>) {
     if !host.media_connected {
         return;

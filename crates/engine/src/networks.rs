@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc};
 use ipnet::IpNet;
 use muster_model::{Cluster, Vip};
 
-use crate::{inventory::Inventory, wire};
+use crate::{agent_json, inventory::Inventory};
 
 /// A range that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,7 +97,7 @@ pub(crate) fn has_pods(cluster: &Cluster) -> bool {
 /// The network plugin that will run: the user's override of the install-config wins.
 pub(crate) fn network_type(cluster: &Cluster) -> String {
     let overrides = cluster.install_config_overrides.as_deref();
-    let overrides: Option<serde_json::Value> = wire::stored(overrides).ok();
+    let overrides: Option<serde_json::Value> = agent_json::stored(overrides).ok();
     let forced = overrides
         .as_ref()
         .and_then(|text| text.pointer("/networking/networkType"))

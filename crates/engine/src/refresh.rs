@@ -1,4 +1,4 @@
-//! The heart: judge everything, apply the rules, and repeat until nothing moves.
+//! The heart: evaluate everything, apply the rules, and repeat until nothing moves.
 //!
 //! One pass looks at networks, roles, each host and the cluster. Hosts and cluster follow each
 //! other, so passes are repeated to a fixed point; the tables are acyclic for fixed facts and
@@ -10,6 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use muster_model::{ClusterStatus, Host, HostKey, InfraEnv, Timestamp};
 
 use crate::{
+    agent_json::{self, Stored},
     checks::{
         self, Findings,
         cluster::ClusterContext,
@@ -33,7 +34,6 @@ use crate::{
     settings::Settings,
     view::{ClusterView, Decision, HostView, Job, Move},
     vips::{self, Evidence},
-    wire::{self, Stored},
 };
 
 /// The longest chain in the tables is below ten moves.
@@ -76,7 +76,7 @@ pub fn refresh_unbound(
             settings,
             now,
         };
-        let findings = checks::host::judge(&context);
+        let findings = checks::host::evaluate(&context);
         let facts = HostFacts {
             host: &host,
             inventory: inventory.as_deref(),
@@ -93,7 +93,7 @@ pub fn refresh_unbound(
         let from = host.status;
         if let Some((rule, next)) = next {
             history::move_host(&mut host, next.status, next.info, now, &mut events);
-            events.extend(next.told);
+            events.extend(next.events);
             if let Some(also) = next.also {
                 also(&mut host, now);
             }
@@ -176,8 +176,8 @@ impl<'a> Round<'a> {
             } else {
                 let web = Web::of(&self.around.witnesses, least);
                 let (groups, collisions) = (web.groups(), web.collisions());
-                cluster.connectivity_majority_groups = Some(wire::text(&groups));
-                cluster.ip_collisions = Some(wire::text(&collisions));
+                cluster.connectivity_majority_groups = Some(agent_json::text(&groups));
+                cluster.ip_collisions = Some(agent_json::text(&collisions));
                 cluster.connectivity_basis = basis;
                 self.around.compared(web, groups, &collisions);
             }
@@ -195,9 +195,9 @@ impl<'a> Round<'a> {
         self.suggest_roles();
         self.around.renew(&self.draft.cluster, &self.draft.hosts);
         for index in 0..self.draft.hosts.len() {
-            self.judge_host(index);
+            self.evaluate_host(index);
         }
-        self.judge_cluster();
+        self.evaluate_cluster();
     }
 
     fn find_machine_network(&mut self) {
@@ -250,7 +250,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn judge_host(&mut self, index: usize) {
+    fn evaluate_host(&mut self, index: usize) {
         let host = &self.draft.hosts[index];
         let context = HostContext {
             host,
@@ -263,7 +263,7 @@ impl<'a> Round<'a> {
             settings: self.settings,
             now: self.draft.now,
         };
-        let findings = checks::host::judge(&context);
+        let findings = checks::host::evaluate(&context);
         let facts = self.host_facts(index, &findings);
         let next = step_host("host", HOST_RULES, &facts);
         let text = Some(findings.text());
@@ -284,7 +284,7 @@ impl<'a> Round<'a> {
         }
         let before = host.clone();
         self.draft.move_host(index, next.status, next.info);
-        self.draft.events.extend(next.told);
+        self.draft.events.extend(next.events);
         let host = &mut self.draft.hosts[index];
         if let Some(also) = next.also {
             also(host, self.draft.now);
@@ -313,15 +313,15 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn judge_cluster(&mut self) {
+    fn evaluate_cluster(&mut self) {
         let status = self.draft.cluster.status;
-        let judged =
+        let evaluated =
             EDITABLE.contains(&status) || status == ClusterStatus::PreparingForInstallation;
-        let findings = if judged {
+        let findings = if evaluated {
             let Draft { cluster, hosts, .. } = &self.draft;
             let evidence = &mut self.evidence;
             let evidence = evidence.get_or_insert_with(|| Evidence::of(cluster, hosts));
-            checks::cluster::judge(&ClusterContext {
+            checks::cluster::evaluate(&ClusterContext {
                 cluster: &self.draft.cluster,
                 hosts: &self.draft.hosts,
                 inventories: &self.inventories,
@@ -343,13 +343,13 @@ impl<'a> Round<'a> {
             now: self.draft.now,
         };
         let next = step_cluster(&facts);
-        if judged {
+        if evaluated {
             self.draft.cluster.validations_info = Some(findings.text());
         }
         if let Some((rule, next)) = next {
             (next.also)(&mut self.draft.cluster, &facts);
             self.draft.move_cluster(next.status, next.info);
-            self.draft.events.extend(next.told);
+            self.draft.events.extend(next.events);
             if next.status != status {
                 self.draft.moves.push(Move { host: None, rule });
             }

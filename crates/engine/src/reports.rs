@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use crate::{
+    agent_json::{self, List, Stored, reported},
     settings,
-    wire::{self, List, Stored, reported},
 };
 
 reported! {
@@ -28,6 +28,13 @@ reported! {
         l2_connectivity: List<L2>,
         l3_connectivity: List<L3>,
         mtu_report: List<Mtu>,
+        blocked_ports: Vec<BlockedPorts>,
+    }
+
+    /// Ports of a peer to which packets are dropped; only Muster's agents report them.
+    BlockedPorts {
+        remote_ip_address: String,
+        ports: Vec<u16>,
     }
 
     /// An answer on the same link.
@@ -174,33 +181,33 @@ pub type Images = BTreeMap<String, ImageStatus>;
 pub type Disks = BTreeMap<String, DiskInfo>;
 
 pub(crate) fn images_of(host: &Host) -> Stored<Arc<Images>> {
-    wire::recall(host.reports.images_status.as_ref())
+    agent_json::recall(host.reports.images_status.as_ref())
 }
 
-/// Images of the installation that a host has told nothing about yet.
-pub(crate) fn images_untold<'a>(
+/// Images of the installation that a host has not reported yet.
+pub(crate) fn images_not_reported<'a>(
     host: &Host,
     cluster: &'a Cluster,
     images: &'a settings::Images,
 ) -> Vec<&'a str> {
-    let told = images_of(host).ok().unwrap_or_default();
+    let reported = images_of(host).ok().unwrap_or_default();
     let all = [
         cluster.ocp_release_image.as_deref(),
         images.machine_config_operator.as_deref(),
         images.must_gather.get("ocp").map(String::as_str),
         Some(images.installer.as_str()),
     ];
-    let mut untold: Vec<&str> = Vec::new();
+    let mut missing: Vec<&str> = Vec::new();
     for name in all.into_iter().flatten() {
-        if !name.is_empty() && !told.contains_key(name) && !untold.contains(&name) {
-            untold.push(name);
+        if !name.is_empty() && !reported.contains_key(name) && !missing.contains(&name) {
+            missing.push(name);
         }
     }
-    untold
+    missing
 }
 
 pub(crate) fn disks_of(host: &Host) -> Stored<Arc<Disks>> {
-    wire::recall(host.reports.disks_info.as_ref())
+    agent_json::recall(host.reports.disks_info.as_ref())
 }
 
 /// Puts a report in its place. One that says the same as before stays, with what it was read as.
@@ -212,7 +219,7 @@ pub(crate) fn keep(slot: &mut Option<Report>, text: String) {
 
 /// Whom it reaches.
 pub(crate) fn connectivity_of(host: &Host) -> Stored<Arc<Reach>> {
-    wire::recall(host.reports.connectivity.as_ref())
+    agent_json::recall(host.reports.connectivity.as_ref())
 }
 
 /// A report of whom a host reaches, with a digest of who answered from where.
@@ -252,32 +259,32 @@ impl Deref for Reach {
 }
 
 pub(crate) fn free_of(host: &Host) -> Stored<Arc<Vec<FreeNetwork>>> {
-    wire::recall(host.reports.free_addresses.as_ref())
+    agent_json::recall(host.reports.free_addresses.as_ref())
 }
 
 pub(crate) fn vips_of(host: &Host) -> Stored<Arc<Vec<VipVerdict>>> {
-    wire::recall(host.reports.vips.as_ref())
+    agent_json::recall(host.reports.vips.as_ref())
 }
 
 /// Its time sources.
 pub(crate) fn ntp_sources_of(host: &Host) -> Stored<Arc<Vec<NtpSource>>> {
-    wire::recall(host.reports.ntp_sources.as_ref())
+    agent_json::recall(host.reports.ntp_sources.as_ref())
 }
 
 /// What names resolve to where it stands.
 pub(crate) fn resolutions_of(host: &Host) -> Stored<Arc<Resolutions>> {
-    wire::recall(host.reports.domain_name_resolutions.as_ref())
+    agent_json::recall(host.reports.domain_name_resolutions.as_ref())
 }
 
 /// Whether it could fetch Ignition from the running cluster, and what it got.
 pub(crate) fn api_vip_of(host: &Host) -> Stored<Arc<ApiVipReply>> {
-    wire::recall(host.reports.api_vip_connectivity.as_ref())
+    agent_json::recall(host.reports.api_vip_connectivity.as_ref())
 }
 
 /// Whether the Tang servers answered. A failed step leaves its error text here, which reads as
 /// [`Stored::Broken`].
 pub(crate) fn tang_of(host: &Host) -> Stored<Arc<TangReply>> {
-    wire::recall(host.reports.tang_connectivity.as_ref())
+    agent_json::recall(host.reports.tang_connectivity.as_ref())
 }
 
 /// The device an installation goes to: the id wins over the path.

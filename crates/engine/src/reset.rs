@@ -6,12 +6,12 @@
 use muster_model::{Cluster, Event, Host, HostKey, Timestamp};
 
 use crate::{
+    agent_json,
     draft::{self, Draft},
     events::{self, EventKind},
     history, inventory, reports,
     rules::triggers::Trigger,
     view::{ClusterView, Decision, Job, Refused},
-    wire,
 };
 
 /// Resets a cluster so that it can be installed again.
@@ -44,13 +44,13 @@ pub fn reset(view: &ClusterView<'_>, now: Timestamp) -> Result<Decision, Refused
         &mut draft,
         Trigger::ResettingPendingUserAction,
         "",
-        |host| told(host, now),
+        |host| reset_event(host, now),
     );
     draft.jobs.push(Job::DeleteClusterFiles(view.cluster.id));
     Ok(draft.finish())
 }
 
-/// Lets the same thing happen to every host that can take it, and tells of those that moved.
+/// Lets the same thing happen to every host that can take it, and records those that moved.
 /// A host without a row for it is left where it is.
 pub(crate) fn each_host(
     draft: &mut Draft<'_>,
@@ -76,7 +76,7 @@ pub(crate) fn nothing_to(act: &str, cluster: &Cluster, kind: EventKind, now: Tim
     Refused::conflict(reason).with(event)
 }
 
-fn told(host: &Host, now: Timestamp) -> Event {
+fn reset_event(host: &Host, now: Timestamp) -> Event {
     let message = format!("Host {}: installation reset", inventory::hostname(host));
     history::about_host(events::HOST_INSTALLATION_RESET, host, now, message)
 }
@@ -119,7 +119,7 @@ pub fn reset_host(
                 ))
             })
         })?;
-    draft.events.push(told(&draft.hosts[index], now));
+    draft.events.push(reset_event(&draft.hosts[index], now));
     Ok(draft.finish())
 }
 
@@ -140,7 +140,7 @@ pub fn reset_validation(host: &Host, id: &str, now: Timestamp) -> Result<Decisio
             let mut disks = reports::disks_of(host).copy().unwrap_or_default();
             if let Some(disk) = reports::boot_device(host).and_then(|id| disks.get_mut(id)) {
                 disk.disk_speed = None;
-                reports::keep(&mut fresh.reports.disks_info, wire::text(&disks));
+                reports::keep(&mut fresh.reports.disks_info, agent_json::text(&disks));
             }
         }
         "container-images-available" => fresh.reports.images_status = None,

@@ -1,4 +1,4 @@
-//! The numbers and names the rules are judged with. `Default` is what the reference ships.
+//! The numbers and names the rules are evaluated with. `Default` is what the reference ships.
 //!
 //! Requirements, images and the agent's version depend on the release and the site, so the
 //! shell hands in settings that fit the cluster at hand.
@@ -101,7 +101,7 @@ pub struct Timeouts {
     pub host_preparing: Duration,
     /// A cluster that prepares; longer than its slowest host.
     pub cluster_preparing: Duration,
-    /// A host that was told to install and reports nothing.
+    /// A host that was instructed to install and reports nothing.
     pub host_installing: Duration,
     /// A host that needs the user while the others are done.
     pub host_pending_user_action: Duration,
@@ -121,9 +121,9 @@ pub struct Timeouts {
     pub host_logs: (Duration, Duration),
     /// Cluster logs: never started / started.
     pub cluster_logs: (Duration, Duration),
-    /// Disk check, told to the agent.
+    /// Disk check, sent to the agent.
     pub disk_check: Duration,
-    /// Image pulls, told to the agent.
+    /// Image pulls, sent to the agent.
     pub image_availability: Duration,
     /// Stages that differ from the shipped limits.
     pub host_stages: Vec<(HostStage, Duration)>,
@@ -237,7 +237,7 @@ pub struct Images {
     pub must_gather: BTreeMap<String, String>,
 }
 
-/// How large an inventory may get, told to agents; 0 tells them nothing.
+/// How large an inventory may get, sent to agents; 0 sends none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InventoryLimits {
     /// All of it, in bytes.
@@ -282,7 +282,7 @@ pub struct Settings {
     pub images: Images,
     /// Way of running.
     pub mode: Mode,
-    /// What is overdue during an installation is told, and the installation goes on.
+    /// What is overdue during an installation is reported, and the installation goes on.
     pub soft_timeouts: bool,
     /// Suggest no roles before an installation starts.
     pub leave_roles_open: bool,
@@ -292,8 +292,10 @@ pub struct Settings {
     pub disabled_cluster_checks: BTreeSet<String>,
     /// Steps that are never handed out.
     pub disabled_steps: BTreeSet<StepType>,
-    /// Agents of another version are told to upgrade to this image; `None` leaves them alone.
+    /// Agents of another version are asked to upgrade to this image; `None` leaves them alone.
     pub upgrade_agent_to: Option<String>,
+    /// Hosts that wait for their installation send logs this often; `None`: never.
+    pub discovery_logs: Option<Duration>,
     /// Limits of inventories.
     pub inventory_limits: InventoryLimits,
     /// The discovery image for a host that is being reclaimed.

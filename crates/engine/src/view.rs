@@ -35,7 +35,7 @@ impl<'a> ClusterView<'a> {
 
 /// What surrounds one host: for steps and replies, which need no full refresh.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Surroundings<'a> {
+pub struct Environment<'a> {
     /// Its cluster, if bound.
     pub cluster: Option<&'a Cluster>,
     /// The other hosts of that cluster (itself may be among them).

@@ -1,4 +1,4 @@
-//! Whether a virtual address can be used: inside the machine network and taken by nobody.
+//! Whether a virtual address can be used: inside the machine network and not in use.
 //!
 //! Hosts look in two ways: they ask for the very address (verify-vips), or they scan their
 //! networks for free ones. Each host's word is kept, so one that sees the address taken is
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Free,
-    /// Somebody answers there; the hosts that see it, by name.
+    /// A machine answers there; the hosts that see it, by name.
     Taken(Vec<String>),
     Outside,
     Broadcast,
@@ -27,7 +27,7 @@ pub(crate) enum Standing {
 }
 
 /// Draws the cluster's `verification` of each address from what its hosts say: one that sees
-/// it taken outweighs all who do not. What nobody speaks of stays as it was.
+/// it taken outweighs all who do not. What no host reports stays unchanged.
 pub(crate) fn weigh(cluster: &mut Cluster, hosts: &[Host]) {
     if [&cluster.api_vips, &cluster.ingress_vips].map(|list| networks::vips(list).len()) == [0, 0] {
         return;

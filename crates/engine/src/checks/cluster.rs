@@ -1,11 +1,11 @@
-//! The table of cluster validations and how a cluster is judged by it.
+//! The table of cluster validations and how a cluster is evaluated by it.
 
 use std::sync::Arc;
 
 use muster_model::{Cluster, Host, Timestamp};
 
 use super::{
-    Findings, Outcome, Verdict, cluster_hosts as hosts, cluster_manifests as manifests,
+    CheckResult, Findings, Outcome, cluster_hosts as hosts, cluster_manifests as manifests,
     cluster_network as net, cluster_vips as vips, operators,
 };
 use crate::{
@@ -49,7 +49,7 @@ pub(crate) struct ClusterCheck {
     pub(crate) gate: Gate,
     /// What is asked and why, for people.
     pub(crate) asks: &'static str,
-    run: fn(&ClusterContext<'_>) -> Verdict,
+    run: fn(&ClusterContext<'_>) -> CheckResult,
 }
 
 impl ClusterCheck {
@@ -64,7 +64,7 @@ const fn row(
     category: &'static str,
     gate: Gate,
     asks: &'static str,
-    run: fn(&ClusterContext<'_>) -> Verdict,
+    run: fn(&ClusterContext<'_>) -> CheckResult,
 ) -> ClusterCheck {
     ClusterCheck {
         id,
@@ -96,7 +96,7 @@ pub(crate) static CLUSTER_CHECKS: &[ClusterCheck] = &[
         "Is the virtual address of the API set or leased, where the cluster needs one?",
         vips::api_vips_defined),
     row("api-vips-valid", "network", Gate::Install,
-        "Does the virtual address of the API lie in the machine network, and do the hosts see that nobody uses it?",
+        "Does the virtual address of the API lie in the machine network, and do the hosts see that it is not in use?",
         vips::api_vips_valid),
     row("cluster-cidr-defined", "network", Gate::Input,
         "Is there a network for the pods?",
@@ -111,7 +111,7 @@ pub(crate) static CLUSTER_CHECKS: &[ClusterCheck] = &[
         "Is the virtual address of ingress set or leased, where the cluster needs one?",
         vips::ingress_vips_defined),
     row("ingress-vips-valid", "network", Gate::Install,
-        "Does the virtual address of ingress lie in the machine network, and do the hosts see that nobody uses it?",
+        "Does the virtual address of ingress lie in the machine network, and do the hosts see that it is not in use?",
         vips::ingress_vips_valid),
     row("machine-cidr-defined", "network", Gate::Input,
         "Is the network known in which the hosts talk to each other?",
@@ -176,7 +176,7 @@ impl ClusterContext<'_> {
 }
 
 /// Runs the whole table.
-pub(crate) fn judge(context: &ClusterContext<'_>) -> Findings {
+pub(crate) fn evaluate(context: &ClusterContext<'_>) -> Findings {
     let mut findings = Findings::default();
     let override_list = context.cluster.ignored_cluster_validations.as_deref();
     let disabled = |id: &str| {
@@ -184,17 +184,17 @@ pub(crate) fn judge(context: &ClusterContext<'_>) -> Findings {
             && context.settings.disabled_cluster_checks.contains(id)
     };
     for check in CLUSTER_CHECKS {
-        let verdict = if disabled(check.id) {
-            Verdict::new(
+        let result = if disabled(check.id) {
+            CheckResult::new(
                 Outcome::Disabled,
                 "Switched off by the configuration of the service",
             )
         } else {
             (check.run)(context)
         };
-        findings.note(check.id, check.category, verdict, true);
+        findings.note(check.id, check.category, result, true);
     }
-    operators::judge_cluster(context, disabled, &mut findings);
+    operators::evaluate_cluster(context, disabled, &mut findings);
     findings.ignore(
         override_list,
         NEVER_IGNORED,

@@ -2,21 +2,21 @@
 
 use muster_model::HostStatus;
 
-use super::{Verdict, cluster::ClusterContext, host_network};
+use super::{CheckResult, cluster::ClusterContext, host_network};
 use crate::roles;
 
-pub(super) fn pull_secret_set(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn pull_secret_set(on: &ClusterContext<'_>) -> CheckResult {
     if on.cluster.openshift_version.contains("okd") {
         // The images of OKD are public.
-        Verdict::pass("OKD needs no pull secret")
+        CheckResult::pass("OKD needs no pull secret")
     } else if on.cluster.pull_secret.is_empty() {
-        Verdict::fail("The cluster has no pull secret; set one")
+        CheckResult::fail("The cluster has no pull secret; set one")
     } else {
-        Verdict::pass("The pull secret is set")
+        CheckResult::pass("The pull secret is set")
     }
 }
 
-pub(super) fn all_hosts_ready(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn all_hosts_ready(on: &ClusterContext<'_>) -> CheckResult {
     let waiting = on.hosts.iter().filter(|host| {
         !matches!(
             host.status,
@@ -26,38 +26,38 @@ pub(super) fn all_hosts_ready(on: &ClusterContext<'_>) -> Verdict {
         )
     });
     match waiting.count() {
-        0 => Verdict::pass("All hosts are ready to install"),
-        count => Verdict::fail(format!(
+        0 => CheckResult::pass("All hosts are ready to install"),
+        count => CheckResult::fail(format!(
             "{count} of {} hosts are not ready to install; see their own validations, or take them out",
             on.hosts.len()
         )),
     }
 }
 
-pub(super) fn sufficient_masters(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn sufficient_masters(on: &ClusterContext<'_>) -> CheckResult {
     let wanted = on.cluster.control_plane_count.unwrap_or(3);
     let counts = roles::tally(on.cluster, on.hosts, on.inventories, on.settings);
     let (masters, workers) = (counts.masters, counts.workers);
     if i64::try_from(masters).unwrap_or(i64::MAX) != wanted {
-        return Verdict::fail(format!(
+        return CheckResult::fail(format!(
             "The cluster needs exactly {wanted} control plane hosts, {masters} of {} fit; add hosts or change roles",
             on.hosts.len()
         ));
     }
     if wanted == 2 && counts.arbiters == 0 && !roles::is_fenced_pair(on.cluster, on.hosts) {
-        return Verdict::fail(
+        return CheckResult::fail(
             "Two control plane hosts need an arbiter, or fencing credentials on both",
         );
     }
     if wanted == 1 && workers != 0 {
-        return Verdict::fail(format!(
+        return CheckResult::fail(format!(
             "A single-node cluster has no workers, but {workers} other hosts are bound to it"
         ));
     }
-    Verdict::pass(format!("{masters} control plane hosts, as needed"))
+    CheckResult::pass(format!("{masters} control plane hosts, as needed"))
 }
 
-pub(super) fn dns_domain_defined(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn dns_domain_defined(on: &ClusterContext<'_>) -> CheckResult {
     if on
         .cluster
         .base_dns_domain
@@ -65,16 +65,16 @@ pub(super) fn dns_domain_defined(on: &ClusterContext<'_>) -> Verdict {
         .unwrap_or_default()
         .is_empty()
     {
-        Verdict::fail("The base domain is not set; set base_dns_domain")
+        CheckResult::fail("The base domain is not set; set base_dns_domain")
     } else {
-        Verdict::pass("The base domain is set")
+        CheckResult::pass("The base domain is set")
     }
 }
 
 /// Hosts whose clocks differ by more than this cannot build one cluster.
 const MAX_CLOCK_SPREAD_MINUTES: i64 = 4;
 
-pub(super) fn clocks_agree(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn clocks_agree(on: &ClusterContext<'_>) -> CheckResult {
     let skews: Vec<i64> = on
         .hosts
         .iter()
@@ -93,9 +93,9 @@ pub(super) fn clocks_agree(on: &ClusterContext<'_>) -> Verdict {
         _ => 0,
     };
     if spread <= MAX_CLOCK_SPREAD_MINUTES {
-        Verdict::pass("The hosts agree about the time")
+        CheckResult::pass("The hosts agree about the time")
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "Clocks of the hosts differ by {spread} minutes, {MAX_CLOCK_SPREAD_MINUTES} are allowed; give them an NTP server"
         ))
     }

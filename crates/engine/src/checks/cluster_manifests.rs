@@ -2,7 +2,7 @@
 
 use muster_model::PlatformType;
 
-use super::{Verdict, cluster::ClusterContext};
+use super::{CheckResult, cluster::ClusterContext};
 use crate::networks;
 
 /// The feature under which the service notes that the user added manifests.
@@ -16,33 +16,35 @@ fn has_manifests(on: &ClusterContext<'_>) -> bool {
     uses.any(|feature| feature.id == CUSTOM_MANIFEST)
 }
 
-pub(super) fn custom_manifests(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn custom_manifests(on: &ClusterContext<'_>) -> CheckResult {
     let kind = networks::network_type(on.cluster);
     if !FOREIGN_PLUGINS.contains(&kind.as_str()) {
-        return Verdict::pass("The network plugin is part of the release, no manifests are needed");
+        return CheckResult::pass(
+            "The network plugin is part of the release, no manifests are needed",
+        );
     }
     if has_manifests(on) {
-        Verdict::pass(format!(
+        CheckResult::pass(format!(
             "The cluster brings its own manifests, as network plugin {kind} needs it"
         ))
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "Network plugin {kind} is not part of the release and the cluster has no manifests of its own; add those of the plugin"
         ))
     }
 }
 
-pub(super) fn platform_requirements(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn platform_requirements(on: &ClusterContext<'_>) -> CheckResult {
     let oracle = on.cluster.platform.as_ref().is_some_and(|platform| {
         platform.kind == PlatformType::External && platform.external_name.as_deref() == Some("oci")
     });
     if !oracle {
-        return Verdict::pass("The platform needs nothing beside the release");
+        return CheckResult::pass("The platform needs nothing beside the release");
     }
     if has_manifests(on) {
-        Verdict::pass("The cluster brings its own manifests, as Oracle's cloud needs it")
+        CheckResult::pass("The cluster brings its own manifests, as Oracle's cloud needs it")
     } else {
-        Verdict::fail(
+        CheckResult::fail(
             "Oracle's cloud needs a cloud controller that is not part of the release and the cluster has no manifests of its own; add those of the controller",
         )
     }

@@ -2,34 +2,34 @@
 
 use ipnet::IpNet;
 
-use super::{Verdict, cluster::ClusterContext};
+use super::{CheckResult, cluster::ClusterContext};
 use crate::networks;
 
-pub(super) fn cluster_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn cluster_cidr_defined(on: &ClusterContext<'_>) -> CheckResult {
     if networks::has_pods(on.cluster) {
-        Verdict::pass("The network of the pods is set")
+        CheckResult::pass("The network of the pods is set")
     } else {
-        Verdict::fail("The network of the pods is not set; set cluster_networks")
+        CheckResult::fail("The network of the pods is not set; set cluster_networks")
     }
 }
 
-pub(super) fn service_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn service_cidr_defined(on: &ClusterContext<'_>) -> CheckResult {
     if networks::has_service(on.cluster) {
-        Verdict::pass("The network of the services is set")
+        CheckResult::pass("The network of the services is set")
     } else {
-        Verdict::fail("The network of the services is not set; set service_networks")
+        CheckResult::fail("The network of the services is not set; set service_networks")
     }
 }
 
-pub(super) fn machine_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn machine_cidr_defined(on: &ClusterContext<'_>) -> CheckResult {
     if !on.needs_machine_network() {
-        return Verdict::pass("No machine network is needed: the user manages the network");
+        return CheckResult::pass("No machine network is needed: the user manages the network");
     }
     if networks::has_machine(on.cluster) {
-        return Verdict::pass("The machine network is set");
+        return CheckResult::pass("The machine network is set");
     }
     if !on.has_inventory() {
-        return Verdict::wait(
+        return CheckResult::wait(
             "The machine network follows from the hosts, of which none has an inventory yet",
         );
     }
@@ -40,18 +40,18 @@ pub(super) fn machine_cidr_defined(on: &ClusterContext<'_>) -> Verdict {
     } else {
         "set the virtual addresses, it follows from them"
     };
-    Verdict::fail(format!("The machine network is not known; {advice}"))
+    CheckResult::fail(format!("The machine network is not known; {advice}"))
 }
 
-pub(super) fn network_prefix_valid(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn network_prefix_valid(on: &ClusterContext<'_>) -> CheckResult {
     if !networks::has_pods(on.cluster) {
-        return Verdict::wait("The network of the pods is not set yet");
+        return CheckResult::wait("The network of the pods is not set yet");
     }
     let plugin = networks::network_type(on.cluster);
     let uses_prefix = matches!(plugin.as_str(), "OVNKubernetes" | "OpenShiftSDN");
     for network in on.cluster.networks.cluster.iter().flatten() {
         let Ok(range) = network.cidr.parse::<IpNet>() else {
-            return Verdict::fail(format!(
+            return CheckResult::fail(format!(
                 "{:?} is not an address range in CIDR form",
                 network.cidr
             ));
@@ -63,7 +63,7 @@ pub(super) fn network_prefix_valid(on: &ClusterContext<'_>) -> Verdict {
             (false, IpNet::V6(_)) => 64,
         };
         if prefix < 1 || prefix > bits - 7 {
-            return Verdict::fail(format!(
+            return CheckResult::fail(format!(
                 "Host prefix {prefix} of {range} must lie between 1 and {}",
                 bits - 7
             ));
@@ -75,16 +75,16 @@ pub(super) fn network_prefix_valid(on: &ClusterContext<'_>) -> Verdict {
         };
         let shares = (prefix - i64::from(range.prefix_len())).clamp(0, 62);
         if (1_u64 << shares) < u64::try_from(needed).unwrap_or(u64::MAX) {
-            return Verdict::fail(format!(
+            return CheckResult::fail(format!(
                 "{range} has room for {} hosts with prefix {prefix}, {needed} are needed; widen the range or raise the prefix",
                 1_u64 << shares
             ));
         }
     }
-    Verdict::pass("Every host gets a share of the pods' network")
+    CheckResult::pass("Every host gets a share of the pods' network")
 }
 
-pub(super) fn network_type_valid(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn network_type_valid(on: &ClusterContext<'_>) -> CheckResult {
     const KNOWN: &[&str] = &[
         "OVNKubernetes",
         "OpenShiftSDN",
@@ -95,7 +95,7 @@ pub(super) fn network_type_valid(on: &ClusterContext<'_>) -> Verdict {
     ];
     let kind = on.cluster.network_type.as_deref().unwrap_or_default();
     if !kind.is_empty() && !KNOWN.contains(&kind) {
-        return Verdict::fail(format!(
+        return CheckResult::fail(format!(
             "{kind:?} is no network type; use one of {}",
             KNOWN.join(", ")
         ));
@@ -107,22 +107,22 @@ pub(super) fn network_type_valid(on: &ClusterContext<'_>) -> Verdict {
         .flatten()
         .any(|net| matches!(net, IpNet::V6(_)));
     if kind == "OpenShiftSDN" && has_v6 {
-        return Verdict::fail("OpenShiftSDN cannot carry IPv6; use OVNKubernetes");
+        return CheckResult::fail("OpenShiftSDN cannot carry IPv6; use OVNKubernetes");
     }
     if kind == "OpenShiftSDN" && on.cluster.is_single_node() {
-        return Verdict::fail("OpenShiftSDN does not run on a single node; use OVNKubernetes");
+        return CheckResult::fail("OpenShiftSDN does not run on a single node; use OVNKubernetes");
     }
     if kind == "OVNKubernetes" && networks::dhcp_vips(on.cluster) {
-        return Verdict::fail(
+        return CheckResult::fail(
             "OVNKubernetes cannot take virtual addresses from DHCP; set them yourself",
         );
     }
-    Verdict::pass("The network type fits the cluster")
+    CheckResult::pass("The network type fits the cluster")
 }
 
 /// The ranges of pods, services and, where they matter, machines; or why they cannot be
 /// compared.
-fn all_ranges<'a>(on: &ClusterContext<'a>) -> Result<[&'a [IpNet]; 3], Verdict> {
+fn all_ranges<'a>(on: &ClusterContext<'a>) -> Result<[&'a [IpNet]; 3], CheckResult> {
     let missing: Vec<&str> = [
         ("pods", networks::has_pods(on.cluster)),
         ("services", networks::has_service(on.cluster)),
@@ -136,7 +136,7 @@ fn all_ranges<'a>(on: &ClusterContext<'a>) -> Result<[&'a [IpNet]; 3], Verdict> 
     .map(|(name, _)| name)
     .collect();
     if !missing.is_empty() {
-        return Err(Verdict::wait(format!(
+        return Err(CheckResult::wait(format!(
             "Not all networks are set yet: {} missing",
             missing.join(", ")
         )));
@@ -147,7 +147,7 @@ fn all_ranges<'a>(on: &ClusterContext<'a>) -> Result<[&'a [IpNet]; 3], Verdict> 
         Ok(&[][..])
     };
     let read = |list: Result<&'a [IpNet], &networks::BadRange>| {
-        list.map_err(|fault| Verdict::broken(format!("{fault}; correct it")))
+        list.map_err(|fault| CheckResult::broken(format!("{fault}; correct it")))
     };
     Ok([
         read(on.ranges.pods.as_deref())?,
@@ -156,10 +156,10 @@ fn all_ranges<'a>(on: &ClusterContext<'a>) -> Result<[&'a [IpNet]; 3], Verdict> 
     ])
 }
 
-pub(super) fn same_families(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn same_families(on: &ClusterContext<'_>) -> CheckResult {
     let [pods, service, machine] = match all_ranges(on) {
         Ok(ranges) => ranges,
-        Err(verdict) => return verdict,
+        Err(result) => return result,
     };
     let sorted = |nets: &[IpNet]| {
         let mut kinds = networks::families(nets);
@@ -180,29 +180,29 @@ pub(super) fn same_families(on: &ClusterContext<'_>) -> Verdict {
     };
     let (of_pods, of_services, of_machines) = (distinct(pods), sorted(service), distinct(machine));
     if of_services != of_pods {
-        return Verdict::fail(format!(
+        return CheckResult::fail(format!(
             "Networks of the pods are {}, of the services {}; use the same families, each once among the services",
             named(&of_pods),
             named(&of_services)
         ));
     }
     if on.needs_machine_network() && of_machines != of_services {
-        return Verdict::fail(format!(
+        return CheckResult::fail(format!(
             "Machine networks are {}, networks of the services {}; use the same families",
             named(&of_machines),
             named(&of_services)
         ));
     }
-    Verdict::pass("All networks use the same address families")
+    CheckResult::pass("All networks use the same address families")
 }
 
-pub(super) fn no_overlap(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn no_overlap(on: &ClusterContext<'_>) -> CheckResult {
     let [pods, service, machine] = match all_ranges(on) {
         Ok(ranges) => ranges,
-        Err(verdict) => return verdict,
+        Err(result) => return result,
     };
     if pods.len() != service.len() {
-        return Verdict::broken(format!(
+        return CheckResult::broken(format!(
             "{} networks for pods, but {} for services; give as many of each",
             pods.len(),
             service.len()
@@ -217,11 +217,11 @@ pub(super) fn no_overlap(on: &ClusterContext<'_>) -> Verdict {
     for (i, (kind, net)) in all.iter().enumerate() {
         for (other, theirs) in &all[i + 1..] {
             if kind != other && networks::overlap(net, theirs) {
-                return Verdict::fail(format!(
+                return CheckResult::fail(format!(
                     "Networks of {kind} ({net}) and {other} ({theirs}) overlap; move one of them"
                 ));
             }
         }
     }
-    Verdict::pass("No networks overlap")
+    CheckResult::pass("No networks overlap")
 }

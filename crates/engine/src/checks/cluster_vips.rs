@@ -3,39 +3,39 @@
 use ipnet::IpNet;
 use muster_model::Vip;
 
-use super::{Outcome, Verdict, cluster::ClusterContext, cluster_network::machine_cidr_defined};
+use super::{CheckResult, Outcome, cluster::ClusterContext, cluster_network::machine_cidr_defined};
 use crate::{leases, networks, vips::Standing};
 
 /// Hosts named in one message; the others are counted.
 const MOST_NAMES: usize = 3;
 
-fn vips_defined(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> Verdict {
+fn vips_defined(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> CheckResult {
     if !on.needs_vips() {
-        return Verdict::pass(format!("No virtual address for {kind} is needed"));
+        return CheckResult::pass(format!("No virtual address for {kind} is needed"));
     }
     let list = networks::vips(list);
     if !list.is_empty() {
-        return Verdict::pass(format!(
+        return CheckResult::pass(format!(
             "The virtual address for {kind} is set: {}",
             addresses(list)
         ));
     }
     if !networks::dhcp_vips(on.cluster) {
-        return Verdict::fail(format!(
+        return CheckResult::fail(format!(
             "The virtual address for {kind} is not set; choose a free one in the hosts' network"
         ));
     }
     if machine_cidr_defined(on).outcome != Outcome::Success {
-        Verdict::wait(format!(
+        CheckResult::wait(format!(
             "The virtual address for {kind} comes by DHCP once the machine network is known"
         ))
     } else if leases::are_overdue(on.cluster, on.settings, on.now) {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "No DHCP lease for the {kind} address came within {} minutes; check that the DHCP server answers in the machine network",
             on.settings.timeouts.vip_lease.as_secs() / 60
         ))
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "No DHCP lease for the {kind} address yet; the hosts are asking the DHCP server"
         ))
     }
@@ -46,29 +46,29 @@ fn addresses(list: &[Vip]) -> String {
     texts.join(", ")
 }
 
-pub(super) fn api_vips_defined(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn api_vips_defined(on: &ClusterContext<'_>) -> CheckResult {
     vips_defined(on, &on.cluster.api_vips, "API")
 }
 
-pub(super) fn ingress_vips_defined(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn ingress_vips_defined(on: &ClusterContext<'_>) -> CheckResult {
     vips_defined(on, &on.cluster.ingress_vips, "ingress")
 }
 
-fn vips_valid(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> Verdict {
+fn vips_valid(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> CheckResult {
     if !on.needs_vips() {
-        return Verdict::pass(format!("No virtual address for {kind} is needed"));
+        return CheckResult::pass(format!("No virtual address for {kind} is needed"));
     }
     let list = networks::vips(list);
     if list.is_empty() {
-        return Verdict::wait(format!("The virtual address for {kind} is not set yet"));
+        return CheckResult::wait(format!("The virtual address for {kind} is not set yet"));
     }
     if !on.has_inventory() || machine_cidr_defined(on).outcome != Outcome::Success {
-        return Verdict::wait("The machine network is not known yet");
+        return CheckResult::wait("The machine network is not known yet");
     }
     let machine = match &on.ranges.machine {
         Ok(machine) => machine,
         Err(fault) => {
-            return Verdict::fail(format!("Machine network: {fault}; correct it"));
+            return CheckResult::fail(format!("Machine network: {fault}; correct it"));
         }
     };
     let faults: Vec<String> = if networks::user_load_balancer(on.cluster) {
@@ -88,12 +88,12 @@ fn vips_valid(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> V
             .collect()
     };
     if faults.is_empty() {
-        Verdict::pass(format!(
+        CheckResult::pass(format!(
             "The virtual address for {kind} can be used: {}",
             addresses(list)
         ))
     } else {
-        Verdict::fail(faults.join("; "))
+        CheckResult::fail(faults.join("; "))
     }
 }
 
@@ -153,25 +153,25 @@ fn names(hosts: &[String]) -> String {
     }
 }
 
-pub(super) fn api_vips_valid(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn api_vips_valid(on: &ClusterContext<'_>) -> CheckResult {
     vips_valid(on, &on.cluster.api_vips, "API")
 }
 
-pub(super) fn ingress_vips_valid(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn ingress_vips_valid(on: &ClusterContext<'_>) -> CheckResult {
     vips_valid(on, &on.cluster.ingress_vips, "ingress")
 }
 
-pub(super) fn machine_cidr_as_calculated(on: &ClusterContext<'_>) -> Verdict {
+pub(super) fn machine_cidr_as_calculated(on: &ClusterContext<'_>) -> CheckResult {
     if networks::user_managed(on.cluster) || networks::user_load_balancer(on.cluster) {
-        return Verdict::pass("The user decides about the machine network");
+        return CheckResult::pass("The user decides about the machine network");
     }
     let api = networks::vips(&on.cluster.api_vips);
     let ingress = networks::vips(&on.cluster.ingress_vips);
     if api.is_empty() && ingress.is_empty() {
-        return Verdict::wait("The virtual addresses are not set yet");
+        return CheckResult::wait("The virtual addresses are not set yet");
     }
     if !on.has_inventory() {
-        return Verdict::wait("No host has sent its inventory yet");
+        return CheckResult::wait("No host has sent its inventory yet");
     }
     let faults: Vec<String> = (0..api.len().max(ingress.len()))
         .filter_map(|i| {
@@ -180,9 +180,11 @@ pub(super) fn machine_cidr_as_calculated(on: &ClusterContext<'_>) -> Verdict {
         })
         .collect();
     if faults.is_empty() {
-        Verdict::pass("The machine network is the hosts' network that holds the virtual addresses")
+        CheckResult::pass(
+            "The machine network is the hosts' network that holds the virtual addresses",
+        )
     } else {
-        Verdict::fail(faults.join("; "))
+        CheckResult::fail(faults.join("; "))
     }
 }
 

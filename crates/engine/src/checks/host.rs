@@ -1,15 +1,15 @@
-//! How a host is judged: what a validation is, what it may look at, what it holds back.
+//! How a host is evaluated: what a validation is, what it may look at, what it holds back.
 //!
 //! The validations themselves are rows of [`HOST_CHECKS`], each a small function in one of the
 //! files beside this one.
 
 use muster_model::{Cluster, Host, HostStage, InfraEnv, Timestamp};
 
-use super::{Findings, Outcome, Verdict, operators};
+use super::{CheckResult, Findings, Outcome, operators};
 use crate::{
+    agent_json,
     inventory::Inventory,
     settings::{Requirements, Settings},
-    wire,
 };
 
 pub(crate) use super::{
@@ -77,7 +77,7 @@ pub(crate) struct HostCheck {
     /// What is asked and why, in one sentence.
     pub(crate) asks: &'static str,
     pub(super) hidden: Hidden,
-    pub(super) run: fn(&HostContext<'_>) -> Verdict,
+    pub(super) run: fn(&HostContext<'_>) -> CheckResult,
 }
 
 impl HostCheck {
@@ -97,6 +97,12 @@ impl HostCheck {
             Hidden::WhileInstalling => stage.is_some(),
         }
     }
+}
+
+/// Whether a check is good to know and holds nothing back.
+pub(crate) fn is_advisory(id: &str) -> bool {
+    let mut rows = HOST_CHECKS.iter();
+    rows.any(|check| check.id == id && check.gate == Gate::Nothing)
 }
 
 /// What can never be ignored: without it the rest means nothing.
@@ -125,8 +131,8 @@ pub(crate) struct HostContext<'a> {
 }
 
 impl HostContext<'_> {
-    pub(crate) fn no_inventory(&self) -> Verdict {
-        Verdict::wait("The host has not sent its inventory yet; its agent does so by itself")
+    pub(crate) fn no_inventory(&self) -> CheckResult {
+        CheckResult::wait("The host has not sent its inventory yet; its agent does so by itself")
     }
 
     /// What its role and the operators of its cluster ask for.
@@ -157,7 +163,7 @@ pub(crate) const fn past_reboot(stage: Option<HostStage>) -> bool {
 }
 
 /// Runs the whole table.
-pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
+pub(crate) fn evaluate(context: &HostContext<'_>) -> Findings {
     let mut findings = Findings::default();
     let override_list = context
         .cluster
@@ -168,8 +174,8 @@ pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
             && context.settings.disabled_host_checks.contains(id)
     };
     for check in HOST_CHECKS {
-        let verdict = if disabled(check.id) {
-            Verdict::new(
+        let result = if disabled(check.id) {
+            CheckResult::new(
                 Outcome::Disabled,
                 "Switched off by the configuration of the service",
             )
@@ -177,9 +183,9 @@ pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
             (check.run)(context)
         };
         let shown = !check.is_hidden_in(context.host.progress.stage);
-        findings.note(check.id, check.category, verdict, shown);
+        findings.note(check.id, check.category, result, shown);
     }
-    operators::judge_host(context, disabled, &mut findings);
+    operators::evaluate_host(context, disabled, &mut findings);
     findings.ignore(
         override_list,
         NEVER_IGNORED,
@@ -195,7 +201,7 @@ pub(crate) fn judge(context: &HostContext<'_>) -> Findings {
 /// switched off (unless the cluster has a list of its own).
 pub(crate) fn excused(cluster: &Cluster, settings: &Settings) -> impl Fn(&str) -> bool {
     let list = cluster.ignored_host_validations.as_deref();
-    let ignored: Vec<String> = wire::stored(list).ok().unwrap_or_default();
+    let ignored: Vec<String> = agent_json::stored(list).ok().unwrap_or_default();
     let override_list = !list.unwrap_or_default().is_empty();
     move |id| {
         let switched_off = !override_list && settings.disabled_host_checks.contains(id);

@@ -2,34 +2,34 @@
 
 use ipnet::IpNet;
 
-use super::{Verdict, examples, host::HostContext, host_hardware::VMWARE};
+use super::{CheckResult, examples, host::HostContext, host_hardware::VMWARE};
 use crate::{
+    agent_json::Stored,
     disks,
     inventory::{Disk, Inventory},
     networks, reports,
-    wire::Stored,
 };
 
-pub(super) fn has_min_valid_disks(on: &HostContext<'_>) -> Verdict {
+pub(super) fn has_min_valid_disks(on: &HostContext<'_>) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     let disks = inventory.disks.items();
     if disks.is_empty() {
-        return Verdict::broken("No disk was found on the host; check its storage controller");
+        return CheckResult::broken("No disk was found on the host; check its storage controller");
     }
     let fit = disks
         .iter()
         .filter(|disk| disk.installation_eligibility.eligible)
         .count();
     if fit > 0 {
-        return Verdict::pass(format!(
+        return CheckResult::pass(format!(
             "{fit} of {} disks can be installed to",
             disks.len()
         ));
     }
     let reasons: Vec<String> = disks.iter().map(why_not).collect();
-    Verdict::fail(format!(
+    CheckResult::fail(format!(
         "None of the {} disks can be installed to, one of at least {} GB is needed: {}; add a disk or free one",
         disks.len(),
         on.needs().disk_size_gb,
@@ -44,15 +44,15 @@ fn why_not(disk: &Disk) -> String {
     format!("{} ({first})", disk.name)
 }
 
-pub(super) fn sufficient_disk_speed(on: &HostContext<'_>) -> Verdict {
+pub(super) fn sufficient_disk_speed(on: &HostContext<'_>) -> CheckResult {
     let Some(device) = reports::boot_device(on.host) else {
-        return Verdict::broken(
+        return CheckResult::broken(
             "No installation disk is chosen, so none can be measured; see which disks are fit",
         );
     };
     let results = match reports::disks_of(on.host) {
         Stored::Broken => {
-            return Verdict::broken(
+            return CheckResult::broken(
                 "The stored disk speed results cannot be read; reset this validation",
             );
         }
@@ -60,29 +60,29 @@ pub(super) fn sufficient_disk_speed(on: &HostContext<'_>) -> Verdict {
         Stored::Here(disks) => disks.get(device).and_then(|disk| disk.disk_speed.clone()),
     };
     match results.filter(|speed| speed.tested) {
-        None => Verdict::pass(format!("The speed of {device} has not been measured yet")),
+        None => CheckResult::pass(format!("The speed of {device} has not been measured yet")),
         Some(speed) if speed.exit_code == 0 => {
-            Verdict::pass(format!("{device} syncs in {} ms", speed.speed_ms))
+            CheckResult::pass(format!("{device} syncs in {} ms", speed.speed_ms))
         }
-        Some(speed) => Verdict::fail(format!(
+        Some(speed) => CheckResult::fail(format!(
             "Measuring the speed of {device} failed with code {}, 0 is needed; choose another disk or reset this validation",
             speed.exit_code
         )),
     }
 }
 
-pub(super) fn vsphere_disk_uuid(on: &HostContext<'_>) -> Verdict {
+pub(super) fn vsphere_disk_uuid(on: &HostContext<'_>) -> CheckResult {
     if on.cluster.is_none() {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
     let Some(inventory) = on
         .inventory
         .filter(|inventory| inventory.is_made_by(VMWARE))
     else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     if inventory.disks.items().is_empty() {
-        return Verdict::wait("No disk of the host is known yet");
+        return CheckResult::wait("No disk of the host is known yet");
     }
     // No version: kinds of disks that only newer releases install to do not count.
     let matters = |disk: &&Disk| {
@@ -98,32 +98,32 @@ pub(super) fn vsphere_disk_uuid(on: &HostContext<'_>) -> Verdict {
         .map(|disk| disk.name.clone())
         .collect();
     if nameless.is_empty() {
-        Verdict::pass("The disks of the machine show their UUIDs")
+        CheckResult::pass("The disks of the machine show their UUIDs")
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "Disks show no UUID: {}; set disk.EnableUUID to TRUE in the settings of the virtual machine and boot it again",
             examples(&nameless)
         ))
     }
 }
 
-pub(super) fn no_skip_installation_disk(on: &HostContext<'_>) -> Verdict {
+pub(super) fn no_skip_installation_disk(on: &HostContext<'_>) -> CheckResult {
     let chosen = on.host.installation_disk_id.as_deref();
     match chosen.filter(|id| !id.is_empty()) {
         Some(id) if on.host.skip_formatting_disks.iter().any(|skip| skip == id) => {
-            Verdict::fail(format!(
+            CheckResult::fail(format!(
                 "{id} is the installation disk and cannot be kept; choose another disk or allow formatting it"
             ))
         }
-        _ => Verdict::pass("The installation disk may be formatted"),
+        _ => CheckResult::pass("The installation disk may be formatted"),
     }
 }
 
-pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> Verdict {
+pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> CheckResult {
     let kept = &on.host.skip_formatting_disks;
     let Some(inventory) = on.inventory else {
         return if on.inventory_broken && !kept.is_empty() {
-            Verdict::broken(
+            CheckResult::broken(
                 "The stored inventory cannot be read, so disks that shall be kept cannot be looked for; restart the agent on the host",
             )
         } else {
@@ -142,56 +142,56 @@ pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> Verdict {
         .cloned()
         .collect();
     if missing.is_empty() {
-        Verdict::pass("All disks that shall be kept are there")
+        CheckResult::pass("All disks that shall be kept are there")
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "Disks that shall be kept are not on the host: {}; connect them or take them off the list",
             examples(&missing)
         ))
     }
 }
 
-pub(super) fn no_iscsi_nic_in_machine_network(on: &HostContext<'_>) -> Verdict {
+pub(super) fn no_iscsi_nic_in_machine_network(on: &HostContext<'_>) -> CheckResult {
     let Some(cluster) = on.cluster else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     let any_network = networks::user_managed(cluster) && !cluster.is_single_node();
     if any_network || cluster.imported || cluster.is_day2() {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
     let found = on.inventory.and_then(|inventory| {
         let disk = inventory.installation_disk(on.host)?;
         Some((inventory, disk))
     });
     let Some((inventory, disk)) = found else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     let machine = match &on.around.machine {
         Ok(machine) if machine.is_empty() => {
-            return Verdict::wait("The machine network is not known yet");
+            return CheckResult::wait("The machine network is not known yet");
         }
         Ok(machine) => machine,
-        Err(fault) => return Verdict::broken(format!("The machine network is wrong: {fault}")),
+        Err(fault) => return CheckResult::broken(format!("The machine network is wrong: {fault}")),
     };
     let paths: Vec<&Disk> = match disk.drive_type.as_str() {
         disks::ISCSI => vec![disk],
         disks::MULTIPATH => disks::paths_to(inventory.disks.items(), disk)
             .filter(|path| path.drive_type == disks::ISCSI)
             .collect(),
-        _ => return Verdict::silent(),
+        _ => return CheckResult::silent(),
     };
     let mut mixed = Vec::new();
     for path in paths {
         match is_fed_through(inventory, path, machine) {
             Ok(true) => mixed.push(path.name.clone()),
             Ok(false) => {}
-            Err(fault) => return Verdict::broken(fault),
+            Err(fault) => return CheckResult::broken(fault),
         }
     }
     if mixed.is_empty() {
-        Verdict::pass("The iSCSI network is apart from the machine network")
+        CheckResult::pass("The iSCSI network is apart from the machine network")
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "iSCSI disk {} is reached through an interface in the machine network; give iSCSI an interface of its own or choose another disk",
             examples(&mixed)
         ))

@@ -21,7 +21,7 @@ fn one_fit_disk_is_enough_none_fails_and_no_disk_at_all_is_an_error() {
         disk.installation_eligibility.eligible = false;
         disk.installation_eligibility.not_eligible_reasons = vec!["too old".to_owned()].into();
     });
-    unfit.expect_told(id, "failure", &["sda (too old)", "100 GB"]);
+    unfit.expect_message(id, "failure", &["sda (too old)", "100 GB"]);
     assert!(!unfit.is_open(Gate::MinimumHardware));
     Bed::known()
         .with_inventory(|inventory| inventory.disks = Vec::new().into())
@@ -38,11 +38,11 @@ fn only_a_failed_measurement_of_the_chosen_disk_fails() {
     };
     let chosen = "/dev/disk/by-id/sda";
     Bed::known().expect(id, "success");
-    measured(chosen, 0, true).expect_told(id, "success", &["900 ms"]);
+    measured(chosen, 0, true).expect_message(id, "success", &["900 ms"]);
     measured(chosen, 5, false).expect(id, "success");
     measured("/dev/sda", 5, true).expect(id, "success");
     let failed = measured(chosen, 5, true);
-    failed.expect_told(id, "failure", &["code 5", chosen]);
+    failed.expect_message(id, "failure", &["code 5", chosen]);
     assert!(!failed.is_open(Gate::Install));
     failed
         .with_host(|host| {
@@ -74,7 +74,7 @@ fn disks_of_vmware_machines_must_show_their_uuids() {
         })
     };
     let nameless = vmware(|_| {});
-    nameless.expect_told(id, "failure", &["sda", "disk.EnableUUID"]);
+    nameless.expect_message(id, "failure", &["sda", "disk.EnableUUID"]);
     assert!(!nameless.is_open(Gate::VsphereDisks));
     assert!(nameless.is_open(Gate::MinimumHardware) && nameless.is_open(Gate::Install));
     vmware(|disk| disk.has_uuid = true).expect(id, "success");
@@ -98,7 +98,7 @@ fn the_installation_disk_cannot_be_kept() {
     };
     Bed::known().expect(id, "success");
     kept("/dev/disk/by-id/sdb").expect(id, "success");
-    kept("/dev/disk/by-id/sda").expect_told(id, "failure", &["/dev/disk/by-id/sda"]);
+    kept("/dev/disk/by-id/sda").expect_message(id, "failure", &["/dev/disk/by-id/sda"]);
     kept("")
         .with_host(|host| host.installation_disk_id = Some(String::new()))
         .expect(id, "success");
@@ -114,7 +114,7 @@ fn disks_that_shall_be_kept_must_be_there() {
     kept(Bed::known(), "/dev/disk/by-id/sda").expect(id, "success");
     kept(with_disk(|disk| disk.id.clear()), "/dev/sda").expect(id, "success");
     kept(Bed::known(), "/dev/sda").expect(id, "failure");
-    kept(Bed::known(), "/dev/gone").expect_told(id, "failure", &["/dev/gone"]);
+    kept(Bed::known(), "/dev/gone").expect_message(id, "failure", &["/dev/gone"]);
     kept(Bed::discovering(), "/dev/gone").expect(id, "pending");
     let broken = || Bed::discovering().with(|bed| bed.broken = true);
     broken().expect(id, "pending");

@@ -5,21 +5,21 @@
 
 use muster_model::{Cluster, DiskEncryption, HostRole};
 
-use super::{Verdict, host::HostContext};
-use crate::{ignition::Ignition, reports, wire::Stored};
+use super::{CheckResult, host::HostContext};
+use crate::{agent_json::Stored, ignition::Ignition, reports};
 
 /// Old agents know no Tang step and say so with these words.
 const UNKNOWN_STEP: &str = "failed to find action for step";
 /// The only version of the chip that clevis can seal keys with.
 const TPM_VERSION: &str = "2.0";
 
-pub(super) fn can_open_its_disk(on: &HostContext<'_>) -> Verdict {
+pub(super) fn can_open_its_disk(on: &HostContext<'_>) -> CheckResult {
     let Some(cluster) = on.cluster else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     let plan = plan(cluster);
     if !on.host.is_day2() && plan.is_none() {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
     if on.inventory.is_none() {
         return on.no_inventory();
@@ -27,7 +27,7 @@ pub(super) fn can_open_its_disk(on: &HostContext<'_>) -> Verdict {
     match plan {
         _ if on.host.is_day2() => as_the_cluster_does(on, plan.is_some()),
         Some(plan) => as_planned(on, plan),
-        None => Verdict::silent(),
+        None => CheckResult::silent(),
     }
 }
 
@@ -36,10 +36,10 @@ fn plan(cluster: &Cluster) -> Option<&DiskEncryption> {
     (!matches!(plan.enable_on.as_str(), "" | "none")).then_some(plan)
 }
 
-fn as_planned(on: &HostContext<'_>, plan: &DiskEncryption) -> Verdict {
+fn as_planned(on: &HostContext<'_>, plan: &DiskEncryption) -> CheckResult {
     let group = match on.host.effective_role() {
         HostRole::AutoAssign => {
-            return Verdict::wait(
+            return CheckResult::wait(
                 "The host has no role yet, so whether its disk is encrypted is open; choose a role",
             );
         }
@@ -52,7 +52,7 @@ fn as_planned(on: &HostContext<'_>, plan: &DiskEncryption) -> Verdict {
         .split(',')
         .any(|item| matches!(item.trim(), "all") || item.trim() == group);
     if !covered {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
     if plan.mode == "tang" {
         tang(on)
@@ -61,55 +61,61 @@ fn as_planned(on: &HostContext<'_>, plan: &DiskEncryption) -> Verdict {
     }
 }
 
-fn as_the_cluster_does(on: &HostContext<'_>, planned: bool) -> Verdict {
+fn as_the_cluster_does(on: &HostContext<'_>, planned: bool) -> CheckResult {
     let Some(ignition) = Ignition::fetched_by(on.host) else {
         return if planned {
-            Verdict::wait(
+            CheckResult::wait(
                 "How the running cluster encrypts disks is not known until the host has fetched its Ignition",
             )
         } else {
-            Verdict::silent()
+            CheckResult::silent()
         };
     };
     match ignition.clevis() {
-        None => Verdict::silent(),
+        None => CheckResult::silent(),
         Some(clevis) if clevis.tpm2 => tpm(on),
         Some(clevis) if !clevis.tang.items().is_empty() => tang(on),
-        Some(_) => Verdict::fail(
+        Some(_) => CheckResult::fail(
             "The cluster encrypts disks with neither a TPM nor Tang, which hosts cannot be prepared for; correct its machine configuration",
         ),
     }
 }
 
-fn tpm(on: &HostContext<'_>) -> Verdict {
+fn tpm(on: &HostContext<'_>) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     match inventory.tpm_version.as_str() {
-        TPM_VERSION => Verdict::pass("The host has a TPM 2.0 to open its disk with"),
-        "" | "none" => Verdict::fail(
+        TPM_VERSION => CheckResult::pass("The host has a TPM 2.0 to open its disk with"),
+        "" | "none" => CheckResult::fail(
             "No TPM is found, disk encryption needs version 2.0; switch it on in the firmware, or encrypt with Tang",
         ),
-        other => Verdict::fail(format!(
+        other => CheckResult::fail(format!(
             "The TPM is of version {other}, disk encryption needs 2.0; switch it over in the firmware, or encrypt with Tang"
         )),
     }
 }
 
-fn tang(on: &HostContext<'_>) -> Verdict {
-    let told = on.host.reports.tang_connectivity.as_deref();
+fn tang(on: &HostContext<'_>) -> CheckResult {
+    let reported_text = on.host.reports.tang_connectivity.as_deref();
     match reports::tang_of(on.host) {
-        Stored::Missing => Verdict::wait("The host has not tried to reach the Tang servers yet"),
-        _ if told.is_some_and(|text| text.contains(UNKNOWN_STEP)) => Verdict::silent(),
-        Stored::Here(reply) if reply.is_success => {
-            Verdict::pass("The Tang servers answer with the right keys")
+        Stored::Missing => {
+            CheckResult::wait("The host has not tried to reach the Tang servers yet")
         }
-        Stored::Here(_) => Verdict::fail(
+        _ if reported_text.is_some_and(|text| text.contains(UNKNOWN_STEP)) => CheckResult::silent(),
+        Stored::Here(reply) if reply.is_success => {
+            CheckResult::pass("The Tang servers answer with the right keys")
+        }
+        Stored::Here(_) => CheckResult::fail(
             "The Tang servers do not answer as they should; check their addresses and thumbprints",
         ),
         Stored::Broken => {
-            let fault: String = told.unwrap_or_default().chars().take(300).collect();
-            Verdict::fail(format!(
+            let fault: String = reported_text
+                .unwrap_or_default()
+                .chars()
+                .take(300)
+                .collect();
+            CheckResult::fail(format!(
                 "The Tang servers cannot be used from the host: {fault}; check their addresses, thumbprints and firewalls"
             ))
         }

@@ -27,9 +27,9 @@ fn roles_that_encrypt_by_tpm_need_version_2() {
             .with_inventory(|inventory| inventory.tpm_version = version.into())
     };
     with_tpm("2.0").expect(ID, "success");
-    with_tpm("1.2").expect_told(ID, "failure", &["1.2", "2.0"]);
-    with_tpm("").expect_told(ID, "failure", &["No TPM"]);
-    with_tpm("none").expect_told(ID, "failure", &["No TPM"]);
+    with_tpm("1.2").expect_message(ID, "failure", &["1.2", "2.0"]);
+    with_tpm("").expect_message(ID, "failure", &["No TPM"]);
+    with_tpm("none").expect_message(ID, "failure", &["No TPM"]);
     assert!(!with_tpm("none").is_open(Gate::MinimumHardware));
     Bed::discovering()
         .encrypted("all", "tpmv2")
@@ -60,14 +60,14 @@ fn which_roles_encrypt_is_a_list() {
 #[test]
 fn tang_servers_must_answer() {
     let bed = || Bed::known().encrypted("all", "tang");
-    let told =
+    let answered =
         |answer: &str| bed().with_host(|host| host.reports.tang_connectivity = Some(text(answer)));
     bed().expect(ID, "pending");
-    told("").expect(ID, "pending");
-    told(r#"{"is_success":true}"#).expect(ID, "success");
-    told(r#"{"tang_server_response":null}"#).expect(ID, "failure");
-    told("connection refused").expect_told(ID, "failure", &["connection refused"]);
-    told("failed to find action for step tang").expect(ID, "absent");
+    answered("").expect(ID, "pending");
+    answered(r#"{"is_success":true}"#).expect(ID, "success");
+    answered(r#"{"tang_server_response":null}"#).expect(ID, "failure");
+    answered("connection refused").expect_message(ID, "failure", &["connection refused"]);
+    answered("failed to find action for step tang").expect(ID, "absent");
 }
 
 fn joining(clevis: &Value) -> Bed {

@@ -6,23 +6,23 @@ use std::{collections::BTreeSet, net::IpAddr};
 use ipnet::IpNet;
 use muster_model::HostId;
 
-use super::{Verdict, examples, host::HostContext, host_reach::peer_of};
-use crate::{majority::Groups, networks, reports, wire::Stored};
+use super::{CheckResult, examples, host::HostContext, host_reach::peer_of};
+use crate::{agent_json::Stored, majority::Groups, networks, reports};
 
-pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> Verdict {
+pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> CheckResult {
     let Some(cluster) = on.cluster else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     if on.host.is_day2() || cluster.is_single_node() {
-        return Verdict::pass("A single host needs no group");
+        return CheckResult::pass("A single host needs no group");
     }
     let groups = match &on.around.groups {
         Stored::Here(groups) => groups,
         Stored::Missing => {
-            return Verdict::wait("The hosts have not been compared with each other yet");
+            return CheckResult::wait("The hosts have not been compared with each other yet");
         }
         Stored::Broken => {
-            return Verdict::broken("What is stored about who reaches whom cannot be read");
+            return CheckResult::broken("What is stored about who reaches whom cannot be read");
         }
     };
     if networks::user_managed(cluster) || networks::user_load_balancer(cluster) {
@@ -33,25 +33,25 @@ pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> Verdict {
 }
 
 /// Too few hosts prove nothing, so that is no failure yet.
-fn lonely(on: &HostContext<'_>, what: String) -> Verdict {
+fn lonely(on: &HostContext<'_>, what: String) -> CheckResult {
     let (have, need) = (on.around.host_count(), on.around.least_group);
     if have < need {
-        Verdict::wait(format!(
-            "{have} hosts are here, at least {need} are needed to judge who reaches whom"
+        CheckResult::wait(format!(
+            "{have} hosts are here, at least {need} are needed to evaluate who reaches whom"
         ))
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "{what}; check switches, VLANs and firewalls between the hosts"
         ))
     }
 }
 
 /// Where the user brings the network, hosts need not share a link but must answer each other.
-fn by_ping(on: &HostContext<'_>, groups: &Groups) -> Verdict {
+fn by_ping(on: &HostContext<'_>, groups: &Groups) -> CheckResult {
     let (machine, families) = match (&on.around.machine, &on.around.families) {
         (Ok(machine), Ok(families)) => (machine, families),
         (Err(fault), _) | (_, Err(fault)) => {
-            return Verdict::broken(format!("A network of the cluster is wrong: {fault}"));
+            return CheckResult::broken(format!("A network of the cluster is wrong: {fault}"));
         }
     };
     let mut families = families.clone();
@@ -71,7 +71,7 @@ fn by_ping(on: &HostContext<'_>, groups: &Groups) -> Verdict {
         );
     }
     if families.is_subset(&reached) {
-        return Verdict::pass("All other hosts reach this one");
+        return CheckResult::pass("All other hosts reach this one");
     }
     let missing: Vec<bool> = families.difference(&reached).copied().collect();
     let names: Vec<&str> = missing
@@ -92,13 +92,13 @@ fn by_ping(on: &HostContext<'_>, groups: &Groups) -> Verdict {
 }
 
 /// Everywhere else the hosts share the links of the machine networks.
-fn by_link(on: &HostContext<'_>, groups: &Groups) -> Verdict {
+fn by_link(on: &HostContext<'_>, groups: &Groups) -> CheckResult {
     let machine = match &on.around.machine {
         Ok(machine) => machine,
-        Err(fault) => return Verdict::broken(format!("The machine network is wrong: {fault}")),
+        Err(fault) => return CheckResult::broken(format!("The machine network is wrong: {fault}")),
     };
     if machine.is_empty() {
-        return Verdict::wait("The machine network is not known yet");
+        return CheckResult::wait("The machine network is not known yet");
     }
     let outside: Vec<&IpNet> = machine
         .iter()
@@ -108,7 +108,7 @@ fn by_link(on: &HostContext<'_>, groups: &Groups) -> Verdict {
         })
         .collect();
     if outside.is_empty() {
-        return Verdict::pass("The host reaches the majority of the cluster");
+        return CheckResult::pass("The host reaches the majority of the cluster");
     }
     let names: Vec<String> = outside.iter().map(ToString::to_string).collect();
     // Where there is a majority only its members count; else anybody may be the one to mend.

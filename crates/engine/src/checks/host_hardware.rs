@@ -3,7 +3,7 @@
 use muster_model::PlatformType;
 
 use super::{
-    Verdict,
+    CheckResult,
     host::HostContext,
     host_needs::{MEMORY_TOLERANCE_MIB, MIB, bytes_of, least},
 };
@@ -15,78 +15,80 @@ use crate::{
 /// How VMware machines name their maker.
 pub(super) const VMWARE: &str = "VMware, Inc.";
 
-pub(super) fn has_inventory(on: &HostContext<'_>) -> Verdict {
+pub(super) fn has_inventory(on: &HostContext<'_>) -> CheckResult {
     match on.inventory {
-        Some(_) => Verdict::pass("The host has sent its inventory"),
+        Some(_) => CheckResult::pass("The host has sent its inventory"),
         None if on.inventory_broken => {
-            Verdict::fail("The stored inventory cannot be read; restart the agent on the host")
+            CheckResult::fail("The stored inventory cannot be read; restart the agent on the host")
         }
-        None => Verdict::fail(
+        None => CheckResult::fail(
             "The host has not sent its inventory yet; if that takes long, look at its agent's log",
         ),
     }
 }
 
-pub(super) fn inventory_whole(on: &HostContext<'_>) -> Verdict {
+pub(super) fn inventory_whole(on: &HostContext<'_>) -> CheckResult {
     truncated(on, "partial", "some disks are missing from it")
 }
 
-pub(super) fn inventory_usable(on: &HostContext<'_>) -> Verdict {
+pub(super) fn inventory_usable(on: &HostContext<'_>) -> CheckResult {
     truncated(on, "full", "nothing useful is left of it")
 }
 
-fn truncated(on: &HostContext<'_>, kind: &str, effect: &str) -> Verdict {
+fn truncated(on: &HostContext<'_>, kind: &str, effect: &str) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     match &inventory.truncation {
-        None => Verdict::pass("The inventory is complete"),
-        Some(cut) if cut.kind == kind => Verdict::fail(format!(
+        None => CheckResult::pass("The inventory is complete"),
+        Some(cut) if cut.kind == kind => CheckResult::fail(format!(
             "The inventory was too large and had to be cut ({kind}), {effect}: {}; take needless devices off the host or raise the limit",
             cut.reasons.items().join("; ")
         )),
-        Some(cut) if matches!(cut.kind.as_str(), "partial" | "full") => Verdict::pass(format!(
+        Some(cut) if matches!(cut.kind.as_str(), "partial" | "full") => CheckResult::pass(format!(
             "The inventory is cut, but not so far ({})",
             cut.kind
         )),
-        Some(cut) => Verdict::broken(format!(
+        Some(cut) => CheckResult::broken(format!(
             "The inventory is cut in a way nobody knows ({:?}); use an agent that fits the service",
             cut.kind
         )),
     }
 }
 
-fn cores(inventory: &Inventory) -> Result<i64, Verdict> {
+fn cores(inventory: &Inventory) -> Result<i64, CheckResult> {
     let cpu = inventory.cpu.as_ref();
     cpu.map(|cpu| cpu.count).ok_or_else(|| {
-        Verdict::broken("The inventory names no CPU; check the agent's log on the host")
+        CheckResult::broken("The inventory names no CPU; check the agent's log on the host")
     })
 }
 
-pub(super) fn has_min_cpu_cores(on: &HostContext<'_>) -> Verdict {
+pub(super) fn has_min_cpu_cores(on: &HostContext<'_>) -> CheckResult {
     let (cores, _) = least(on.cluster, on.settings);
     compare_cores(on, cores, "any role")
 }
 
-pub(super) fn has_cpu_cores_for_role(on: &HostContext<'_>) -> Verdict {
+pub(super) fn has_cpu_cores_for_role(on: &HostContext<'_>) -> CheckResult {
     let role = on.host.effective_role();
     compare_cores(on, on.needs().cpu_cores, &format!("role {role}"))
 }
 
-fn compare_cores(on: &HostContext<'_>, need: i64, whom: &str) -> Verdict {
+fn compare_cores(on: &HostContext<'_>, need: i64, whom: &str) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     match cores(inventory) {
-        Err(verdict) => verdict,
-        Ok(have) if have >= need => Verdict::pass(format!("{have} CPU cores, {whom} needs {need}")),
-        Ok(have) => Verdict::fail(format!(
+        Err(result) => result,
+        Ok(have) if have >= need => {
+            CheckResult::pass(format!("{have} CPU cores, {whom} needs {need}"))
+        }
+        Ok(have) => CheckResult::fail(format!(
             "{have} CPU cores, {whom} needs at least {need}; use a larger machine"
         )),
     }
 }
 
-pub(super) fn has_min_memory(on: &HostContext<'_>) -> Verdict {
+pub(super) fn has_min_memory(on: &HostContext<'_>) -> CheckResult {
     let (_, least) = least(on.cluster, on.settings);
     // Memory counted from meminfo lacks what the kernel took for itself.
     let counted_by_kernel = on
@@ -97,7 +99,7 @@ pub(super) fn has_min_memory(on: &HostContext<'_>) -> Verdict {
     compare_memory(on, least, MEMORY_TOLERANCE_MIB + extra, "any role")
 }
 
-pub(super) fn has_memory_for_role(on: &HostContext<'_>) -> Verdict {
+pub(super) fn has_memory_for_role(on: &HostContext<'_>) -> CheckResult {
     let role = on.host.effective_role();
     compare_memory(
         on,
@@ -107,54 +109,61 @@ pub(super) fn has_memory_for_role(on: &HostContext<'_>) -> Verdict {
     )
 }
 
-fn compare_memory(on: &HostContext<'_>, need_mib: i64, tolerance_mib: i64, whom: &str) -> Verdict {
+fn compare_memory(
+    on: &HostContext<'_>,
+    need_mib: i64,
+    tolerance_mib: i64,
+    whom: &str,
+) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     let Some(memory) = &inventory.memory else {
-        return Verdict::broken("The inventory names no memory; check the agent's log on the host");
+        return CheckResult::broken(
+            "The inventory names no memory; check the agent's log on the host",
+        );
     };
     let have_mib = memory.physical_bytes / MIB;
     let least = bytes_of(need_mib.saturating_sub(tolerance_mib));
     if memory.physical_bytes >= least {
-        Verdict::pass(format!(
+        CheckResult::pass(format!(
             "{have_mib} MiB of memory, {whom} needs {need_mib} MiB"
         ))
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "{have_mib} MiB of memory, {whom} needs at least {need_mib} MiB; add {} MiB",
             need_mib.saturating_sub(have_mib)
         ))
     }
 }
 
-pub(super) fn hostname_unique(on: &HostContext<'_>) -> Verdict {
+pub(super) fn hostname_unique(on: &HostContext<'_>) -> CheckResult {
     if on.cluster.is_none() {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
     if on.inventory.is_none() {
         return on.no_inventory();
     }
     let name = inventory::hostname_with(on.host, on.inventory);
     if on.around.names.get(&name).copied().unwrap_or(0) > 1 {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "Another host of the cluster is called {name} too; rename one of them"
         ))
     } else {
-        Verdict::pass(format!("No other host of the cluster is called {name}"))
+        CheckResult::pass(format!("No other host of the cluster is called {name}"))
     }
 }
 
-pub(super) fn hostname_valid(on: &HostContext<'_>) -> Verdict {
+pub(super) fn hostname_valid(on: &HostContext<'_>) -> CheckResult {
     if on.inventory.is_none() {
-        return Verdict::fail(
+        return CheckResult::fail(
             "The name of the host is not known yet; it comes with its inventory, or give it one",
         );
     }
     let name = inventory::hostname_with(on.host, on.inventory);
     match name_fault(&name) {
-        None => Verdict::pass(format!("{name} is a valid host name")),
-        Some(fault) => Verdict::fail(format!(
+        None => CheckResult::pass(format!("{name} is a valid host name")),
+        Some(fault) => CheckResult::fail(format!(
             "Host name {name:?} {fault}; give the host another name"
         )),
     }
@@ -189,15 +198,15 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     None
 }
 
-pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> Verdict {
+pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> CheckResult {
     let Some(cluster) = on.cluster else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     let Some(platform) = &cluster.platform else {
-        return Verdict::wait("The cluster has no platform yet; choose one");
+        return CheckResult::wait("The cluster has no platform yet; choose one");
     };
     let wanted = match platform.kind {
         PlatformType::Vsphere => VMWARE,
@@ -206,18 +215,18 @@ pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> Verdict {
             "OracleCloud.com"
         }
         PlatformType::Baremetal | PlatformType::None | PlatformType::External => {
-            return Verdict::pass(format!("Any machine fits platform {}", platform.kind));
+            return CheckResult::pass(format!("Any machine fits platform {}", platform.kind));
         }
     };
     if inventory.is_made_by(wanted) {
-        Verdict::pass(format!(
+        CheckResult::pass(format!(
             "A machine of {wanted} fits platform {}",
             platform.kind
         ))
     } else {
         let vendor = inventory.system_vendor.as_ref();
         let maker = vendor.map_or("", |vendor| vendor.manufacturer.as_str());
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "Platform {} needs machines of {wanted:?}, this one is of {maker:?}; change the platform or take the host out",
             platform.kind
         ))
@@ -226,7 +235,7 @@ pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> Verdict {
 
 /// Fails exactly as long as the agent is asked to exchange itself, so that no host waits for an
 /// upgrade that never comes.
-pub(super) fn compatible_agent(on: &HostContext<'_>) -> Verdict {
+pub(super) fn compatible_agent(on: &HostContext<'_>) -> CheckResult {
     let running = on
         .host
         .discovery_agent_version
@@ -234,11 +243,11 @@ pub(super) fn compatible_agent(on: &HostContext<'_>) -> Verdict {
         .unwrap_or_default();
     match steps::newer_agent(on.host, on.settings) {
         None if on.settings.upgrade_agent_to.as_deref() == Some(running) => {
-            Verdict::pass("The agent has the version of the service")
+            CheckResult::pass("The agent has the version of the service")
         }
-        None => Verdict::pass("The agent need not be exchanged"),
-        Some(wanted) => Verdict::fail(format!(
-            "The agent is {running:?}, the service needs {wanted:?}; it is told to upgrade itself"
+        None => CheckResult::pass("The agent need not be exchanged"),
+        Some(wanted) => CheckResult::fail(format!(
+            "The agent is {running:?}, the service needs {wanted:?}; it is asked to upgrade itself"
         )),
     }
 }

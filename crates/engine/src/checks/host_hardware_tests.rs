@@ -14,9 +14,9 @@ use crate::inventory::{Inventory, Memory, Truncation};
 #[test]
 fn an_inventory_is_there_missing_or_broken() {
     Bed::known().expect("has-inventory", "success");
-    Bed::discovering().expect_told("has-inventory", "failure", &["not sent"]);
+    Bed::discovering().expect_message("has-inventory", "failure", &["not sent"]);
     let broken = Bed::discovering().with(|bed| bed.broken = true);
-    broken.expect_told("has-inventory", "failure", &["cannot be read"]);
+    broken.expect_message("has-inventory", "failure", &["cannot be read"]);
     assert!(!broken.is_open(Gate::Inventory));
 }
 
@@ -37,9 +37,9 @@ fn a_cut_inventory_is_told_apart_by_how_much_is_left() {
     for id in [partial, full] {
         Bed::known().expect(id, "success");
         Bed::discovering().expect(id, "pending");
-        cut("odd").expect_told(id, "error", &["odd"]);
+        cut("odd").expect_message(id, "error", &["odd"]);
     }
-    cut("partial").expect_told(
+    cut("partial").expect_message(
         partial,
         "failure",
         &["too many disks; too large", "partial"],
@@ -72,7 +72,7 @@ fn cores_are_measured_by_the_humblest_role_and_by_the_own_one() {
         sized(cores, 32768, "").expect("has-min-cpu-cores", least);
         sized(cores, 32768, "").expect("has-cpu-cores-for-role", role);
     }
-    sized(3, 32768, "").expect_told("has-cpu-cores-for-role", "failure", &["3", "4", "master"]);
+    sized(3, 32768, "").expect_message("has-cpu-cores-for-role", "failure", &["3", "4", "master"]);
     let single = sized(7, 32768, "").single_node();
     single.expect("has-cpu-cores-for-role", "failure");
     single.expect("has-min-cpu-cores", "success");
@@ -87,7 +87,7 @@ fn cores_are_measured_by_the_humblest_role_and_by_the_own_one() {
 fn memory_may_lack_what_firmware_and_kernel_keep() {
     let (least, role) = ("has-min-memory", "has-memory-for-role");
     sized(8, 8092, "").expect(least, "success");
-    sized(8, 8091, "").expect_told(least, "failure", &["8091", "8192", "add 101 MiB"]);
+    sized(8, 8091, "").expect_message(least, "failure", &["8091", "8192", "add 101 MiB"]);
     // The kernel's own share is forgiven by 2 %, but not for the role.
     sized(8, 7929, "meminfo").expect(least, "success");
     sized(8, 7928, "meminfo").expect(least, "failure");
@@ -102,7 +102,7 @@ fn memory_may_lack_what_firmware_and_kernel_keep() {
 fn a_name_must_be_the_only_one_of_its_kind_in_the_cluster() {
     let id = "hostname-unique";
     let twin = Bed::known().with(|bed| bed.others[0].inventory = Some(inventory(1)));
-    twin.expect_told(id, "failure", &["host-1"]);
+    twin.expect_message(id, "failure", &["host-1"]);
     let renamed = twin.with_host(|host| host.requested_hostname = Some("mine".into()));
     renamed.expect(id, "success");
     let clash = renamed.with(|bed| bed.others[1].host.requested_hostname = Some("mine".into()));
@@ -122,7 +122,7 @@ fn a_name_must_be_one_a_node_may_have() {
     let named =
         |name: &str| Bed::known().with_host(|host| host.requested_hostname = Some(name.into()));
     named("good-1.example.com").expect("hostname-valid", "success");
-    named("localhost").expect_told("hostname-valid", "failure", &["localhost"]);
+    named("localhost").expect_message("hostname-valid", "failure", &["localhost"]);
     named("a_b").expect("hostname-valid", "failure");
     Bed::discovering().expect("hostname-valid", "failure");
     named("Bad").unbound().expect("hostname-valid", "failure");
@@ -179,7 +179,7 @@ fn some_platforms_want_machines_of_their_own() {
     ] {
         on(kind, name, maker).expect(id, status);
     }
-    on(Vsphere, None, "Acme").expect_told(id, "failure", &["VMware", "Acme"]);
+    on(Vsphere, None, "Acme").expect_message(id, "failure", &["VMware", "Acme"]);
     assert!(!on(Vsphere, None, "Acme").is_open(Gate::MinimumHardware));
     let unknown = Bed::known().with_inventory(|inventory| inventory.system_vendor = None);
     unknown
@@ -225,7 +225,7 @@ fn an_agent_of_another_version_is_told_until_the_installation_begins() {
     running(None).expect(id, "success");
     running(Some("agent:1")).expect(id, "success");
     let old = running(Some("agent:2"));
-    old.expect_told(id, "failure", &["agent:1", "agent:2"]);
+    old.expect_message(id, "failure", &["agent:1", "agent:2"]);
     assert!(!old.is_open(Gate::Install));
     for stage in HostStage::ALL {
         let installing =

@@ -3,31 +3,31 @@
 //! Which names the agent is asked to resolve is decided in `steps`; the same names are looked
 //! for here.
 
-use super::{Verdict, host::HostContext};
+use super::{CheckResult, host::HostContext};
 use crate::{
+    agent_json::Stored,
     networks,
     reports::{self, Resolution},
-    wire::Stored,
 };
 
 /// A name that only a wildcard would know.
 const NOBODY: &str = "validateNoWildcardDNS";
 
-pub(super) fn api(on: &HostContext<'_>) -> Verdict {
+pub(super) fn api(on: &HostContext<'_>) -> CheckResult {
     resolves(on, "api")
 }
 
-pub(super) fn api_int(on: &HostContext<'_>) -> Verdict {
+pub(super) fn api_int(on: &HostContext<'_>) -> CheckResult {
     resolves(on, "api-int")
 }
 
-pub(super) fn apps(on: &HostContext<'_>) -> Verdict {
+pub(super) fn apps(on: &HostContext<'_>) -> CheckResult {
     resolves(on, "console-openshift-console.apps")
 }
 
-fn resolves(on: &HostContext<'_>, label: &str) -> Verdict {
+fn resolves(on: &HostContext<'_>, label: &str) -> CheckResult {
     let Some(cluster) = on.cluster else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     let managed = if cluster.imported {
         on.around.own_names
@@ -36,29 +36,29 @@ fn resolves(on: &HostContext<'_>, label: &str) -> Verdict {
     };
     match managed {
         None => {
-            return Verdict::wait(
+            return CheckResult::wait(
                 "Whether the running cluster answers for its own names is not known until a host has fetched its Ignition",
             );
         }
-        Some(true) => return Verdict::pass("No DNS of the user is needed for this name"),
+        Some(true) => return CheckResult::pass("No DNS of the user is needed for this name"),
         Some(false) => {}
     }
     if on.settings.single_node_dnsmasq && cluster.is_single_node() && !cluster.is_day2() {
-        return Verdict::pass("The single node answers for this name itself");
+        return CheckResult::pass("The single node answers for this name itself");
     }
     let Some(domain) = domain(on) else {
-        return Verdict::broken("The cluster has no base domain, so it has no names; set one");
+        return CheckResult::broken("The cluster has no base domain, so it has no names; set one");
     };
     let name = format!("{label}.{domain}");
     let answer = match reports::resolutions_of(on.host) {
         Stored::Here(answer) => answer,
         Stored::Missing => {
-            return Verdict::broken(format!(
+            return CheckResult::broken(format!(
                 "Whether {name} resolves is not known: the host has not answered yet"
             ));
         }
         Stored::Broken => {
-            return Verdict::broken(format!(
+            return CheckResult::broken(format!(
                 "Whether {name} resolves is not known: the stored answer cannot be read"
             ));
         }
@@ -69,7 +69,7 @@ fn resolves(on: &HostContext<'_>, label: &str) -> Verdict {
         .iter()
         .find(|one| one.domain_name == name && one.is_known());
     let Some(found) = found else {
-        return Verdict::fail(format!(
+        return CheckResult::fail(format!(
             "{name} does not resolve on the host; add a DNS record that leads to the load balancer"
         ));
     };
@@ -79,11 +79,11 @@ fn resolves(on: &HostContext<'_>, label: &str) -> Verdict {
         resolved.any(|address| inventory.interface_with(address).is_some())
     });
     if own {
-        Verdict::pass(format!(
+        CheckResult::pass(format!(
             "{name} resolves to this host itself; with several nodes it should lead to the load balancer"
         ))
     } else {
-        Verdict::pass(format!("{name} resolves"))
+        CheckResult::pass(format!("{name} resolves"))
     }
 }
 
@@ -95,20 +95,20 @@ fn domain(on: &HostContext<'_>) -> Option<String> {
     Some(format!("{}.{base}", cluster.name))
 }
 
-pub(super) fn no_wildcard(on: &HostContext<'_>) -> Verdict {
+pub(super) fn no_wildcard(on: &HostContext<'_>) -> CheckResult {
     if on.cluster.is_none() {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
     if on.host.is_day2() {
-        return Verdict::pass("A running cluster has proven its names already");
+        return CheckResult::pass("A running cluster has proven its names already");
     }
     let answer = match reports::resolutions_of(on.host) {
         Stored::Here(answer) => answer,
         Stored::Missing => {
-            return Verdict::wait("The host has not tried yet to resolve names of the cluster");
+            return CheckResult::wait("The host has not tried yet to resolve names of the cluster");
         }
         Stored::Broken => {
-            return Verdict::broken("The stored answers of the DNS cannot be read");
+            return CheckResult::broken("The stored answers of the DNS cannot be read");
         }
     };
     let domain = domain(on).unwrap_or_default();
@@ -125,19 +125,19 @@ pub(super) fn no_wildcard(on: &HostContext<'_>) -> Verdict {
         let mut answers = answer.resolutions.items().iter();
         match answers.find(|one| one.domain_name == name) {
             None => {
-                return Verdict::broken(format!(
+                return CheckResult::broken(format!(
                     "Whether {name} resolves is not known: the host's answer leaves it out"
                 ));
             }
             Some(one) if one.is_known() => {
-                return Verdict::fail(format!(
+                return CheckResult::fail(format!(
                     "{name} resolves although nobody is called that; {cause}"
                 ));
             }
             Some(_) => {}
         }
     }
-    Verdict::pass(format!("No wildcard answers for *.{domain}"))
+    CheckResult::pass(format!("No wildcard answers for *.{domain}"))
 }
 
 impl Resolution {

@@ -30,7 +30,7 @@ fn each_name_is_looked_for_by_its_own_label() {
         let bed = answered(&resolutions(&[label], false));
         for (other, other_label) in NAMES {
             let status = if other == id { "success" } else { "failure" };
-            bed.expect_told(other, status, &[other_label]);
+            bed.expect_message(other, status, &[other_label]);
         }
         assert!(!bed.is_open(Gate::Install));
     }
@@ -53,8 +53,8 @@ fn an_alias_or_an_address_of_either_family_will_do_and_empty_answers_are_passed_
 fn a_name_that_leads_to_the_host_itself_is_told_but_does_not_fail() {
     let own = json!({ "domain_name": "api.muster.example.com", "ipv4_addresses": ["192.0.2.11"] });
     let bed = answered(&json!({ "resolutions": [own] }));
-    bed.expect_told(API, "success", &["this host itself"]);
-    answered(&resolutions(&["api"], false)).expect_told(API, "success", &["api.muster"]);
+    bed.expect_message(API, "success", &["this host itself"]);
+    answered(&resolutions(&["api"], false)).expect_message(API, "success", &["api.muster"]);
 }
 
 #[test]
@@ -99,19 +99,23 @@ fn an_imported_cluster_says_by_its_ignition_whether_it_needs_the_users_names() {
 
 #[test]
 fn no_name_may_resolve_that_nobody_has() {
-    let told = |answer: Value| {
+    let answered = |answer: Value| {
         Bed::known().with_host(|host| host.reports.domain_name_resolutions = report(&answer))
     };
-    told(resolutions(&[], false)).expect(WILDCARD, "success");
-    let wild = told(resolutions(&[], true));
-    wild.expect_told(WILDCARD, "failure", &["wildcard"]);
+    answered(resolutions(&[], false)).expect(WILDCARD, "success");
+    let wild = answered(resolutions(&[], true));
+    wild.expect_message(WILDCARD, "failure", &["wildcard"]);
     assert!(!wild.is_open(Gate::Install));
     let dotted = json!({ "domain_name": "validateNoWildcardDNS.muster.example.com." });
     let plain = "validateNoWildcardDNS.muster.example.com";
-    told(json!({ "resolutions": [dotted] })).expect_told(WILDCARD, "error", &[plain]);
+    answered(json!({ "resolutions": [dotted] })).expect_message(WILDCARD, "error", &[plain]);
     let searched = json!({ "domain_name": plain, "cnames": [plain] });
-    told(json!({ "resolutions": [dotted, searched] })).expect_told(WILDCARD, "failure", &["DHCP"]);
-    told(json!({ "resolutions": [] })).expect(WILDCARD, "error");
+    answered(json!({ "resolutions": [dotted, searched] })).expect_message(
+        WILDCARD,
+        "failure",
+        &["DHCP"],
+    );
+    answered(json!({ "resolutions": [] })).expect(WILDCARD, "error");
 }
 
 #[test]

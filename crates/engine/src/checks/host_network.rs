@@ -5,69 +5,71 @@ use std::{collections::BTreeSet, net::IpAddr};
 use ipnet::IpNet;
 use muster_model::{HostStatus, Ntp};
 
-use super::{Verdict, examples, host::HostContext};
-use crate::{deadlines, networks, reports, wire::Stored};
+use super::{CheckResult, examples, host::HostContext};
+use crate::{agent_json::Stored, deadlines, networks, reports};
 
 /// A host clock may lag this much behind the service before certificates become a problem.
 const MAX_BEHIND_SECONDS: i64 = 20 * 60;
 /// … and run this much ahead.
 const MAX_AHEAD_SECONDS: i64 = 60 * 60;
 
-pub(super) fn connected(on: &HostContext<'_>) -> Verdict {
+pub(super) fn connected(on: &HostContext<'_>) -> CheckResult {
     match deadlines::silence(on.host, on.last_seen, on.settings) {
-        Some(deadline) if on.now > deadline => Verdict::fail(format!(
+        Some(deadline) if on.now > deadline => CheckResult::fail(format!(
             "The agent has not asked for work for more than {} seconds; check that the host runs and reaches the service",
             deadline.since(on.last_seen).as_secs()
         )),
-        _ => Verdict::pass("The host talks to the service"),
+        _ => CheckResult::pass("The host talks to the service"),
     }
 }
 
-pub(super) fn media_connected(on: &HostContext<'_>) -> Verdict {
+pub(super) fn media_connected(on: &HostContext<'_>) -> CheckResult {
     if on.host.media_connected {
-        Verdict::pass("The boot medium can be read")
+        CheckResult::pass("The boot medium can be read")
     } else {
-        Verdict::fail(
-            "The boot medium cannot be read any more; connect it again or boot the host anew",
+        CheckResult::fail(
+            "The boot medium cannot be read any more; connect it again or boot the host again",
         )
     }
 }
 
-pub(super) fn machine_cidr_defined(on: &HostContext<'_>) -> Verdict {
+pub(super) fn machine_cidr_defined(on: &HostContext<'_>) -> CheckResult {
     let Some(cluster) = on.cluster else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     if networks::user_managed(cluster) || cluster.is_day2() {
-        return Verdict::pass("No machine network is needed: the user manages the network");
+        return CheckResult::pass("No machine network is needed: the user manages the network");
     }
     match &on.around.machine {
-        Ok(nets) if nets.is_empty() => Verdict::fail(
+        Ok(nets) if nets.is_empty() => CheckResult::fail(
             "The machine network is not known yet; set the virtual addresses, it follows from them",
         ),
-        Ok(_) | Err(_) => Verdict::pass("The machine network is set"),
+        Ok(_) | Err(_) => CheckResult::pass("The machine network is set"),
     }
 }
 
-pub(super) fn belongs_to_machine_cidr(on: &HostContext<'_>) -> Verdict {
+pub(super) fn belongs_to_machine_cidr(on: &HostContext<'_>) -> CheckResult {
     let Some(cluster) = on.cluster else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     let unset = on.around.machine.as_ref().is_ok_and(Vec::is_empty);
     let free_choice = networks::user_managed(cluster)
         && !cluster.is_single_node()
         && (!on.host.bootstrap || unset);
     if free_choice || cluster.is_day2() {
-        return Verdict::pass("The host may be in any network");
+        return CheckResult::pass("The host may be in any network");
     }
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     let networks = match &on.around.machine {
         Ok(networks) => networks,
-        Err(fault) => return Verdict::broken(format!("The machine network is wrong: {fault}")),
+        Err(fault) => return CheckResult::broken(format!("The machine network is wrong: {fault}")),
     };
     if networks.is_empty() {
-        return Verdict::wait("The machine network is not known yet; set the virtual addresses");
+        return CheckResult::wait(
+            "The machine network is not known yet; set the virtual addresses",
+        );
     }
     let outside: Vec<String> = networks
         .iter()
@@ -80,28 +82,30 @@ pub(super) fn belongs_to_machine_cidr(on: &HostContext<'_>) -> Verdict {
         outside.is_empty()
     };
     if enough {
-        Verdict::pass("The host has an address in the machine network")
+        CheckResult::pass("The host has an address in the machine network")
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "The host has no address in machine network {}; connect it there or correct the network",
             examples(&outside)
         ))
     }
 }
 
-pub(super) fn ignition_downloadable(on: &HostContext<'_>) -> Verdict {
+pub(super) fn ignition_downloadable(on: &HostContext<'_>) -> CheckResult {
     if on.cluster.is_none() || !on.host.is_day2() {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
     match reports::api_vip_of(on.host) {
         Stored::Missing => {
-            Verdict::wait("The host has not tried to fetch Ignition from the cluster yet")
+            CheckResult::wait("The host has not tried to fetch Ignition from the cluster yet")
         }
-        Stored::Broken => Verdict::broken("The stored result of fetching Ignition cannot be read"),
+        Stored::Broken => {
+            CheckResult::broken("The stored result of fetching Ignition cannot be read")
+        }
         Stored::Here(reply) if reply.is_success => {
-            Verdict::pass("Ignition can be fetched from the cluster")
+            CheckResult::pass("Ignition can be fetched from the cluster")
         }
-        Stored::Here(reply) => Verdict::fail(format!(
+        Stored::Here(reply) => CheckResult::fail(format!(
             "Ignition cannot be fetched from {}: {}; check name, port and certificate of the cluster's API",
             if reply.url.is_empty() {
                 "the cluster"
@@ -117,46 +121,46 @@ pub(super) fn ignition_downloadable(on: &HostContext<'_>) -> Verdict {
     }
 }
 
-pub(super) fn valid_platform_network_settings(on: &HostContext<'_>) -> Verdict {
+pub(super) fn valid_platform_network_settings(on: &HostContext<'_>) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     let Some(vendor) = &inventory.system_vendor else {
-        return Verdict::broken(
+        return CheckResult::broken(
             "The inventory does not say what kind of machine this is; check the agent's log on the host",
         );
     };
     if vendor.product_name != "OpenStack Compute" {
-        return Verdict::pass("The network of this kind of machine needs no special care");
+        return CheckResult::pass("The network of this kind of machine needs no special care");
     }
     match on.cluster {
-        None => Verdict::silent(),
+        None => CheckResult::silent(),
         Some(cluster) if networks::user_managed(cluster) => {
-            Verdict::pass("The user manages the network, as OpenStack needs it")
+            CheckResult::pass("The user manages the network, as OpenStack needs it")
         }
-        Some(_) => Verdict::fail(
+        Some(_) => CheckResult::fail(
             "OpenStack drops traffic to virtual addresses; turn on user-managed networking",
         ),
     }
 }
 
-pub(super) fn ntp_synced(on: &HostContext<'_>) -> Verdict {
+pub(super) fn ntp_synced(on: &HostContext<'_>) -> CheckResult {
     let synced = match reports::ntp_sources_of(on.host) {
-        Stored::Broken => return Verdict::broken("The stored time sources cannot be read"),
+        Stored::Broken => return CheckResult::broken("The stored time sources cannot be read"),
         Stored::Here(sources) => sources.iter().any(|s| s.source_state == "synced"),
         Stored::Missing => false,
     };
     if synced {
-        return Verdict::pass("The host's clock follows a time source");
+        return CheckResult::pass("The host's clock follows a time source");
     }
     // In the pool nobody may have thought of time yet; what was asked for must work, though.
     let asked = on
         .infra_env
         .is_some_and(|infra_env| names_any(&infra_env.ntp));
     if is_pool(on.host.status) && !asked {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
-    Verdict::fail("The host's clock is not synchronised; add an NTP server it can reach")
+    CheckResult::fail("The host's clock is not synchronised; add an NTP server it can reach")
 }
 
 fn names_any(ntp: &Ntp) -> bool {
@@ -184,25 +188,25 @@ pub(crate) fn seconds_behind(host: &muster_model::Host) -> Option<i64> {
         .map(|clock| host.checked_in_at.unix_seconds().saturating_sub(clock))
 }
 
-pub(super) fn time_synced(on: &HostContext<'_>) -> Verdict {
+pub(super) fn time_synced(on: &HostContext<'_>) -> CheckResult {
     match seconds_behind(on.host) {
-        None => Verdict::wait("The host has not reported its time yet"),
-        Some(behind) if behind > MAX_BEHIND_SECONDS => Verdict::fail(format!(
+        None => CheckResult::wait("The host has not reported its time yet"),
+        Some(behind) if behind > MAX_BEHIND_SECONDS => CheckResult::fail(format!(
             "The host's clock is {} minutes behind the service, 20 are allowed; set it or add an NTP server",
             behind / 60
         )),
-        Some(behind) if behind < -MAX_AHEAD_SECONDS => Verdict::fail(format!(
+        Some(behind) if behind < -MAX_AHEAD_SECONDS => CheckResult::fail(format!(
             "The host's clock is {} minutes ahead of the service, 60 are allowed; set it or add an NTP server",
             behind.saturating_neg() / 60
         )),
-        Some(_) => Verdict::pass("Host and service agree about the time"),
+        Some(_) => CheckResult::pass("Host and service agree about the time"),
     }
 }
 
-pub(super) fn container_images_available(on: &HostContext<'_>) -> Verdict {
+pub(super) fn container_images_available(on: &HostContext<'_>) -> CheckResult {
     match reports::images_of(on.host) {
-        Stored::Broken => Verdict::broken("The stored image results cannot be read"),
-        Stored::Missing => Verdict::pass("No image was asked for yet"),
+        Stored::Broken => CheckResult::broken("The stored image results cannot be read"),
+        Stored::Missing => CheckResult::pass("No image was asked for yet"),
         Stored::Here(images) => {
             let bad: Vec<String> = images
                 .iter()
@@ -210,9 +214,9 @@ pub(super) fn container_images_available(on: &HostContext<'_>) -> Verdict {
                 .map(|(name, _)| name.clone())
                 .collect();
             if bad.is_empty() {
-                Verdict::pass(format!("{} images could be pulled", images.len()))
+                CheckResult::pass(format!("{} images could be pulled", images.len()))
             } else {
-                Verdict::fail(format!(
+                CheckResult::fail(format!(
                     "Images could not be pulled, or far too slowly: {}; check the registry, the pull secret and the proxy",
                     examples(&bad)
                 ))
@@ -221,7 +225,7 @@ pub(super) fn container_images_available(on: &HostContext<'_>) -> Verdict {
     }
 }
 
-pub(super) fn has_default_route(on: &HostContext<'_>) -> Verdict {
+pub(super) fn has_default_route(on: &HostContext<'_>) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
@@ -231,30 +235,32 @@ pub(super) fn has_default_route(on: &HostContext<'_>) -> Verdict {
         .iter()
         .any(crate::inventory::Route::is_default)
     {
-        Verdict::pass("The host has a default route")
+        CheckResult::pass("The host has a default route")
     } else {
-        Verdict::fail("The host has no default route; add one in its network settings or in DHCP")
+        CheckResult::fail(
+            "The host has no default route; add one in its network settings or in DHCP",
+        )
     }
 }
 
-pub(super) fn non_overlapping_subnets(on: &HostContext<'_>) -> Verdict {
+pub(super) fn non_overlapping_subnets(on: &HostContext<'_>) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     if on.cluster.is_none() {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
     let families = match &on.around.families {
         Ok(families) => families,
         Err(fault) => {
-            return Verdict::broken(format!("A network of the cluster is wrong: {fault}"));
+            return CheckResult::broken(format!("A network of the cluster is wrong: {fault}"));
         }
     };
     let mut places: Vec<(IpNet, &str)> = Vec::new();
     for nic in inventory.interfaces.items() {
         for text in nic.addresses() {
             let Ok(address) = text.parse::<IpNet>() else {
-                return Verdict::broken(format!(
+                return CheckResult::broken(format!(
                     "Address {text:?} of {} cannot be read; check the agent's log on the host",
                     nic.name
                 ));
@@ -267,18 +273,18 @@ pub(super) fn non_overlapping_subnets(on: &HostContext<'_>) -> Verdict {
     }
     places.sort_unstable();
     places.dedup();
-    // Ranges are either apart or nested, so in sorted order neighbours tell it all.
+    // Ranges are either apart or nested, so in sorted order neighbours are enough.
     for pair in places.windows(2) {
         let [(net, nic), (theirs, other)] = pair else {
             continue;
         };
         if networks::overlap(net, theirs) {
-            return Verdict::fail(format!(
+            return CheckResult::fail(format!(
                 "Networks {net} on {nic} and {theirs} on {other} overlap; give each interface a range of its own"
             ));
         }
     }
-    Verdict::pass("The networks of the host do not overlap")
+    CheckResult::pass("The networks of the host do not overlap")
 }
 
 fn is_link_local(address: IpAddr) -> bool {
@@ -288,20 +294,20 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-pub(super) fn no_ip_collisions(on: &HostContext<'_>) -> Verdict {
+pub(super) fn no_ip_collisions(on: &HostContext<'_>) -> CheckResult {
     const NONE_KNOWN: &str = "No address of the host is known to be used twice";
     let (Some(cluster), Some(inventory)) = (on.cluster, on.inventory) else {
-        return Verdict::pass(NONE_KNOWN);
+        return CheckResult::pass(NONE_KNOWN);
     };
     if cluster.is_day2() {
-        return Verdict::pass(NONE_KNOWN);
+        return CheckResult::pass(NONE_KNOWN);
     }
     let collisions = match &on.around.collisions {
-        Stored::Missing => return Verdict::pass(NONE_KNOWN),
+        Stored::Missing => return CheckResult::pass(NONE_KNOWN),
         Stored::Broken => {
-            return Verdict::broken("What is stored about addresses used twice cannot be read");
+            return CheckResult::broken("What is stored about addresses used twice cannot be read");
         }
-        Stored::Here(collisions) if collisions.is_empty() => return Verdict::pass(NONE_KNOWN),
+        Stored::Here(collisions) if collisions.is_empty() => return CheckResult::pass(NONE_KNOWN),
         Stored::Here(collisions) => collisions,
     };
     let mine: BTreeSet<IpAddr> = inventory.addresses().map(|(_, a)| a.addr()).collect();
@@ -313,7 +319,7 @@ pub(super) fn no_ip_collisions(on: &HostContext<'_>) -> Verdict {
         })
         .collect();
     if !twice.is_empty() {
-        return Verdict::fail(format!(
+        return CheckResult::fail(format!(
             "Another machine answers from addresses of this host: {}; give one of them another address",
             examples(&twice)
         ));
@@ -324,10 +330,10 @@ pub(super) fn no_ip_collisions(on: &HostContext<'_>) -> Verdict {
         .iter()
         .flat_map(|nic| nic.addresses());
     match texts.find(|text| text.parse::<IpNet>().is_err()) {
-        Some(bad) => Verdict::broken(format!(
+        Some(bad) => CheckResult::broken(format!(
             "Address {bad:?} of the host cannot be read; check the agent's log on the host"
         )),
-        None => Verdict::pass(NONE_KNOWN),
+        None => CheckResult::pass(NONE_KNOWN),
     }
 }
 

@@ -10,9 +10,9 @@ use super::super::{
     testbed::{Bed, address, report, text},
 };
 use crate::{
+    agent_json::Stored,
     inventory::{Disk, Interface, Iscsi, Route},
     testing::{START, minutes},
-    wire::Stored,
 };
 
 #[test]
@@ -20,11 +20,11 @@ fn silence_disconnects_later_for_the_bootstrap_host_and_never_after_the_reboot()
     let after = |time: Duration| Bed::known().with(|bed| bed.now = START.plus(time));
     after(minutes(3)).expect("connected", "success");
     let silent = after(minutes(3) + Duration::from_secs(1));
-    silent.expect_told("connected", "failure", &["180 seconds"]);
+    silent.expect_message("connected", "failure", &["180 seconds"]);
     assert!(!silent.is_open(Gate::Connection));
     let leading = |time| after(time).with_host(|host| host.bootstrap = true);
     leading(minutes(5)).expect("connected", "success");
-    leading(minutes(6)).expect_told("connected", "failure", &["300 seconds"]);
+    leading(minutes(6)).expect_message("connected", "failure", &["300 seconds"]);
     let staged = |stage| after(minutes(60)).with_host(|host| host.progress.stage = Some(stage));
     staged(HostStage::WritingImageToDisk).expect("connected", "failure");
     staged(HostStage::Failed).expect("connected", "success");
@@ -79,7 +79,7 @@ fn a_host_needs_an_address_in_the_machine_networks() {
     };
     let (here, elsewhere) = ("192.0.2.0/24", "198.51.100.0/24");
     inside(&[here]).expect(id, "success");
-    inside(&[elsewhere]).expect_told(id, "failure", &[elsewhere]);
+    inside(&[elsewhere]).expect_message(id, "failure", &[elsewhere]);
     inside(&[here, elsewhere]).expect(id, "failure");
     inside(&["odd"]).expect(id, "error");
     inside(&[]).expect(id, "pending");
@@ -105,7 +105,7 @@ fn a_host_needs_an_address_in_the_machine_networks() {
 #[test]
 fn a_host_that_joins_must_fetch_its_ignition() {
     let id = "ignition-downloadable";
-    let told = |answer: &str| {
+    let answered = |answer: &str| {
         Bed::known()
             .day2()
             .with_host(|host| host.reports.api_vip_connectivity = Some(text(answer)))
@@ -113,15 +113,12 @@ fn a_host_that_joins_must_fetch_its_ignition() {
     Bed::known().expect(id, "absent");
     Bed::known().unbound().expect(id, "absent");
     Bed::known().day2().expect(id, "pending");
-    told("garbage").expect(id, "error");
-    told(r#"{"is_success":true}"#).expect(id, "success");
-    told(r#"{"url":"http://api:22624/config/worker","download_error":"no route"}"#).expect_told(
-        id,
-        "failure",
-        &["http://api:22624", "no route"],
-    );
-    told("{}").expect(id, "failure");
-    assert!(!told("{}").is_open(Gate::Install));
+    answered("garbage").expect(id, "error");
+    answered(r#"{"is_success":true}"#).expect(id, "success");
+    answered(r#"{"url":"http://api:22624/config/worker","download_error":"no route"}"#)
+        .expect_message(id, "failure", &["http://api:22624", "no route"]);
+    answered("{}").expect(id, "failure");
+    assert!(!answered("{}").is_open(Gate::Install));
 }
 
 #[test]
@@ -144,19 +141,19 @@ fn openstack_machines_need_a_network_of_the_users() {
 
 #[test]
 fn a_clock_should_follow_a_time_source() {
-    let told = |answer: Option<&str>| {
+    let answered = |answer: Option<&str>| {
         Bed::known().with_host(|host| host.reports.ntp_sources = answer.map(text))
     };
-    told(Some(
+    answered(Some(
         r#"[{"source_state":"error"},{"source_state":"synced"}]"#,
     ))
     .expect("ntp-synced", "success");
-    told(Some(r#"[{"source_state":"unreachable"}]"#)).expect("ntp-synced", "failure");
-    told(Some("[]")).expect("ntp-synced", "failure");
-    told(None).expect("ntp-synced", "failure");
-    told(Some("garbage")).expect("ntp-synced", "error");
-    assert!(told(None).is_open(Gate::Install), "it is advice");
-    let pool = |source| told(None).unbound().booted_with_ntp(source);
+    answered(Some(r#"[{"source_state":"unreachable"}]"#)).expect("ntp-synced", "failure");
+    answered(Some("[]")).expect("ntp-synced", "failure");
+    answered(None).expect("ntp-synced", "failure");
+    answered(Some("garbage")).expect("ntp-synced", "error");
+    assert!(answered(None).is_open(Gate::Install), "it is advice");
+    let pool = |source| answered(None).unbound().booted_with_ntp(source);
     pool(None).expect("ntp-synced", "absent");
     pool(Some(" ")).expect("ntp-synced", "absent");
     pool(Some("ntp.example.com")).expect("ntp-synced", "failure");
@@ -171,9 +168,9 @@ fn host_and_service_must_agree_about_the_time() {
         Bed::known().with_host(|host| host.agent_clock = Some(START.unix_seconds() - seconds))
     };
     behind(20 * 60).expect(id, "success");
-    behind(20 * 60 + 1).expect_told(id, "failure", &["20 minutes behind"]);
+    behind(20 * 60 + 1).expect_message(id, "failure", &["20 minutes behind"]);
     behind(-60 * 60).expect(id, "success");
-    behind(-60 * 60 - 1).expect_told(id, "failure", &["60 minutes ahead"]);
+    behind(-60 * 60 - 1).expect_message(id, "failure", &["60 minutes ahead"]);
     behind(20 * 60 + 1).unbound().expect(id, "failure");
     Bed::known()
         .with_host(|host| host.agent_clock = None)
@@ -193,7 +190,7 @@ fn images_must_be_pulled_and_not_too_slowly() {
     image(json!({ "result": "success", "size_bytes": 9, "download_rate": 0.001 }))
         .expect(id, "success");
     let slow = image(json!({ "result": "success", "size_bytes": 9, "download_rate": 0.0009 }));
-    slow.expect_told(id, "failure", &["release"]);
+    slow.expect_message(id, "failure", &["release"]);
     assert!(!slow.is_open(Gate::Preparation) && slow.is_open(Gate::Install));
     image(json!({ "result": "failure" })).expect(id, "failure");
     Bed::known()
@@ -251,7 +248,7 @@ fn each_interface_needs_a_network_of_its_own() {
     ]);
     good.expect(id, "success");
     let same = with_nics(&[("eth0", &["192.0.2.11/24"]), ("eth1", &["192.0.2.12/24"])]);
-    same.expect_told(id, "failure", &["eth0", "eth1", "192.0.2.0/24"]);
+    same.expect_message(id, "failure", &["eth0", "eth1", "192.0.2.0/24"]);
     let nested = || {
         with_nics(&[
             ("eth0", &["10.0.0.1/8"]),
@@ -267,7 +264,7 @@ fn each_interface_needs_a_network_of_its_own() {
     let link_local = with_nics(&[("eth0", &["fe80::1/64"]), ("eth1", &["fe80::2/64"])])
         .with_cluster(|cluster| cluster.networks.service = Some(vec!["fd02::/112".into()]));
     link_local.expect(id, "success");
-    with_nics(&[("eth0", &["odd"])]).expect_told(id, "error", &["odd"]);
+    with_nics(&[("eth0", &["odd"])]).expect_message(id, "error", &["odd"]);
     Bed::known()
         .with_cluster(|cluster| cluster.networks.service = Some(vec!["odd".into()]))
         .expect(id, "error");
@@ -286,7 +283,7 @@ fn an_address_answered_by_another_card_collides_however_it_is_spelled() {
         let found = BTreeMap::from([(ip.to_owned(), cards)]);
         Bed::known().with(|bed| bed.collisions = Stored::Here(found))
     };
-    colliding(&address(1)).expect_told(id, "failure", &["192.0.2.11", "52:54:00:00:00:02"]);
+    colliding(&address(1)).expect_message(id, "failure", &["192.0.2.11", "52:54:00:00:00:02"]);
     assert!(!colliding(&address(1)).is_open(Gate::Install));
     colliding(&address(9)).expect(id, "success");
     let v6 = |bed: Bed| {
@@ -344,11 +341,11 @@ fn iscsi_needs_an_interface_outside_the_machine_network() {
     let on = |from: Option<&str>| with_disks(vec![iscsi("sdb", from)]);
     on(Some("198.51.100.11")).expect(id, "success");
     let mixed = on(Some("192.0.2.11"));
-    mixed.expect_told(id, "failure", &["sdb"]);
+    mixed.expect_message(id, "failure", &["sdb"]);
     assert!(!mixed.is_open(Gate::Install));
     on(None).expect(id, "error");
     on(Some("nowhere")).expect(id, "error");
-    on(Some("203.0.113.1")).expect_told(id, "error", &["203.0.113.1"]);
+    on(Some("203.0.113.1")).expect_message(id, "error", &["203.0.113.1"]);
     let without_network = on(None).with_cluster(|cluster| cluster.networks.machine = None);
     without_network.expect(id, "pending");
     on(None)
@@ -385,7 +382,7 @@ fn every_iscsi_path_of_a_multipath_disk_counts() {
         iscsi("sdb", good),
         iscsi("sdc", bad),
     ])
-    .expect_told(id, "failure", &["sda, sdc"]);
+    .expect_message(id, "failure", &["sda, sdc"]);
     over(vec![iscsi("sda", bad), iscsi("sdb", None)]).expect(id, "error");
     let stranger = Disk {
         holders: "dm-10".into(),

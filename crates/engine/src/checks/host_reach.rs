@@ -12,15 +12,15 @@ use serde_json::Number;
 use uuid::Uuid;
 
 use super::{
-    Verdict, examples,
+    CheckResult, examples,
     host::HostContext,
-    neighbourhood::{Peer, Told},
+    neighbourhood::{InventoryState, Peer},
 };
 use crate::{
+    agent_json::Stored,
     inventory::Inventory,
     networks,
     reports::{self, L3, RemoteHost},
-    wire::Stored,
 };
 
 /// The host a part of a report is about, if it is in the cluster.
@@ -29,18 +29,18 @@ pub(super) fn peer_of<'a>(on: &HostContext<'a>, remote: &RemoteHost) -> Option<&
     on.around.peers.get(&HostId(id))
 }
 
-pub(super) fn mtu_valid(on: &HostContext<'_>) -> Verdict {
+pub(super) fn mtu_valid(on: &HostContext<'_>) -> CheckResult {
     let Some(cluster) = on.cluster else {
-        return Verdict::silent();
+        return CheckResult::silent();
     };
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     if on.host.is_day2() {
-        return Verdict::pass("A host that joins a running cluster is not measured");
+        return CheckResult::pass("A host that joins a running cluster is not measured");
     }
     if cluster.is_single_node() {
-        return Verdict::silent();
+        return CheckResult::silent();
     }
     let report = match reports::connectivity_of(on.host) {
         Stored::Here(report) => report,
@@ -53,7 +53,7 @@ pub(super) fn mtu_valid(on: &HostContext<'_>) -> Verdict {
         match &on.around.machine {
             Ok(machine) => Some(Links::of(inventory, machine)),
             Err(fault) => {
-                return Verdict::fail(format!(
+                return CheckResult::fail(format!(
                     "Which links matter is not known, the machine network is wrong: {fault}; correct it"
                 ));
             }
@@ -66,7 +66,7 @@ pub(super) fn mtu_valid(on: &HostContext<'_>) -> Verdict {
                 None => true,
                 Some(links) => match links.lead(&mtu.outgoing_nic, &mtu.remote_ip_address) {
                     Ok(counts) => counts,
-                    Err(fault) => return Verdict::broken(fault),
+                    Err(fault) => return CheckResult::broken(fault),
                 },
             };
             if counts && !mtu.mtu_successful {
@@ -79,9 +79,9 @@ pub(super) fn mtu_valid(on: &HostContext<'_>) -> Verdict {
         }
     }
     if dropped.is_empty() {
-        Verdict::pass("Packets of full size reach the other hosts")
+        CheckResult::pass("Packets of full size reach the other hosts")
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "Packets of full size do not reach {}; set the same MTU on the interfaces and all switches between them",
             examples(&dropped)
         ))
@@ -137,24 +137,24 @@ impl<'a> Links<'a> {
     }
 }
 
-pub(super) fn latency_for_role(on: &HostContext<'_>) -> Verdict {
+pub(super) fn latency_for_role(on: &HostContext<'_>) -> CheckResult {
     Measure {
         what: "Mean round trip",
         unit: "ms",
         advice: "bring the hosts closer together or relieve the network",
         value: |l3| l3.average_rtt_ms.as_ref(),
     }
-    .judge(on, on.needs().network_latency_ms)
+    .evaluate(on, on.needs().network_latency_ms)
 }
 
-pub(super) fn packet_loss_for_role(on: &HostContext<'_>) -> Verdict {
+pub(super) fn packet_loss_for_role(on: &HostContext<'_>) -> CheckResult {
     Measure {
         what: "Packet loss",
         unit: "%",
         advice: "check cables, cards and switches between the hosts",
         value: |l3| l3.packet_loss_percentage.as_ref(),
     }
-    .judge(on, on.needs().packet_loss_percent)
+    .evaluate(on, on.needs().packet_loss_percent)
 }
 
 /// Something measured with each ping that has a limit per role.
@@ -166,19 +166,19 @@ struct Measure {
 }
 
 impl Measure {
-    fn judge(&self, on: &HostContext<'_>, limit: Option<f64>) -> Verdict {
+    fn evaluate(&self, on: &HostContext<'_>, limit: Option<f64>) -> CheckResult {
         if on.inventory.is_none() {
             return on.no_inventory();
         }
         if on.cluster.is_none() {
-            return Verdict::silent();
+            return CheckResult::silent();
         }
         let role = on.host.effective_role();
         let limit = limit.filter(|_| {
             on.around.host_count() != 1 && role != HostRole::AutoAssign && !on.host.is_day2()
         });
         let Some(limit) = limit else {
-            return Verdict::pass(format!("{}: nothing is asked of this host", self.what));
+            return CheckResult::pass(format!("{}: nothing is asked of this host", self.what));
         };
         let report = match reports::connectivity_of(on.host) {
             Stored::Here(report) => report,
@@ -195,20 +195,20 @@ impl Measure {
                     continue;
                 }
                 let Some(peer) = peer_of(on, remote) else {
-                    return Verdict::fail(format!(
+                    return CheckResult::fail(format!(
                         "{what} to {} is {value} {unit}, {limit} {unit} are allowed, but no such host is in the cluster; wait for the next report of the host",
                         remote.host_id
                     ));
                 };
-                match peer.told {
-                    Told::Garbage => {
-                        return Verdict::fail(format!(
+                match peer.inventory {
+                    InventoryState::Garbage => {
+                        return CheckResult::fail(format!(
                             "{what} to {} is {value} {unit}, but its inventory cannot be read, so its role is not certain; restart the agent there",
                             peer.name
                         ));
                     }
-                    Told::Nothing => continue,
-                    Told::Inventory => {}
+                    InventoryState::Nothing => continue,
+                    InventoryState::Inventory => {}
                 }
                 if peer.role == role && seen.insert(address_of(l3)) {
                     over.push(format!(
@@ -219,11 +219,11 @@ impl Measure {
             }
         }
         if over.is_empty() {
-            Verdict::pass(format!(
+            CheckResult::pass(format!(
                 "{what} to hosts of role {role} is at most {limit} {unit}"
             ))
         } else {
-            Verdict::fail(format!(
+            CheckResult::fail(format!(
                 "{what} to hosts of role {role} may be {limit} {unit} at most and is more to {}; {}",
                 examples(&over),
                 self.advice
@@ -238,12 +238,12 @@ fn address_of(l3: &L3) -> Result<IpAddr, String> {
     text.parse().map_err(|_| text.clone())
 }
 
-fn not_compared() -> Verdict {
-    Verdict::wait("The host has not reported connectivity yet")
+fn not_compared() -> CheckResult {
+    CheckResult::wait("The host has not reported connectivity yet")
 }
 
-fn unreadable_connectivity() -> Verdict {
-    Verdict::broken("The stored report of whom the host reaches cannot be read")
+fn unreadable_connectivity() -> CheckResult {
+    CheckResult::broken("The stored report of whom the host reaches cannot be read")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::super::{
     host::Gate,
     testbed::{Bed, address, connectivity, report, text},
 };
-use crate::{majority::Groups, testing::key, wire::Stored};
+use crate::{agent_json::Stored, majority::Groups, testing::key};
 
 const MAJORITY: &str = "belongs-to-majority-group";
 const MTU: &str = "mtu-valid";
@@ -31,14 +31,14 @@ fn a_host_must_be_in_the_group_of_every_machine_network() {
             .majority_groups
             .insert("192.0.2.0/24".into(), vec![key(2).host]);
     });
-    outside.expect_told(MAJORITY, "failure", &["192.0.2.0/24"]);
+    outside.expect_message(MAJORITY, "failure", &["192.0.2.0/24"]);
     assert!(!outside.is_open(Gate::Install));
     let second = |bed: Bed| {
         bed.with_cluster(|cluster| {
             cluster.networks.machine = Some(vec!["192.0.2.0/24".into(), "2001:db8::/64".into()]);
         })
     };
-    second(Bed::known()).expect_told(MAJORITY, "failure", &["2001:db8::/64"]);
+    second(Bed::known()).expect_message(MAJORITY, "failure", &["2001:db8::/64"]);
     let both = with_groups(|groups| {
         groups
             .majority_groups
@@ -57,13 +57,14 @@ fn a_host_must_be_in_the_group_of_every_machine_network() {
 fn who_did_not_answer_is_named() {
     let l2 =
         json!({ "outgoing_nic": "eth0", "remote_ip_address": address(2), "successful": false });
-    let told = json!({ "remote_hosts": [{ "host_id": key(2).host, "l2_connectivity": [l2] }] });
+    let reported_text =
+        json!({ "remote_hosts": [{ "host_id": key(2).host, "l2_connectivity": [l2] }] });
     let outside = with_groups(|groups| groups.majority_groups.clear())
-        .with_host(|host| host.reports.connectivity = report(&told));
-    outside.expect_told(MAJORITY, "failure", &["host-2", &address(2), "eth0"]);
+        .with_host(|host| host.reports.connectivity = report(&reported_text));
+    outside.expect_message(MAJORITY, "failure", &["host-2", &address(2), "eth0"]);
     outside
         .with_host(|host| host.reports.connectivity = None)
-        .expect_told(MAJORITY, "failure", &["not reported connectivity yet"]);
+        .expect_message(MAJORITY, "failure", &["not reported connectivity yet"]);
 }
 
 #[test]
@@ -82,13 +83,13 @@ fn where_the_user_brings_the_network_all_others_must_ping_each_family() {
         };
         users(Bed::known()).expect(MAJORITY, "success");
         let unseen = with_groups(|groups| groups.l3_connected_addresses.clear());
-        users(unseen).expect_told(MAJORITY, "failure", &["IPv4"]);
+        users(unseen).expect_message(MAJORITY, "failure", &["IPv4"]);
         let dual = |bed: Bed| {
             users(bed).with_cluster(|cluster| {
                 cluster.networks.service = Some(vec!["172.30.0.0/16".into(), "fd02::/112".into()]);
             })
         };
-        dual(Bed::known()).expect_told(MAJORITY, "failure", &["IPv6"]);
+        dual(Bed::known()).expect_message(MAJORITY, "failure", &["IPv6"]);
         let both = with_groups(|groups| {
             let own = groups.l3_connected_addresses.get_mut(&key(1).host).unwrap();
             own.push("2001:db8::11".into());
@@ -118,7 +119,7 @@ fn groups_are_not_asked_of_single_hosts_and_wait_for_enough_of_them() {
         .expect(MAJORITY, "error");
     empty().expect(MAJORITY, "failure");
     let two = || empty().with(|bed| drop(bed.others.pop()));
-    two().expect_told(MAJORITY, "pending", &["2 hosts", "at least 3"]);
+    two().expect_message(MAJORITY, "pending", &["2 hosts", "at least 3"]);
     two().user_managed().expect(MAJORITY, "pending");
     let fencing = two()
         .with_cluster(|cluster| cluster.control_plane_count = Some(2))
@@ -135,15 +136,16 @@ fn groups_are_not_asked_of_single_hosts_and_wait_for_enough_of_them() {
 fn with_mtu(nic: &str, remote: &str, successful: bool) -> Bed {
     let mtu =
         json!({ "outgoing_nic": nic, "remote_ip_address": remote, "mtu_successful": successful });
-    let told = json!({ "remote_hosts": [{ "host_id": key(2).host, "mtu_report": [mtu] }] });
-    Bed::known().with_host(|host| host.reports.connectivity = report(&told))
+    let reported_text =
+        json!({ "remote_hosts": [{ "host_id": key(2).host, "mtu_report": [mtu] }] });
+    Bed::known().with_host(|host| host.reports.connectivity = report(&reported_text))
 }
 
 #[test]
 fn packets_of_full_size_must_pass_inside_the_machine_network() {
     with_mtu("eth0", &address(2), true).expect(MTU, "success");
     let dropped = with_mtu("eth0", &address(2), false);
-    dropped.expect_told(MTU, "failure", &["host-2", &address(2), "eth0"]);
+    dropped.expect_message(MTU, "failure", &["host-2", &address(2), "eth0"]);
     assert!(dropped.is_open(Gate::Install), "it is advice");
     with_mtu("eth0", "198.51.100.9", false).expect(MTU, "success");
     with_mtu("eth9", &address(2), false).expect(MTU, "success");
@@ -171,12 +173,12 @@ fn what_cannot_be_read_makes_no_guess_about_packets() {
     let odd_card = with_mtu("eth0", &address(2), true).with_inventory(|inventory| {
         inventory.interfaces.0.as_mut().unwrap()[0].ipv6_addresses = vec!["odd".to_owned()].into();
     });
-    odd_card.expect_told(MTU, "error", &["odd"]);
+    odd_card.expect_message(MTU, "error", &["odd"]);
     with_mtu("eth0", &address(2), true)
         .with_cluster(|cluster| cluster.networks.machine = Some(vec!["odd".into()]))
         .expect(MTU, "failure");
-    let with = |told: Option<&str>| {
-        Bed::known().with_host(|host| host.reports.connectivity = told.map(text))
+    let with = |reported_text: Option<&str>| {
+        Bed::known().with_host(|host| host.reports.connectivity = reported_text.map(text))
     };
     with(Some("garbage")).expect(MTU, "error");
     with(None).expect(MTU, "pending");
@@ -221,12 +223,12 @@ fn each_role_has_its_own_limits() {
         );
     }
     let slow = measured(HostRole::Master, 150.5, 2.5);
-    slow.expect_told(
+    slow.expect_message(
         LATENCY,
         "failure",
         &["host-2", "150.5 ms", "100 ms", "master"],
     );
-    slow.expect_told(LOSS, "failure", &["host-2", "2.5 %", "0 %"]);
+    slow.expect_message(LOSS, "failure", &["host-2", "2.5 %", "0 %"]);
 }
 
 #[test]
@@ -268,8 +270,9 @@ fn an_address_is_named_once_however_often_and_however_it_is_spelled() {
     let l3 =
         |ip: &str| json!({ "remote_ip_address": ip, "average_rtt_ms": 500, "successful": true });
     let twice = json!([l3("2001:db8::2"), l3("2001:db8:0::2"), l3("2001:db8::2")]);
-    let told = json!({ "remote_hosts": [{ "host_id": key(2).host, "l3_connectivity": twice }] });
-    let bed = Bed::known().with_host(|host| host.reports.connectivity = report(&told));
+    let reported_text =
+        json!({ "remote_hosts": [{ "host_id": key(2).host, "l3_connectivity": twice }] });
+    let bed = Bed::known().with_host(|host| host.reports.connectivity = report(&reported_text));
     let message = bed.expect(LATENCY, "failure");
     assert_eq!(message.matches("host-2").count(), 1, "{message}");
 }
@@ -289,9 +292,9 @@ fn nothing_is_asked_of_hosts_without_peers_role_or_limit() {
             .expect(id, "success");
         Bed::discovering().expect(id, "pending");
         Bed::discovering().unbound().expect(id, "pending");
-        let with = |told: Option<Value>| {
-            let told = told.map(|told| text(&told.to_string()));
-            Bed::known().with_host(|host| host.reports.connectivity = told)
+        let with = |reported_text: Option<Value>| {
+            let reported_text = reported_text.map(|reported_text| text(&reported_text.to_string()));
+            Bed::known().with_host(|host| host.reports.connectivity = reported_text)
         };
         with(None).expect(id, "pending");
         with(Some(json!(3))).expect(id, "error");

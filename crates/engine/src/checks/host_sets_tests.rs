@@ -8,7 +8,7 @@ use super::{
     host::HOST_CHECKS,
     testbed::{Bed, report, resolutions},
 };
-use crate::{majority::Groups, wire::Stored};
+use crate::{agent_json::Stored, majority::Groups};
 
 const NAMES: [&str; 3] = [
     "api-domain-name-resolved-correctly",
@@ -63,7 +63,7 @@ impl Expected {
     #[track_caller]
     fn of(self, bed: &Bed) {
         let mut seen: BTreeMap<String, String> = BTreeMap::new();
-        let findings = bed.judged();
+        let findings = bed.evaluated();
         // Operators have tests of their own.
         let shown = findings.shown.iter().filter(|(of, _)| **of != "operators");
         for entry in shown.flat_map(|(_, entries)| entries) {
@@ -331,7 +331,7 @@ fn an_unbound_host_that_is_known_shows_exactly_twenty_validations() {
     };
     let quiet = unsynced();
     known().are("absent", &["ntp-synced"]).of(&quiet);
-    assert_eq!(quiet.judged().shown.values().flatten().count(), 20);
+    assert_eq!(quiet.evaluated().shown.values().flatten().count(), 20);
     known().of(&Bed::known().unbound());
     known()
         .are("absent", &["ntp-synced"])
@@ -344,7 +344,7 @@ fn an_unbound_host_that_is_known_shows_exactly_twenty_validations() {
 #[test]
 fn results_keep_the_order_of_registration() {
     let bed = Bed::known();
-    let findings = bed.judged();
+    let findings = bed.evaluated();
     let tables = findings.shown.iter().filter(|(of, _)| **of != "operators");
     for (category, entries) in tables {
         let order: Vec<&str> = HOST_CHECKS

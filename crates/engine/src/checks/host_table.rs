@@ -1,13 +1,13 @@
 //! The table of host validations, in the order clients see them.
 
 use super::{
-    Verdict,
+    CheckResult,
     host::{Gate, Hidden, HostCheck, HostContext},
     host_disks as disks, host_encryption as encryption, host_group as group, host_hardware as hw,
     host_names as names, host_network as net, host_reach as reach,
 };
 
-type Run = fn(&HostContext<'_>) -> Verdict;
+type Run = fn(&HostContext<'_>) -> CheckResult;
 
 const fn row(
     category: &'static str,
@@ -118,7 +118,7 @@ pub(crate) static HOST_CHECKS: &[HostCheck] = &[
     hardware(
         "hostname-unique",
         Gate::Install,
-        "Is no other host of the cluster called the same? Nodes are told apart by name.",
+        "Is no other host of the cluster called the same? Nodes are identified by name.",
         hw::hostname_unique,
     ),
     network(
@@ -277,7 +277,7 @@ pub(crate) static HOST_CHECKS: &[HostCheck] = &[
     network(
         "no-ip-collisions-in-network",
         Gate::Install,
-        "Does nobody else answer from the addresses of this host?",
+        "Does no other machine answer from the addresses of this host?",
         net::no_ip_collisions,
     ),
     network(

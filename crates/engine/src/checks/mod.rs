@@ -1,4 +1,4 @@
-//! Validations as data: one row each, judged in table order.
+//! Validations as data: one row each, evaluated in table order.
 //!
 //! A row says which category a result is shown in, what it gates and how to find the answer.
 //! [`host::HOST_CHECKS`] and [`cluster::CLUSTER_CHECKS`] are the whole list. Operators have a
@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_model::{Cluster, Event, Host, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{events, history, inventory, view::Measured, wire};
+use crate::{agent_json, events, history, inventory, view::Measured};
 
 /// So many characters of reasons fit into a status.
 const LONGEST_REASON: usize = 2040;
@@ -39,7 +39,7 @@ const LONGEST_REASON: usize = 2040;
 const MOST_EXAMPLES: usize = 5;
 
 /// The first few of a list that may be as long as the cluster is large.
-fn examples<T: AsRef<str>>(all: &[T]) -> String {
+pub(crate) fn examples<T: AsRef<str>>(all: &[T]) -> String {
     let shown = all.len().min(MOST_EXAMPLES);
     let named: Vec<&str> = all[..shown].iter().map(AsRef::as_ref).collect();
     let mut text = named.join(", ");
@@ -82,12 +82,12 @@ impl Outcome {
 
 /// The answer of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct CheckResult {
     pub(crate) outcome: Outcome,
     pub(crate) message: String,
 }
 
-impl Verdict {
+impl CheckResult {
     pub(crate) fn pass(message: impl Into<String>) -> Self {
         Self::new(Outcome::Success, message)
     }
@@ -132,15 +132,15 @@ pub(crate) struct Entry {
 }
 
 impl Findings {
-    fn note(&mut self, id: &'static str, category: &'static str, verdict: Verdict, shown: bool) {
-        if verdict.outcome.is_true() {
+    fn note(&mut self, id: &'static str, category: &'static str, result: CheckResult, shown: bool) {
+        if result.outcome.is_true() {
             self.passing.insert(id);
         }
-        if shown && verdict.outcome != Outcome::Silent {
+        if shown && result.outcome != Outcome::Silent {
             self.shown.entry(category).or_default().push(Entry {
                 id: id.to_owned(),
-                status: verdict.outcome.as_str().to_owned(),
-                message: verdict.message,
+                status: result.outcome.as_str().to_owned(),
+                message: result.message,
             });
         }
     }
@@ -150,16 +150,18 @@ impl Findings {
     }
 
     pub(crate) fn text(&self) -> String {
-        wire::text(&self.shown)
+        agent_json::text(&self.shown)
     }
 
-    /// Messages of everything that failed, sorted, for `status_info`; cut where clients cut it.
-    pub(crate) fn failures(&self) -> String {
+    /// Messages of everything that failed and holds something back, sorted, for `status_info`; cut
+    /// where clients cut it. What is `advisory` or ignored would hide the real reasons.
+    pub(crate) fn failures(&self, advisory: impl Fn(&str) -> bool) -> String {
         let mut messages: Vec<&str> = self
             .shown
             .values()
             .flatten()
             .filter(|entry| entry.status == "failure")
+            .filter(|entry| !self.passes(&entry.id) && !advisory(&entry.id))
             .map(|entry| entry.message.as_str())
             .collect();
         messages.sort_unstable();
@@ -177,7 +179,7 @@ impl Findings {
         never: &[&str],
         all: impl Iterator<Item = &'static str>,
     ) {
-        let ignored: Vec<String> = wire::stored(list).ok().unwrap_or_default();
+        let ignored: Vec<String> = agent_json::stored(list).ok().unwrap_or_default();
         let everything = ignored.iter().any(|id| id == "all");
         for id in all {
             if !never.contains(&id) && (everything || ignored.iter().any(|i| i == id)) {
@@ -191,8 +193,8 @@ type StoredFindings = BTreeMap<String, Vec<Entry>>;
 
 /// The changes between two stored results, as (id, now failing, message).
 fn differences(before: Option<&str>, after: Option<&str>) -> Vec<(Entry, String)> {
-    let before: StoredFindings = wire::stored(before).ok().unwrap_or_default();
-    let after: StoredFindings = wire::stored(after).ok().unwrap_or_default();
+    let before: StoredFindings = agent_json::stored(before).ok().unwrap_or_default();
+    let after: StoredFindings = agent_json::stored(after).ok().unwrap_or_default();
     let old: BTreeMap<&str, &str> = before
         .values()
         .flatten()
@@ -211,7 +213,7 @@ fn differences(before: Option<&str>, after: Option<&str>) -> Vec<(Entry, String)
 /// Ids of the checks that fail in a stored result.
 #[must_use]
 pub fn failing(stored: Option<&str>) -> Vec<String> {
-    let findings: StoredFindings = wire::stored(stored).ok().unwrap_or_default();
+    let findings: StoredFindings = agent_json::stored(stored).ok().unwrap_or_default();
     let entries = findings.into_values().flatten();
     let failing = entries.filter(|entry| entry.status == "failure");
     failing.map(|entry| entry.id).collect()
@@ -226,7 +228,7 @@ pub(crate) fn host_changes(
     measured: &mut Vec<Measured>,
 ) -> Vec<Event> {
     let name = inventory::hostname(after);
-    let told = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
+    let to_event = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
         ("failure", _) => Some(history::about_host(
             events::HOST_VALIDATION_FAILED,
             after,
@@ -250,7 +252,7 @@ pub(crate) fn host_changes(
     measured.extend(lost.map(|(entry, _)| Measured::HostCheckLost {
         id: entry.id.clone(),
     }));
-    changes.into_iter().filter_map(told).collect()
+    changes.into_iter().filter_map(to_event).collect()
 }
 
 fn is_lost((entry, was): &(Entry, String)) -> bool {
@@ -264,7 +266,7 @@ pub(crate) fn cluster_changes(
     now: Timestamp,
     measured: &mut Vec<Measured>,
 ) -> Vec<Event> {
-    let told = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
+    let to_event = |(entry, was): (Entry, String)| match (entry.status.as_str(), was.as_str()) {
         ("failure", _) => Some(history::about_cluster(
             events::CLUSTER_VALIDATION_FAILED,
             after,
@@ -285,7 +287,7 @@ pub(crate) fn cluster_changes(
     measured.extend(lost.map(|(entry, _)| Measured::ClusterCheckLost {
         id: entry.id.clone(),
     }));
-    changes.into_iter().filter_map(told).collect()
+    changes.into_iter().filter_map(to_event).collect()
 }
 
 #[cfg(test)]
@@ -303,12 +305,15 @@ mod tests {
     #[test]
     fn reasons_are_sorted_joined_and_cut_between_characters() {
         let mut findings = Findings::default();
-        findings.note("b", "network", Verdict::fail("zwei"), true);
-        findings.note("a", "hardware", Verdict::fail("eins"), true);
-        findings.note("c", "hardware", Verdict::wait("drei"), true);
-        findings.note("d", "hardware", Verdict::fail("vier"), false);
-        assert_eq!(findings.failures(), "eins ; zwei");
-        findings.note("e", "network", Verdict::fail("ä".repeat(3000)), true);
-        assert_eq!(findings.failures().chars().count(), LONGEST_REASON);
+        findings.note("b", "network", CheckResult::fail("zwei"), true);
+        findings.note("a", "hardware", CheckResult::fail("eins"), true);
+        findings.note("c", "hardware", CheckResult::wait("drei"), true);
+        findings.note("d", "hardware", CheckResult::fail("vier"), false);
+        assert_eq!(findings.failures(|_| false), "eins ; zwei");
+        assert_eq!(findings.failures(|id| id == "b"), "eins");
+        findings.ignore(Some(r#"["a"]"#), &[], ["a", "b"].into_iter());
+        assert_eq!(findings.failures(|_| false), "zwei");
+        findings.note("e", "network", CheckResult::fail("ä".repeat(3000)), true);
+        assert_eq!(findings.failures(|_| false).chars().count(), LONGEST_REASON);
     }
 }

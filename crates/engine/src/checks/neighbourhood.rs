@@ -1,6 +1,6 @@
 //! What the hosts of a cluster have in common.
 //!
-//! Worked out once per refresh, so that judging one host looks at its own reports and asks here
+//! Worked out once per refresh, so that evaluating one host looks at its own reports and asks here
 //! about the rest.
 
 use std::{
@@ -15,12 +15,12 @@ use muster_model::{Cluster, Host, HostId, HostRole};
 
 use super::operators::Scene;
 use crate::{
+    agent_json::{self, Stored},
     ignition::Ignition,
     inventory::{self, Inventory},
     majority::{self, Groups, MIN_GROUP, Web, Witness},
     networks::{self, BadRange},
     reports,
-    wire::{self, Stored},
 };
 
 /// The cluster as one of its hosts sees it.
@@ -55,12 +55,12 @@ pub(crate) struct Neighbourhood {
 pub(crate) struct Peer {
     pub(crate) name: String,
     pub(crate) role: HostRole,
-    pub(crate) told: Told,
+    pub(crate) inventory: InventoryState,
 }
 
 /// What is known of a peer's hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum InventoryState {
     Nothing,
     Garbage,
     Inventory,
@@ -105,10 +105,10 @@ impl Neighbourhood {
             let peer = Peer {
                 name,
                 role: host.effective_role(),
-                told: match inventory {
-                    Some(_) => Told::Inventory,
-                    None if *broken => Told::Garbage,
-                    None => Told::Nothing,
+                inventory: match inventory {
+                    Some(_) => InventoryState::Inventory,
+                    None if *broken => InventoryState::Garbage,
+                    None => InventoryState::Nothing,
                 },
             };
             around.peers.insert(host.id, peer);
@@ -154,8 +154,8 @@ impl Neighbourhood {
 
     /// What was found out before stands: no link has changed, or the installation has begun.
     pub(crate) fn recall(&mut self, cluster: &Cluster) {
-        self.groups = wire::stored(cluster.connectivity_majority_groups.as_deref());
-        self.collisions = match wire::stored(cluster.ip_collisions.as_deref()) {
+        self.groups = agent_json::stored(cluster.connectivity_majority_groups.as_deref());
+        self.collisions = match agent_json::stored(cluster.ip_collisions.as_deref()) {
             Stored::Missing => Stored::Missing,
             Stored::Broken => Stored::Broken,
             Stored::Here(texts) => Stored::Here(by_address(&texts)),

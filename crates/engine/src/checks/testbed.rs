@@ -1,4 +1,4 @@
-//! A host to be judged: good in every way until a test breaks something.
+//! A host to be evaluated: good in every way until a test breaks something.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,11 +13,11 @@ use super::{
     host::{self, Gate, HOST_CHECKS, HostContext, Neighbourhood},
 };
 use crate::{
+    agent_json::Stored,
     inventory::Inventory,
     majority::{Groups, Web},
     settings::Settings,
     testing::{START, good_cluster, key},
-    wire::Stored,
 };
 
 /// A host of the cluster with what was read of its inventory.
@@ -27,7 +27,7 @@ pub(super) struct Neighbour {
     pub(super) broken: bool,
 }
 
-/// Everything the judge looks at.
+/// Everything the evaluate looks at.
 pub(super) struct Bed {
     pub(super) host: Host,
     pub(super) inventory: Option<Inventory>,
@@ -60,8 +60,8 @@ pub(super) fn inventory(number: u128) -> Inventory {
 }
 
 /// The stored form of what an agent says.
-pub(super) fn report<T: From<String>>(told: &Value) -> Option<T> {
-    Some(text(&told.to_string()))
+pub(super) fn report<T: From<String>>(reported_text: &Value) -> Option<T> {
+    Some(text(&reported_text.to_string()))
 }
 
 /// Any text where a report is expected.
@@ -73,7 +73,7 @@ pub(super) fn address(number: u128) -> String {
     format!("192.0.2.{}", 10 + number)
 }
 
-/// What host 1 tells about peers: per peer its number, the round trip and the loss.
+/// What host 1 reports about peers: per peer its number, the round trip and the loss.
 pub(super) fn connectivity(peers: &[(u128, f64, f64)]) -> Value {
     let remote: Vec<Value> = peers
         .iter()
@@ -112,7 +112,7 @@ pub(super) fn resolutions(known: &[&str], wild: bool) -> Value {
     json!({ "resolutions": list })
 }
 
-fn judged_well(groups: &mut Groups) {
+fn all_healthy(groups: &mut Groups) {
     let everybody = (1..=3).map(|n| key(n).host).collect();
     let network = "192.0.2.0/24".to_owned();
     groups.majority_groups.insert(network, everybody);
@@ -141,7 +141,7 @@ impl Bed {
         host.reports.connectivity = report(&connectivity(&[(2, 0.4, 0.0), (3, 0.4, 0.0)]));
         host.reports.domain_name_resolutions = report(&resolutions(&[], false));
         let mut groups = Groups::default();
-        judged_well(&mut groups);
+        all_healthy(&mut groups);
         bed.groups = Stored::Here(groups);
         bed
     }
@@ -304,8 +304,8 @@ impl Bed {
         around
     }
 
-    pub(super) fn judged(&self) -> Findings {
-        host::judge(&HostContext {
+    pub(super) fn evaluated(&self) -> Findings {
+        host::evaluate(&HostContext {
             host: &self.host,
             last_seen: self.last_seen,
             inventory: self.inventory.as_ref(),
@@ -321,7 +321,7 @@ impl Bed {
     /// Status and message of a validation; its own success shows as absence.
     pub(super) fn found(&self, id: &str) -> Option<(String, String)> {
         assert!(HOST_CHECKS.iter().any(|check| check.id == id), "{id}");
-        let findings = self.judged();
+        let findings = self.evaluated();
         let mut entries = findings.shown.values().flatten();
         let entry = entries.find(|entry| entry.id == id)?;
         Some((entry.status.clone(), entry.message.clone()))
@@ -332,7 +332,7 @@ impl Bed {
     pub(super) fn expect(&self, id: &str, status: &str) -> String {
         let Some((found, message)) = self.found(id) else {
             assert_eq!("absent", status, "{id}");
-            assert!(self.judged().passes(id), "{id} is hidden but holds back");
+            assert!(self.evaluated().passes(id), "{id} is hidden but holds back");
             return String::new();
         };
         assert_eq!(found, status, "{id}: {message}");
@@ -342,7 +342,7 @@ impl Bed {
 
     /// The same, and that the message names all of these.
     #[track_caller]
-    pub(super) fn expect_told(&self, id: &str, status: &str, words: &[&str]) {
+    pub(super) fn expect_message(&self, id: &str, status: &str, words: &[&str]) {
         let message = self.expect(id, status);
         for word in words {
             assert!(message.contains(word), "{word:?} is not in: {message}");
@@ -350,6 +350,6 @@ impl Bed {
     }
 
     pub(super) fn is_open(&self, gate: Gate) -> bool {
-        host::open(&self.judged(), gate)
+        host::open(&self.evaluated(), gate)
     }
 }

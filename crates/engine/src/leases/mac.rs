@@ -1,6 +1,6 @@
 //! The card a virtual address seems to have.
 //!
-//! Every host asks the DHCP server in the name of the same card, so whoever asks gets the same
+//! Every host asks the DHCP server in the name of the same card, so every request gets the same
 //! address. The card's number follows from the cluster's id: a prefix of the vendor's range and
 //! three bytes of Pearson's hash with the table of RFC 3074.
 

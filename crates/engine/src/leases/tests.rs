@@ -1,4 +1,4 @@
-//! Addresses from DHCP, from the first question to the warning that nobody answers.
+//! Addresses from DHCP, from the first question to the warning that no server answers.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{
     StepType, deadlines,
     replies::BadReply,
     testing::{Fleet, minutes},
-    view::Surroundings,
+    view::Environment,
 };
 
 /// A fleet that leases its addresses, with inventories and the one network known.
@@ -34,8 +34,8 @@ fn reply(api: &str, ingress: &str) -> LeaseReply {
     }
 }
 
-fn told(fleet: &mut Fleet, reply: &LeaseReply) {
-    let output = crate::wire::text(reply);
+fn reply_arrives(fleet: &mut Fleet, reply: &LeaseReply) {
+    let output = crate::agent_json::text(reply);
     fleet.say(1, StepType::DhcpLeaseAllocate, 0, &output);
 }
 
@@ -53,21 +53,25 @@ fn the_only_network_of_the_hosts_becomes_the_machine_network_and_leases_make_the
     assert_eq!(machine, Some(vec!["192.0.2.0/24".to_owned()]));
     assert_eq!(status(&fleet, "api-vips-defined"), "failure");
     assert_eq!(fleet.cluster.status, ClusterStatus::Insufficient);
-    told(&mut fleet, &reply("192.0.2.77", "192.0.2.78"));
+    reply_arrives(&mut fleet, &reply("192.0.2.77", "192.0.2.78"));
     assert_eq!(status(&fleet, "api-vips-defined"), "success");
     assert_eq!(status(&fleet, "ingress-vips-defined"), "success");
-    assert_eq!(fleet.told("api_ingress_vip_updated"), 1);
+    assert_eq!(fleet.event_count("api_ingress_vip_updated"), 1);
     fleet.settle();
     assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
-    told(&mut fleet, &reply("192.0.2.77", "192.0.2.78"));
-    assert_eq!(fleet.told("api_ingress_vip_updated"), 1, "nothing new");
+    reply_arrives(&mut fleet, &reply("192.0.2.77", "192.0.2.78"));
+    assert_eq!(
+        fleet.event_count("api_ingress_vip_updated"),
+        1,
+        "nothing new"
+    );
     let verified = fleet.cluster.api_vips.as_ref().unwrap()[0]
         .verification
         .clone();
     assert_eq!(verified.as_deref(), Some("succeeded"));
-    told(&mut fleet, &reply("192.0.2.79", "192.0.2.78"));
-    assert_eq!(fleet.told("api_ingress_vip_updated"), 2);
-    assert_eq!(fleet.told("api_ingress_vip_timed_out"), 0);
+    reply_arrives(&mut fleet, &reply("192.0.2.79", "192.0.2.78"));
+    assert_eq!(fleet.event_count("api_ingress_vip_updated"), 2);
+    assert_eq!(fleet.event_count("api_ingress_vip_timed_out"), 0);
 }
 
 #[test]
@@ -85,7 +89,7 @@ fn hosts_in_the_network_are_asked_with_cards_of_the_cluster_and_the_leases_so_fa
     let mut with_lease = reply("192.0.2.77", "192.0.2.78");
     with_lease.api_vip_lease =
         "lease {\n  interface \"api\";\n  option domain-search \"a; b\";\n  renew 2 2030/10/25 14:48:38;\n}".into();
-    told(&mut fleet, &with_lease);
+    reply_arrives(&mut fleet, &with_lease);
     let kept = "lease {\n  interface \"api\";\n  option domain-search \"a; b\";\n  renew never;\n}";
     assert_eq!(ask(&fleet).unwrap()["api_vip_lease"], kept);
     fleet.cluster.networks.machine = Some(vec!["198.51.100.0/24".into()]);
@@ -141,7 +145,7 @@ fn a_reply_of_an_unbound_host_or_without_sense_is_a_bad_reply() {
         output: output.into(),
         error: String::new(),
     };
-    let apply = |around: &Surroundings<'_>, output: &str| {
+    let apply = |around: &Environment<'_>, output: &str| {
         crate::replies::apply(
             fleet.host(1),
             around,
@@ -150,7 +154,7 @@ fn a_reply_of_an_unbound_host_or_without_sense_is_a_bad_reply() {
             fleet.now,
         )
     };
-    let alone = Surroundings::default();
+    let alone = Environment::default();
     assert!(matches!(apply(&alone, "{}"), Err(BadReply::NotNow { .. })));
     assert!(matches!(
         apply(&alone, "nonsense"),
@@ -162,7 +166,7 @@ fn a_reply_of_an_unbound_host_or_without_sense_is_a_bad_reply() {
 fn during_an_installation_the_addresses_are_fixed() {
     let mut fleet = leasing();
     fleet.settle();
-    told(&mut fleet, &reply("192.0.2.77", "192.0.2.78"));
+    reply_arrives(&mut fleet, &reply("192.0.2.77", "192.0.2.78"));
     for status in [
         ClusterStatus::PreparingForInstallation,
         ClusterStatus::Installing,
@@ -192,20 +196,20 @@ fn a_server_that_never_answers_is_told_of_once_after_two_minutes() {
     assert_eq!(deadline, Some(since.plus(minutes(2))));
     fleet.now = since.plus(minutes(2));
     fleet.refresh();
-    assert_eq!(fleet.told("api_ingress_vip_timed_out"), 0);
+    assert_eq!(fleet.event_count("api_ingress_vip_timed_out"), 0);
     let (_, before) = fleet.cluster_check("api-vips-defined").unwrap();
     let decision = crate::refresh(&fleet.view(), &fleet.settings, fleet.now);
     assert_eq!(decision.wake_at, Some(Timestamp(fleet.now.0 + 1)));
     fleet.now = Timestamp(fleet.now.0 + 1);
     fleet.refresh();
-    assert_eq!(fleet.told("api_ingress_vip_timed_out"), 1);
+    assert_eq!(fleet.event_count("api_ingress_vip_timed_out"), 1);
     let (status, after) = fleet.cluster_check("api-vips-defined").unwrap();
     assert_eq!(status, "failure");
     assert_ne!(before, after);
     assert!(after.contains("within 2 minutes"), "{after}");
     fleet.now = fleet.now.plus(Duration::from_secs(100));
     fleet.refresh();
-    assert_eq!(fleet.told("api_ingress_vip_timed_out"), 1);
+    assert_eq!(fleet.event_count("api_ingress_vip_timed_out"), 1);
 }
 
 #[test]
@@ -214,7 +218,7 @@ fn another_network_or_another_way_makes_the_old_leases_worthless() {
     fleet.settle();
     let mut with_lease = reply("192.0.2.77", "192.0.2.78");
     with_lease.api_vip_lease = "lease { fixed-address 192.0.2.77; }".into();
-    told(&mut fleet, &with_lease);
+    reply_arrives(&mut fleet, &with_lease);
     assert!(fleet.cluster.leases.api.is_some());
     let mut moved = fleet.cluster.clone();
     moved.networks.machine = Some(vec!["198.51.100.0/24".into()]);

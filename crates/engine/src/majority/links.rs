@@ -92,7 +92,7 @@ impl Links {
         self.ids.binary_search(&HostId(id.parse().ok()?)).ok()
     }
 
-    /// All that was found about one peer, which may be told in several entries.
+    /// All that was found about one peer, which may be reported in several entries.
     fn note_peer(&mut self, from: usize, entries: &[(usize, &RemoteHost)]) {
         let to = entries[0].0;
         let mut pinged = std::mem::take(&mut self.pinged);

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    agent_json::{self, Stored},
     inventory::Inventory,
     reports::{self, ApiVipReply, Connectivity, FreeNetwork, NtpSource, Resolutions, TangReply},
     testing::{Fleet, key},
-    wire::{self, Stored},
 };
 
 /// A good answer to each kind of step.
@@ -172,7 +172,7 @@ fn any_reply() -> impl Strategy<Value = StepReply> {
 /// Every stored text says what it should; `None` names the one that does not.
 fn is_sound(host: &Host) -> Result<(), &'static str> {
     fn readable<T: serde::de::DeserializeOwned>(text: Option<&str>) -> bool {
-        !matches!(wire::stored::<T>(text), Stored::Broken)
+        !matches!(agent_json::stored::<T>(text), Stored::Broken)
     }
     let kept = &host.reports;
     let checks = [
@@ -219,7 +219,7 @@ fn good_answers_are_good() {
             output: good(*step).to_string(),
             error: "a warning".into(),
         };
-        let around = Surroundings {
+        let around = Environment {
             cluster: Some(&fleet.cluster),
             peers: &[],
             infra_env: None,
@@ -244,7 +244,7 @@ proptest! {
         let mut fleet = fresh();
         fleet.hosts[0].status = status;
         for reply in &replies {
-            let around = Surroundings { cluster: Some(&fleet.cluster), peers: &[], infra_env: None };
+            let around = Environment { cluster: Some(&fleet.cluster), peers: &[], infra_env: None };
             match apply(fleet.host(1), &around, reply, &fleet.settings, fleet.now) {
                 Ok(decision) => {
                     for event in &decision.events {
@@ -261,7 +261,7 @@ proptest! {
             prop_assert_eq!(is_sound(host), Ok(()), "{:?} {}", reply, reply.output);
             prop_assert!(!host.status_info.contains('\0'));
             if let Some(text) = host.reports.tang_connectivity.as_deref() {
-                let readable = !matches!(wire::stored::<TangReply>(Some(text)), Stored::Broken);
+                let readable = !matches!(agent_json::stored::<TangReply>(Some(text)), Stored::Broken);
                 prop_assert!(readable || replies.iter().any(|reply| reply.exit_code != 0));
             }
             let written = serde_json::to_string(host).unwrap();

@@ -3,11 +3,11 @@
 use muster_model::Timestamp;
 
 use super::{BadReply, Outcome};
-use crate::{StepType, leases, reports::LeaseReply, view::Surroundings, wire::parse};
+use crate::{StepType, agent_json::parse, leases, reports::LeaseReply, view::Environment};
 
 pub(super) fn store(
     outcome: &mut Outcome,
-    around: &Surroundings<'_>,
+    around: &Environment<'_>,
     text: &str,
     now: Timestamp,
 ) -> Result<(), BadReply> {

@@ -1,4 +1,4 @@
-//! An inventory arrives: disks are judged, the installation disk is chosen.
+//! An inventory arrives: disks are evaluated, the installation disk is chosen.
 
 use muster_model::{HostRole, HostStatus, Timestamp};
 use serde_json::json;
@@ -14,12 +14,12 @@ use crate::{
     inventory::{self, Inventory},
     reports::keep,
     settings::Settings,
-    view::Surroundings,
+    view::Environment,
 };
 
 pub(super) fn store(
     outcome: &mut Outcome,
-    around: &Surroundings<'_>,
+    around: &Environment<'_>,
     text: &str,
     settings: &Settings,
     now: Timestamp,
@@ -70,7 +70,7 @@ pub(super) fn store(
     let on = OnHost::new(&scene, host, Some(&inventory), &settings.operators);
     let role = needs_of_host(host, around.cluster, Some(&inventory), settings);
     let needs = operators::total(&role, &on);
-    disks::judge(&mut inventory, &needs, version);
+    disks::evaluate(&mut inventory, &needs, version);
     let present = [
         host.installation_disk_id.as_deref().unwrap_or_default(),
         host.installation_disk_path.as_deref().unwrap_or_default(),

@@ -8,6 +8,7 @@
 mod dhcp;
 mod inventory;
 mod news;
+mod ports;
 mod preparation;
 mod reclaim;
 mod results;
@@ -25,7 +26,7 @@ use crate::{
     reports::keep,
     rules::triggers::{self, Occasion, Trigger},
     settings::Settings,
-    view::{Decision, Measured, Surroundings},
+    view::{Decision, Environment, Measured},
 };
 
 /// A reply to one step. Output may hold secrets of the host, so `Debug` shows only its length.
@@ -132,7 +133,7 @@ pub(crate) struct Outcome {
 /// The output cannot be read, or the host's state does not allow it.
 pub fn apply(
     host: &Host,
-    around: &Surroundings<'_>,
+    around: &Environment<'_>,
     reply: &StepReply,
     settings: &Settings,
     now: Timestamp,
@@ -165,7 +166,7 @@ pub fn apply(
 
 fn succeeded(
     outcome: &mut Outcome,
-    around: &Surroundings<'_>,
+    around: &Environment<'_>,
     reply: &StepReply,
     settings: &Settings,
     now: Timestamp,
@@ -175,7 +176,13 @@ fn succeeded(
     let reports = &mut outcome.host.reports;
     match reply.step_type {
         Inventory => inventory::store(outcome, around, text, settings, now)?,
-        ConnectivityCheck => keep(&mut reports.connectivity, results::connectivity(text)?),
+        ConnectivityCheck => {
+            let before = outcome.host.clone();
+            let reports = &mut outcome.host.reports;
+            keep(&mut reports.connectivity, results::connectivity(text)?);
+            let event = ports::changed(&before, &outcome.host, now);
+            outcome.events.extend(event);
+        }
         ApiVipConnectivityCheck => {
             keep(&mut reports.api_vip_connectivity, results::api_vip(text)?);
         }
@@ -196,7 +203,7 @@ fn succeeded(
         }
         ContainerImageAvailability => preparation::images(outcome, text, now)?,
         VerifyVips => {
-            if let Some(found) = vips::verdicts(around, text)? {
+            if let Some(found) = vips::diagnostics(around, text)? {
                 keep(&mut reports.vips, found);
             }
         }
@@ -216,7 +223,7 @@ const ALREADY_RUNNING: (i64, &str) = (
 
 fn failed(
     outcome: &mut Outcome,
-    around: &Surroundings<'_>,
+    around: &Environment<'_>,
     reply: &StepReply,
     settings: &Settings,
     now: Timestamp,

@@ -1,16 +1,16 @@
-//! Whether a reply says anything that the rules could judge otherwise.
+//! Whether a reply says anything that the rules could evaluate otherwise.
 //!
 //! Round-trip times differ in every report of every host. As long as they stay within what the
-//! strictest role allows no verdict depends on them, and re-evaluating a whole cluster for each
+//! strictest role allows no result depends on them, and re-evaluating a whole cluster for each
 //! of them would be most of the work of a service with a real fleet.
 
 use muster_model::Host;
 use serde_json::Number;
 
 use crate::{
+    agent_json::Stored,
     reports::{Connectivity, L3, connectivity_of},
     settings::Settings,
-    wire::Stored,
 };
 
 /// Whether the records of a host differ in more than harmless round-trip times.
@@ -51,6 +51,7 @@ fn alike(old: &Connectivity, new: &Connectivity, limit: f64) -> bool {
             old.host_id == new.host_id
                 && old.l2_connectivity == new.l2_connectivity
                 && old.mtu_report == new.mtu_report
+                && old.blocked_ports == new.blocked_ports
                 && pings_alike(
                     old.l3_connectivity.items(),
                     new.l3_connectivity.items(),

@@ -6,6 +6,7 @@ use muster_model::{Host, Timestamp};
 use super::{BadReply, Outcome, StepReply, tell};
 use crate::{
     StepType,
+    agent_json::{Stored, parse, text},
     checks::host::needs_of_host,
     events,
     inventory::{Inventory, hostname},
@@ -13,8 +14,7 @@ use crate::{
         DiskInfo, DiskSpeed, DiskSpeedReply, ImagesReply, boot_device, disks_of, images_of, keep,
     },
     settings::Settings,
-    view::{Measured, Surroundings},
-    wire::{Stored, parse, text},
+    view::{Environment, Measured},
 };
 
 /// No installation needs more images; what a host makes up must not fill its record.
@@ -25,7 +25,7 @@ const MOST_NAME_BYTES: usize = 512;
 /// A slow disk gets a warning, a failed check fails the host (at its next refresh).
 pub(super) fn disk_speed(
     outcome: &mut Outcome,
-    around: &Surroundings<'_>,
+    around: &Environment<'_>,
     reply: &StepReply,
     settings: &Settings,
     now: Timestamp,

@@ -3,8 +3,8 @@
 use super::BadReply;
 use crate::{
     StepType,
+    agent_json::{parse, parse_any, text},
     reports::{ApiVipReply, Connectivity, FreeNetwork, NtpReply, Resolutions, TangReply},
-    wire::{parse, parse_any, text},
 };
 
 pub(super) fn connectivity(output: &str) -> Result<String, BadReply> {

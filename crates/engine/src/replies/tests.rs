@@ -17,7 +17,7 @@ fn say(
         output: output.into(),
         error: "broken".into(),
     };
-    let around = Surroundings {
+    let around = Environment {
         cluster: Some(&fleet.cluster),
         peers: &[],
         infra_env: None,
@@ -290,7 +290,7 @@ fn nul_characters_of_firmware_and_podman_reach_no_record() {
         output: String::new(),
         error: "pull\0 failed".into(),
     };
-    let around = Surroundings::default();
+    let around = Environment::default();
     let decision = apply(fleet.host(1), &around, &reply, &fleet.settings, fleet.now).unwrap();
     assert!(
         stored(&decision)
@@ -333,7 +333,7 @@ fn a_failed_installer_counts_only_while_the_host_installs() {
         output: String::new(),
         error: format!("Error: creating container storage: {}", ALREADY_RUNNING.1),
     };
-    let around = Surroundings::default();
+    let around = Environment::default();
     let decision = apply(fleet.host(1), &around, &reply, &fleet.settings, fleet.now).unwrap();
     assert!(decision.changes_nothing());
 }
@@ -481,4 +481,32 @@ fn a_report_that_differs_in_round_trips_alone_needs_no_refresh() {
     assert_eq!(tell(1.1), (false, true));
     assert_eq!(tell(200.0), (true, false), "more than a master may have");
     assert_eq!(tell(1.1), (true, false), "and back");
+}
+
+#[test]
+fn a_firewall_between_hosts_is_told_once_and_its_end_too() {
+    let mut fleet = Fleet::ready(3, 3);
+    let report = |blocked: &str| {
+        format!(
+            r#"{{"remote_hosts":[{{"host_id":"h","l2_connectivity":null,"l3_connectivity":null,"mtu_report":null{blocked}}}]}}"#
+        )
+    };
+    let dropped = r#","blocked_ports":[{"remote_ip_address":"192.0.2.7","ports":[6443,7]}]"#;
+    let mut tell = |blocked: &str| -> Vec<(String, String)> {
+        let decision = say(&fleet, StepType::ConnectivityCheck, 0, &report(blocked)).unwrap();
+        let events = decision.events.iter();
+        let told = events.map(|event| (event.name.clone(), event.message.clone()));
+        let told = told
+            .filter(|(name, _)| name.starts_with("host_ports"))
+            .collect();
+        fleet.store(decision);
+        told
+    };
+    assert_eq!(tell(""), [], "agents that do not probe ports are fine");
+    let first = tell(dropped);
+    assert_eq!(first[0].0, "host_ports_blocked");
+    let words = "192.0.2.7 TCP 6443 (Kubernetes API of control-plane nodes), 7";
+    assert!(first[0].1.contains(words), "{}", first[0].1);
+    assert_eq!(tell(dropped), [], "told already");
+    assert_eq!(tell("")[0].0, "host_ports_reachable");
 }

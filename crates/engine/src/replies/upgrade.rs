@@ -1,10 +1,10 @@
-//! An agent says whether it could upgrade itself. Each outcome is told once per image; the
+//! An agent says whether it could upgrade itself. Each outcome is recorded once per image; the
 //! version itself comes with the header of later polls.
 
 use muster_model::{AgentUpgrade, Timestamp};
 
 use super::{BadReply, Outcome, tell};
-use crate::{StepType, events, inventory::hostname, reports::UpgradeReply, wire::parse};
+use crate::{StepType, agent_json::parse, events, inventory::hostname, reports::UpgradeReply};
 
 /// Longest reference to an image that is believed.
 const MOST_IMAGE_BYTES: usize = 512;

@@ -19,17 +19,17 @@ pub(crate) struct ClusterRule {
     pub(crate) then: fn(&ClusterFacts<'_>) -> Option<Next>,
 }
 
-/// Where a cluster goes, what else changes and what else is told.
+/// Where a cluster goes, what else changes and which events follow.
 pub(crate) struct Next {
     pub(crate) status: ClusterStatus,
     pub(crate) info: String,
     pub(crate) also: fn(&mut Cluster, &ClusterFacts<'_>),
-    pub(crate) told: Vec<Event>,
+    pub(crate) events: Vec<Event>,
 }
 
 use ClusterStatus::*;
 
-/// Statuses in which settings may change and validations are judged.
+/// Statuses in which settings may change and validations are evaluated.
 pub(crate) const EDITABLE: &[ClusterStatus] = &[PendingForInput, Ready, Insufficient];
 
 fn go(status: ClusterStatus, info: impl Into<String>) -> Option<Next> {
@@ -37,7 +37,7 @@ fn go(status: ClusterStatus, info: impl Into<String>) -> Option<Next> {
         status,
         info: info.into(),
         also: |_, _| {},
-        told: Vec::new(),
+        events: Vec::new(),
     })
 }
 
@@ -93,7 +93,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
                     cluster.preparation.status = Some("failed".to_owned());
                     cluster.preparation.reason = Some("The preparation timed out".to_owned());
                 },
-                told: vec![on.event(events::INSTALLATION_PREPARING_TIMED_OUT, reason)],
+                events: vec![on.event(events::INSTALLATION_PREPARING_TIMED_OUT, reason)],
             })
         },
     },
@@ -114,7 +114,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
                 status: Installing,
                 info: "The installation has begun".to_owned(),
                 also: begin_installing,
-                told: Vec::new(),
+                events: Vec::new(),
             })
         },
     },
@@ -227,7 +227,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
                 status: Finalizing,
                 info: text.clone(),
                 also: |cluster, _| cluster.progress.finalizing_stage_timed_out = true,
-                told: vec![on.event(events::FINALIZING_STAGE_TIMED_OUT, text)],
+                events: vec![on.event(events::FINALIZING_STAGE_TIMED_OUT, text)],
             })
         },
     },
@@ -248,7 +248,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
                 status: Finalizing,
                 info: "Finalizing the installation".to_owned(),
                 also: restart_stage_clock,
-                told: Vec::new(),
+                events: Vec::new(),
             })
         },
     },
@@ -312,12 +312,12 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
                 status: on.cluster.status,
                 info: on.cluster.status_info.clone(),
                 also: |cluster, _| cluster.logs_info = Some(LogsState::Timeout),
-                told: Vec::new(),
+                events: Vec::new(),
             })
         },
     },
     ClusterRule {
-        name: "rests until somebody or something else acts",
+        name: "waits for an action or an event",
         from: &[
             PreparingForInstallation,
             Finalizing,
@@ -335,7 +335,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
 
 fn failed(on: &ClusterFacts<'_>, reason: impl Into<String>) -> Option<Next> {
     let reason = reason.into();
-    let told = vec![on.event(
+    let events = vec![on.event(
         events::CLUSTER_INSTALLATION_FAILED,
         format!(
             "The installation of cluster {} failed: {reason}",
@@ -346,7 +346,7 @@ fn failed(on: &ClusterFacts<'_>, reason: impl Into<String>) -> Option<Next> {
         status: Error,
         info: reason,
         also: |_, _| {},
-        told,
+        events,
     })
 }
 

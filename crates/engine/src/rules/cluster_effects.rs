@@ -42,20 +42,20 @@ pub(super) fn completed(on: &ClusterFacts<'_>) -> Option<Next> {
         .iter()
         .filter(|host| !host.is_day2() && host.status != HostStatus::Installed)
         .count();
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     let info = if !degraded.is_empty() {
         let text = format!(
             "The cluster is installed but degraded: operators {} failed",
             degraded.join(", ")
         );
-        told.push(on.event(events::CLUSTER_DEGRADED_OLM_OPERATORS_FAILED, text.clone()));
+        events.push(on.event(events::CLUSTER_DEGRADED_OLM_OPERATORS_FAILED, text.clone()));
         text
     } else if missing > 0 {
         format!("The cluster is installed, but {missing} workers did not join it")
     } else {
         "The cluster is installed".to_owned()
     };
-    told.push(on.event(
+    events.push(on.event(
         events::CLUSTER_INSTALLATION_COMPLETED,
         format!(
             "The installation of cluster {} is complete",
@@ -69,6 +69,6 @@ pub(super) fn completed(on: &ClusterFacts<'_>) -> Option<Next> {
             cluster.progress.finalizing = 100;
             cluster.progress.total = 100;
         },
-        told,
+        events,
     })
 }

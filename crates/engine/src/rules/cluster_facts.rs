@@ -24,7 +24,7 @@ impl ClusterFacts<'_> {
         history::about_cluster(kind, self.cluster, self.now, message)
     }
 
-    /// Overdue things are told and waited for.
+    /// Overdue things are reported and waited for.
     pub(super) fn soft(&self) -> bool {
         deadlines::are_soft(self.cluster, self.settings)
     }

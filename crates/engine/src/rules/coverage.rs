@@ -1,4 +1,4 @@
-//! Which rows were used, so that a test can tell which never are. In the product this is
+//! Which rows were used, so that a test can name those that never are. In the product this is
 //! nothing at all.
 
 /// A row: machine, trigger, name.

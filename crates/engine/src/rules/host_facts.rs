@@ -5,15 +5,15 @@ use std::time::Duration;
 use muster_model::{Cluster, ClusterStatus, Host, HostRole, HostStage, HostStatus, Timestamp};
 
 use crate::{
+    agent_json::Stored,
     checks::{
         Findings,
-        host::{Gate, HOST_CHECKS, open},
+        host::{Gate, HOST_CHECKS, is_advisory, open},
     },
     deadlines,
     inventory::Inventory,
     reports, roles,
     settings::Settings,
-    wire::Stored,
 };
 
 /// What rules may ask.
@@ -22,7 +22,7 @@ pub(crate) struct HostFacts<'a> {
     pub(crate) inventory: Option<&'a Inventory>,
     pub(crate) cluster: ClusterStatus,
     pub(crate) single_node: bool,
-    /// Overdue things are told and waited for.
+    /// Overdue things are reported and waited for.
     pub(crate) soft: bool,
     /// Its cluster and all hosts of it, if it is bound.
     pub(crate) fleet: Option<(&'a Cluster, &'a [Host])>,
@@ -46,7 +46,7 @@ impl HostFacts<'_> {
         open(self.findings, Gate::Inventory)
     }
 
-    /// vSphere shows the disks by their ids. Where that is not judged it does not matter.
+    /// vSphere shows the disks by their ids. Where that is not evaluated it does not matter.
     pub(super) fn disk_uuids_enabled(&self) -> bool {
         const ID: &str = "vsphere-disk-uuid-enabled";
         self.findings.passes(ID) || !HOST_CHECKS.iter().any(|check| check.id == ID)
@@ -81,10 +81,10 @@ impl HostFacts<'_> {
     /// Every image was pulled. The release may be read while hosts pull the first ones; what it
     /// adds to them is waited for.
     pub(super) fn images_proven(&self) -> bool {
-        let untold = self.fleet.is_some_and(|(cluster, _)| {
-            !reports::images_untold(self.host, cluster, &self.settings.images).is_empty()
+        let missing = self.fleet.is_some_and(|(cluster, _)| {
+            !reports::images_not_reported(self.host, cluster, &self.settings.images).is_empty()
         });
-        !untold
+        !missing
             && matches!(
                 reports::images_of(self.host),
                 Stored::Here(images) if !images.is_empty() && !images.values().any(reports::ImageStatus::is_bad)
@@ -137,7 +137,7 @@ impl HostFacts<'_> {
     }
 
     pub(super) fn why(&self, head: &str) -> String {
-        let failures = self.findings.failures();
+        let failures = self.findings.failures(is_advisory);
         if failures.is_empty() {
             format!("{head}: waiting for data from the host")
         } else {

@@ -6,7 +6,7 @@ use super::{
     host::{HostFacts, HostRule, Next, go},
     triggers::{Occasion, host::forget_cluster},
 };
-use crate::checks::host::{Gate, open};
+use crate::checks::host::{Gate, is_advisory, open};
 
 use HostStatus::*;
 
@@ -62,12 +62,12 @@ pub(crate) static POOL_RULES: &[&[HostRule]] = &[&[
                 status: UnbindingPendingUserAction,
                 info: "The node did not come back to discovery in time; boot it from the discovery image".into(),
                 also: Some(|host, _| forget_cluster(host, &Occasion::default())),
-                told: Vec::new(),
+                events: Vec::new(),
             })
         },
     },
     HostRule {
-        name: "on its way back to discovery, or rests until somebody acts",
+        name: "on its way back to discovery, or waits for an action",
         from: &[
             Reclaiming,
             ReclaimingRebooting,
@@ -96,7 +96,7 @@ pub(crate) static POOL_RULES: &[&[HostRule]] = &[&[
         to: &[InsufficientUnbound],
         when: |on| !fit(on),
         then: |on| {
-            let failures = on.findings.failures();
+            let failures = on.findings.failures(is_advisory);
             go(
                 InsufficientUnbound,
                 format!("The host cannot be bound: {failures}"),

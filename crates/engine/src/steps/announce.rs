@@ -1,6 +1,6 @@
-//! What handing out steps changes: history is told once, however often the agent asks.
+//! What handing out steps changes: history is written once, however often the agent asks.
 //!
-//! The reference tells of disks to be formatted and of agents to be upgraded at every poll.
+//! The reference emits events about disks to be formatted and agents to be upgraded at every poll.
 
 use muster_model::{Event, Host, HostStatus, Timestamp};
 
@@ -16,18 +16,18 @@ use crate::{
 /// say about the same steps.
 pub fn handed_out(host: &Host, steps: &Steps, settings: &Settings, now: Timestamp) -> Decision {
     let mut after = host.clone();
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for step in &steps.steps {
         match step.step_type {
-            StepType::Install => install(&mut after, settings, now, &mut told),
-            StepType::UpgradeAgent => upgrade(&mut after, settings, now, &mut told),
+            StepType::Install => install(&mut after, settings, now, &mut events),
+            StepType::UpgradeAgent => upgrade(&mut after, settings, now, &mut events),
             _ => {}
         }
     }
-    draft::about_host(host, after, told, now)
+    draft::about_host(host, after, events, now)
 }
 
-fn install(host: &mut Host, settings: &Settings, now: Timestamp, told: &mut Vec<Event>) {
+fn install(host: &mut Host, settings: &Settings, now: Timestamp, events: &mut Vec<Event>) {
     let is_old = host.install_told_at >= Some(host.status_updated_at);
     if is_old || host.status != HostStatus::Installing {
         return;
@@ -50,11 +50,11 @@ fn install(host: &mut Host, settings: &Settings, now: Timestamp, told: &mut Vec<
             (events::QUICK_DISK_FORMAT_SKIPPED, "keeps its content")
         };
         let message = format!("Host {name}: disk {disk} ({id}) {what} before the installation");
-        told.push(history::about_host(kind, host, now, message));
+        events.push(history::about_host(kind, host, now, message));
     }
 }
 
-fn upgrade(host: &mut Host, settings: &Settings, now: Timestamp, told: &mut Vec<Event>) {
+fn upgrade(host: &mut Host, settings: &Settings, now: Timestamp, events: &mut Vec<Event>) {
     let Some(image) = settings.upgrade_agent_to.as_deref() else {
         return;
     };
@@ -66,5 +66,5 @@ fn upgrade(host: &mut Host, settings: &Settings, now: Timestamp, told: &mut Vec<
     let name = inventory::hostname(host);
     let message = format!("Host {name}: the agent is asked to upgrade to {image}");
     let kind = events::UPGRADE_AGENT_STARTED;
-    told.push(history::about_host(kind, host, now, message));
+    events.push(history::about_host(kind, host, now, message));
 }

@@ -5,12 +5,12 @@ use muster_model::{Host, HostRole};
 use serde::Serialize;
 
 use super::{StepType, dhcp, ignition, install, json, look_around, preparation};
-use crate::{inventory::Inventory, networks, settings::Settings, view::Surroundings};
+use crate::{inventory::Inventory, networks, settings::Settings, view::Environment};
 
 pub(super) fn of(
     step: StepType,
     host: &Host,
-    around: &Surroundings<'_>,
+    around: &Environment<'_>,
     settings: &Settings,
 ) -> Option<Vec<String>> {
     use StepType::*;
@@ -27,6 +27,7 @@ pub(super) fn of(
         InstallationDiskSpeedCheck => preparation::disk_speed(host, settings),
         ContainerImageAvailability => one(preparation::images(host, around.cluster?, settings)?),
         Install => one(install::request(host, around, settings)?),
+        LogsGather if host.logs_collected_at.is_some() => None,
         LogsGather => one(logs(host, around)?),
         StopInstallation => Some(Vec::new()),
         DownloadBootArtifacts => one(boot_artifacts(settings)?),
@@ -39,7 +40,7 @@ pub(super) fn of(
     }
 }
 
-/// Limits are told only where they are set: agents before them take one argument and no more.
+/// Limits are sent only where they are set: agents before them take one argument and no more.
 fn inventory(host: &Host, settings: &Settings) -> Vec<String> {
     let limit = |flag: &str, bytes: u64| (bytes > 0).then(|| format!("{flag}={bytes}"));
     let limits = &settings.inventory_limits;
@@ -90,10 +91,7 @@ struct Logs {
     master_ips: Option<Vec<String>>,
 }
 
-fn logs(host: &Host, around: &Surroundings<'_>) -> Option<String> {
-    if host.logs_collected_at.is_some() {
-        return None;
-    }
+pub(super) fn logs(host: &Host, around: &Environment<'_>) -> Option<String> {
     let masters = host.bootstrap.then(|| other_masters(host, around));
     Some(json(&Logs {
         bootstrap: host.bootstrap,
@@ -107,7 +105,7 @@ fn logs(host: &Host, around: &Surroundings<'_>) -> Option<String> {
 
 /// Where the bootstrap host finds the logs of the others: one address each in the machine
 /// network, or all of them where nobody says which network counts.
-fn other_masters(host: &Host, around: &Surroundings<'_>) -> Vec<String> {
+fn other_masters(host: &Host, around: &Environment<'_>) -> Vec<String> {
     let network = around
         .cluster
         .filter(|cluster| !networks::user_managed(cluster))

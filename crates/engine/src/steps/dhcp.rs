@@ -2,9 +2,9 @@
 
 use muster_model::Host;
 
-use crate::{inventory::Inventory, leases, view::Surroundings};
+use crate::{inventory::Inventory, leases, view::Environment};
 
-pub(super) fn args(host: &Host, around: &Surroundings<'_>) -> Option<Vec<String>> {
+pub(super) fn args(host: &Host, around: &Environment<'_>) -> Option<Vec<String>> {
     let inventory = Inventory::of(host).ok()?;
     let request = leases::request(around.cluster?, &inventory)?;
     Some(vec![request.to_string()])
@@ -19,9 +19,9 @@ mod tests {
     fn only_hosts_of_a_cluster_that_leases_are_asked_and_only_with_an_inventory() {
         let mut fleet = Fleet::ready(3, 3);
         let ask = |fleet: &Fleet, host: &Host| {
-            let around = Surroundings {
+            let around = Environment {
                 cluster: Some(&fleet.cluster),
-                ..Surroundings::default()
+                ..Environment::default()
             };
             args(host, &around)
         };
@@ -29,7 +29,7 @@ mod tests {
         fleet.cluster.vip_dhcp_allocation = Some(true);
         let asked = ask(&fleet, fleet.host(1)).unwrap();
         assert!(asked.len() == 1 && asked[0].contains(r#""interface":"eth0""#));
-        assert_eq!(args(fleet.host(1), &Surroundings::default()), None);
+        assert_eq!(args(fleet.host(1), &Environment::default()), None);
         let mut blank = fleet.host(1).clone();
         blank.reports.inventory = None;
         assert_eq!(ask(&fleet, &blank), None);

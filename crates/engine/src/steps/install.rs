@@ -10,7 +10,7 @@ use crate::{
     inventory::Inventory,
     reports,
     settings::{Images, Mode, Settings},
-    view::Surroundings,
+    view::Environment,
 };
 
 /// What the agent hands to the node installer. Options that are absent or false are left out.
@@ -65,7 +65,7 @@ const fn is_false(flag: &bool) -> bool {
 
 pub(super) fn request(
     host: &Host,
-    around: &Surroundings<'_>,
+    around: &Environment<'_>,
     settings: &Settings,
 ) -> Option<String> {
     let cluster = around.cluster?;

@@ -79,7 +79,7 @@ fn a_static_network_is_copied_instead_of_asked_by_dhcp() {
         network_yaml: "x".into(),
         mac_interface_map: Vec::new(),
     }]);
-    let around = Surroundings {
+    let around = Environment {
         cluster: Some(&fleet.cluster),
         peers: &[],
         infra_env: Some(&env),

@@ -8,7 +8,7 @@ use muster_model::{Cluster, Host, PlatformType};
 use crate::{
     inventory::{Disk, Inventory},
     networks, reports,
-    view::Surroundings,
+    view::Environment,
 };
 
 const KARG: &str = "--append-karg";
@@ -29,7 +29,7 @@ const OWN_ADDRESSES: &str = "ai.ip_cfg_override=1";
 pub(super) fn of(
     host: &Host,
     inventory: Option<&Inventory>,
-    around: &Surroundings<'_>,
+    around: &Environment<'_>,
     cluster: &Cluster,
 ) -> Vec<String> {
     let mut args = Args(host.installer_args.clone().unwrap_or_default());

@@ -51,7 +51,7 @@ step_types! {
     Inventory = "inventory",
     /// Runs the node installer, which writes the operating system to disk and reboots.
     Install = "install",
-    /// Scans the host's IPv4 networks for addresses that nobody answers from.
+    /// Scans the host's IPv4 networks for addresses that no machine answers from.
     FreeNetworkAddresses = "free-network-addresses",
     /// Leases the virtual addresses of API and ingress from the DHCP server of the machine network.
     DhcpLeaseAllocate = "dhcp-lease-allocate",
@@ -79,7 +79,7 @@ step_types! {
     DownloadBootArtifacts = "download-boot-artifacts",
     /// Reboots a node that leaves its cluster into the discovery image on its disk.
     RebootForReclaim = "reboot-for-reclaim",
-    /// Looks whether somebody else already answers from the virtual addresses.
+    /// Checks whether another machine already answers from the virtual addresses.
     VerifyVips = "verify-vips",
 }
 

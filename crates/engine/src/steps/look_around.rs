@@ -12,7 +12,7 @@ use crate::{
     inventory::{Interface, Inventory},
     networks,
     settings::{Mode, Settings},
-    view::Surroundings,
+    view::Environment,
 };
 
 /// Larger networks take too long to scan.
@@ -33,7 +33,7 @@ struct Nic {
 
 /// The other hosts that are there to answer. One whose inventory cannot be read is left out;
 /// in the reference it takes the step away from everybody.
-pub(super) fn peers(host: &Host, around: &Surroundings<'_>) -> Option<String> {
+pub(super) fn peers(host: &Host, around: &Environment<'_>) -> Option<String> {
     let list: Vec<Peer> = around
         .peers
         .iter()
@@ -156,7 +156,7 @@ struct Ntp<'a> {
 }
 
 /// The cluster's sources win over those of the infra-env; the step is also asked without any.
-pub(super) fn ntp(around: &Surroundings<'_>) -> String {
+pub(super) fn ntp(around: &Environment<'_>) -> String {
     let cluster = around.cluster.map(|c| &c.ntp);
     let infra_env = around.infra_env.map(|i| &i.ntp);
     let source = [cluster, infra_env]

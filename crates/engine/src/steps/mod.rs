@@ -1,12 +1,13 @@
-//! What an agent is told to do next.
+//! What an agent is instructed to do next.
 //!
 //! The service keeps no memory of steps; while a status asks for a step, each poll gets it
 //! again. A step that cannot be built yet (no VIPs, no inventory …) is left out. [`table`]
-//! says which status gets which steps, `args` what each of them is told.
+//! says which status gets which steps, `args` with which arguments.
 
 mod announce;
 mod args;
 mod dhcp;
+mod discovery_logs;
 mod ignition;
 mod install;
 mod installer_args;
@@ -21,11 +22,12 @@ use muster_model::Host;
 use serde::Serialize;
 
 pub use announce::handed_out;
+pub use discovery_logs::{discovery_logs, discovery_logs_due};
 pub use ignition::{Endpoint, endpoint};
 pub use kinds::{StepType, UnknownStep};
 pub use table::{StepRow, table};
 
-use crate::{settings::Settings, view::Surroundings, wire};
+use crate::{agent_json, settings::Settings, view::Environment};
 
 /// One instruction; the shell adds a step id. Arguments may hold tokens, so `Debug` shows none.
 #[derive(Clone, PartialEq, Eq)]
@@ -56,7 +58,7 @@ pub struct Steps {
 
 /// What the agent of `host` shall do next. What handing it out changes says [`handed_out`].
 #[must_use]
-pub fn next(host: &Host, around: &Surroundings<'_>, settings: &Settings) -> Steps {
+pub fn next(host: &Host, around: &Environment<'_>, settings: &Settings) -> Steps {
     if let Some(image) = wanted_agent(host, settings) {
         let step_type = StepType::UpgradeAgent;
         let args = vec![json(&Upgrade { agent_image: image })];
@@ -99,7 +101,7 @@ pub(crate) fn newer_agent<'s>(host: &Host, settings: &'s Settings) -> Option<&'s
     outdated.then_some(image)
 }
 
-/// The same, where the host may be told so now.
+/// The same, where the host may be asked now.
 fn wanted_agent<'s>(host: &Host, settings: &'s Settings) -> Option<&'s str> {
     let allowed = table::UPGRADABLE.contains(&host.status)
         && !settings.disabled_steps.contains(&StepType::UpgradeAgent);
@@ -114,7 +116,7 @@ fn is_image(text: &str) -> bool {
 /// An argument: fields are written in the order of their struct, which is alphabetical as in
 /// the reference.
 fn json<T: Serialize>(value: &T) -> String {
-    wire::text(value)
+    agent_json::text(value)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ struct ImagesToPull<'a> {
 
 /// The images of the installation, without those that have a result already.
 pub(super) fn images(host: &Host, cluster: &Cluster, settings: &Settings) -> Option<String> {
-    let wanted = reports::images_untold(host, cluster, &settings.images);
+    let wanted = reports::images_not_reported(host, cluster, &settings.images);
     (!wanted.is_empty()).then(|| {
         json(&ImagesToPull {
             images: wanted,

@@ -106,7 +106,7 @@ const fn row(
 #[rustfmt::skip]
 static DAY1: &[Row] = &[
     row(&[S::Discovering], &[INVENTORY], Pace::Normal,
-        "nothing can be judged before the hardware is known"),
+        "nothing can be evaluated before the hardware is known"),
     row(&[S::Known], &[NEIGHBOURS, INVENTORY, SERVICES], Pace::Normal,
         "a ready host is measured again and again, so that it is still ready when asked to install"),
     row(&[S::Insufficient, S::PendingForInput], &[INVENTORY, NEIGHBOURS, SERVICES], Pace::Normal,
@@ -124,7 +124,7 @@ static DAY1: &[Row] = &[
     row(&[S::Error, S::Cancelled], &[AFTERMATH], Pace::Slow,
         "logs are wanted until they came, and nothing may go on writing disks"),
     row(&[S::Disabled, S::Resetting], &[], Pace::Slow,
-        "somebody else has to act first"),
+        "someone else has to act first"),
     row(&[S::Binding], &[], Pace::Leave,
         "the agent joins its cluster by registering again"),
 ];
@@ -146,19 +146,19 @@ static DAY2: &[Row] = &[
     row(&[S::Error, S::Cancelled], &[AFTERMATH], Pace::Slow,
         "logs are wanted until they came, and nothing may go on writing disks"),
     row(&[S::Disabled, S::Resetting], &[], Pace::Slow,
-        "somebody else has to act first"),
+        "someone else has to act first"),
     row(&[S::Binding], &[], Pace::Leave,
-        "the reference has no such row; an agent told nothing would never come to its new cluster"),
+        "the reference has no such row; an agent without instructions would never come to its new cluster"),
 ];
 
 #[rustfmt::skip]
 static POOL: &[Row] = &[
     row(&[S::DiscoveringUnbound, S::InsufficientUnbound, S::KnownUnbound], &[INVENTORY, &[T::NtpSynchronizer]], Pace::Normal,
-        "without a cluster only the machine itself and its clock can be judged"),
+        "without a cluster only the machine itself and its clock can be evaluated"),
     row(&[S::DisconnectedUnbound], &[INVENTORY], Pace::Slow,
         "an agent that is back proves it with its inventory"),
     row(&[S::DisabledUnbound], &[], Pace::Slow,
-        "somebody else has to act first"),
+        "someone else has to act first"),
     row(&[S::Unbinding, S::UnbindingPendingUserAction], &[], Pace::Leave,
         "the agent comes back to the pool by registering again"),
     row(&[S::Reclaiming], &[&[T::DownloadBootArtifacts]], Pace::Normal,

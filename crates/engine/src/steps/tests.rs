@@ -1,4 +1,4 @@
-//! What agents are told, status by status.
+//! What agents are instructed to do, status by status.
 
 use muster_model::{
     Cluster, DiskEncryption, Host, HostKind, HostNetwork, HostRole, HostStatus, ImageType,
@@ -22,7 +22,7 @@ pub(super) fn types(steps: &Steps) -> Vec<&'static str> {
 
 pub(super) fn ask(fleet: &Fleet, host: &Host) -> Steps {
     let view: ClusterView<'_> = fleet.view();
-    let around = Surroundings {
+    let around = Environment {
         cluster: Some(&fleet.cluster),
         peers: &view.hosts,
         infra_env: None,
@@ -149,7 +149,7 @@ fn a_pool_host_describes_itself_and_follows_the_time_sources_of_its_infra_env() 
     host.cluster = None;
     host.status = HostStatus::KnownUnbound;
     let env = infra_env(Vec::new());
-    let around = Surroundings {
+    let around = Environment {
         cluster: None,
         peers: &[],
         infra_env: Some(&env),
@@ -198,7 +198,7 @@ fn a_day2_host_tries_to_fetch_ignition_from_the_running_cluster() {
     host.kind = HostKind::AddToExistingClusterHost;
     host.role = HostRole::Worker;
     let source = |cluster: &Cluster, host: &Host| {
-        let around = Surroundings {
+        let around = Environment {
             cluster: Some(cluster),
             peers: &[],
             infra_env: None,
@@ -221,7 +221,7 @@ fn a_day2_host_tries_to_fetch_ignition_from_the_running_cluster() {
         "https://api-int.muster.example.com:22623/config/worker"
     );
     assert_eq!(request["request_headers"][0]["value"], "Bearer s3cret");
-    let around = Surroundings {
+    let around = Environment {
         cluster: Some(&fleet.cluster),
         peers: &[],
         infra_env: None,
@@ -263,6 +263,39 @@ fn logs_are_asked_for_until_they_came_and_the_bootstrap_host_fetches_the_others(
     assert_eq!(request["master_ips"], json!(["192.0.2.12", "192.0.2.13"]));
     host.logs_collected_at = Some(START);
     assert_eq!(types(&ask(&fleet, &host)), ["stop-installation"]);
+}
+
+#[test]
+fn hosts_that_wait_send_their_logs_again_when_they_are_old_and_the_site_asks_for_it() {
+    let fleet = Fleet::ready(3, 3);
+    let mut host = fleet.host(1).clone();
+    let every = Some(Duration::from_secs(600));
+    assert!(!discovery_logs_due(&host, None, START));
+    assert!(discovery_logs_due(&host, every, START));
+    host.logs_collected_at = Some(START);
+    let later = |seconds| START.plus(Duration::from_secs(seconds));
+    assert!(!discovery_logs_due(&host, every, later(599)));
+    assert!(discovery_logs_due(&host, every, later(600)));
+    let around = Environment {
+        cluster: Some(&fleet.cluster),
+        peers: &[],
+        infra_env: None,
+    };
+    let step = discovery_logs(&host, &around, &fleet.settings).unwrap();
+    let request: serde_json::Value = serde_json::from_str(&step.args[0]).unwrap();
+    assert_eq!(request["host_id"], json!(host.id.to_string()));
+    host.status = HostStatus::InstallingInProgress;
+    assert!(!discovery_logs_due(&host, every, later(6000)));
+}
+
+#[test]
+fn an_installation_begins_without_logs_so_that_its_own_are_requested() {
+    let mut fleet = Fleet::ready(3, 3);
+    for host in &mut fleet.hosts {
+        host.logs_collected_at = Some(START);
+    }
+    fleet.start();
+    assert!(fleet.hosts.iter().all(|h| h.logs_collected_at.is_none()));
 }
 
 #[test]
@@ -424,32 +457,32 @@ fn an_agent_is_not_asked_again_once_it_was_upgraded_nor_if_it_is_no_image() {
 fn handing_out_an_upgrade_or_an_installation_is_told_once() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.settings.upgrade_agent_to = Some("agent:2".into());
-    let told = |fleet: &mut Fleet| {
+    let recorded = |fleet: &mut Fleet| {
         let steps = ask(fleet, fleet.host(1));
         let decision = handed_out(fleet.host(1), &steps, &fleet.settings, fleet.now);
         let names: Vec<String> = decision.events.iter().map(|e| e.name.clone()).collect();
         fleet.store(decision);
         names
     };
-    assert_eq!(told(&mut fleet), ["upgrade_agent_started"]);
-    assert!(told(&mut fleet).is_empty());
+    assert_eq!(recorded(&mut fleet), ["upgrade_agent_started"]);
+    assert!(recorded(&mut fleet).is_empty());
     let host = &mut fleet.hosts[0];
     host.status = HostStatus::Installing;
     host.disks_to_be_formatted = vec!["/dev/disk/by-id/wwn-1".into(), "/dev/sdz".into()];
     host.skip_formatting_disks = vec!["/dev/sdz".into()];
     assert_eq!(
-        told(&mut fleet),
+        recorded(&mut fleet),
         ["quick_disk_format_performed", "quick_disk_format_skipped"]
     );
-    assert!(told(&mut fleet).is_empty());
+    assert!(recorded(&mut fleet).is_empty());
     assert_eq!(
         fleet.host(1).installer_version.as_deref(),
         Some("registry.example.com/installer:1")
     );
-    // Another attempt is told again.
+    // Another attempt is recorded again.
     fleet.now = fleet.now.plus(Duration::from_secs(60));
     fleet.hosts[0].status_updated_at = fleet.now;
-    assert_eq!(told(&mut fleet).len(), 2);
+    assert_eq!(recorded(&mut fleet).len(), 2);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use muster_model::{ClusterStatus, FinalizingStage, HostKind, HostRole, HostStage
 
 use super::{Fleet, key, operator};
 use crate::{
-    Job, RefusalCode, Settings, Surroundings, binding, install,
+    Environment, Job, RefusalCode, Settings, binding, install,
     operators::{self, OperatorReport},
     progress, reset,
     settings::Polling,
@@ -121,10 +121,13 @@ pub(super) fn three_hosts_and_two_workers_become_a_cluster() {
     assert_eq!(fleet.cluster.status, ClusterStatus::Installed);
     assert_eq!(fleet.cluster.progress.total, 100);
     assert!(fleet.cluster.install_completed_at.is_some());
-    assert_eq!(fleet.told("host_registration_succeeded"), 5);
-    assert_eq!(fleet.told("cluster_installation_completed"), 1);
-    assert_eq!(fleet.told("cluster_prepare_installation_started"), 1);
-    assert_eq!(fleet.told("host_bootstrap_set"), 1);
+    assert_eq!(fleet.event_count("host_registration_succeeded"), 5);
+    assert_eq!(fleet.event_count("cluster_installation_completed"), 1);
+    let results = fleet.events.iter();
+    let results = results.filter(|event| event.message == "cluster.installation.results");
+    assert_eq!(results.count(), 1);
+    assert_eq!(fleet.event_count("cluster_prepare_installation_started"), 1);
+    assert_eq!(fleet.event_count("host_bootstrap_set"), 1);
 }
 
 #[test]
@@ -317,7 +320,10 @@ pub(super) fn failed_optional_operators_leave_the_cluster_installed_but_degraded
     fleet.refresh();
     assert_eq!(fleet.cluster.status, ClusterStatus::Installed);
     assert!(fleet.cluster.status_info.contains("pipelines"));
-    assert_eq!(fleet.told("cluster_degraded_OLM_operators_failed"), 1);
+    assert_eq!(
+        fleet.event_count("cluster_degraded_OLM_operators_failed"),
+        1
+    );
 }
 
 #[test]
@@ -332,7 +338,7 @@ pub(super) fn hosts_are_hurried_only_when_a_change_is_near() {
     };
     let fleet = Fleet::ready(3, 3);
     let interval =
-        |fleet: &Fleet| steps::next(fleet.host(1), &Surroundings::default(), &settings).interval;
+        |fleet: &Fleet| steps::next(fleet.host(1), &Environment::default(), &settings).interval;
     assert_eq!(interval(&fleet).as_secs(), 60);
     let mut fleet = fleet;
     let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();

@@ -31,7 +31,7 @@ use uuid::Uuid;
 pub(crate) use fixtures::{Machine, START, good_cluster, key, minutes, operator, vip};
 
 use crate::{
-    ClusterView, Decision, HostView, Job, Refused, Settings, StepType, Surroundings, events,
+    ClusterView, Decision, Environment, HostView, Job, Refused, Settings, StepType, events,
     install,
     progress::{self, StageReport},
     refresh, refresh_unbound,
@@ -248,14 +248,14 @@ impl Fleet {
         self.hosts[index].checked_in_at = self.now;
         self.hosts[index].agent_clock = Some(self.now.unix_seconds());
         let view = self.view();
-        let around = Surroundings {
+        let around = Environment {
             cluster: self.hosts[index].cluster.map(|_| &self.cluster),
             peers: &view.hosts,
             infra_env: None,
         };
         let next = steps::next(&self.hosts[index], &around, &self.settings);
-        let told = steps::handed_out(&self.hosts[index], &next, &self.settings, self.now);
-        self.store(told);
+        let found = steps::handed_out(&self.hosts[index], &next, &self.settings, self.now);
+        self.store(found);
         if next.exit {
             self.boot_again(index);
             return;
@@ -285,7 +285,7 @@ impl Fleet {
 
     pub(crate) fn reply(&mut self, index: usize, reply: &StepReply) {
         let view = self.view();
-        let around = Surroundings {
+        let around = Environment {
             cluster: self.hosts[index].cluster.map(|_| &self.cluster),
             peers: &view.hosts,
             infra_env: None,
@@ -399,7 +399,7 @@ impl Fleet {
         }
     }
 
-    pub(crate) fn told(&self, name: &str) -> usize {
+    pub(crate) fn event_count(&self, name: &str) -> usize {
         self.events
             .iter()
             .filter(|event| event.name == name)
@@ -416,12 +416,12 @@ impl Fleet {
 }
 
 thread_local! {
-    static TOLD: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+    static EMITTED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// Names of all events heard so far on this thread.
-fn told_names() -> BTreeSet<String> {
-    TOLD.with_borrow(Clone::clone)
+fn emitted_names() -> BTreeSet<String> {
+    EMITTED.with_borrow(Clone::clone)
 }
 
 /// Events of a refusal are stored too, so they are held to the same catalogue.
@@ -440,7 +440,7 @@ fn check_event(event: &Event) {
     if event.name != events::HOST_STATUS_UPDATED.name {
         assert_eq!(event.severity, kind.severity, "{}", event.name);
     }
-    TOLD.with_borrow_mut(|told| told.insert(event.name.clone()));
+    EMITTED.with_borrow_mut(|names| names.insert(event.name.clone()));
 }
 
 /// Status and message of one validation in a stored text.

@@ -185,11 +185,11 @@ fn reports_about_unknown_operators_and_of_unknown_states_are_refused() {
     let refused = report(&mut fleet, "lso", "happy").unwrap_err();
     assert_eq!(refused.code, RefusalCode::BadRequest);
     report(&mut fleet, "lso", "").unwrap();
-    let told = fleet.events.last().unwrap();
+    let event = fleet.events.last().unwrap();
     assert!(
-        told.message.ends_with("in an unknown state: no details"),
+        event.message.ends_with("in an unknown state: no details"),
         "{}",
-        told.message
+        event.message
     );
 }
 
@@ -215,11 +215,14 @@ fn completion_waits_for_built_in_operators_and_for_optional_ones_to_settle() {
         );
     }
     assert_eq!(fleet.cluster.progress.finalizing, 75);
-    assert_eq!(fleet.told("cluster_operator_status"), 5);
+    assert_eq!(fleet.event_count("cluster_operator_status"), 5);
     report(&mut fleet, "cvo", "available").unwrap();
     assert_eq!(fleet.cluster.status, ClusterStatus::Installed);
     assert_eq!(fleet.cluster.progress.total, 100);
-    assert_eq!(fleet.told("cluster_degraded_OLM_operators_failed"), 0);
+    assert_eq!(
+        fleet.event_count("cluster_degraded_OLM_operators_failed"),
+        0
+    );
 }
 
 #[test]

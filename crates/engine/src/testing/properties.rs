@@ -14,7 +14,7 @@ use proptest::{
 
 use super::{Fleet, START, agent, key, operator, vip};
 use crate::{
-    ClusterView, HostView, StepType, Surroundings, refresh, refresh_unbound,
+    ClusterView, Environment, HostView, StepType, refresh, refresh_unbound,
     registration::{NewHost, register},
     replies::{StepReply, apply},
     rules::cluster::EDITABLE,
@@ -285,7 +285,7 @@ proptest! {
         ],
     ) {
         let view = fleet.view();
-        let around = Surroundings { cluster: Some(&fleet.cluster), peers: &view.hosts, infra_env: None };
+        let around = Environment { cluster: Some(&fleet.cluster), peers: &view.hosts, infra_env: None };
         for host in &fleet.hosts {
             let reply = StepReply { step_type, exit_code, output: output.clone(), error: String::new() };
             if let Err(bad) = apply(host, &around, &reply, &fleet.settings, fleet.now) {
@@ -297,7 +297,7 @@ proptest! {
     #[test]
     fn any_host_can_ask_for_steps_and_say_hello(fleet in any_fleet()) {
         let view = fleet.view();
-        let around = Surroundings { cluster: Some(&fleet.cluster), peers: &view.hosts, infra_env: None };
+        let around = Environment { cluster: Some(&fleet.cluster), peers: &view.hosts, infra_env: None };
         for host in &fleet.hosts {
             let next = steps::next(host, &around, &fleet.settings);
             prop_assert!(next.exit || next.interval.as_secs() > 0);

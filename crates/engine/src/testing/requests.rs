@@ -73,7 +73,7 @@ pub(super) fn cancelling_leaves_alone_what_does_not_install() {
         };
         assert_eq!(fleet.status(1), expected, "{status}");
         assert_eq!(
-            fleet.told("host_installation_cancelled"),
+            fleet.event_count("host_installation_cancelled"),
             usize::from(expected != status),
             "{status}"
         );
@@ -232,11 +232,14 @@ pub(super) fn losing_the_medium_leads_where_the_contract_says() {
             other => *other,
         };
         assert_eq!(fleet.status(1), expected, "{status}");
-        let lost = fleet.told("host_media_disconnected") == 1;
+        let lost = fleet.event_count("host_media_disconnected") == 1;
         assert_eq!(lost, !fleet.host(1).media_connected, "{status}");
         fleet.refresh();
         fleet.reply(index, &reply);
-        assert!(fleet.told("host_media_disconnected") <= 1, "{status}");
+        assert!(
+            fleet.event_count("host_media_disconnected") <= 1,
+            "{status}"
+        );
     }
 }
 
@@ -244,14 +247,14 @@ pub(super) fn losing_the_medium_leads_where_the_contract_says() {
 pub(super) fn a_host_whose_cluster_is_deleted_goes_free() {
     for status in HostStatus::ALL {
         let mut host = with(*status).host(1).clone();
-        let told = binding::orphan(&mut host, super::START);
+        let found = binding::orphan(&mut host, super::START);
         assert_eq!(host.cluster, None, "{status}");
         let free = [Unbinding, UnbindingPendingUserAction];
         assert!(
             free.contains(&host.status) || pool().contains(status),
             "{status}"
         );
-        assert_eq!(told.is_empty(), host.status == *status, "{status}");
+        assert_eq!(found.is_empty(), host.status == *status, "{status}");
     }
 }
 
@@ -310,7 +313,7 @@ fn day2_under_a_hub() -> Fleet {
 #[test]
 pub(super) fn a_hub_sees_a_day2_host_join() {
     let mut fleet = day2_under_a_hub();
-    assert_eq!(fleet.told("host_installation_started"), 1);
+    assert_eq!(fleet.event_count("host_installation_started"), 1);
     for stage in [HostStage::StartingInstallation, HostStage::Rebooting] {
         fleet.stage(1, stage).unwrap();
         assert_eq!(
@@ -385,8 +388,8 @@ pub(super) fn what_becomes_of_bootable_disks_is_told_once_however_often_agents_a
     fleet.start();
     fleet.poll_all();
     assert_eq!(fleet.status(1), Installing);
-    assert_eq!(fleet.told("quick_disk_format_performed"), 3);
-    assert_eq!(fleet.told("quick_disk_format_skipped"), 1);
+    assert_eq!(fleet.event_count("quick_disk_format_performed"), 3);
+    assert_eq!(fleet.event_count("quick_disk_format_skipped"), 1);
 }
 
 #[test]
@@ -394,5 +397,5 @@ pub(super) fn ignored_validations_are_told_at_the_start() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.cluster.ignored_host_validations = Some(r#"["has-min-memory"]"#.into());
     fleet.start();
-    assert_eq!(fleet.told("validations_ignored"), 1);
+    assert_eq!(fleet.event_count("validations_ignored"), 1);
 }

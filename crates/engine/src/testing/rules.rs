@@ -142,6 +142,31 @@ fn an_installed_host_leaves_figures_about_its_machine_and_its_stages() {
 }
 
 #[test]
+fn the_end_of_an_installation_is_counted_with_its_duration_and_the_status_before() {
+    let results = |fleet: &Fleet| -> Vec<serde_json::Value> {
+        let counted = fleet.events.iter().filter(|event| {
+            event.category == muster_model::Category::Metrics
+                && event.message == "cluster.installation.results"
+        });
+        counted
+            .map(|event| serde_json::from_str(event.props.as_deref().unwrap()).unwrap())
+            .collect()
+    };
+    let mut fleet = Fleet::ready(3, 3);
+    fleet.start();
+    assert!(results(&fleet).is_empty());
+    fleet.skip(minutes(21));
+    assert_eq!(fleet.cluster.status, ClusterStatus::Error);
+    let failed = results(&fleet);
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!(failed[0]["result"], "error");
+    assert_eq!(failed[0]["lastState"], "installing");
+    let started = fleet.cluster.install_started_at.unwrap();
+    let ended = fleet.cluster.install_completed_at.unwrap();
+    assert_eq!(failed[0]["duration"], ended.since(started).as_secs_f64());
+}
+
+#[test]
 fn a_role_the_user_gave_stays_while_the_cluster_is_not_ready() {
     let mut fleet = Fleet::new(3, 5).edit(5, |m| m.memory_gib = 1);
     fleet.boot_all();
@@ -332,7 +357,7 @@ pub(super) fn finalizing_has_a_limit_and_optional_operators_have_a_softer_one() 
     fleet.skip(minutes(11));
     assert!(fleet.cluster.progress.finalizing_stage_timed_out);
     assert_eq!(fleet.cluster.status, ClusterStatus::Finalizing);
-    assert_eq!(fleet.told("finalizing_stage_timed_out"), 1);
+    assert_eq!(fleet.event_count("finalizing_stage_timed_out"), 1);
     report(&mut fleet, FinalizingStage::WaitingForClusterOperators);
     assert!(!fleet.cluster.progress.finalizing_stage_timed_out);
     fleet.skip(minutes(5 * 60));

@@ -1,4 +1,4 @@
-//! Soft timeouts: what is overdue is told and waited for.
+//! Soft timeouts: what is overdue is reported and waited for.
 
 use muster_model::{ClusterStatus, FinalizingStage, HostStage, HostStatus};
 
@@ -50,13 +50,15 @@ pub(super) fn an_overdue_stage_is_told_once_and_goes_on() {
     fleet.skip(minutes(35));
     assert_eq!(fleet.status(1), HostStatus::InstallingInProgress);
     assert!(fleet.host(1).progress.stage_timed_out);
-    assert_eq!(fleet.told("host_stage_timed_out"), 3);
-    let told = fleet
+    assert_eq!(fleet.event_count("host_stage_timed_out"), 3);
+    let event = fleet
         .events
         .iter()
         .find(|e| e.name == "host_stage_timed_out")
         .unwrap();
-    assert!(told.message.contains("Starting installation") && told.message.contains("30 minutes"));
+    assert!(
+        event.message.contains("Starting installation") && event.message.contains("30 minutes")
+    );
     fleet.stage(1, HostStage::Installing).unwrap();
     assert!(
         !fleet.host(1).progress.stage_timed_out,
@@ -127,7 +129,7 @@ pub(super) fn finalizing_is_waited_for() {
     fleet.skip(minutes(6 * 60));
     assert_eq!(fleet.cluster.status, ClusterStatus::Finalizing);
     assert!(fleet.cluster.progress.finalizing_stage_timed_out);
-    assert_eq!(fleet.told("finalizing_stage_timed_out"), 1);
+    assert_eq!(fleet.event_count("finalizing_stage_timed_out"), 1);
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn roles_are_left_open_until_the_start_where_the_site_wants_it() {
             .iter()
             .all(|host| host.suggested_role == HostRole::AutoAssign)
     );
-    assert_eq!(fleet.told("host_role_updated"), 0);
+    assert_eq!(fleet.event_count("host_role_updated"), 0);
     assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
     let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
     fleet.store(decision);

@@ -46,8 +46,8 @@ fn images_of_a_release_that_is_read_late_are_waited_for() {
     fleet.settle();
     assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
     for host in &fleet.hosts {
-        let told = host.reports.images_status.as_deref().unwrap_or_default();
-        assert!(told.contains(LATE), "{told}");
+        let found = host.reports.images_status.as_deref().unwrap_or_default();
+        assert!(found.contains(LATE), "{found}");
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn files_that_cannot_be_made_bring_the_cluster_back_to_ready_with_the
         fleet.cluster.preparation.reason.as_deref(),
         Some("no room for keys")
     );
-    assert_eq!(fleet.told("prepare_installation_failed"), 1);
+    assert_eq!(fleet.event_count("prepare_installation_failed"), 1);
 }
 
 #[test]
@@ -273,7 +273,7 @@ pub(super) fn losing_the_boot_medium_disconnects_a_known_host_and_finding_it_aga
     fleet.say(1, StepType::NtpSynchronizer, 256, "");
     assert_eq!(fleet.status(1), HostStatus::Disconnected);
     fleet.say(1, StepType::NtpSynchronizer, 256, "");
-    assert_eq!(fleet.told("host_media_disconnected"), 1);
+    assert_eq!(fleet.event_count("host_media_disconnected"), 1);
     fleet.say(1, StepType::NtpSynchronizer, 0, r#"{"ntp_sources":[]}"#);
     assert_eq!(fleet.status(1), HostStatus::Known);
 }

@@ -100,8 +100,8 @@ fn a_vip_that_is_taken_outside_or_broadcast_is_refused_with_the_reason() {
         fleet.boot_all();
         fleet.settle();
         assert_ne!(fleet.cluster.status, ClusterStatus::Ready, "{address}");
-        let told = fleet.cluster.validations_info.clone().unwrap();
-        assert!(told.contains(reason), "{address}: {told}");
+        let found = fleet.cluster.validations_info.clone().unwrap();
+        assert!(found.contains(reason), "{address}: {found}");
     }
 }
 
@@ -114,7 +114,7 @@ fn networks_that_overlap_keep_the_cluster_from_installing() {
     let (status, message) = fleet.cluster_check("no-cidrs-overlapping").unwrap();
     assert_eq!(status, "failure");
     assert!(message.contains("10.130.0.0/16"), "{message}");
-    assert_eq!(fleet.told("cluster_validation_failed"), 1);
+    assert_eq!(fleet.event_count("cluster_validation_failed"), 1);
 }
 
 #[test]

@@ -53,8 +53,8 @@ pub(super) fn a_bound_host_that_never_comes_is_given_up() {
     assert_eq!(fleet.status(1), Binding);
     fleet.skip(minutes(1));
     assert_eq!(fleet.status(1), Disconnected);
-    let told = fleet.events.last().unwrap();
-    assert!(told.message.contains("10 minutes"), "{}", told.message);
+    let event = fleet.events.last().unwrap();
+    assert!(event.message.contains("10 minutes"), "{}", event.message);
     fleet.boot(1).unwrap();
     assert_eq!(fleet.status(1), Discovering);
 }
@@ -152,7 +152,7 @@ pub(super) fn the_user_helps_and_the_cluster_finalizes() {
     assert_eq!(
         started,
         Some(fleet.now),
-        "the clock of the stage begins anew"
+        "the clock of the stage begins again"
     );
 }
 
@@ -212,5 +212,5 @@ pub(super) fn files_that_never_come_end_the_preparation() {
     fleet.skip(minutes(1));
     assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
     assert_eq!(fleet.cluster.preparation.status.as_deref(), Some("failed"));
-    assert_eq!(fleet.told("installation_preparing_timed_out"), 1);
+    assert_eq!(fleet.event_count("installation_preparing_timed_out"), 1);
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::{StepType, testing::Fleet};
 
-fn verdict(vip: &str, kind: &str, word: &str) -> String {
+fn result(vip: &str, kind: &str, word: &str) -> String {
     json!([{ "vip": vip, "vip_type": kind, "verification": word }]).to_string()
 }
 
@@ -42,13 +42,13 @@ fn one_host_that_sees_the_address_taken_outweighs_those_who_do_not_and_is_named(
         1,
         StepType::VerifyVips,
         0,
-        &verdict("192.0.2.200", "api", "failed"),
+        &result("192.0.2.200", "api", "failed"),
     );
     fleet.say(
         2,
         StepType::VerifyVips,
         0,
-        &verdict("192.0.2.200", "api", "succeeded"),
+        &result("192.0.2.200", "api", "succeeded"),
     );
     assert_eq!(word(&fleet), Some("failed"));
     let (status, message) = valid(&fleet);
@@ -58,7 +58,7 @@ fn one_host_that_sees_the_address_taken_outweighs_those_who_do_not_and_is_named(
         1,
         StepType::VerifyVips,
         0,
-        &verdict("192.0.2.200", "api", "succeeded"),
+        &result("192.0.2.200", "api", "succeeded"),
     );
     assert_eq!(word(&fleet), Some("succeeded"));
     assert_eq!(valid(&fleet).0, "success");
@@ -73,14 +73,14 @@ fn words_about_other_addresses_or_kinds_change_nothing() {
         ("192.0.2.200", "api", "maybe"),
         ("nonsense", "api", "failed"),
     ] {
-        fleet.say(1, StepType::VerifyVips, 0, &verdict(vip, kind, said));
+        fleet.say(1, StepType::VerifyVips, 0, &result(vip, kind, said));
         assert_eq!(word(&fleet), None, "{vip} {kind} {said}");
     }
     fleet.say(
         1,
         StepType::VerifyVips,
         0,
-        &verdict("192.0.2.200", "api", "unverified"),
+        &result("192.0.2.200", "api", "unverified"),
     );
     assert_eq!(word(&fleet), Some("unverified"));
     assert_eq!(valid(&fleet).0, "failure");
@@ -122,7 +122,7 @@ fn the_word_about_the_very_address_wins_over_scans() {
         1,
         StepType::VerifyVips,
         0,
-        &verdict("192.0.2.200", "api", "succeeded"),
+        &result("192.0.2.200", "api", "succeeded"),
     );
     assert_eq!(valid(&fleet).0, "success");
 }
@@ -138,7 +138,7 @@ fn many_witnesses_are_counted_not_listed() {
             number,
             StepType::VerifyVips,
             0,
-            &verdict("192.0.2.200", "api", "failed"),
+            &result("192.0.2.200", "api", "failed"),
         );
     }
     let (_, message) = valid(&fleet);

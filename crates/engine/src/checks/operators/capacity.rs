@@ -7,7 +7,7 @@
 use muster_catalog::{Operator, Requirement};
 
 use super::scene::OnHost;
-use crate::{checks::Verdict, settings::Requirements};
+use crate::{checks::CheckResult, settings::Requirements};
 
 const MIB: i64 = 1024 * 1024;
 
@@ -41,11 +41,11 @@ fn strictest(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 }
 
 /// Host rule of operators that ask for nothing but their share.
-pub(super) fn share_is_there(operator: Operator, on: &OnHost<'_>) -> Verdict {
+pub(super) fn share_is_there(operator: Operator, on: &OnHost<'_>) -> CheckResult {
     if on.inventory.is_none() {
         return on.no_inventory();
     }
-    super::verdict(lacks(operator, on), || {
+    super::result(lacks(operator, on), || {
         let share = on.share(operator);
         format!(
             "{} takes {} CPU cores and {} MiB of memory, and the host has them",

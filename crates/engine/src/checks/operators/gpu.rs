@@ -11,7 +11,7 @@ use super::{
     OnCluster,
     scene::{OnHost, pci_id},
 };
-use crate::{checks::Verdict, inventory::Inventory};
+use crate::{checks::CheckResult, inventory::Inventory};
 
 /// The settings of a GPU operator; only the two of them come here.
 fn settings_of(operator: Operator, settings: &OperatorSettings) -> &GpuSettings {
@@ -32,7 +32,7 @@ fn secure_boot(inventory: &Inventory) -> bool {
     boot.is_some_and(|boot| boot.secure_boot_state == "Enabled")
 }
 
-pub(super) fn gpu_host(operator: Operator, on: &OnHost<'_>) -> Verdict {
+pub(super) fn gpu_host(operator: Operator, on: &OnHost<'_>) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
@@ -41,38 +41,40 @@ pub(super) fn gpu_host(operator: Operator, on: &OnHost<'_>) -> Verdict {
         gpus(inventory, settings_of(operator, on.settings)),
     );
     match (count, secure_boot(inventory)) {
-        (0, _) => Verdict::pass(format!("The host has no GPU for the {title} operator")),
-        (_, false) => Verdict::pass(format!("The {title} operator can drive {count} GPUs here")),
-        (_, true) => Verdict::fail(format!(
+        (0, _) => CheckResult::pass(format!("The host has no GPU for the {title} operator")),
+        (_, false) => {
+            CheckResult::pass(format!("The {title} operator can drive {count} GPUs here"))
+        }
+        (_, true) => CheckResult::fail(format!(
             "Secure boot is enabled, and the drivers of the {title} operator for {count} GPUs here are not signed; disable it in the firmware or drop {operator}"
         )),
     }
 }
 
-pub(super) fn kmm(operator: Operator, on: &OnHost<'_>) -> Verdict {
+pub(super) fn kmm(operator: Operator, on: &OnHost<'_>) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     if secure_boot(inventory) {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "Secure boot is enabled, and kernel modules built in the cluster are not signed; disable it in the firmware or drop {operator}"
         ))
     } else {
-        Verdict::pass("Secure boot is not enabled, so kernel modules can be loaded")
+        CheckResult::pass("Secure boot is not enabled, so kernel modules can be loaded")
     }
 }
 
-pub(super) fn gpu_cluster(operator: Operator, on: &OnCluster<'_>) -> Verdict {
+pub(super) fn gpu_cluster(operator: Operator, on: &OnCluster<'_>) -> CheckResult {
     let settings = settings_of(operator, on.settings);
     let title = operator.title();
     let found: usize = workload_gpus(on, settings);
     if found > 0 {
-        return Verdict::pass(format!(
+        return CheckResult::pass(format!(
             "{found} GPUs for the {title} operator on hosts that run workload"
         ));
     }
     if !settings.required {
-        return Verdict::pass(format!(
+        return CheckResult::pass(format!(
             "No GPU for the {title} operator yet; this service does not insist on one"
         ));
     }
@@ -81,7 +83,7 @@ pub(super) fn gpu_cluster(operator: Operator, on: &OnCluster<'_>) -> Verdict {
         0 => String::new(),
         count => format!(" ({count} have not sent their inventory)"),
     };
-    Verdict::fail(format!(
+    CheckResult::fail(format!(
         "None of the hosts that run workload has a GPU of PCI vendor {}{unknown}; add such a host or drop {operator}",
         settings.vendors.join(" or ")
     ))

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use muster_catalog::{Operator, operators::OperatorSettings};
 use muster_model::{Cluster, Host};
 
-use super::{Findings, Outcome, Verdict, cluster::ClusterContext, host::HostContext};
+use super::{CheckResult, Findings, Outcome, cluster::ClusterContext, host::HostContext};
 use crate::inventory::Inventory;
 
 pub(crate) use capacity::total;
@@ -33,8 +33,8 @@ const CATEGORY: &str = "operators";
 /// Shown beside the row of OpenShift AI; gates nothing.
 pub(crate) const AI_GPUS: &str = "openshift-ai-gpu-requirements-satisfied";
 
-type HostRule = fn(Operator, &OnHost<'_>) -> Verdict;
-type ClusterRule = fn(Operator, &OnCluster<'_>) -> Verdict;
+type HostRule = fn(Operator, &OnHost<'_>) -> CheckResult;
+type ClusterRule = fn(Operator, &OnCluster<'_>) -> CheckResult;
 
 /// One operator.
 pub(crate) struct OperatorCheck {
@@ -130,7 +130,7 @@ impl OnCluster<'_> {
     }
 }
 
-/// Every id that operators are judged under.
+/// Every id that operators are evaluated under.
 pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
     let gates = OPERATOR_CHECKS.iter().map(|check| check.id);
     gates.chain([AI_GPUS])
@@ -144,7 +144,7 @@ pub(crate) fn open(findings: &Findings) -> bool {
 }
 
 /// Judges a host; one without a cluster has no operators, and shows none.
-pub(crate) fn judge_host(
+pub(crate) fn evaluate_host(
     context: &HostContext<'_>,
     disabled: impl Fn(&str) -> bool,
     findings: &mut Findings,
@@ -153,17 +153,17 @@ pub(crate) fn judge_host(
     let settings = &context.settings.operators;
     let on = OnHost::new(scene, context.host, context.inventory, settings);
     for check in OPERATOR_CHECKS {
-        let verdict = match context.cluster {
-            None => Verdict::silent(),
+        let result = match context.cluster {
+            None => CheckResult::silent(),
             Some(_) if disabled(check.id) => switched_off(),
             Some(_) => of_host(check, &on),
         };
-        findings.note(check.id, CATEGORY, verdict, true);
+        findings.note(check.id, CATEGORY, result, true);
     }
 }
 
 /// Judges a cluster.
-pub(crate) fn judge_cluster(
+pub(crate) fn evaluate_cluster(
     context: &ClusterContext<'_>,
     disabled: impl Fn(&str) -> bool,
     findings: &mut Findings,
@@ -181,17 +181,17 @@ pub(crate) fn judge_cluster(
         if check.operator == O::OpenshiftAi && scene.has(O::OpenshiftAi) && !scene.is_day2() {
             findings.note(AI_GPUS, CATEGORY, ai::gpus(&on), true);
         }
-        let verdict = if disabled(check.id) {
+        let result = if disabled(check.id) {
             switched_off()
         } else {
             of_cluster(check, &on)
         };
-        findings.note(check.id, CATEGORY, verdict, true);
+        findings.note(check.id, CATEGORY, result, true);
     }
 }
 
 /// Whether the storage and virtualization rules pass, as suggesting a master asks; `excused`
-/// tells of ids that do not count.
+/// reports ids that do not count.
 pub(crate) fn suits_master(on: &OnHost<'_>, excused: impl Fn(&str) -> bool) -> bool {
     OPERATOR_CHECKS
         .iter()
@@ -199,25 +199,25 @@ pub(crate) fn suits_master(on: &OnHost<'_>, excused: impl Fn(&str) -> bool) -> b
         .all(|check| of_host(check, on).outcome.is_true())
 }
 
-fn of_host(check: &OperatorCheck, on: &OnHost<'_>) -> Verdict {
+fn of_host(check: &OperatorCheck, on: &OnHost<'_>) -> CheckResult {
     let operator = check.operator;
-    if let Some(verdict) = out_of_question(operator, on.scene) {
-        return verdict;
+    if let Some(result) = out_of_question(operator, on.scene) {
+        return result;
     }
     match check.host {
         Some(rule) => rule(operator, on),
-        None => Verdict::pass(format!("{} asks nothing of hosts", operator.title())),
+        None => CheckResult::pass(format!("{} asks nothing of hosts", operator.title())),
     }
 }
 
-fn of_cluster(check: &OperatorCheck, on: &OnCluster<'_>) -> Verdict {
+fn of_cluster(check: &OperatorCheck, on: &OnCluster<'_>) -> CheckResult {
     let operator = check.operator;
-    if let Some(verdict) = out_of_question(operator, on.scene) {
-        return verdict;
+    if let Some(result) = out_of_question(operator, on.scene) {
+        return result;
     }
     let own = match check.cluster {
         Some(rule) => rule(operator, on),
-        None => Verdict::pass(format!("{} can be installed", operator.title())),
+        None => CheckResult::pass(format!("{} can be installed", operator.title())),
     };
     let mut objections = releases::objections(operator, on.cluster, on.scene, on.settings);
     if objections.is_empty() {
@@ -226,16 +226,16 @@ fn of_cluster(check: &OperatorCheck, on: &OnCluster<'_>) -> Verdict {
     if own.outcome == Outcome::Failure {
         objections.push(own.message);
     }
-    Verdict::fail(objections.join("\n"))
+    CheckResult::fail(objections.join("\n"))
 }
 
-/// Nothing to judge: not chosen, or none of our business any more.
-fn out_of_question(operator: Operator, scene: &Scene) -> Option<Verdict> {
+/// Nothing to evaluate: not chosen, or none of our business any more.
+fn out_of_question(operator: Operator, scene: &Scene) -> Option<CheckResult> {
     let title = operator.title();
     if !scene.has(operator) {
-        Some(Verdict::pass(format!("{title} is not selected")))
+        Some(CheckResult::pass(format!("{title} is not selected")))
     } else if scene.is_day2() {
-        Some(Verdict::pass(format!(
+        Some(CheckResult::pass(format!(
             "{title} is not checked for hosts that join a running cluster"
         )))
     } else {
@@ -243,18 +243,18 @@ fn out_of_question(operator: Operator, scene: &Scene) -> Option<Verdict> {
     }
 }
 
-fn switched_off() -> Verdict {
-    Verdict::new(
+fn switched_off() -> CheckResult {
+    CheckResult::new(
         Outcome::Disabled,
         "Switched off by the configuration of the service",
     )
 }
 
 /// A failure that names all objections, or success.
-fn verdict(objections: Vec<String>, fine: impl FnOnce() -> String) -> Verdict {
+fn result(objections: Vec<String>, fine: impl FnOnce() -> String) -> CheckResult {
     if objections.is_empty() {
-        Verdict::pass(fine())
+        CheckResult::pass(fine())
     } else {
-        Verdict::fail(objections.join("\n"))
+        CheckResult::fail(objections.join("\n"))
     }
 }

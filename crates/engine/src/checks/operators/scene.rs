@@ -17,7 +17,7 @@ use muster_catalog::{
 use muster_model::{Cluster, Host, HostRole};
 
 use crate::{
-    checks::Verdict,
+    checks::CheckResult,
     inventory::{Disk, Inventory},
     operators,
 };
@@ -210,11 +210,11 @@ impl<'a> OnHost<'a> {
         needs::host_needs(operator, shape, self.scene.shape(), self.settings)
     }
 
-    pub(super) fn no_inventory(&self) -> Verdict {
+    pub(super) fn no_inventory(&self) -> CheckResult {
         if self.host.reports.inventory.is_some() {
-            Verdict::fail("The stored inventory cannot be read; restart the agent on the host")
+            CheckResult::fail("The stored inventory cannot be read; restart the agent on the host")
         } else {
-            Verdict::wait("The host has not sent its inventory yet")
+            CheckResult::wait("The host has not sent its inventory yet")
         }
     }
 

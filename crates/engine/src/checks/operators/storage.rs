@@ -4,13 +4,12 @@ use muster_catalog::{Operator, operators::odf::OdfMode};
 use muster_model::HostRole;
 
 use super::{
-    OnCluster,
+    OnCluster, result,
     scene::{OnHost, catalogued},
-    verdict,
 };
-use crate::{checks::Verdict, inventory};
+use crate::{checks::CheckResult, inventory};
 
-pub(super) fn lvm(_: Operator, on: &OnHost<'_>) -> Verdict {
+pub(super) fn lvm(_: Operator, on: &OnHost<'_>) -> CheckResult {
     if on.inventory.is_none() {
         return on.no_inventory();
     }
@@ -18,11 +17,11 @@ pub(super) fn lvm(_: Operator, on: &OnHost<'_>) -> Verdict {
     let runs_workload = on.scene.masters_schedulable() && role != HostRole::Arbiter;
     if role != HostRole::Worker && !runs_workload {
         return if role == HostRole::AutoAssign {
-            Verdict::fail(
+            CheckResult::fail(
                 "Whether logical volumes need a disk here depends on the role, and the host has none yet; give it one, or wait for a suggestion",
             )
         } else {
-            Verdict::pass(format!("Logical volumes need no disk on role {role}"))
+            CheckResult::pass(format!("Logical volumes need no disk on role {role}"))
         };
     }
     let least = on.scene.extra_disk_gb();
@@ -32,26 +31,26 @@ pub(super) fn lvm(_: Operator, on: &OnHost<'_>) -> Verdict {
         gb => format!(" of at least {gb} GB, as the multicluster engine stores on it too"),
     };
     if disks.large > 0 {
-        Verdict::pass(format!("{} disks can carry logical volumes", disks.large))
+        CheckResult::pass(format!("{} disks can carry logical volumes", disks.large))
     } else {
-        Verdict::fail(format!(
+        CheckResult::fail(format!(
             "Logical volumes need a disk (SSD or HDD) besides the installation disk{size}; the host has none ({} are too small); add one or drop lvm",
             disks.small
         ))
     }
 }
 
-pub(super) fn odf_host(_: Operator, on: &OnHost<'_>) -> Verdict {
+pub(super) fn odf_host(_: Operator, on: &OnHost<'_>) -> CheckResult {
     let mode = on.scene.odf_mode(&on.settings.odf);
     let roles = on.scene.given_roles();
     if on.given == HostRole::AutoAssign && !roles.allows_open_roles() {
-        return Verdict::wait(format!(
+        return CheckResult::wait(format!(
             "Whether the host carries storage depends on its role, which can be left open in clusters of 3 hosts only, not {}; give the host a role",
             roles.total()
         ));
     }
     if !mode.runs_on(catalogued(on.given)) {
-        return Verdict::pass(match mode {
+        return CheckResult::pass(match mode {
             OdfMode::Unknown => {
                 "The roles of the hosts allow no data foundation yet; see the cluster".to_owned()
             }
@@ -70,25 +69,25 @@ pub(super) fn odf_host(_: Operator, on: &OnHost<'_>) -> Verdict {
         .saturating_add(on.scene.extra_disk_gb());
     let disks = on.data_disks(least);
     match (disks.large, disks.small) {
-        (0, 0) => Verdict::fail(format!(
+        (0, 0) => CheckResult::fail(format!(
             "Data foundation needs a disk (SSD or HDD) of at least {least} GB besides the installation disk, the host has none; add one"
         )),
-        (0, small) => Verdict::fail(format!(
+        (0, small) => CheckResult::fail(format!(
             "Data foundation needs a disk of at least {least} GB besides the installation disk, the host has {small} smaller ones; add a larger one"
         )),
-        (large, _) => Verdict::pass(format!(
+        (large, _) => CheckResult::pass(format!(
             "{large} disks of at least {least} GB can carry data foundation"
         )),
     }
 }
 
 /// Over all hosts that carry storage, by the role in effect: the mode is settled by then.
-pub(super) fn odf_cluster(_: Operator, on: &OnCluster<'_>) -> Verdict {
+pub(super) fn odf_cluster(_: Operator, on: &OnCluster<'_>) -> CheckResult {
     let odf = &on.settings.odf;
     let mode = on.scene.odf_mode(odf);
     let given = on.scene.given_roles();
     if mode == OdfMode::Unknown {
-        return Verdict::fail(format!(
+        return CheckResult::fail(format!(
             "Data foundation runs on 3 or more control plane hosts without workers, or on 3 or more workers beside 3 control plane hosts (2 with an arbiter); there are {} control plane hosts, {} arbiters, {} workers and {} hosts without a role; add hosts or set roles",
             given.masters, given.arbiters, given.workers, given.auto_assign
         ));
@@ -121,7 +120,7 @@ pub(super) fn odf_cluster(_: Operator, on: &OnCluster<'_>) -> Verdict {
         }
     }
     if objections.is_empty() && !waiting.is_empty() {
-        return Verdict::wait(format!(
+        return CheckResult::wait(format!(
             "The inventory of {} is not here yet",
             waiting.join(", ")
         ));
@@ -132,7 +131,7 @@ pub(super) fn odf_cluster(_: Operator, on: &OnCluster<'_>) -> Verdict {
             odf.min_disks, odf.min_disk_gb, odf.min_hosts
         ));
     }
-    verdict(objections, || {
+    result(objections, || {
         format!("{disks} disks on {hosts} hosts can carry data foundation")
     })
 }

@@ -4,12 +4,12 @@
 use muster_catalog::{Operator, operators::needs::cnv_needs_pool_disk};
 use muster_model::HostRole;
 
-use super::{capacity, scene::OnHost, verdict};
-use crate::{checks::Verdict, inventory::Inventory};
+use super::{capacity, result, scene::OnHost};
+use crate::{checks::CheckResult, inventory::Inventory};
 
 const BYTES_PER_GIB: i64 = 1024 * 1024 * 1024;
 
-pub(super) fn cnv(operator: Operator, on: &OnHost<'_>) -> Verdict {
+pub(super) fn cnv(operator: Operator, on: &OnHost<'_>) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
@@ -28,7 +28,7 @@ pub(super) fn cnv(operator: Operator, on: &OnHost<'_>) -> Verdict {
         );
     }
     objections.extend(capacity::lacks(operator, on));
-    verdict(objections, || {
+    result(objections, || {
         let share = on.share(operator);
         format!(
             "The processor runs guests, and the host has the {} CPU cores and {} MiB of memory that virtualization takes",

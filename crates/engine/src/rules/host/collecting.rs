@@ -107,7 +107,7 @@ pub(super) static ROWS: &[HostRule] = &[
         },
     },
     HostRule {
-        name: "rests until somebody acts",
+        name: "waits for an action",
         from: &[
             Error,
             Cancelled,

@@ -32,7 +32,7 @@ pub(super) static ROWS: &[HostRule] = &[
         },
     },
     HostRule {
-        name: "told to install, but nothing happens",
+        name: "instructed to install, but nothing happens",
         from: &[Installing],
         to: &[Error],
         when: |on| on.in_status_longer_than(on.settings.timeouts.host_installing),
@@ -146,7 +146,7 @@ pub(super) static ROWS: &[HostRule] = &[
                 status: InstallingInProgress,
                 info: text,
                 also: Some(|host, _| host.progress.stage_timed_out = true),
-                told: vec![history::about_host(
+                events: vec![history::about_host(
                     HOST_STAGE_TIMED_OUT,
                     on.host,
                     on.now,

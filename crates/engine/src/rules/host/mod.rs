@@ -27,8 +27,8 @@ pub(crate) struct Next {
     pub(crate) info: String,
     /// What else changes; most moves change nothing else.
     pub(crate) also: Option<fn(&mut Host, Timestamp)>,
-    /// What else is told.
-    pub(crate) told: Vec<Event>,
+    /// Further events.
+    pub(crate) events: Vec<Event>,
 }
 
 pub(crate) fn go(status: HostStatus, info: impl Into<String>) -> Option<Next> {
@@ -36,7 +36,7 @@ pub(crate) fn go(status: HostStatus, info: impl Into<String>) -> Option<Next> {
         status,
         info: info.into(),
         also: None,
-        told: Vec::new(),
+        events: Vec::new(),
     })
 }
 
@@ -50,7 +50,7 @@ fn note(
         status: on.host.status,
         info: info.into(),
         also: Some(also),
-        told: Vec::new(),
+        events: Vec::new(),
     })
 }
 

@@ -3,7 +3,7 @@
 use muster_model::{ClusterStatus, Host, HostStatus, Timestamp};
 
 use super::{HostRule, Next, failing, go, ready};
-use crate::{reports, rules::triggers::register::forget_logs, wire::Stored};
+use crate::{agent_json::Stored, reports, rules::triggers::register::forget_logs};
 
 use HostStatus::*;
 
@@ -18,7 +18,7 @@ pub(super) static ROWS: &[HostRule] = &[
                 status: PreparingForInstallation,
                 info: "The host checks disk and images before the installation".into(),
                 also: Some(begin_preparing),
-                told: Vec::new(),
+                events: Vec::new(),
             })
         },
     },

@@ -372,7 +372,7 @@ fn at(host: &Host, stage: HostStage) -> bool {
 }
 
 fn medium_lost(_: &Host, _: &Occasion<'_>) -> String {
-    "The host cannot read its boot medium any more; connect it again or boot the host anew"
+    "The host cannot read its boot medium any more; connect it again or boot the host again"
         .to_owned()
 }
 

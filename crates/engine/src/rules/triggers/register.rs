@@ -179,7 +179,7 @@ fn prepare_again(host: &mut Host, occasion: &Occasion<'_>) {
     refresh_identity(host, occasion);
 }
 
-/// A live system that started anew knows nothing of its past.
+/// A live system that started again knows nothing of its past.
 fn start_over(host: &mut Host, occasion: &Occasion<'_>) {
     forget_discovery(host);
     forget_logs(host);

@@ -10,7 +10,7 @@ fn clocks_may_differ_by_less_than_five_minutes() {
         fleet.hosts[index].agent_clock = Some(fleet.now.unix_seconds() - seconds);
         fleet.refresh();
         assert_eq!(
-            judged(&fleet, "ntp-server-configured").0,
+            evaluated(&fleet, "ntp-server-configured").0,
             letter,
             "{seconds}"
         );
@@ -19,7 +19,7 @@ fn clocks_may_differ_by_less_than_five_minutes() {
         fleet.hosts[index].checked_in_at = fleet.last_seen[index];
         fleet.refresh();
         assert_eq!(
-            judged(&fleet, "ntp-server-configured").0,
+            evaluated(&fleet, "ntp-server-configured").0,
             'S',
             "a host nobody hears does not count"
         );
@@ -29,20 +29,24 @@ fn clocks_may_differ_by_less_than_five_minutes() {
 #[test]
 fn roles_make_the_right_number_of_control_plane_hosts() {
     let id = "sufficient-masters-count";
-    let (letter, message) = judged(&changed(|c| c.control_plane_count = Some(5)), id);
+    let (letter, message) = evaluated(&changed(|c| c.control_plane_count = Some(5)), id);
     assert!(letter == 'F' && message.contains("exactly 5"), "{message}");
     let unsaid = changed(|c| c.control_plane_count = None);
-    assert_eq!(judged(&unsaid, id).0, 'S', "three unless told otherwise");
+    assert_eq!(evaluated(&unsaid, id).0, 'S', "three unless set otherwise");
     let mut fleet = Fleet::ready(3, 4);
     for host in &mut fleet.hosts {
         host.role = HostRole::Master;
     }
     fleet.refresh();
-    assert_eq!(judged(&fleet, id).0, 'F', "four are too many");
+    assert_eq!(evaluated(&fleet, id).0, 'F', "four are too many");
     fleet.hosts[0].role = HostRole::Bootstrap;
     fleet.hosts[1].role = HostRole::Worker;
     fleet.refresh();
-    assert_eq!(judged(&fleet, id).0, 'S', "a bootstrap host is one of them");
+    assert_eq!(
+        evaluated(&fleet, id).0,
+        'S',
+        "a bootstrap host is one of them"
+    );
 }
 
 #[test]
@@ -51,13 +55,13 @@ fn a_single_node_has_no_workers() {
     let mut alone = Fleet::new(1, 1);
     alone.boot_all();
     alone.settle();
-    assert_eq!(judged(&alone, id).0, 'S');
+    assert_eq!(evaluated(&alone, id).0, 'S');
     let mut fleet = Fleet::new(1, 2);
     fleet.boot_all();
     fleet.settle();
     fleet.hosts[1].role = HostRole::Worker;
     fleet.refresh();
-    let (letter, message) = judged(&fleet, id);
+    let (letter, message) = evaluated(&fleet, id);
     assert!(letter == 'F' && message.contains("no workers"), "{message}");
 }
 
@@ -71,13 +75,13 @@ fn two_control_planes_need_an_arbiter_or_fencing() {
         host.role = HostRole::Master;
     }
     fleet.refresh();
-    let (letter, message) = judged(&fleet, id);
+    let (letter, message) = evaluated(&fleet, id);
     assert!(letter == 'F' && message.contains("arbiter"), "{message}");
     for host in &mut fleet.hosts {
         host.fencing_credentials = Some(Secret::new("{}"));
     }
     fleet.refresh();
-    assert_eq!(judged(&fleet, id).0, 'S');
+    assert_eq!(evaluated(&fleet, id).0, 'S');
     let groups = fleet.cluster.connectivity_majority_groups.clone().unwrap();
     assert!(
         !groups.contains(r#""192.0.2.0/24":[]"#),
@@ -86,7 +90,7 @@ fn two_control_planes_need_an_arbiter_or_fencing() {
     let mut with_arbiter = Fleet::new(2, 3);
     with_arbiter.boot_all();
     with_arbiter.settle();
-    assert_eq!(judged(&with_arbiter, id).0, 'S');
+    assert_eq!(evaluated(&with_arbiter, id).0, 'S');
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn letter(status: &str) -> char {
     }
 }
 
-fn judged(fleet: &Fleet, id: &str) -> (char, String) {
+fn evaluated(fleet: &Fleet, id: &str) -> (char, String) {
     let found = fleet.cluster_check(id);
     let message = found.clone().map(|(_, message)| message);
     (letter(&outcome(found)), message.unwrap_or_default())
@@ -96,7 +96,7 @@ fn not_successful(fleet: &Fleet) -> (Vec<(char, &'static str)>, ClusterStatus) {
     let all: Vec<(char, &'static str)> = CLUSTER_CHECKS
         .iter()
         .filter(|check| check.category != "operators")
-        .map(|check| (judged(fleet, check.id).0, check.id))
+        .map(|check| (evaluated(fleet, check.id).0, check.id))
         .collect();
     assert_eq!(all.len(), 19);
     let other = all.into_iter().filter(|(letter, _)| *letter != 'S');
@@ -180,7 +180,7 @@ fn with_inventories_the_missing_machine_network_is_a_failure() {
     assert_eq!(status, ClusterStatus::PendingForInput);
     assert!(other.contains(&('F', "machine-cidr-defined")));
     assert!(other.contains(&('F', "all-hosts-are-ready-to-install")));
-    assert_eq!(judged(&fleet, "sufficient-masters-count").0, 'S');
+    assert_eq!(evaluated(&fleet, "sufficient-masters-count").0, 'S');
 }
 
 #[test]
@@ -200,7 +200,7 @@ type Row = (fn(&mut Cluster), &'static str, char, &'static str);
 fn stands(rows: &[Row]) {
     for (number, (change, id, expected, word)) in rows.iter().enumerate() {
         let fleet = changed(change);
-        let (found, message) = judged(&fleet, id);
+        let (found, message) = evaluated(&fleet, id);
         assert_eq!(found, *expected, "row {number}, {id}: {message}");
         assert!(message.contains(word), "row {number}, {id}: {message}");
     }
@@ -213,11 +213,11 @@ fn a_disabled_check_is_shown_as_such_and_an_ignored_one_opens_its_gate() {
     let id = "custom-manifests-requirements-satisfied";
     fleet.settings.disabled_cluster_checks.insert(id.into());
     fleet.refresh();
-    assert_eq!(judged(&fleet, id).0, 'D');
+    assert_eq!(evaluated(&fleet, id).0, 'D');
     assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
     fleet.cluster.ignored_cluster_validations = Some(format!("[{id:?}]"));
     fleet.refresh();
-    assert_eq!(judged(&fleet, id).0, 'F');
+    assert_eq!(evaluated(&fleet, id).0, 'F');
     assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
     fleet.cluster.ignored_cluster_validations = Some(r#"["all"]"#.into());
     fleet.cluster.pull_secret = Secret::default();

@@ -187,12 +187,12 @@ fn one_host_needs_one_share_and_six_need_six() {
     single.cluster.networks.cluster = pods(&[("10.128.0.0/23", 23)]);
     single.boot_all();
     single.settle();
-    assert_eq!(judged(&single, "network-prefix-valid").0, 'S');
+    assert_eq!(evaluated(&single, "network-prefix-valid").0, 'S');
     let mut six = Fleet::new(3, 6);
     six.cluster.networks.cluster = pods(&[("10.128.0.0/21", 23)]);
     six.boot_all();
     six.settle();
-    let (letter, message) = judged(&six, "network-prefix-valid");
+    let (letter, message) = evaluated(&six, "network-prefix-valid");
     assert!(
         letter == 'F' && message.contains("6 are needed"),
         "{message}"

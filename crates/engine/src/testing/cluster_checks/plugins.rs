@@ -112,6 +112,6 @@ fn foreign_plugins_hold_the_cluster_back_and_oracle_does_not() {
     fleet.cluster.ignored_host_validations = Some(r#"["all"]"#.into());
     fleet.boot_all();
     fleet.settle();
-    assert_eq!(judged(&fleet, "platform-requirements-satisfied").0, 'F');
+    assert_eq!(evaluated(&fleet, "platform-requirements-satisfied").0, 'F');
     assert_eq!(fleet.cluster.status, ClusterStatus::Ready);
 }

@@ -159,7 +159,7 @@ fn behind_the_users_load_balancer_any_machine_network_will_do_and_nobody_is_aske
             'F',
             "broadcast",
         ),
-        // Only the first address is judged.
+        // Only the first address is evaluated.
         (
             |c| {
                 c.load_balancer = Some("user-managed".into());
@@ -179,10 +179,10 @@ fn without_inventories_nothing_is_said_about_set_addresses() {
         c.ingress_vips = Some(vec![vip("192.0.2.201")]);
         c.networks.machine = texts(&["192.0.2.0/24"]);
     });
-    assert_eq!(judged(&fleet, "api-vips-valid").0, 'P');
+    assert_eq!(evaluated(&fleet, "api-vips-valid").0, 'P');
     let id = "machine-cidr-equals-to-calculated-cidr";
-    assert_eq!(judged(&fleet, id).0, 'P');
-    assert_eq!(judged(&fleet, "machine-cidr-defined").0, 'S');
+    assert_eq!(evaluated(&fleet, id).0, 'P');
+    assert_eq!(evaluated(&fleet, "machine-cidr-defined").0, 'S');
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_machine_network_that_does_not_fit_is_told() {
         }
         fleet.cluster.networks.machine = machine;
         fleet.refresh();
-        let (letter, message) = judged(&fleet, id);
+        let (letter, message) = evaluated(&fleet, id);
         assert_eq!(letter, 'F', "{message}");
         assert!(message.contains(word), "{message}");
     }
@@ -268,7 +268,7 @@ fn an_address_without_a_machine_network_at_its_place_is_told() {
     }
     fleet.cluster.api_vips = Some(vec![vip("192.0.2.200"), vip("192.0.2.202")]);
     fleet.refresh();
-    let (letter, message) = judged(&fleet, "machine-cidr-equals-to-calculated-cidr");
+    let (letter, message) = evaluated(&fleet, "machine-cidr-equals-to-calculated-cidr");
     assert!(
         letter == 'F' && message.contains("not among the machine networks"),
         "{message}"
@@ -283,5 +283,5 @@ fn a_preparing_cluster_is_still_judged_by_what_its_hosts_found() {
     fleet.settle();
     assert_eq!(fleet.cluster.status, ClusterStatus::Ready, "by scans alone");
     fleet.start();
-    assert_eq!(judged(&fleet, "api-vips-valid").0, 'S');
+    assert_eq!(evaluated(&fleet, "api-vips-valid").0, 'S');
 }

@@ -47,7 +47,7 @@ fn old_single_nodes_need_a_second_disk_for_guests() {
     let with = |version: &str, disks: Value| {
         let mut site = Site::new(1, &["cnv"], &[Master]).version(version);
         site.machine(0, |m| m["disks"] = disks);
-        site.verdict(0, O::Cnv)
+        site.result(0, O::Cnv)
     };
     let gib = |gib: i64, extra: i64| json!([{ "id": "x", "drive_type": "SSD", "size_bytes": (gib << 30) + extra }]);
     assert_eq!(with("4.11.3", gib(50, 1)).outcome, Outcome::Success);

@@ -16,7 +16,7 @@ use crate::{
 };
 use HostRole::{Arbiter, AutoAssign, Master, Worker};
 
-/// A cluster, its machines, and the settings they are judged with.
+/// A cluster, its machines, and the settings they are evaluated with.
 struct Site {
     cluster: Cluster,
     hosts: Vec<Host>,
@@ -86,7 +86,7 @@ impl Site {
         Scene::of(&self.cluster, self.hosts.iter())
     }
 
-    fn verdict(&self, index: usize, operator: Operator) -> Verdict {
+    fn result(&self, index: usize, operator: Operator) -> CheckResult {
         let scene = self.scene();
         let machine = self.machines[index].as_deref();
         of_host(
@@ -96,10 +96,10 @@ impl Site {
     }
 
     fn on_host(&self, index: usize, operator: Operator) -> &'static str {
-        self.verdict(index, operator).outcome.as_str()
+        self.result(index, operator).outcome.as_str()
     }
 
-    fn cluster_verdict(&self, operator: Operator) -> Verdict {
+    fn cluster_verdict(&self, operator: Operator) -> CheckResult {
         of_cluster(check(operator), &self.on_cluster(&self.scene()))
     }
 
@@ -158,10 +158,10 @@ fn an_operator_that_is_not_selected_passes_and_says_so() {
     let mut site = Site::new(3, &[], &[Master; 3]);
     site.forget(0);
     for operator in Operator::ALL {
-        let verdict = site.verdict(0, *operator);
-        assert_eq!(verdict.outcome, Outcome::Success, "{operator}");
-        assert!(verdict.message.ends_with("is not selected"), "{operator}");
-        assert_eq!(site.cluster_verdict(*operator), verdict);
+        let result = site.result(0, *operator);
+        assert_eq!(result.outcome, Outcome::Success, "{operator}");
+        assert!(result.message.ends_with("is not selected"), "{operator}");
+        assert_eq!(site.cluster_verdict(*operator), result);
     }
 }
 
@@ -173,11 +173,11 @@ fn all_selected_operators_pass_on_good_machines_of_a_release_that_has_them() {
     site.machine(4, |m| m["gpus"] = json!([{ "vendor_id": "1002" }]));
     for operator in Operator::ALL {
         for index in 0..6 {
-            let verdict = site.verdict(index, *operator);
-            assert_eq!(verdict.outcome, Outcome::Success, "{operator} {verdict:?}");
+            let result = site.result(index, *operator);
+            assert_eq!(result.outcome, Outcome::Success, "{operator} {result:?}");
         }
-        let verdict = site.cluster_verdict(*operator);
-        assert_eq!(verdict.outcome, Outcome::Success, "{operator} {verdict:?}");
+        let result = site.cluster_verdict(*operator);
+        assert_eq!(result.outcome, Outcome::Success, "{operator} {result:?}");
     }
 }
 
@@ -207,7 +207,7 @@ fn rules_about_hardware_wait_for_the_inventory_and_the_others_do_not() {
         ]
     );
     site.hosts[3].reports.inventory = Some("{".to_owned().into());
-    let broken = site.verdict(3, O::Mce);
+    let broken = site.result(3, O::Mce);
     assert_eq!(broken.outcome, Outcome::Failure);
     assert!(
         broken.message.contains("restart the agent"),
@@ -243,8 +243,8 @@ fn shares_are_compared_with_usable_memory_and_without_tolerance() {
         site.machine(0, |m| small(m, cores - 1, mib));
         assert_eq!(site.on_host(0, operator), "failure", "{name}");
         site.machine(0, |m| small(m, cores - 1, mib - 1));
-        let verdict = site.verdict(0, operator);
-        let lines: Vec<&str> = verdict.message.lines().collect();
+        let result = site.result(0, operator);
+        let lines: Vec<&str> = result.message.lines().collect();
         assert_eq!(lines.len(), 2, "{name}: one line per reason");
         assert!(
             lines[0].contains(&format!("takes {cores} CPU cores")),

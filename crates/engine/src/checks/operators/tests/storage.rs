@@ -48,10 +48,10 @@ fn the_multicluster_engine_makes_storage_disks_larger() {
     site.machine(0, |m| {
         m["disks"] = json!([disk("boot", "SSD", 120), disk("x", "SSD", 69)])
     });
-    let verdict = site.verdict(0, O::Lvm);
-    assert_eq!(verdict.outcome, Outcome::Failure);
+    let result = site.result(0, O::Lvm);
+    assert_eq!(result.outcome, Outcome::Failure);
     assert!(
-        verdict.message.contains("at least 70 GB") && verdict.message.contains("1 are too small")
+        result.message.contains("at least 70 GB") && result.message.contains("1 are too small")
     );
     site.machine(0, |m| {
         m["disks"] = json!([disk("boot", "SSD", 120), disk("x", "SSD", 70)])
@@ -72,7 +72,7 @@ fn data_foundation_asks_disks_of_the_hosts_that_carry_it() {
     let compact = |disks: Value| {
         let mut site = Site::new(3, &["odf", "lso"], &[Master; 3]);
         site.machine(0, |m| m["disks"] = disks);
-        site.verdict(0, O::Odf)
+        site.result(0, O::Odf)
     };
     let tiny = compact(json!([disk("boot", "SSD", 120), disk("x", "SSD", 24)]));
     assert_eq!(tiny.outcome, Outcome::Failure);

@@ -64,6 +64,13 @@ impl<T> Wire for Option<T> {
     }
 }
 
+/// Members that the reference does not know are written only if they say something.
+impl<T> Wire for Vec<T> {
+    fn absent(&self) -> bool {
+        self.is_empty()
+    }
+}
+
 /// Lists are written even when they are null.
 impl<T> Wire for List<T> {
     fn absent(&self) -> bool {
@@ -89,8 +96,8 @@ macro_rules! reported {
             $(
                 $(#[$fmeta])*
                 #[serde(
-                    deserialize_with = "crate::wire::null_is_default",
-                    skip_serializing_if = "crate::wire::Wire::absent"
+                    deserialize_with = "crate::agent_json::null_is_default",
+                    skip_serializing_if = "crate::agent_json::Wire::absent"
                 )]
                 pub $field: $ty,
             )+
