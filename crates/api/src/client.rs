@@ -3,7 +3,7 @@
 //! The agent, the node installer, the controller, the simulator and the command line share it, so
 //! the protocol is written down once. Feature `client`, because only programs that dial out need it.
 
-use std::time::Duration;
+use std::{error::Error, io, time::Duration};
 
 use http::StatusCode;
 use reqwest::{Certificate, Method, RequestBuilder, Url};
@@ -21,6 +21,8 @@ pub struct ClientOptions {
     pub token: Option<String>,
     /// Sent as `Authorization`, scheme included: who a person is.
     pub authorization: Option<String>,
+    /// Sent as `Watcher-Authorization`: who follows an agent-based installation.
+    pub watcher: Option<String>,
     /// PEM certificates to trust, and only those.
     pub ca_pem: Option<String>,
     /// Do not check the service's certificate.
@@ -108,6 +110,46 @@ impl ClientError {
             Self::Refused { status, .. } | Self::Garbage { status, .. } => Some(*status),
             Self::Settings(_) | Self::Unreachable(_) | Self::Silent(_) | Self::TooLong(_) => None,
         }
+    }
+
+    /// What is wrong with the service's certificate, if that is why there is no answer. Another
+    /// attempt will not change it.
+    #[must_use]
+    pub fn certificate_fault(&self) -> Option<String> {
+        let Self::Unreachable(error) = self else {
+            return None;
+        };
+        let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+        while let Some(error) = cause {
+            if let Some(rustls::Error::InvalidCertificate(fault)) = error.downcast_ref() {
+                return Some(certificate_words(fault));
+            }
+            // An I/O error hides what it carries from `source`.
+            let carried = error
+                .downcast_ref::<io::Error>()
+                .and_then(io::Error::get_ref);
+            cause = match carried {
+                Some(carried) => Some(carried),
+                None => error.source(),
+            };
+        }
+        None
+    }
+}
+
+/// The usual faults in words; a fault that is rare in its own.
+fn certificate_words(fault: &rustls::CertificateError) -> String {
+    use rustls::CertificateError as Fault;
+    match fault {
+        Fault::UnknownIssuer => "its issuer is unknown here".to_owned(),
+        Fault::Expired | Fault::ExpiredContext { .. } => "it has expired".to_owned(),
+        Fault::NotValidYet | Fault::NotValidYetContext { .. } => {
+            "it is not valid yet; compare the clocks".to_owned()
+        }
+        Fault::NotValidForName | Fault::NotValidForNameContext { .. } => {
+            "it was issued for another name; server.tls_names adds names".to_owned()
+        }
+        other => other.to_string(),
     }
 }
 
@@ -313,6 +355,23 @@ impl Client {
         Ok(answer["token"].as_str().map(str::to_owned))
     }
 
+    /// Ends the login of this client's token.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn log_out(&self) -> Result<(), ClientError> {
+        let request = self.request(Method::POST, "../../../auth/logout")?;
+        self.execute(request).await.map(|_| ())
+    }
+
+    /// Reads what lies at a path below the base path, as it is.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn get(&self, path: &str) -> Result<serde_json::Value, ClientError> {
+        self.json(self.request(Method::GET, path)?).await
+    }
+
     /// The clock of the service as it wrote it into an answer (`Date`), if it did. Any answer
     /// will do, a refusal too.
     ///
@@ -362,6 +421,9 @@ impl Client {
         }
         if let Some(words) = &self.options.authorization {
             request = request.header("Authorization", words);
+        }
+        if let Some(token) = &self.options.watcher {
+            request = request.header("Watcher-Authorization", token);
         }
         if let Some(version) = &self.options.agent_version {
             request = request.header("discovery_agent_version", version);

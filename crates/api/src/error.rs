@@ -27,7 +27,7 @@ pub struct Failure {
     pub status: StatusCode,
     /// Body shape.
     pub shape: Shape,
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     pub reason: String,
     /// Seconds after which the same request may succeed; sent as `Retry-After`.
     pub retry_after: Option<u64>,

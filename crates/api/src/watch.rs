@@ -1,6 +1,6 @@
 //! Watching a service: `GET /v2/watch` as a stream of messages.
 //!
-//! What the messages mean is told in `docs/watch.md`. Here they are cut out of the bytes as the
+//! What the messages mean is described in `docs/watch.md`. Here they are cut out of the bytes as the
 //! rules for server-sent events say, as far as our service uses them: no byte-order mark, lines
 //! that end in `\n`.
 
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::client::{Client, ClientError};
 
-/// The service breaks silence every 15 seconds; after three such spans nobody is there.
+/// The service breaks silence every 15 seconds; after three such spans the connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(45);
 /// A stream has no end of its own; the client's usual limit would cut it.
 const FOR_GOOD: Duration = Duration::from_secs(10 * 365 * 86_400);

@@ -40,3 +40,7 @@ pub use release_listing::{ListedVersion, VersionFilter};
 pub use releases::{ReleaseCatalog, ReleaseImage, ReleaseSupport};
 pub use requirement::Requirement;
 pub use version::{OpenshiftVersion, Product, VersionError};
+
+/// A pull secret without credentials, for products whose images are public: documents and nodes need
+/// a well-formed one. Its one entry is for a registry that does not exist.
+pub const PUBLIC_PULL_SECRET: &str = r#"{"auths":{"fake":{"auth":"aWQ6cGFzcwo="}}}"#;

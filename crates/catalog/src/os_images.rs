@@ -118,8 +118,8 @@ impl OsImages {
             })
     }
 
-    /// The newest image of an architecture, pre-releases included: what an infra-env without a
-    /// version boots. OKD's only if there is nothing else.
+    /// The newest image of an architecture, pre-releases included: what an infra-env boots if
+    /// neither its cluster nor a recommended release says anything. OKD's only if there is nothing else.
     ///
     /// # Errors
     /// When the architecture has no image.
@@ -252,8 +252,9 @@ mod tests {
         let build = |version| all.find(version, Arch::X86_64).unwrap().version.clone();
         assert_eq!(build("4.16"), "416.94.202510081640-0");
         assert_eq!(build("4.16.68"), "416.94.202510081640-0");
-        assert_eq!(build("4.16.0-0.okd"), "39.20240322.3.1");
-        assert_eq!(build("4.16.0-0.okd-2024-05-01-100000"), "39.20240322.3.1");
+        assert_eq!(build("4.20"), build("4.20.33"));
+        assert_eq!(build("4.20.0-okd-scos.13"), "10.0.20250628-0");
+        assert_eq!(build("4.20.0-okd-scos.99"), "10.0.20250628-0");
     }
 
     #[test]

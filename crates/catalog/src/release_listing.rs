@@ -165,7 +165,7 @@ mod tests {
             latest.contains_key("5.0.0-ec.5"),
             "no final release of 5.0 exists"
         );
-        assert!(latest.contains_key("4.16.0-0.okd"), "another product");
+        assert!(latest.contains_key("4.20.0-okd-scos.13"), "another product");
     }
 
     #[test]
@@ -199,13 +199,14 @@ mod tests {
 
     #[test]
     fn okd_is_listed_beside_openshift_and_is_never_the_default() {
-        let all = list(Some("4.16"), false);
+        let all = list(Some("4.20"), false);
         assert_eq!(
             all.keys().collect::<Vec<_>>(),
-            ["4.16.0-0.okd", "4.16.68", "4.16.68-multi"]
+            ["4.20.0-okd-scos.13", "4.20.33", "4.20.33-multi"]
         );
-        assert!(!all["4.16.0-0.okd"].default);
-        assert_eq!(all["4.16.0-0.okd"].support_level, ReleaseSupport::Beta);
+        let okd = &all["4.20.0-okd-scos.13"];
+        assert!(!okd.default);
+        assert_eq!(okd.support_level, ReleaseSupport::Production);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //!
 //! OpenShift and OKD live in one catalogue. A stream answers with OpenShift as long as it has
 //! any OpenShift entry for the architecture, so adding OKD builds never changes what `4.16`
-//! means; OKD releases are asked for by their full version (`4.16.0-0.okd`). A catalogue that
+//! means; OKD releases are asked for by their full version (`4.20.0-okd-scos.13`). A catalogue that
 //! holds only OKD resolves streams to OKD.
 
 use serde::{Deserialize, Serialize};
@@ -265,6 +265,13 @@ impl ReleaseCatalog {
         self.visible()
             .filter(|image| image.serves(arch))
             .max_by_key(|image| (image.default, image.rank()))
+    }
+
+    /// The newest final OKD release for an architecture.
+    pub fn recommended_okd(&self, arch: Arch) -> Option<&ReleaseImage> {
+        self.visible()
+            .filter(|image| image.is_okd() && image.serves(arch))
+            .max_by_key(|image| image.rank())
     }
 
     /// Every release that is not hidden, in catalogue order.

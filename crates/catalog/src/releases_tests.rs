@@ -25,7 +25,7 @@ fn texts_resolve_to_the_releases_the_reference_chooses() {
         ("4.11.0-multi", X86_64, "4.11.0-multi"),
         ("5.0", X86_64, "5.0.0-ec.5"),
         ("5.0-multi", Arm64, "5.0.0-ec.5-multi"),
-        ("4.16.0-0.okd", X86_64, "4.16.0-0.okd"),
+        ("4.20.0-okd-scos.13", X86_64, "4.20.0-okd-scos.13"),
     ] {
         assert_eq!(resolve(text, arch), expected, "{text} on {arch}");
     }
@@ -41,7 +41,7 @@ fn texts_without_a_release_are_refused() {
         ("4.16.1", X86_64, "no release image"),
         ("4.11-multi", X86_64, "no release image"),
         ("4.16-sparc", X86_64, "no release image"),
-        ("4.16.0-0.okd", Arm64, "no release image"),
+        ("4.20.0-okd-scos.13", Arm64, "no release image"),
         ("4", X86_64, "only a major"),
         ("", X86_64, "not an OpenShift version"),
         ("latest", X86_64, "not an OpenShift version"),
@@ -124,9 +124,10 @@ fn ignored_versions_are_skipped_and_named_when_nothing_is_left() {
 
 #[test]
 fn ignoring_a_stream_hides_its_multi_twin() {
-    let releases = ReleaseCatalog::embedded().ignoring(r#"["4.16"]"#).unwrap();
-    assert!(releases.resolve("4.16-multi", Arch::S390x).is_err());
-    assert!(releases.resolve("4.16.0-0.okd", Arch::X86_64).is_err());
+    let releases = ReleaseCatalog::embedded().ignoring(r#"["4.20"]"#).unwrap();
+    assert!(releases.resolve("4.20-multi", Arch::S390x).is_err());
+    let okd = releases.resolve("4.20.0-okd-scos.13", Arch::X86_64);
+    assert!(okd.is_err(), "{okd:?}");
     assert!(releases.resolve("4.17-multi", Arch::S390x).is_ok());
 }
 
@@ -219,4 +220,22 @@ fn release_images_keep_their_json_shape() {
     let json = r#"{"openshift_version":"5.0","version":"5.0.0-ec.5","cpu_architecture":"x86_64","cpu_architectures":["x86_64"],"url":"r","support_level":"beta","default":true}"#;
     let image: ReleaseImage = serde_json::from_str(json).unwrap();
     assert_eq!(serde_json::to_string(&image).unwrap(), json);
+}
+
+#[test]
+fn every_okd_release_has_an_os_image_of_its_own_and_the_newest_is_recommended() {
+    let (releases, images) = (ReleaseCatalog::embedded(), crate::OsImages::embedded());
+    let okd: Vec<_> = releases.visible().filter(|image| image.is_okd()).collect();
+    assert!(okd.len() >= 4);
+    for release in okd {
+        let image = images.find(release.version.as_str(), Arch::X86_64).unwrap();
+        assert_eq!(image.openshift_version, release.version);
+        assert!(image.url.contains("/scos-"), "{}", image.url);
+        assert!(image.sha256.is_some(), "{}", image.url);
+        assert!(release.version.at_least(4, 19), "{:?}", release.version);
+    }
+    let newest = releases.recommended_okd(Arch::X86_64).unwrap();
+    assert_eq!(newest.version.short(), "4.22");
+    assert!(!releases.recommended(Arch::X86_64).unwrap().is_okd());
+    assert!(releases.recommended_okd(Arch::S390x).is_none());
 }

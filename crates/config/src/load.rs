@@ -246,13 +246,18 @@ impl Loading {
             if own_names().any(|known| known == *name) {
                 continue;
             }
-            let hint = match nearest(name, own_names()) {
-                Some(meant) => format!("; did you mean {meant}?"),
-                None => String::new(),
-            };
-            self.warnings.push(format!(
-                "the variable {name} is unknown and has no effect{hint}"
-            ));
+            // A typo must not go unnoticed any more than one in the file; what resembles no setting
+            // may be meant for another program.
+            match nearest(name, own_names()) {
+                Some(meant) => {
+                    let problem = format!("there is no such variable; did you mean {meant}?");
+                    self.errors
+                        .push(ConfigError::new(format!("${name}"), problem));
+                }
+                None => self
+                    .warnings
+                    .push(format!("the variable {name} is unknown and has no effect")),
+            }
         }
     }
 
@@ -333,11 +338,22 @@ impl Loaded {
     }
 }
 
+/// What other commands and the tests read.
+const OF_OTHERS: &[&str] = &[
+    "MUSTER_BIN",
+    "MUSTER_CACERT",
+    "MUSTER_PASSWORD",
+    "MUSTER_PULL_SECRET_FILE",
+    "MUSTER_TOKEN",
+    "MUSTER_URL",
+];
+
 /// Variables with our prefix that are neither a flag's stand-in nor made by Kubernetes for a
 /// service called `muster`.
 fn is_ours(name: &str) -> bool {
     name.starts_with("MUSTER_")
         && name != FILE_VARIABLE
+        && !OF_OTHERS.contains(&name)
         && !name.starts_with("MUSTER_PORT")
         && !name.starts_with("MUSTER_SERVICE_")
 }

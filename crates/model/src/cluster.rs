@@ -111,7 +111,7 @@ pub struct Payload {
     pub image: String,
     /// Its version.
     pub version: String,
-    /// Images by component, as far as hosts are told of them.
+    /// Images by component, as far as hosts need them.
     pub components: BTreeMap<String, String>,
 }
 
@@ -141,7 +141,7 @@ pub struct Leases {
     pub network: Option<String>,
     /// Since when it is known, so that waiting can come to an end.
     pub awaited_since: Option<Timestamp>,
-    /// It was told that the leases are overdue.
+    /// It was reported that the leases are overdue.
     pub overdue_told: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What happened, told to people.
+//! What happened, for people to read.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A machine, as far as it has told us about itself.
+//! A machine, as far as it has reported about itself.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct HostReports {
     pub api_vip_connectivity: Option<Report>,
     /// Whether it can reach Tang.
     pub tang_connectivity: Option<Report>,
-    /// Addresses nobody uses.
+    /// Addresses that are not in use.
     pub free_addresses: Option<Report>,
     /// Time sources and their state.
     pub ntp_sources: Option<Report>,
@@ -145,7 +145,7 @@ pub struct Host {
     /// What became of the last upgrade of its agent.
     #[serde(default)]
     pub agent_upgrade: AgentUpgrade,
-    /// When it was last told to install for the first time in an attempt.
+    /// When it was last instructed to install for the first time in an attempt.
     #[serde(default)]
     pub install_told_at: Option<Timestamp>,
     /// When it last registered.

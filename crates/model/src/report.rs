@@ -2,7 +2,7 @@
 //!
 //! Records are copied for every decision, and every decision reads the reports of all hosts of
 //! a cluster. So a report is shared between copies, and what it was read as stays with it: a
-//! text is parsed once in its life, whoever asks.
+//! text is parsed once in its life, however many readers it has.
 
 use std::{
     any::Any,

@@ -28,18 +28,18 @@ pub(super) fn check_content_type(
 
 /// Refuses a request whose Accept header rules out the answer.
 pub(super) fn check_accept(operation: &Operation, headers: &HeaderMap) -> Result<(), Violation> {
-    let mut wishes = headers
+    let mut requested = headers
         .get_all(header::ACCEPT)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .filter(|wish| !wish.trim().is_empty())
+        .filter(|range_text| !range_text.trim().is_empty())
         .peekable();
-    if wishes.peek().is_none() {
+    if requested.peek().is_none() {
         return Ok(());
     }
     let offered = operation.produces();
-    if wishes.any(|wish| admits(wish, offered)) {
+    if requested.any(|range_text| admits(range_text, offered)) {
         return Ok(());
     }
     Err(Violation::new(format!(
@@ -48,15 +48,15 @@ pub(super) fn check_accept(operation: &Operation, headers: &HeaderMap) -> Result
 }
 
 /// Whether one element of an Accept header admits a media type.
-fn admits(wish: &str, offered: &str) -> bool {
-    let refused = wish.split(';').skip(1).any(|parameter| {
+fn admits(range_text: &str, offered: &str) -> bool {
+    let refused = range_text.split(';').skip(1).any(|parameter| {
         let weight = parameter
             .trim()
             .strip_prefix("q=")
             .and_then(|weight| weight.parse::<f32>().ok());
         weight == Some(0.0)
     });
-    let range = essence(wish);
+    let range = essence(range_text);
     let whole_family = range.strip_suffix("/*").zip(offered.split_once('/'));
     !refused
         && (range == "*/*"

@@ -291,7 +291,8 @@ fn secrets_appear_neither_in_errors_nor_in_print_nor_in_debug() {
 fn variables_of_ours_that_do_not_exist_are_mentioned_and_foreign_ones_are_not() {
     let loaded = load(
         &[
-            ("MUSTER_SERVER_LISTE", "x"),
+            ("MUSTER_UNHEARD_OF_THING_OF_ANOTHER", "x"),
+            ("MUSTER_TOKEN", "x"),
             ("MUSTER_PORT", "tcp://10.0.0.1:8090"),
             ("MUSTER_SERVICE_HOST", "10.0.0.1"),
             ("PATH", "/bin"),
@@ -299,11 +300,18 @@ fn variables_of_ours_that_do_not_exist_are_mentioned_and_foreign_ones_are_not() 
         ],
         "",
     );
-    let expected = "the variable MUSTER_SERVER_LISTE is unknown and has no effect; \
-                    did you mean MUSTER_SERVER_LISTEN?";
+    let expected = "the variable MUSTER_UNHEARD_OF_THING_OF_ANOTHER is unknown and has no effect";
     assert_eq!(loaded.warnings, [expected]);
     assert_eq!(loaded.without_effect.len(), 1);
     assert_eq!(loaded.without_effect[0].0, "KAFKA_CLIENT_ID");
+}
+
+#[test]
+fn a_misspelt_variable_is_an_error_like_a_misspelt_key() {
+    let found = errors(&[("MUSTER_SERVER_LISTE", "x")], "");
+    let expected = "$MUSTER_SERVER_LISTE: there is no such variable; did you mean \
+                    MUSTER_SERVER_LISTEN?";
+    assert_eq!(found, [expected]);
 }
 
 #[test]

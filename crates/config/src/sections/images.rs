@@ -50,14 +50,16 @@ section! {
         fetch_headers: Secret = Secret::default(), env ["OS_IMAGES_REQUEST_HEADERS"];
         /// Query parameters to send when fetching OS images, as a JSON object.
         fetch_query: Secret = Secret::default(), env ["OS_IMAGES_REQUEST_QUERY_PARAMS"];
-        /// Image of the discovery agent. Running agents are upgraded to it only if it is named by digest (features.upgrade_agent).
-        agent: String = "quay.io/edge-infrastructure/assisted-installer-agent:latest".into(), env ["AGENT_DOCKER_IMAGE"];
-        /// Folder of agents for boot images (agents/<architecture>/muster-agent); by default that of the program.
+        /// Image of the discovery agent, for hosts whose boot image carries none; empty: nothing is pulled. Running agents are upgraded to it only if it is named by digest (features.upgrade_agent).
+        agent: String = String::new(), env ["AGENT_DOCKER_IMAGE"];
+        /// Folder of agents for boot images (agents/<architecture>/muster-agent); by default that of the program, the folder above it, and lib/muster there.
         agent_dir: Option<PathBuf> = None, env [];
         /// File registries.conf with mirrors, handed to hosts.
         mirrors_file: Option<PathBuf> = None, env [];
         /// PEM file of the CAs of these mirrors, handed to hosts.
         mirrors_ca_file: Option<PathBuf> = None, env [];
+        /// Hand hosts /etc/containers/registries.conf and /etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem if both are there and no other mirrors are given; on in the container image.
+        system_mirrors: bool = false, env [];
         /// Image of the node installer, for agents of the reference; agents of Muster bring it themselves.
         installer: String = String::new(), env ["INSTALLER_IMAGE"];
         /// Image of the controller that finishes inside the new cluster; by default nodes bring it themselves.

@@ -22,6 +22,8 @@ choice! {
 choice! {
     /// How a log line looks.
     pub enum LogFormat {
+        /// Text on a terminal, JSON elsewhere.
+        Auto = "auto",
         /// For people.
         Text = "text",
         /// One JSON object per line.
@@ -34,8 +36,8 @@ section! {
     pub struct Log at log {
         /// How much is logged.
         level: LogLevel = LogLevel::Info, env ["LOG_LEVEL"];
-        /// How a log line looks.
-        format: LogFormat = LogFormat::Text, env ["LOG_FORMAT"];
+        /// How a log line looks; `auto` is text on a terminal and JSON elsewhere.
+        format: LogFormat = LogFormat::Auto, env ["LOG_FORMAT"];
         /// Finer filter per module, such as `info,muster_store=debug`; stronger than log.level.
         filter: String = String::new(), env [];
     }

@@ -73,3 +73,20 @@ section! {
         usage_threshold: u16 = 80, env ["FILESYSTEM_USAGE_THRESHOLD"];
     }
 }
+
+impl Storage {
+    /// The place of the files, with the credentials that the configuration gives for it. For the
+    /// store alone: never shown or logged.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let Ok(mut url) = url::Url::parse(&self.url) else {
+            return self.url.clone();
+        };
+        if url.scheme() == "s3" && url.username().is_empty() && !self.s3_access_key_id.is_empty() {
+            url.query_pairs_mut()
+                .append_pair("access_key_id", &self.s3_access_key_id)
+                .append_pair("secret_access_key", self.s3_secret_access_key.reveal());
+        }
+        url.into()
+    }
+}

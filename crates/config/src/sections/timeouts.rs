@@ -21,6 +21,8 @@ section! {
         finalizing: Duration = hours(5), env ["FINALIZING_TIMEOUT"];
         /// Agents ask for work so often, and half as often while little can happen; at least 1s.
         poll_interval: Duration = minutes(1), env [];
+        /// Hosts that wait for their installation send their logs this often; 0s: only hosts whose installation failed send them. At least 1 minute.
+        discovery_logs: Duration = Duration::ZERO, env [];
         /// A silent host counts as disconnected after this time.
         host_disconnection: Duration = minutes(3), env ["HOST_MAX_DISCONNECTION_TIME"];
         /// A host may wait for its user so long while installing.
