@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use muster_assets::install_config::FipsHost;
 use muster_assets::pki::rows::{PLAIN_KEYS, ROWS, When};
 use muster_assets::plan::Extras;
 use muster_assets::profiles::Release;
 use muster_assets::workdir::{Request, Target, run};
+use muster_documents::install_config::FipsHost;
 
 const ROUNDS: usize = 5;
 const CONFIG: &[u8] = include_bytes!("../tests/cases/none-highly-available.yaml");

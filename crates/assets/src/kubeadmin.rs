@@ -32,7 +32,7 @@ impl Kubeadmin {
         Self { password, hash }
     }
 
-    /// Takes what somebody prepared: a hash, and the password if they tell.
+    /// Takes what was prepared: a hash, and the password if it is known.
     #[must_use]
     pub fn supplied(hash: &str, password: Option<&str>) -> Self {
         Self {

@@ -3,8 +3,8 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::json;
 
-use crate::pki::Pki;
-use crate::yaml;
+use crate::pki::{Pki, site::SitePki};
+use muster_documents::yaml;
 
 /// One kubeconfig, a row each.
 #[derive(Clone, Copy, Debug)]
@@ -77,26 +77,49 @@ impl Kubeconfig {
             Server::ApiInt => format!("https://api-int.{domain}:6443"),
             Server::Localhost => "https://localhost:6443".to_owned(),
         };
-        Some(yaml::text(&json!({
-            "clusters": [{
-                "name": cluster,
-                "cluster": {
-                    "server": server,
-                    "certificate-authority-data": STANDARD.encode(trusted),
-                },
-            }],
-            "contexts": [{
-                "name": self.user,
-                "context": { "cluster": cluster, "user": self.user },
-            }],
-            "current-context": self.user,
-            "users": [{
-                "name": self.user,
-                "user": {
-                    "client-certificate-data": STANDARD.encode(&client.file_pem),
-                    "client-key-data": STANDARD.encode(&client.key_pem),
-                },
-            }],
-        })))
+        let login = (client.file_pem.as_str(), client.key_pem.as_str());
+        Some(text(cluster, self.user, &server, &trusted, login))
     }
+}
+
+/// The administrator's kubeconfig of a site that a node is restored for.
+#[must_use]
+pub fn of_site(cluster: &str, domain: &str, pki: &SitePki) -> String {
+    let server = format!("https://api.{domain}:6443");
+    let login = (
+        pki.admin.certificate_pem.as_str(),
+        pki.admin.key_pem.as_str(),
+    );
+    text(cluster, ADMIN.user, &server, &pki.trusted(), login)
+}
+
+/// One cluster, one user, one context; the log-in is a certificate and its key.
+fn text(
+    cluster: &str,
+    user: &str,
+    server: &str,
+    trusted: &str,
+    (certificate, key): (&str, &str),
+) -> String {
+    yaml::text(&json!({
+        "clusters": [{
+            "name": cluster,
+            "cluster": {
+                "server": server,
+                "certificate-authority-data": STANDARD.encode(trusted),
+            },
+        }],
+        "contexts": [{
+            "name": user,
+            "context": { "cluster": cluster, "user": user },
+        }],
+        "current-context": user,
+        "users": [{
+            "name": user,
+            "user": {
+                "client-certificate-data": STANDARD.encode(certificate),
+                "client-key-data": STANDARD.encode(key),
+            },
+        }],
+    }))
 }

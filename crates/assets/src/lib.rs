@@ -4,18 +4,15 @@
 //! Nothing here touches a network, a disk or a clock: randomness and time are handed in, so the
 //! same input gives the same bytes.
 
-pub mod agent_config;
+pub mod agent_based;
 mod bootstrap;
 pub mod discovery;
 pub mod entropy;
 pub mod file;
-pub mod findings;
 pub mod graph;
 pub mod host_configs;
 pub mod identity;
 pub mod ignition_configs;
-pub mod install_config;
-pub mod judging;
 pub mod kubeadmin;
 pub mod kubeconfig;
 pub mod manifests;
@@ -25,9 +22,5 @@ pub mod patches;
 pub mod pki;
 pub mod plan;
 pub mod profiles;
-pub mod schema;
-pub mod spanned_yaml;
 pub mod static_network;
 pub mod workdir;
-pub mod yaml;
-pub mod yaml_bounds;

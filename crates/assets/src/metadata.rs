@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::install_config::types::FeatureSet;
 use crate::manifests::custom_gates;
 use crate::plan::Plan;
+use muster_documents::install_config::types::FeatureSet;
 
 /// The file's text, keys in the order others expect.
 #[must_use]
@@ -38,6 +38,16 @@ pub fn json(plan: &Plan) -> String {
             .collect();
         let object = json!({ "terraform_platform": "vsphere", "VCenters": centers });
         out.insert("vsphere".into(), object);
+    }
+    if let Some(nutanix) = &config.platform.nutanix {
+        let central = &nutanix.prism_central;
+        let object = json!({
+            "prismCentral": central.endpoint.address,
+            "username": central.username,
+            "password": central.password.reveal(),
+            "port": central.endpoint.port.to_string(),
+        });
+        out.insert("nutanix".into(), object);
     }
     out.insert(
         "featureSet".into(),

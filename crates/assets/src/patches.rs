@@ -1,4 +1,4 @@
-//! Changes to manifests that somebody else made: lists of operations in the form of RFC 6902,
+//! Changes to manifests of other authors: lists of operations in the form of RFC 6902,
 //! as YAML. A file `x.yaml.patch_01` changes `x.yaml`.
 
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{
-    file::File,
+use crate::file::File;
+use muster_documents::{
     spanned_yaml::{self, Node, Value as Written},
     yaml,
 };

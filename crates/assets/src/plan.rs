@@ -8,12 +8,12 @@ use thiserror::Error;
 
 use crate::entropy::Entropy;
 use crate::identity::Identity;
-use crate::install_config::types::{
-    FeatureSet, InstallConfig, KeyAlgorithm, Networking, OsImageStream, PlatformName,
-};
 use crate::kubeadmin::Kubeadmin;
 use crate::pki::{Lifetimes, Pki, PkiError, PkiInput, Scope, Supplied};
 use crate::profiles::{Gate, Profile, ProfileError, Release};
+use muster_documents::install_config::types::{
+    FeatureSet, InstallConfig, KeyAlgorithm, Networking, OsImageStream, PlatformName,
+};
 
 /// Everything the assets of a cluster follow from.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub enum PlanError {
          bootstrapInPlace.installationDisk set"
     )]
     SingleNode(PlatformName),
-    /// A wish we cannot fulfil.
+    /// A request that cannot be met.
     #[error(
         "pki.signerCertificates.key.algorithm ECDSA is not supported by Muster's own generator yet; use RSA, or --assets=release"
     )]
@@ -109,7 +109,7 @@ impl Plan {
             let possible = match platform {
                 PlatformName::None => true,
                 PlatformName::External => disk,
-                PlatformName::BareMetal | PlatformName::Vsphere => false,
+                PlatformName::BareMetal | PlatformName::Vsphere | PlatformName::Nutanix => false,
             };
             if !possible {
                 return Err(PlanError::SingleNode(platform));
@@ -230,12 +230,7 @@ impl Plan {
     /// Virtual addresses of the API, where the platform has them.
     #[must_use]
     pub fn api_vips(&self) -> &[IpAddr] {
-        let platform = &self.config.platform;
-        match (&platform.baremetal, &platform.vsphere) {
-            (Some(baremetal), _) => &baremetal.api_vips,
-            (None, Some(vsphere)) => &vsphere.api_vips,
-            (None, None) => &[],
-        }
+        self.config.platform.vips().map_or(&[], |vips| vips.api)
     }
 
     /// The release and the user both want a registry inside the cluster.
@@ -280,14 +275,8 @@ impl Plan {
     /// Stream of the operating system.
     #[must_use]
     pub fn os_stream(&self) -> OsImageStream {
-        let newest = self.profile.release.0 >= 5;
-        self.config
-            .os_image_stream
-            .unwrap_or(match (self.release.is_okd(), newest) {
-                (true, _) => OsImageStream::Centos10,
-                (false, true) => OsImageStream::Rhel10,
-                (false, false) => OsImageStream::Rhel9,
-            })
+        let chosen = self.config.os_image_stream;
+        chosen.unwrap_or_else(|| self.release.usual_stream())
     }
 }
 

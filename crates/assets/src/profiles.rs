@@ -4,6 +4,7 @@
 //! takes flags its neighbours do not know. A new release is a new row here; a release without a
 //! row is refused, because a guess would fail half an hour later on a machine.
 
+use muster_documents::install_config::types::OsImageStream;
 use thiserror::Error;
 
 use crate::pki::KeyForm;
@@ -17,13 +18,13 @@ pub struct Profile {
     pub api_stage: bool,
     /// A stage renders the definitions of authentication.
     pub auth_api_stage: bool,
-    /// The version operator is told the feature gates.
+    /// The version operator gets the feature gates.
     pub cvo_feature_gates: bool,
-    /// The version operator is told its own overrides.
+    /// The version operator gets its own overrides.
     pub cvo_cluster_version: bool,
-    /// The API server's operator is told the Kubernetes version.
+    /// The API server's operator gets the Kubernetes version.
     pub operand_version: bool,
-    /// etcd's operator is told payload version and rendered manifests.
+    /// etcd's operator gets payload version and rendered manifests.
     pub etcd_payload_version: bool,
     /// A single node gets kernel arguments for tuning before its first boot.
     pub tuned_boot_arguments: bool,
@@ -264,6 +265,17 @@ impl Release {
     #[must_use]
     pub fn is_okd(&self) -> bool {
         self.version.contains("okd") || self.version.contains("scos")
+    }
+
+    /// Stream of the operating system where the user chooses none.
+    #[must_use]
+    pub fn usual_stream(&self) -> OsImageStream {
+        let newest = self.minor().is_ok_and(|(major, _)| major >= 5);
+        match (self.is_okd(), newest) {
+            (true, _) => OsImageStream::Centos10,
+            (false, true) => OsImageStream::Rhel10,
+            (false, false) => OsImageStream::Rhel9,
+        }
     }
 
     /// The row for this release.

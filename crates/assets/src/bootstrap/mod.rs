@@ -7,7 +7,7 @@
 mod bootkube;
 mod node_image;
 mod platform;
-mod registries;
+pub(crate) mod registries;
 mod settings;
 mod stages;
 mod units;
@@ -49,7 +49,7 @@ const IN_PLACE_SCRIPTS: &[(&str, &str)] = &[
     script!("install-to-disk.sh"),
 ];
 
-/// Everything the bootstrap host runs and is told, but for manifests, keys and units. Paths start
+/// Everything the bootstrap host runs and is given, but for manifests, keys and units. Paths start
 /// at the root of the file system.
 pub(crate) fn files(plan: &Plan, manifests: &[File], in_place: bool) -> Vec<File> {
     let given = Given {
@@ -136,9 +136,9 @@ fn is_v6_first(plan: &Plan) -> bool {
 mod tests {
     use super::*;
     use crate::entropy::Entropy;
-    use crate::install_config::{Surroundings, load};
     use crate::plan::Extras;
     use crate::profiles::Release;
+    use muster_documents::install_config::{Environment, load};
 
     /// A cluster with a service network of IPv6 first, on a platform.
     fn plan(version: &str, platform: &str) -> Plan {
@@ -153,7 +153,7 @@ networking:
              pullSecret: '{{\"auths\":{{\"r.example\":{{\"auth\":\"dTpw\"}}}}}}'\n{networks}{platform}"
         );
         let mut random = |bytes: &mut [u8]| bytes.fill(7);
-        let loaded = load("x", config.as_bytes(), &mut Surroundings::new(&mut random));
+        let loaded = load("x", config.as_bytes(), &mut Environment::new(&mut random));
         let release = Release {
             version: version.to_owned(),
             image: "r.example/release".to_owned(),

@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 
 use crate::file::File;
-use crate::install_config::types::{BareMetal, MachineNetwork};
 use crate::plan::Plan;
+use muster_documents::install_config::types::{BareMetal, MachineNetwork};
 
 const DNS_PREPENDER: &str = include_str!("files/30-local-dns-prepender");
 
@@ -21,7 +21,25 @@ pub(super) fn files(plan: &Plan) -> Vec<File> {
             dns_prepender(plan),
         ];
     }
+    if platform.nutanix.is_some() {
+        return nutanix_files(plan);
+    }
     Vec::new()
+}
+
+/// Prism gives a virtual machine no name of its own that the system would take.
+fn nutanix_files(plan: &Plan) -> Vec<File> {
+    let name = format!("{}-bootstrap", plan.identity.infra_id);
+    let mut files = vec![File::with_mode("etc/hostname", name, 0o644)];
+    if !plan.api_vips().is_empty() {
+        let text = "[main]\nrc-manager=unmanaged\n";
+        files.push(File::secret(
+            "etc/NetworkManager/conf.d/99-nutanix.conf",
+            text,
+        ));
+        files.push(dns_prepender(plan));
+    }
+    files
 }
 
 fn baremetal_files(plan: &Plan, platform: &BareMetal) -> Vec<File> {

@@ -1,6 +1,6 @@
 //! `registries.conf` of the bootstrap host: where images may come from instead.
 
-use crate::install_config::types::{InstallConfig, SourcePolicy};
+use muster_documents::install_config::types::{InstallConfig, SourcePolicy};
 
 struct Registry {
     source: String,
@@ -9,7 +9,7 @@ struct Registry {
 }
 
 /// The file's text; empty without mirrors, and written even then: it replaces the image's own.
-pub(super) fn conf(config: &InstallConfig) -> String {
+pub(crate) fn conf(config: &InstallConfig) -> String {
     let mut text = String::new();
     for registry in registries(config) {
         text.push_str(&format!(
@@ -61,7 +61,7 @@ fn registries(config: &InstallConfig) -> Vec<Registry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::install_config::types::ImageDigestSource;
+    use muster_documents::install_config::types::ImageDigestSource;
 
     #[test]
     fn entries_of_one_source_are_merged_and_those_without_mirrors_left_out() {

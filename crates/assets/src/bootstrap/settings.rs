@@ -7,7 +7,7 @@ use crate::file::File;
 use crate::manifests::{EffectiveProxy, bootstrap_pull_secret};
 use crate::plan::Plan;
 
-/// For whoever logs in to look.
+/// For people who log in to look.
 pub(crate) const MOTD: &str = "\
 This machine brings up the control plane of a new cluster and is not needed afterwards.
 What it does: journalctl --boot --follow --unit release-image.service --unit bootkube.service

@@ -220,7 +220,7 @@ fn version(plan: &Plan) -> Stage {
 }
 
 fn etcd(plan: &Plan) -> Stage {
-    let told = plan.profile.etcd_payload_version;
+    let known = plan.profile.etcd_payload_version;
     Stage::new(
         "etcd-bootstrap",
         "cluster-etcd-operator",
@@ -231,8 +231,8 @@ fn etcd(plan: &Plan) -> Stage {
     .flag("etcd-image", "${images[etcd]}")
     .flag("infra-config-file", INFRASTRUCTURE)
     .flag("network-config-file", NETWORK)
-    .flag_if(told, "rendered-manifest-files", MANIFESTS)
-    .flag_if(told, "payload-version", "$VERSION")
+    .flag_if(known, "rendered-manifest-files", MANIFESTS)
+    .flag_if(known, "payload-version", "$VERSION")
     .then(&[
         "copy etcd-bootstrap/manifests manifests",
         "copy etcd-bootstrap/tls tls",

@@ -22,7 +22,7 @@ const TRUST_BUNDLE_PATH: &str =
 /// Interface identifiers that stay the same from boot to boot.
 const IPV6_IDENTITY: &str = "[connection]\nipv6.dhcp-iaid=mac\nipv6.dhcp-duid=ll\n";
 
-/// Lets containers run whoever signed them.
+/// Lets containers run whatever their signature.
 const ANY_SIGNATURE: &str = r#"{"default":[{"type":"insecureAcceptAnything"}],"transports":{"docker-daemon":{"":[{"type":"insecureAcceptAnything"}]}}}"#;
 
 /// A unit with this never runs.

@@ -19,7 +19,7 @@ use muster_model::{ImageType, InfraEnv, Secret};
 
 use crate::static_network;
 
-pub use ramdisk::ramdisk;
+pub use ramdisk::{early, ramdisk};
 
 /// Oldest version of the specification that has all we write; the first images know it.
 const SPEC: Version = Version::V3_1;
@@ -38,7 +38,7 @@ pub struct Site<'a> {
     pub skip_cert_verification: bool,
     /// CA that signed our certificate.
     pub ca_certificate: Option<&'a str>,
-    /// What an agent shows to be let in; `None` where nobody asks.
+    /// What an agent shows to be let in; `None` where none is needed.
     pub token: Option<Secret>,
     /// `user:password` of the service's own for the staging registry; empty if it has none.
     pub registry_credentials: Secret,
@@ -67,7 +67,7 @@ pub fn config(infra_env: &InfraEnv, image: ImageType, site: &Site<'_>) -> Result
     let base = base(infra_env, image, site)?;
     match filled(&infra_env.ignition_config_override) {
         Some(text) => Config::read(text)
-            .and_then(|wish| base.with(wish))
+            .and_then(|overrides| base.with(overrides))
             .map_err(|faults| faults.to_string()),
         None => Ok(base),
     }

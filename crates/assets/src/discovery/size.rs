@@ -50,11 +50,11 @@ impl Sizes {
                 text.len()
             ));
         }
-        let wish = Customization {
+        let custom = Customization {
             ignition: Some(text.clone().into()),
             ..Customization::default()
         };
-        let payload = wish.payload().map_err(|cause| cause.to_string())?;
+        let payload = custom.payload().map_err(|cause| cause.to_string())?;
         let ramdisk = ramdisk(infra_env, default_delay)?.map_or(0, |bytes| bytes.len());
         if ramdisk > LARGEST_RAMDISK {
             return Err(format!(

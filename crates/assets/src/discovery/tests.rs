@@ -166,9 +166,9 @@ fn a_static_network_is_in_the_config_of_full_images_and_in_the_initrd_of_others(
     let unit = text("etc/systemd/system/pre-network-manager-config.service");
     assert!(unit.contains("DISCOVERY_DELAY_SECONDS=7\n"), "{unit}");
     assert!(unit.contains("TimeoutSec=307\n"), "{unit}");
-    let wish = "etc/systemd/system/initrd.target.wants/pre-network-manager-config.service";
+    let link = "etc/systemd/system/initrd.target.wants/pre-network-manager-config.service";
     assert_eq!(
-        text(wish),
+        text(link),
         "/etc/systemd/system/pre-network-manager-config.service"
     );
     assert!(text("usr/local/bin/pre-network-manager-config.sh").starts_with("#!/bin/bash\n"));

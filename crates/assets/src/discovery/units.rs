@@ -49,6 +49,16 @@ fn agent_unit(infra_env: &InfraEnv, site: &Site<'_>) -> String {
     if let Some(token) = site.token.as_ref().filter(|token| !token.is_empty()) {
         environment.push_str(&assignment("PULL_SECRET_TOKEN", token.reveal()));
     }
+    // Without an image there is nothing to pull, and the agent says itself what it is.
+    let (pull, version) = match image {
+        "" => (String::new(), String::new()),
+        image => (
+            format!(
+                "ExecStartPre={FIX_IMAGE_PATH} {image}\nExecStartPre={PULL_IMAGE_PATH} {image}\n"
+            ),
+            format!(" --agent-version {image}"),
+        ),
+    };
     let authority = match site.ca_certificate {
         Some(_) => format!(" --cacert {CA_PATH}"),
         None => String::new(),
@@ -66,10 +76,9 @@ fn agent_unit(infra_env: &InfraEnv, site: &Site<'_>) -> String {
          RestartSec=3\n\
          {environment}\
          TimeoutStartSec={timeout}\n\
-         ExecStartPre={FIX_IMAGE_PATH} {image}\n\
-         ExecStartPre={PULL_IMAGE_PATH} {image}\n\
-         ExecStart={agent} --url {url} --infra-env-id {id} \
-         --agent-version {image} --insecure={insecure}{authority}\n\
+         {pull}\
+         ExecStart={agent} --url {url} --infra-env-id {id}{version} \
+         --insecure={insecure}{authority}\n\
          \n\
          [Install]\n\
          WantedBy=multi-user.target\n",

@@ -4,7 +4,7 @@
 //! A machine of a role starts from a pointer ([`crate::ignition_configs::Pointers`]) to the config
 //! server of its cluster. [`RoleConfig`] adds what the service wants on all machines of a role,
 //! [`HostConfig`] what makes it this machine. [`day2`] makes the pointer for machines that join a
-//! cluster which somebody else may have installed.
+//! cluster which another installer may have made.
 
 pub mod day2;
 
@@ -110,7 +110,7 @@ fn monitor(leased: &[LeasedVip]) -> String {
 pub struct HostConfig<'a> {
     /// What it is called.
     pub hostname: &'a str,
-    /// An address or network that tells the kubelet which of its addresses to use.
+    /// An address or network from which the kubelet chooses its address.
     pub node_ip_hint: Option<IpAddr>,
     /// Pool of machine configs it joins instead of its role's.
     pub pool: Option<&'a str>,
@@ -153,8 +153,8 @@ impl HostConfig<'_> {
             .with(own.finish().map_err(refused)?)
             .map_err(refused)?;
         if let Some(text) = self.overrides.filter(|text| !text.trim().is_empty()) {
-            let wish = Config::read(text).map_err(HostConfigError::Overrides)?;
-            config = config.with(wish).map_err(HostConfigError::Overrides)?;
+            let overrides = Config::read(text).map_err(HostConfigError::Overrides)?;
+            config = config.with(overrides).map_err(HostConfigError::Overrides)?;
         }
         match self.pool {
             Some(pool) => in_pool(&config, pool),
@@ -230,11 +230,11 @@ mod tests {
     #[test]
     fn the_users_override_wins_and_a_bad_one_is_named() {
         let role = RoleConfig::default().over(POINTER).unwrap();
-        let wish = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[
+        let overrides = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[
             {"path":"/etc/hostname","overwrite":true,"contents":{"source":"data:,mine"}}]}}"#;
         let mut host = HostConfig {
             hostname: "node-1",
-            overrides: Some(wish),
+            overrides: Some(overrides),
             ..HostConfig::default()
         };
         assert_eq!(text(&host.over(&role).unwrap(), "/etc/hostname"), "mine");

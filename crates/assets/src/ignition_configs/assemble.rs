@@ -69,7 +69,7 @@ pub fn bootstrap(
         .map_err(|faults| IgnitionError::Config(name, faults))
 }
 
-/// The user who may log in: the owner of the cluster, and whoever collects logs.
+/// The user who may log in: the owner of the cluster, and those who collect logs.
 fn core(plan: &Plan, pki: &Pki) -> spec::User {
     let mut user = spec::User::new("core".to_owned());
     let keys = [Some(plan.config.ssh_key.clone()), pki.bootstrap_ssh()];

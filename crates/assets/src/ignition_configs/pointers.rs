@@ -11,7 +11,7 @@ use crate::file::File;
 use crate::manifests::machine_config;
 use crate::pki::Pki;
 use crate::plan::Plan;
-use crate::yaml;
+use muster_documents::yaml;
 
 /// `master.ign`, `worker.ign` and, where there are arbiters, `arbiter.ign`.
 #[derive(Clone, Debug, PartialEq, Eq)]

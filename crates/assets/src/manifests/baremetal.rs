@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{Source, data, object, padded, user_data};
-use crate::install_config::types::{
+use crate::plan::Plan;
+use muster_documents::install_config::types::{
     Architecture, BareMetal, Host, HostRole, MachinePool, OsImageStream,
 };
-use crate::plan::Plan;
-use crate::yaml;
+use muster_documents::yaml;
 
 const NAMESPACE: &str = "openshift-machine-api";
 const MACHINE: &str = "machine.openshift.io/v1beta1";
@@ -64,7 +64,7 @@ pub(super) fn provisioning(source: Source<'_>) -> Option<Value> {
 pub(super) fn bgp_vips(source: Source<'_>) -> Option<Value> {
     let platform = source.plan.config.platform.baremetal.as_ref()?;
     let bgp = platform.bgp_vip_config.as_ref()?;
-    let peers = |peers: &[crate::install_config::types::BgpPeer]| -> Vec<Value> {
+    let peers = |peers: &[muster_documents::install_config::types::BgpPeer]| -> Vec<Value> {
         peers
             .iter()
             .map(|peer| {

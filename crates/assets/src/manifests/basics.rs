@@ -5,9 +5,9 @@ use muster_model::Secret;
 use serde_json::{Value, json};
 
 use super::{Source, data, object};
-use crate::install_config::types::{FeatureSet, InstallConfig};
 use crate::plan::feature_gates;
-use crate::yaml;
+use muster_documents::install_config::types::{FeatureSet, InstallConfig};
+use muster_documents::yaml;
 
 /// Where OKD builds ask for updates.
 const OKD_UPDATES: &str = "https://amd64.origin.releases.ci.openshift.org/graph";

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{Source, object};
-use crate::install_config::types::{PlatformName, TrustBundlePolicy};
 use crate::plan::Plan;
 use crate::profiles::Gate;
-use crate::yaml;
+use muster_documents::install_config::types::{PlatformName, TrustBundlePolicy};
+use muster_documents::yaml;
 
 const CONFIG: &str = "config.openshift.io/v1";
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Source, data, object, padded};
-use crate::install_config::types::Verification;
+use muster_documents::install_config::types::Verification;
 
 pub(super) fn objects(source: Source<'_>) -> Vec<(String, Value)> {
     let pool = source.plan.config.control_plane.as_ref();

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Source, vsphere};
-use crate::install_config::types::{BareMetal, CpuPartitioning, PlatformName};
+use super::{Source, nutanix, vsphere};
 use crate::plan::Plan;
-use crate::yaml;
+use muster_documents::install_config::types::{BareMetal, CpuPartitioning, PlatformName};
+use muster_documents::yaml;
 
 pub(super) fn object_of(plan: &Plan) -> Value {
     let platform = plan.platform();
@@ -14,11 +14,16 @@ pub(super) fn object_of(plan: &Plan) -> Value {
         PlatformName::External => "External",
         PlatformName::BareMetal => "BareMetal",
         PlatformName::Vsphere => "VSphere",
+        PlatformName::Nutanix => "Nutanix",
     };
     let domain = plan.config.cluster_domain();
     let cloud = match platform {
-        PlatformName::Vsphere => json!({ "key": "config", "name": "cloud-provider-config" }),
-        _ => json!({ "name": "" }),
+        PlatformName::Vsphere | PlatformName::Nutanix => {
+            json!({ "key": "config", "name": "cloud-provider-config" })
+        }
+        PlatformName::None | PlatformName::External | PlatformName::BareMetal => {
+            json!({ "name": "" })
+        }
     };
     let (control_plane, infrastructure) = topologies(plan);
     let partitioning = plan
@@ -46,6 +51,12 @@ pub(super) fn object_of(plan: &Plan) -> Value {
     if let Some(vsphere) = &config.vsphere {
         spec["vsphere"] = vsphere::platform_spec(plan, vsphere);
         status["vsphere"] = vsphere::platform_status(plan, vsphere);
+    }
+    if let Some(nutanix) = &config.nutanix {
+        spec["nutanix"] = nutanix::platform_spec(nutanix);
+        if let Some(vips) = nutanix::platform_status(plan, nutanix) {
+            status["nutanix"] = vips;
+        }
     }
     super::object(
         "config.openshift.io/v1",

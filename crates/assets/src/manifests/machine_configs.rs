@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Source, object};
-use crate::install_config::types::{Disk, DiskPurpose, Hyperthreading, MachinePool};
+use muster_documents::install_config::types::{Disk, DiskPurpose, Hyperthreading, MachinePool};
 
 pub(super) fn objects(source: Source<'_>) -> Vec<(String, Value)> {
     let config = &source.plan.config;

@@ -11,6 +11,8 @@ mod fencing;
 mod infrastructure;
 mod internal_registry;
 mod machine_configs;
+mod nutanix;
+mod nutanix_machines;
 pub mod overrides;
 mod tls_secrets;
 mod user_data;
@@ -30,7 +32,7 @@ use crate::file::File;
 use crate::ignition_configs::Pointers;
 use crate::pki::Pki;
 use crate::plan::Plan;
-use crate::yaml;
+use muster_documents::yaml;
 
 /// What objects are made from.
 #[derive(Clone, Copy, Debug)]
@@ -106,10 +108,9 @@ const ROWS: &[(&str, Make)] = &[
         "manifests/cluster-infrastructure-02-config.yml",
         infrastructure::object,
     ),
-    (
-        "manifests/cloud-provider-config.yaml",
-        vsphere::cloud_provider_config,
-    ),
+    ("manifests/cloud-provider-config.yaml", |source| {
+        vsphere::cloud_provider_config(source).or_else(|| nutanix::cloud_provider_config(source))
+    }),
     (
         "manifests/cluster-proxy-01-config.yaml",
         cluster_objects::proxy,
@@ -153,7 +154,10 @@ const ROWS: &[(&str, Make)] = &[
     ),
     (
         "openshift/99_openshift-machine-api_master-control-plane-machine-set.yaml",
-        vsphere_machines::control_plane_set,
+        |source| {
+            vsphere_machines::control_plane_set(source)
+                .or_else(|| nutanix_machines::control_plane_set(source))
+        },
     ),
 ];
 
@@ -168,6 +172,7 @@ pub fn generate(source: Source<'_>) -> Vec<File> {
     objects.extend(machine_configs::objects(source));
     objects.extend(baremetal::machines(source));
     objects.extend(vsphere_machines::objects(source));
+    objects.extend(nutanix_machines::objects(source));
     objects.extend(fencing::objects(source));
     let mut files: Vec<File> = objects
         .into_iter()
@@ -207,6 +212,15 @@ fn object(api: &str, kind: &str, namespace: &str, name: &str, rest: Value) -> Va
         }
     }
     object
+}
+
+/// Labels by which the operators select machines of a cluster and a role.
+fn machine_labels(source: Source<'_>, role: &str) -> Value {
+    json!({
+        "machine.openshift.io/cluster-api-cluster": source.plan.identity.infra_id,
+        "machine.openshift.io/cluster-api-machine-role": role,
+        "machine.openshift.io/cluster-api-machine-type": role,
+    })
 }
 
 /// Bytes as the data of a secret.

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::user_files::is_machine_manifest;
 use crate::file::File;
-use crate::yaml;
+use muster_documents::yaml;
 
 const CLUSTER_VERSION: &str = "manifests/cvo-overrides.yaml";
 

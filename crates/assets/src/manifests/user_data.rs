@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Source, data, object};
-use crate::install_config::types::PlatformName;
+use muster_documents::install_config::types::PlatformName;
 
 const NAMESPACE: &str = "openshift-machine-api";
 
@@ -26,7 +26,7 @@ pub(super) fn objects(source: Source<'_>) -> Vec<(String, Value)> {
     objects
 }
 
-/// Bare metal machines are told apart by the machine config operator, which renames theirs.
+/// Bare metal machines are distinguished by the machine config operator, which renames theirs.
 pub(super) fn name(source: Source<'_>, role: &str) -> String {
     let baremetal = source.plan.platform() == PlatformName::BareMetal;
     let managed = match role {

@@ -1,15 +1,15 @@
-//! vSphere: what the cloud provider and the storage driver are told.
+//! vSphere: settings of the cloud provider and the storage driver.
 
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
 use super::{Source, data, object};
-use crate::install_config::types::{
+use crate::plan::Plan;
+use muster_documents::install_config::types::{
     FailureDomain, FailureDomainType, NodeNetworking, NodeNetworkingSpec, Vsphere,
 };
-use crate::plan::Plan;
-use crate::yaml;
+use muster_documents::yaml;
 
 pub(super) fn boot_images(source: Source<'_>) -> Option<Value> {
     let platform = source.plan.config.platform.vsphere.as_ref()?;

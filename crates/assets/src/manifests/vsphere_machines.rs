@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::vsphere::template;
-use super::{Source, object, padded, user_data};
-use crate::install_config::types::{
+use super::{Source, machine_labels, object, padded, user_data};
+use muster_documents::install_config::types::{
     FailureDomain, FailureDomainType, MachinePool, NetworkDevice, Vsphere, VsphereHost,
     VsphereHostRole, VspherePool,
 };
@@ -65,14 +65,6 @@ fn hosts(platform: &Vsphere, role: VsphereHostRole) -> impl Iterator<Item = &Vsp
         .filter(move |host| host.role == Some(role))
 }
 
-fn labels(source: Source<'_>, role: &str) -> Value {
-    json!({
-        "machine.openshift.io/cluster-api-cluster": source.plan.identity.infra_id,
-        "machine.openshift.io/cluster-api-machine-role": role,
-        "machine.openshift.io/cluster-api-machine-type": role,
-    })
-}
-
 /// Where machine `index` of a pool runs: where its static address belongs, else in turn.
 fn zone_of<'a>(
     zones: &[&'a FailureDomain],
@@ -112,7 +104,7 @@ fn machines(
             NAMESPACE,
             &name,
             json!({
-                "metadata": { "labels": labels(source, role) },
+                "metadata": { "labels": machine_labels(source, role) },
                 "spec": { "metadata": {}, "providerSpec": { "value": spec } },
                 "status": {},
             }),
@@ -218,7 +210,7 @@ fn sets(
                 "machine.openshift.io/cluster-api-cluster": infra_id,
                 "machine.openshift.io/cluster-api-machineset": name,
             });
-            let mut template = labels(source, "worker");
+            let mut template = machine_labels(source, "worker");
             template["machine.openshift.io/cluster-api-machineset"] = json!(name);
             let spec = provider_spec(source, platform, pool, "worker", Some(domain));
             let set = object(
@@ -283,7 +275,7 @@ fn provider_spec(
         "workspace": {},
     });
     if !size.data_disks.is_empty() {
-        spec["dataDisks"] = crate::yaml::value(&size.data_disks);
+        spec["dataDisks"] = muster_documents::yaml::value(&size.data_disks);
     }
     let Some(domain) = domain else {
         return spec;
@@ -343,14 +335,10 @@ pub(super) fn control_plane_set(source: Source<'_>) -> Option<Value> {
         spec["network"] = json!({ "devices": [card] });
     }
     let infra_id = &source.plan.identity.infra_id;
-    let selected = json!({
-        "machine.openshift.io/cluster-api-cluster": infra_id,
-        "machine.openshift.io/cluster-api-machine-role": "master",
-        "machine.openshift.io/cluster-api-machine-type": "master",
-    });
+    let selected = machine_labels(source, "master");
     let template = json!({
         "failureDomains": { "platform": "VSphere", "vsphere": domains },
-        "metadata": { "labels": labels(source, "master") },
+        "metadata": { "labels": machine_labels(source, "master") },
         "spec": { "lifecycleHooks": {}, "metadata": {}, "providerSpec": { "value": spec } },
     });
     let api = "machine.openshift.io/v1";

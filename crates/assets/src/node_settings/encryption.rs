@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Role, manifest};
 use crate::file::File;
 
-/// The cipher, unless somebody chooses another one.
+/// The cipher, unless another one is chosen.
 pub const DEFAULT_CIPHER: &str = "aes-cbc-essiv:sha256";
 /// The cipher where only approved ones may be used.
 pub const FIPS_CIPHER: &str = "aes-xts-plain64";

@@ -16,7 +16,7 @@ pub use self::dnsmasq::Dnsmasq;
 pub use self::encryption::{DEFAULT_CIPHER, Encryption, FIPS_CIPHER, Unlock};
 pub use self::iscsi::reapply;
 use crate::file::File;
-use crate::yaml;
+use muster_documents::yaml;
 
 /// What a node is in its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

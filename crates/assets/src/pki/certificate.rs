@@ -46,7 +46,7 @@ pub struct Hosts {
 }
 
 /// The name of a row's holder: organisations in one set, then the unit, then the common name.
-pub(super) fn subject(row: &Row) -> Vec<u8> {
+pub(super) fn subject(row: &Row, common_name: &str) -> Vec<u8> {
     let attribute = |kind: &[u32], value: &str| sequence(&[oid(kind), text(value)]);
     let mut parts = Vec::new();
     if !row.organizations.is_empty() {
@@ -58,13 +58,15 @@ pub(super) fn subject(row: &Row) -> Vec<u8> {
     if let Some(unit) = row.unit {
         parts.push(set(vec![attribute(UNIT, unit)]));
     }
-    parts.push(set(vec![attribute(COMMON_NAME, row.common_name)]));
+    parts.push(set(vec![attribute(COMMON_NAME, common_name)]));
     sequence(&parts)
 }
 
 /// What the row says, with what only this cluster knows.
 pub(super) struct Request<'a> {
     pub row: &'a Row,
+    /// Usually the row's.
+    pub common_name: &'a str,
     pub key: &'a Key,
     pub serial: u64,
     pub not_before: Timestamp,
@@ -76,7 +78,7 @@ impl Request<'_> {
     /// The certificate as PEM, signed by `issuer` or, without one, by its own key.
     pub(super) fn sign(&self, issuer: Option<&Issuer<'_>>) -> Result<String, KeyError> {
         let algorithm = sequence(&[oid(SHA256_WITH_RSA), null()]);
-        let subject = subject(self.row);
+        let subject = subject(self.row, self.common_name);
         let to_be_signed = sequence(&[
             explicit(0, &unsigned(2)),
             unsigned(self.serial),

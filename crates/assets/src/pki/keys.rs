@@ -72,7 +72,7 @@ impl Key {
         })
     }
 
-    /// Reads a key that somebody else made, in either form; other PEM blocks are skipped.
+    /// Reads a key of another maker, in either form; other PEM blocks are skipped.
     pub fn from_pem(name: &str, pem: &str) -> Result<Self, KeyError> {
         let fail = failed(name, "read");
         let block = |label: &str| {

@@ -7,6 +7,8 @@ mod certificate;
 mod der;
 mod keys;
 pub mod rows;
+mod service;
+pub mod site;
 mod supplied;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ use crate::file::File;
 
 pub use self::certificate::Hosts;
 pub use self::keys::{Key, KeyError, KeyForm};
+pub use self::service::ServiceTls;
 pub use self::supplied::{ACCEPTED, Supplied, SuppliedError};
 
 /// What the certificates of one cluster depend on.
@@ -148,6 +151,8 @@ pub struct Pki {
 pub enum Scope {
     /// Only what manifests and pointer configs hold.
     Manifests,
+    /// Only what the administrator's kubeconfig holds, and the signers it trusts.
+    Administrator,
     /// Everything.
     All,
 }
@@ -160,7 +165,11 @@ impl Pki {
         let rows: Vec<&Row> = ROWS
             .iter()
             .filter(|row| input.has(row.when))
-            .filter(|row| scope == Scope::All || FOR_MANIFESTS.contains(&row.name))
+            .filter(|row| match scope {
+                Scope::Manifests => FOR_MANIFESTS.contains(&row.name),
+                Scope::Administrator => ACCEPTED.contains(&row.name),
+                Scope::All => true,
+            })
             .collect();
         let mut wanted: Vec<(&'static str, usize)> = rows
             .iter()
@@ -182,7 +191,13 @@ impl Pki {
         for row in rows {
             let (made, signer) = match input.supplied.get(row.name) {
                 Some(supplied) => supplied.take_over(row, input.key_form)?,
-                None => issue(row, input, entropy, &keys[row.name], &signers)?,
+                None => issue(
+                    (row, row.common_name),
+                    input,
+                    entropy,
+                    &keys[row.name],
+                    &signers,
+                )?,
             };
             issued.insert(row.name, made);
             signers.insert(row.name, signer);
@@ -269,7 +284,7 @@ struct Signer {
 }
 
 fn issue(
-    row: &Row,
+    (row, common_name): (&Row, &str),
     input: &PkiInput,
     entropy: &Entropy,
     key: &Key,
@@ -289,6 +304,7 @@ fn issue(
     let hosts = input.hosts(row.names);
     let request = Request {
         row,
+        common_name,
         key,
         serial: entropy.stream(&format!("serial/{}", row.name)).next_u64() >> 1,
         not_before,
@@ -315,7 +331,7 @@ fn issue(
     };
     let signer = Signer {
         key: key.clone(),
-        name: subject(row),
+        name: subject(row, common_name),
         key_id: key.identifier()?,
         not_before,
         pem,

@@ -101,7 +101,7 @@ impl Supplied {
             not_after: moment(certificate.validity().not_after)?,
         };
         let name = if certificate.subject().as_raw().is_empty() {
-            subject(row)
+            subject(row, row.common_name)
         } else {
             certificate.subject().as_raw().to_vec()
         };

@@ -87,7 +87,7 @@ pub fn carried(hosts: &[HostNetwork]) -> Result<Vec<Carried>, String> {
     Ok(files)
 }
 
-/// The host name a document wishes for. Keyfiles have no place for it.
+/// The host name a document requests. Keyfiles have no place for it.
 fn host_name(yaml: &str) -> Option<String> {
     let document: serde_yaml_ng::Value = serde_yaml_ng::from_str(yaml).ok()?;
     let name = document["hostname"]["config"].as_str()?;

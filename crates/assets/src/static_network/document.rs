@@ -5,7 +5,7 @@
 
 use saphyr_parser::Event;
 
-use crate::yaml_bounds::{self, Limits};
+use muster_documents::yaml_bounds::{self, Limits};
 
 /// Longest document of one host.
 const LONGEST: usize = 256 * 1024;

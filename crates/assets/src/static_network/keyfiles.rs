@@ -73,7 +73,7 @@ fn guarded<T>(ask: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         .unwrap_or_else(|_| Err("nmstate gave up on it without saying why".to_owned()))
 }
 
-/// The profile with our wishes in its section `[connection]`.
+/// The profile with our settings in its section `[connection]`.
 fn preferred(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut in_connection = false;

@@ -225,7 +225,7 @@ fn interface_faults(nic: &Value, all: &[Value], map: &[MacInterface]) -> Vec<Str
     {
         faults.push(format!("vlan.id {id} is not between 0 and 4094"));
     }
-    // By itself, so that a fault in one interface is not told as one of the whole list.
+    // By itself, so that a fault in one interface is not reported as one of the whole list.
     if let Err(why) = check_interface(nic) {
         faults.push(why);
     }

@@ -18,11 +18,7 @@ use thiserror::Error;
 pub use self::state::{STATE_FILE, State, StateError};
 use crate::entropy::Entropy;
 use crate::file::File;
-use crate::findings::Report;
 use crate::ignition_configs::{IgnitionError, Kind, Pointers, bootstrap};
-use crate::install_config::{
-    FipsHost, Given, Loaded, Release as Minor, Surroundings, UnknownKeys, load, to_yaml,
-};
 use crate::kubeadmin::Kubeadmin;
 use crate::kubeconfig::ADMIN;
 use crate::manifests::{self, Source, user_files};
@@ -30,6 +26,10 @@ use crate::metadata;
 use crate::pki::{Pki, PkiError, Scope, Supplied};
 use crate::plan::{Extras, Plan, PlanError};
 use crate::profiles::{ProfileError, Release};
+use muster_documents::findings::Report;
+use muster_documents::install_config::{
+    Environment, FipsHost, Given, Loaded, Release as Minor, UnknownKeys, load, to_yaml,
+};
 
 /// The input of everything.
 pub const INSTALL_CONFIG: &str = "install-config.yaml";
@@ -72,7 +72,7 @@ pub struct Request<'a> {
     pub load_certificates: bool,
     /// What callers may add.
     pub extras: Extras,
-    /// Asks DNS for virtual addresses that nobody chose.
+    /// Asks DNS for virtual addresses that were not chosen.
     pub lookup: &'a dyn Fn(&str) -> Option<IpAddr>,
 }
 
@@ -111,8 +111,8 @@ pub enum WorkdirError {
     NoInput,
     /// Nobody said what to install.
     #[error(
-        "it is not known which release to install; name one with --release-image (and \
-         --release-version, if the image's tag does not tell)"
+        "it is not known which release to install; name one with --release (and \
+         --release-version, if the image's tag does not name it)"
     )]
     NoRelease,
     /// The install-config has faults.
@@ -308,7 +308,7 @@ fn read(
 ) -> Result<Loaded, WorkdirError> {
     let mut stream = Entropy::new(seed).stream("install-config");
     let mut random = |bytes: &mut [u8]| stream.fill_bytes(bytes);
-    let mut around = Surroundings::new(&mut random);
+    let mut around = Environment::new(&mut random);
     around.lookup = request.lookup;
     around.given = Given {
         release: Minor::parse(&release.version),

@@ -6,10 +6,10 @@ use std::sync::{LazyLock, Mutex};
 
 use jiff::Timestamp;
 use muster_assets::file::File;
-use muster_assets::install_config::FipsHost;
 use muster_assets::plan::Extras;
 use muster_assets::profiles::Release;
 use muster_assets::workdir::{Outcome, Request, State, Target, WorkdirError, run};
+use muster_documents::install_config::FipsHost;
 use muster_ignition::Config;
 
 /// Name of the install-config in `tests/cases` and release.
@@ -24,6 +24,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("baremetal-arbiter", "4.20.0-okd-scos.4"),
     ("none-two-nodes-fencing", "4.20.3"),
     ("vsphere-highly-available", "4.20.3"),
+    ("nutanix-highly-available", "4.21.0"),
 ];
 
 pub fn now() -> Timestamp {

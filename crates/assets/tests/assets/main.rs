@@ -11,6 +11,7 @@ mod golden;
 mod host;
 mod hosts;
 mod node_image;
+mod nutanix;
 mod readers;
 mod real_podman;
 mod scripts;
