@@ -56,6 +56,26 @@ pub enum StoreError {
         /// Newest version this program knows.
         known: i64,
     },
+    /// The database was written by an older Muster and not opened by this one yet.
+    #[error(
+        "the database has schema version {found}, this program reads {known}; start `muster serve` \
+         of this release on it once, or use the program that wrote it"
+    )]
+    TooOld {
+        /// Version in the database.
+        found: i64,
+        /// The version this program works with.
+        known: i64,
+    },
+    /// The database to copy into holds something already.
+    #[error(
+        "the database to copy into is not empty: there are rows in {table}; name a new one, or \
+         empty it first"
+    )]
+    NotEmpty {
+        /// Where rows were found.
+        table: &'static str,
+    },
     /// The secrets in the database are sealed under another key.
     #[error(
         "the secrets in this database are sealed under key {wanted}, but {origin} holds key \
@@ -101,6 +121,23 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the database server could not be reached, or is still being set up: waiting helps.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        let Self::Unavailable { source } = self else {
+            return false;
+        };
+        match source.downcast_ref() {
+            Some(sqlx::Error::Io(_)) => true,
+            Some(sqlx::Error::Database(said)) => said.code().is_some_and(|code| {
+                POSTGRES_STARTING
+                    .iter()
+                    .any(|start| code.starts_with(start))
+            }),
+            _ => false,
+        }
+    }
+
     pub(crate) fn conflict(subject: &Subject) -> Self {
         Self::Conflict {
             what: subject.to_string(),
@@ -183,6 +220,8 @@ const POSTGRES_RETRY: [&str; 2] = ["40P01", "40001"];
 const POSTGRES_CORRUPT: [&str; 2] = ["XX001", "XX002"];
 /// PostgreSQL found no space on its disk.
 const POSTGRES_FULL: &str = "53100";
+/// Starting up or shutting down; the database or the user was not created yet.
+const POSTGRES_STARTING: [&str; 3] = ["57P0", "3D000", "28"];
 /// Connection exceptions; server shutting down, crashed or starting up.
 const POSTGRES_LOST: [&str; 2] = ["08", "57P0"];
 

@@ -16,6 +16,9 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0004_ended_sessions.sql"),
 ];
 
+/// The schema version this program works with.
+pub(crate) const KNOWN: i64 = STEPS.len() as i64;
+
 /// Any number will do as long as every replica uses the same.
 const LOCK_REPLICAS: &str = "SELECT pg_advisory_xact_lock(7236837011)";
 
@@ -41,19 +44,15 @@ pub(crate) async fn run(connection: &mut Connection) -> Result<(), StoreError> {
 }
 
 async fn catch_up(connection: &mut Connection) -> Result<(), StoreError> {
-    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
     connection
         .script("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
         .await?;
-    let rows = connection
-        .rows(&Statement::new("SELECT MAX(version) FROM schema_version"))
-        .await?;
-    let found = match rows.first() {
-        Some(row) => row.maybe_int(0)?.unwrap_or(0),
-        None => 0,
-    };
-    if found > known {
-        return Err(StoreError::TooNew { found, known });
+    let found = version(connection).await?;
+    if found > KNOWN {
+        return Err(StoreError::TooNew {
+            found,
+            known: KNOWN,
+        });
     }
     for (step, version) in STEPS.iter().zip(1..) {
         if version <= found {
@@ -65,6 +64,45 @@ async fn catch_up(connection: &mut Connection) -> Result<(), StoreError> {
         tracing::info!(version, "database schema brought up to date");
     }
     Ok(())
+}
+
+/// Refuses a database that this program would have to change before it can read it.
+pub(crate) async fn require_current(connection: &mut Connection) -> Result<(), StoreError> {
+    match version(connection).await? {
+        found if found > KNOWN => Err(StoreError::TooNew {
+            found,
+            known: KNOWN,
+        }),
+        found if found < KNOWN => Err(StoreError::TooOld {
+            found,
+            known: KNOWN,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The same for a database that may be empty.
+pub(crate) async fn version_or_none(connection: &mut Connection) -> Result<i64, StoreError> {
+    let there = match connection {
+        Connection::Sqlite(_) => {
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'"
+        }
+        Connection::Postgres(_) => "SELECT 1 WHERE to_regclass('schema_version') IS NOT NULL",
+    };
+    if connection.rows(&Statement::new(there)).await?.is_empty() {
+        return Ok(0);
+    }
+    version(connection).await
+}
+
+async fn version(connection: &mut Connection) -> Result<i64, StoreError> {
+    let rows = connection
+        .rows(&Statement::new("SELECT MAX(version) FROM schema_version"))
+        .await?;
+    match rows.first() {
+        Some(row) => Ok(row.maybe_int(0)?.unwrap_or(0)),
+        None => Ok(0),
+    }
 }
 
 /// A column that numbers rows by itself, and a member of a document, are what the dialects write

@@ -67,6 +67,13 @@ impl SqliteFile {
         Ok(Self { path })
     }
 
+    /// The file of this absolute path.
+    pub(crate) fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

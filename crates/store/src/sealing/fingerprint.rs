@@ -33,3 +33,14 @@ pub(crate) async fn check(connection: &mut Connection, key: &SealingKey) -> Resu
         )),
     }
 }
+
+/// Remembers another key from now on.
+pub(crate) async fn replace(
+    connection: &mut Connection,
+    key: &SealingKey,
+) -> Result<(), StoreError> {
+    let replace = Statement::new("UPDATE settings SET value = $1 WHERE key = $2");
+    let replace = replace.text(key.fingerprint()).text(SETTING);
+    connection.run(&replace).await?;
+    Ok(())
+}

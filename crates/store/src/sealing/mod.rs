@@ -7,10 +7,12 @@
 //!
 //! A secret that is not sealed is refused, not believed: else anyone who can write to the database
 //! could plant one, such as the key of signed links, without knowing ours. Which members are
-//! secrets is in [`members`]; that a database is opened with its own key, in [`fingerprint`].
+//! secrets is in [`members`]; that a database is opened with its own key, in [`fingerprint`]; a change of
+//! keys in [`rotation`].
 
 pub(crate) mod fingerprint;
 pub(crate) mod members;
+pub(crate) mod rotation;
 
 use std::fmt;
 

@@ -20,3 +20,4 @@ mod samples;
 mod scene;
 mod sealing;
 mod tenancy;
+mod transfer;

@@ -76,10 +76,12 @@ impl Place {
     }
 }
 
-/// Opens a database with the key of all these tests.
+/// The key of all these tests.
+pub const KEY: &str = "bXVzdGVyLXRlc3RzLXNlYWxpbmcta2V5LTMyLWJ5dGU=";
+
+/// Opens a database with it.
 pub async fn open(url: &str) -> Result<Store, StoreError> {
-    let key = Secret::new("bXVzdGVyLXRlc3RzLXNlYWxpbmcta2V5LTMyLWJ5dGU=");
-    let key = SealingKey::parse(&key, "the test").expect("a key");
+    let key = SealingKey::parse(&Secret::new(KEY), "the test").expect("a key");
     Store::open(url, key).await
 }
 
