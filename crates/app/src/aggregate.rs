@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use muster_engine::{ClusterView, Decision, HostView, Job, Measured, Refused};
-use muster_model::{Cluster, ClusterId, Event, Host, HostKey, InfraEnv, Timestamp};
+use muster_model::{Category, Cluster, ClusterId, Event, Host, HostKey, InfraEnv, Timestamp};
 use muster_store::{Changes, Row, StoreError};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 use tracing::debug;
@@ -204,6 +204,15 @@ impl Aggregate {
         };
         self.take(decision);
         self.settled = true;
+    }
+
+    /// Counts what became different, once it is stored.
+    fn count(&self, app: &App, figures: &[Event], now: Timestamp) {
+        let cluster = self.seen_cluster.as_deref().zip(self.cluster.as_ref());
+        // Most hosts stand where they were loaded to; one that was moved is not worth a search.
+        let hosts = self.seen_hosts.iter().map(|seen| &**seen).zip(&self.hosts);
+        let hosts = hosts.filter(|(before, after)| before.key() == after.key());
+        app.metrics.stored(cluster, hosts, figures, now);
     }
 
     /// What differs from the loaded state.
@@ -413,6 +422,8 @@ impl App {
                 return Err(refusal);
             }
         };
+        let is_figure = |event: &&Event| event.category == Category::Metrics;
+        let figures: Vec<Event> = aggregate.events.iter().filter(is_figure).cloned().collect();
         let changes = aggregate.changes(cause);
         if !changes.is_empty() {
             match self.commit(changes).await {
@@ -422,6 +433,7 @@ impl App {
                 Err(other) => return Err(other.into()),
             }
         }
+        aggregate.count(self, &figures, cause.now);
         for figure in aggregate.measured.drain(..) {
             self.metrics.measured(&figure);
         }

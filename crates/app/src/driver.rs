@@ -210,6 +210,11 @@ impl Driver {
     }
 
     async fn evaluate(&self, app: &Arc<App>, scope: Scope) {
+        let began = Instant::now();
+        let kind = match scope {
+            Scope::Cluster(_) => "cluster",
+            Scope::Host(_) => "host",
+        };
         let result = match scope {
             Scope::Cluster(id) => {
                 let cause = Cause::internal();
@@ -230,6 +235,7 @@ impl Driver {
                 .map(|_| ())
             }
         };
+        app.metrics.evaluation(kind, began);
         if let Err(error) = result {
             // Deleted meanwhile, the database is away, or others keep changing it.
             if error.is_not_found() {

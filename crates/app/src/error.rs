@@ -227,7 +227,7 @@ impl From<Refused> for Error {
 fn store_message(error: &StoreError) -> String {
     let message = match error {
         StoreError::Conflict { .. } => {
-            "the record was changed by somebody else at the same time; read it again and retry"
+            "the record was changed by another request at the same time; read it again and retry"
         }
         StoreError::Unavailable { .. } => "the database does not answer; retry in a moment",
         StoreError::DiskFull { .. } => return error.to_string(),

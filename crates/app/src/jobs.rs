@@ -7,7 +7,7 @@
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use muster_engine::{Job, install::awaits_files};
@@ -106,12 +106,21 @@ fn is_moot(job: &Job, error: &Error) -> bool {
 }
 
 async fn run(app: &Arc<App>, job: Job) -> Result<(), Error> {
-    match job {
-        Job::MakeClusterFiles(id) => make_cluster_files(app, id).await,
-        Job::MakeHostFiles(key) => files::generate_for_host(app, key).await,
-        Job::DeleteClusterFiles(id) => files::delete_generated(app, id).await,
-        Job::DeleteLogs(id) => delete_prefix(app, &[&id.to_string(), "logs"]).await,
-    }
+    let began = Instant::now();
+    let (name, result) = match job {
+        Job::MakeClusterFiles(id) => ("make-cluster-files", make_cluster_files(app, id).await),
+        Job::MakeHostFiles(key) => ("make-host-files", files::generate_for_host(app, key).await),
+        Job::DeleteClusterFiles(id) => (
+            "delete-cluster-files",
+            files::delete_generated(app, id).await,
+        ),
+        Job::DeleteLogs(id) => {
+            let prefix = [&*id.to_string(), "logs"];
+            ("delete-logs", delete_prefix(app, &prefix).await)
+        }
+    };
+    app.metrics.operation(name, began);
+    result
 }
 
 /// Files that were made for an installation that was cancelled are not those of the next one:

@@ -7,13 +7,18 @@ use std::{
 };
 
 use muster_engine::Measured;
-use muster_model::{Cluster, Host};
+use muster_model::{Cluster, Event, Host, Timestamp};
+use muster_store::Deleted;
 use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
-use crate::{App, refusals::Refusal};
+use crate::{App, error_chain, refusals::Refusal};
+
+mod installation;
+
+use installation::Installations;
 
 /// The label value all HTTP figures carry.
 const SERVICE: &str = "assisted-installer";
@@ -41,8 +46,10 @@ pub struct Metrics {
     refusals: IntCounterVec,
     quarantined: IntGaugeVec,
     disk_usage: IntGauge,
+    free_bytes: IntGaugeVec,
     failing: Checks,
     lost: Checks,
+    installations: Installations,
 }
 
 /// Validations counted by their ids, those of hosts and those of clusters.
@@ -136,6 +143,15 @@ impl Metrics {
             "service_assisted_installer_filesystem_usage_percentage",
             "How full the fullest file system with our data is, in percent",
         )?;
+        let free_bytes = IntGaugeVec::new(
+            Opts::new(
+                "assisted_installer_fs_free_bytes",
+                "Free bytes of the file system with this directory",
+            ),
+            &["directory"],
+        )?;
+        registry.register(Box::new(free_bytes.clone()))?;
+        let installations = Installations::new(&registry)?;
         let failing = Checks::new(
             &registry,
             "is_in_failed_status_on_cluster_deletion",
@@ -169,13 +185,38 @@ impl Metrics {
             refusals,
             quarantined,
             disk_usage,
+            free_bytes,
             failing,
             lost,
+            installations,
         })
     }
 
     /// Takes over what the stores and disks know about themselves; before each rendering.
-    pub fn look_at(&self, app: &App) {
+    pub async fn look_at(&self, app: &App) {
+        let records = async {
+            Ok((
+                app.store.clusters(Deleted::Excluded).await?,
+                app.store.hosts().await?,
+            ))
+        };
+        match records.await {
+            Ok((clusters, hosts)) => self.installations.now(
+                clusters.iter().map(|row| &*row.value),
+                hosts.iter().map(|row| &*row.value),
+            ),
+            // The page is most needed when the database is not well: the other figures stay.
+            Err::<_, muster_store::StoreError>(error) => {
+                tracing::warn!(error = error_chain(&error), "clusters could not be counted");
+            }
+        }
+        let data_dir = app.config.data_dir.as_path();
+        if let Ok(space) = rustix::fs::statvfs(data_dir) {
+            let free = space.f_bavail.saturating_mul(space.f_frsize);
+            self.free_bytes
+                .with_label_values(&[&*data_dir.to_string_lossy()])
+                .set(i64::try_from(free).unwrap_or(i64::MAX));
+        }
         for (table, rows) in app.store.quarantined() {
             let rows = i64::try_from(rows).unwrap_or(i64::MAX);
             self.quarantined.with_label_values(&[table]).set(rows);
@@ -206,6 +247,37 @@ impl Metrics {
             method,
             began: Instant::now(),
         }
+    }
+
+    /// A change was stored: of these records, with these events.
+    pub fn stored<'a>(
+        &self,
+        cluster: Option<(&Cluster, &Cluster)>,
+        hosts: impl Iterator<Item = (&'a Host, &'a Host)>,
+        events: &[Event],
+        now: Timestamp,
+    ) {
+        if let Some((before, after)) = cluster {
+            self.installations.cluster_changed(before, after, now);
+        }
+        for (before, after) in hosts {
+            self.installations.host_changed(before, after, now);
+        }
+        for event in events {
+            self.installations.figure(event);
+        }
+    }
+
+    /// An operation that takes longer than a request ended.
+    pub fn operation(&self, name: &str, began: Instant) {
+        self.installations
+            .operation(name, began.elapsed().as_secs_f64() * 1000.0);
+    }
+
+    /// The driver has evaluated a cluster or a host without one.
+    pub fn evaluation(&self, kind: &str, began: Instant) {
+        self.installations
+            .evaluation(kind, began.elapsed().as_secs_f64() * 1000.0);
     }
 
     /// A host has measured something, or the rules have found something.

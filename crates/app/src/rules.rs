@@ -89,6 +89,9 @@ impl Rules {
                 .upgrade_agent
                 .then(|| images.agent.clone())
                 .filter(|image| is_pinned(image)),
+            discovery_logs: Some(config.timeouts.discovery_logs)
+                .filter(|every| !every.is_zero())
+                .map(|every| every.max(Duration::from_secs(60))),
             inventory_limits: InventoryLimits {
                 max_bytes: config.cluster.inventory_max_size,
                 min_disk_bytes: config.cluster.inventory_disk_min_size,
@@ -103,6 +106,12 @@ impl Rules {
             must_gather: catalog.must_gather.clone(),
             by_release: Mutex::default(),
         }
+    }
+
+    /// How often hosts that wait for their installation send logs, if they do.
+    #[must_use]
+    pub fn discovery_logs(&self) -> Option<Duration> {
+        self.base.discovery_logs
     }
 
     /// The constants for a cluster, or for hosts that have none.

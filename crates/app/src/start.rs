@@ -11,7 +11,7 @@ use std::{
 
 use muster_auth::Authenticator;
 use muster_boot_images::mirrors::MirrorError;
-use muster_config::{Config, sections::Storage};
+use muster_config::Config;
 use muster_store::{BlobError, Blobs, Limits, SealingKey, Store, StoreError};
 use tokio::task::JoinHandle;
 use tracing::warn;
@@ -35,6 +35,9 @@ use crate::{
 
 /// Heartbeats reach the database this often.
 const HEARTBEAT_FLUSH: Duration = Duration::from_secs(5);
+
+/// Between two attempts to reach a database server at start.
+const DATABASE_RETRY: Duration = Duration::from_secs(2);
 
 /// Why the application could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -71,10 +74,8 @@ impl Stores {
     /// # Errors
     /// One of them cannot be opened.
     pub async fn open(config: &Config, sealing_key: SealingKey) -> Result<Self, OpenError> {
-        let store = Store::open_within(config.database.url.reveal(), sealing_key, limits(config))
-            .await
-            .map_err(OpenError::Database)?;
-        let blobs = Blobs::open(&storage_url(&config.storage))
+        let store = open_database(config, sealing_key).await?;
+        let blobs = Blobs::open(&config.storage.address())
             .await
             .map_err(OpenError::FileStore)?;
         Ok(Self { store, blobs })
@@ -162,6 +163,22 @@ impl Workers {
     }
 }
 
+/// Opens the database. A server that does not answer is waited for: in a pod it starts at the same
+/// time as we do, and nothing would start us again.
+async fn open_database(config: &Config, sealing_key: SealingKey) -> Result<Store, OpenError> {
+    let url = config.database.url.reveal();
+    loop {
+        match Store::open_within(url, sealing_key.clone(), limits(config)).await {
+            Err(error) if error.is_unreachable() => {
+                let error = crate::error_chain(&error);
+                warn!(%error, "the database server does not answer yet; trying again");
+                tokio::time::sleep(DATABASE_RETRY).await;
+            }
+            opened => return opened.map_err(OpenError::Database),
+        }
+    }
+}
+
 fn limits(config: &Config) -> Limits {
     let database = &config.database;
     Limits {
@@ -180,20 +197,6 @@ fn data_folders(config: &Config, blobs: &Blobs) -> Vec<PathBuf> {
     folders.extend(blobs.root().map(Path::to_owned));
     folders.dedup();
     folders
-}
-
-/// The place of the files, with the credentials that the configuration gives for it. For the
-/// store alone: never shown or logged.
-fn storage_url(storage: &Storage) -> String {
-    let Ok(mut url) = url::Url::parse(&storage.url) else {
-        return storage.url.clone();
-    };
-    if url.scheme() == "s3" && url.username().is_empty() && !storage.s3_access_key_id.is_empty() {
-        url.query_pairs_mut()
-            .append_pair("access_key_id", &storage.s3_access_key_id)
-            .append_pair("secret_access_key", storage.s3_secret_access_key.reveal());
-    }
-    url.into()
 }
 
 async fn flush_heartbeats(app: Arc<App>) {

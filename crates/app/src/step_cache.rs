@@ -2,7 +2,7 @@
 //!
 //! A poll of a quiet host gets the same steps as its last one, and making them means reading
 //! the inventory of every neighbour. So the finished JSON is kept, cut where the ids of the
-//! steps go: those are new with every poll. The key is the revision of the host's surroundings.
+//! steps go: those are new with every poll. The key is the revision of the host's environment.
 
 use std::{
     collections::HashMap,
@@ -23,9 +23,11 @@ const PLACEHOLDER: &str = "????????";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepsKey {
     /// Revision of its cluster, or version of the host itself if it has none.
-    pub surroundings: u64,
+    pub environment: u64,
     /// Version of its infra-env.
     pub infra_env: i64,
+    /// Time alone asks for its logs.
+    pub logs_due: bool,
 }
 
 /// An answer to a poll, all but the ids.

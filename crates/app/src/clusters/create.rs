@@ -15,7 +15,23 @@ pub async fn register(
     user: &str,
     cause: &Cause,
 ) -> Result<Cluster, Error> {
-    let cluster = new_cluster::day1(params, birth(user, cause), app.into())?;
+    register_as(app, ClusterId(Uuid::new_v4()), params, user, cause).await
+}
+
+/// The same under an id that was chosen before (agent-based installation).
+pub async fn register_as(
+    app: &App,
+    id: ClusterId,
+    params: wire::ClusterCreateParams,
+    user: &str,
+    cause: &Cause,
+) -> Result<Cluster, Error> {
+    let birth = Birth {
+        id,
+        user,
+        now: cause.now,
+    };
+    let cluster = new_cluster::day1(params, birth, app.into())?;
     store(app, cause, &cluster).await?;
     Ok(cluster)
 }

@@ -103,8 +103,8 @@ pub fn check(
         (named.machines, placed),
     ];
     for ((member, list), (named, needed)) in lists.iter().zip(named) {
-        let judged = needed || (named && !list.is_empty());
-        if !judged {
+        let checked = needed || (named && !list.is_empty());
+        if !checked {
             continue;
         }
         if list.len() != 2 || !is_mixed(list) {

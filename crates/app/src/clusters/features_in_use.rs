@@ -1,13 +1,11 @@
 //! Which features a cluster uses, and whether they can be installed together.
 
-use std::collections::BTreeSet;
-
 use muster_catalog::{
     Arch, OpenshiftVersion,
     features::{
         Feature,
         activation::{Choices, ImageType},
-        enforcement::{Violation, violations},
+        enforcement::violations,
     },
 };
 use muster_model::{Cluster, Host, HostRole, InfraEnv};
@@ -16,7 +14,7 @@ use super::{dual_stack, operators_choice, vips};
 use crate::Invalid;
 
 /// Refuses what cannot be installed: alone, and on the architecture of each bound infra-env.
-/// Clusters that already run are not ours to judge.
+/// Clusters that already run are not validated.
 pub fn check<'a>(
     cluster: &Cluster,
     hosts: &[Host],
@@ -27,7 +25,7 @@ pub fn check<'a>(
     }
     let version: Option<OpenshiftVersion> = cluster.openshift_version.parse().ok();
     let active = choices(cluster, hosts).active_features();
-    let mut found = judge(
+    let mut found = violations(
         &active,
         version.as_ref(),
         arch(cluster.cpu_architecture.as_deref()),
@@ -35,7 +33,7 @@ pub fn check<'a>(
     for infra_env in infra_envs {
         let mut active = active.clone();
         active.extend(image_feature(infra_env));
-        for violation in judge(
+        for violation in violations(
             &active,
             version.as_ref(),
             arch(Some(&infra_env.cpu_architecture)),
@@ -54,14 +52,6 @@ pub fn check<'a>(
         .collect::<Vec<_>>()
         .join("\n")
         .into())
-}
-
-fn judge(
-    active: &BTreeSet<Feature>,
-    version: Option<&OpenshiftVersion>,
-    arch: Option<Arch>,
-) -> Vec<Violation> {
-    violations(active, version, arch)
 }
 
 fn arch(text: Option<&str>) -> Option<Arch> {
@@ -183,7 +173,7 @@ mod tests {
         assert_eq!(
             check(&sdn, &[], []),
             Ok(()),
-            "a running cluster is not judged"
+            "a running cluster is not validated"
         );
     }
 
@@ -199,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn quarrels_between_choices_are_told_all_at_once() {
+    fn incompatible_choices_are_reported_all_at_once() {
         let mut balanced = cluster();
         balanced.load_balancer = Some("user-managed".into());
         balanced.vip_dhcp_allocation = Some(true);

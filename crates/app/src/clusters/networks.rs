@@ -188,7 +188,7 @@ fn check_size(place: &str, cidr: IpNet, host_bits: u8) -> Result<(), Invalid> {
 }
 
 /// Ranges that are used side by side must not overlap: services and pods always, machines when
-/// nobody computes them.
+/// they are not computed.
 pub fn check_overlap(networks: &Networks, machines_too: bool) -> Result<(), Invalid> {
     let pods: Vec<IpNet> = networks
         .cluster

@@ -233,7 +233,7 @@ fn set_network(
     )
 }
 
-/// Ranges given are judged as given; only then the usual ones fill the gaps.
+/// Ranges given are validated as given; only then the usual ones fill the gaps.
 fn set_ranges(
     cluster: &mut Cluster,
     params: &wire::ClusterCreateParams,
@@ -314,7 +314,7 @@ fn set_plain(
 
 /// A running cluster that is to get more hosts.
 ///
-/// The name of its API tells name and domain, if it has the usual form; the name in the request
+/// The name of its API holds name and domain, if it has the usual form; the name in the request
 /// counts only otherwise.
 pub fn imported(params: &wire::ImportClusterParams, birth: Birth<'_>) -> Result<Cluster, Invalid> {
     let api = params.api_vip_dnsname.clone().unwrap_or_default();

@@ -120,8 +120,8 @@ fn versions_and_architectures_are_resolved() {
             "multi",
         ),
         (
-            json!({"openshift_version": "4.16.0-0.okd", "pull_secret": ""}),
-            "4.16.0-0.okd",
+            json!({"openshift_version": "4.20.0-okd-scos.13", "pull_secret": ""}),
+            "4.20.0-okd-scos.13",
             "x86_64",
         ),
     ] {
@@ -152,7 +152,7 @@ fn versions_and_architectures_are_resolved() {
     let mut config = Config::default();
     config.catalog.okd_support = false;
     assert!(
-        made_by(&config, json!({"openshift_version": "4.16.0-0.okd"}))
+        made_by(&config, json!({"openshift_version": "4.20.0-okd-scos.13"}))
             .unwrap_err()
             .contains("switched off")
     );

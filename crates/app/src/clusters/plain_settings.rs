@@ -4,7 +4,7 @@
 //! text clears it.
 
 use muster_api::wire;
-use muster_catalog::{OpenshiftVersion, Product};
+use muster_catalog::{OpenshiftVersion, PUBLIC_PULL_SECRET, Product};
 use muster_model::{Cluster, Ntp, PlatformType, Proxy, Secret};
 
 use super::{
@@ -140,6 +140,9 @@ pub fn pull_secret(cluster: &Cluster, secret: &str, site: Site<'_>) -> Result<Se
         .is_ok_and(|version| version.product() == Product::Okd)
     {
         fields::pull_secret::check_form(secret)?;
+        if secret.trim().is_empty() {
+            return Ok(Secret::new(PUBLIC_PULL_SECRET));
+        }
     } else {
         let mut images = fields::pull_secret::images(site.config);
         images.extend(cluster.ocp_release_image.as_deref());
@@ -290,14 +293,19 @@ mod tests {
             catalog: &catalog,
         };
         let mut okd = cluster();
-        okd.openshift_version = "4.16.0-0.okd".into();
-        assert_eq!(pull_secret(&okd, "", site), Ok(Secret::default()));
-        assert!(pull_secret(&cluster(), "", site).is_err());
+        okd.openshift_version = "4.20.0-okd-scos.13".into();
+        assert_eq!(
+            pull_secret(&okd, "", site),
+            Ok(Secret::new(PUBLIC_PULL_SECRET))
+        );
+        let mut openshift = cluster();
+        openshift.ocp_release_image = Some("quay.io/openshift/release:4.16.68".into());
+        assert!(pull_secret(&openshift, "", site).is_err());
         assert!(
-            pull_secret(&cluster(), r#"{"auths":{"elsewhere.test":{}}}"#, site)
+            pull_secret(&openshift, r#"{"auths":{"elsewhere.test":{}}}"#, site)
                 .unwrap_err()
                 .contains("quay.io")
         );
-        assert!(pull_secret(&cluster(), r#"{"auths":{"quay.io":{"auth":"YTpi"}}}"#, site).is_ok());
+        assert!(pull_secret(&openshift, r#"{"auths":{"quay.io":{"auth":"YTpi"}}}"#, site).is_ok());
     }
 }

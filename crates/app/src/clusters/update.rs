@@ -1,7 +1,7 @@
 //! Changing the settings of a cluster.
 //!
 //! A fault of the request is reported before the state of the cluster is looked at, so clients
-//! can tell "wrong" from "not now".
+//! can distinguish "wrong" from "not now".
 
 use std::sync::Arc;
 

@@ -165,7 +165,7 @@ pub async fn finish_kubeconfig(app: &Arc<App>, id: ClusterId, pem: &str) -> Resu
     files.put(places::KUBECONFIG, finished).await
 }
 
-/// What tells this attempt of a cluster from all others.
+/// What distinguishes this attempt of a cluster from all others.
 struct Identity {
     cluster_id: Uuid,
     infra_id: String,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_engine::{
-    HostView, Settings, StepType, Surroundings, heartbeat,
+    Environment, HostView, Settings, StepType, heartbeat,
     replies::{self, BadReply},
     settings::BootArtifacts,
     steps::{self, Steps},
@@ -89,18 +89,20 @@ async fn instructions_for(
     cause: &Cause,
 ) -> Result<Arc<Instructions>, Error> {
     let infra_env = app.store.infra_env(host.infra_env).await?;
-    let surroundings = match host.cluster {
+    let environment = match host.cluster {
         Some(id) => app.store.cluster_revision(id).await?.unwrap_or(0),
         None => host.version.unsigned_abs(),
     };
+    let logs_due = steps::discovery_logs_due(host, app.rules.discovery_logs(), cause.now);
     let key = StepsKey {
-        surroundings,
+        environment,
         infra_env: infra_env.as_ref().map_or(0, |row| row.version),
+        logs_due,
     };
     if let Some(steps) = app.steps.get(host.key(), key) {
         return Ok(steps);
     }
-    // The revision may tell of a change that came after the host was read; steps for the host as
+    // The revision may stand for a change that came after the host was read; steps for the host as
     // it was must not be kept under it.
     let host = &app.host(host.key()).await?;
     let (cluster, peers) = match host.cluster {
@@ -117,7 +119,7 @@ async fn instructions_for(
             last_seen: app.heartbeats.last_seen(peer),
         })
         .collect();
-    let around = Surroundings {
+    let around = Environment {
         cluster: cluster.as_deref(),
         peers: &peers,
         infra_env: infra_env.as_deref(),
@@ -129,7 +131,11 @@ async fn instructions_for(
             .and_then(|infra_env| boot_artifacts(app, infra_env, cause.now));
         Arc::make_mut(&mut settings).boot_artifacts = image;
     }
-    let steps = steps::next(host, &around, &settings);
+    let mut steps = steps::next(host, &around, &settings);
+    if logs_due {
+        let logs = steps::discovery_logs(host, &around, &settings);
+        steps.steps.extend(logs);
+    }
     announce(app, host, &steps, settings, cause).await?;
     let written = Instructions::new(&steps)
         .map_err(|cause| Error::internal(format!("the steps could not be written: {cause}")))?;
@@ -209,7 +215,7 @@ pub async fn reply(
             None => app.rules.of_pool(infra_env.as_deref()),
         };
         let decision = {
-            let around = Surroundings {
+            let around = Environment {
                 cluster: all.cluster.as_ref(),
                 peers: &[],
                 infra_env: infra_env.as_deref(),

@@ -56,10 +56,9 @@ fn contents<'a>(
     product: Product,
 ) -> Result<Contents<'a>, Error> {
     let config = files::discovery_config(app, infra_env, product.image_type())?;
-    let agent = app.images.agents.payload(&infra_env.cpu_architecture);
     Ok(Contents {
         ignition: config.to_text(),
-        agent: agent.ok(),
+        agent: files::agent(app, &infra_env.cpu_architecture)?,
         static_network: match product {
             Product::FullIso => None,
             Product::MinimalIso | Product::Initrd | Product::InitrdAddrsize => {
@@ -98,7 +97,7 @@ pub fn image_error(error: ImageError) -> Error {
         | ImageError::NoEmbedArea
         | ImageError::NotFound { .. } => Error::invalid(format!("this OS image: {error}")),
         other => Error::internal(format!(
-            "the OS image cannot be used: {other}; `muster os-images verify` tells more"
+            "the OS image cannot be used: {other}; run `muster os-images verify` for details"
         )),
     }
 }

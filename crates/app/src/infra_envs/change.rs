@@ -60,15 +60,19 @@ pub fn event(name: &str, severity: Severity, id: InfraEnvId, at: Timestamp, text
 }
 
 /// The image can be had under a new address; belongs into the history of a bound cluster too.
-/// `content` tells what is in it.
+/// `content` names what is in it.
 pub fn image_info_updated(infra_env: &InfraEnv, at: Timestamp, content: &Content) -> Event {
     let scope = EventScope {
         infra_env: Some(infra_env.id),
         cluster: infra_env.cluster,
         host: None,
     };
+    let state = match content.missing() {
+        None => "is ready for download".to_owned(),
+        Some(why) => format!("cannot be downloaded yet: {why}"),
+    };
     let message = format!(
-        "the {} of infra-env {} ({}, {}) is ready for download; {content}",
+        "the {} of infra-env {} ({}, {}) {state}; {content}",
         infra_env.image_type,
         infra_env.name,
         infra_env.openshift_version,

@@ -1,7 +1,7 @@
 //! Registering infra-envs.
 
 use muster_api::wire;
-use muster_catalog::{Arch, OpenshiftVersion};
+use muster_catalog::{Arch, OpenshiftVersion, PUBLIC_PULL_SECRET, Product};
 use muster_config::sections::IsoType;
 use muster_model::{Cluster, ClusterId, ImageType, InfraEnv, InfraEnvId, Severity};
 use muster_store::{Changes, StoreError};
@@ -111,7 +111,7 @@ async fn prepare(
 /// The record, without its address.
 fn fresh(
     id: InfraEnvId,
-    given: wire::InfraEnvCreateParams,
+    mut given: wire::InfraEnvCreateParams,
     cluster: Option<&Cluster>,
     rules: Rules<'_>,
     user: &str,
@@ -127,9 +127,19 @@ fn fresh(
     if let Some(cluster) = cluster {
         check_cluster(cluster, arch, rules)?;
     }
+    let version = given.openshift_version.clone().unwrap_or_default();
+    let is_chosen = !version.is_empty();
+    let version = match (version.is_empty(), cluster) {
+        (true, Some(cluster)) => cluster.openshift_version.clone(),
+        (_, _) => version,
+    };
+    let is_public = is_okd(&version);
+    if given.pull_secret.as_deref().is_none_or(str::is_empty) && is_public {
+        given.pull_secret = Some(PUBLIC_PULL_SECRET.to_owned());
+    }
     if given.pull_secret.as_deref().is_none_or(str::is_empty) {
         return Err(Error::invalid(
-            "pull_secret is empty; hosts need it to pull the agent, paste the whole file",
+            "pull_secret is empty; hosts need it to pull images, paste the whole file",
         ));
     }
     let identity = Identity {
@@ -140,8 +150,11 @@ fn fresh(
         user_name: user,
     };
     let mut infra_env = blank::infra_env(&identity, default_image_type(arch, rules), cause.now);
-    let version = given.openshift_version.clone().unwrap_or_default();
-    let image = rules.os_image(&version, arch.as_str())?;
+    let image = match rules.os_image(&version, arch.as_str()) {
+        // A cluster may have a version without an image, such as one that was imported.
+        Err(_) if !is_chosen => rules.os_image("", arch.as_str())?,
+        found => found?,
+    };
     infra_env.openshift_version =
         image.map_or(version, |image| image.openshift_version.to_string());
     let default_ntp = &rules.config.cluster.ntp_default_server;
@@ -153,6 +166,12 @@ fn fresh(
         features_in_use::check(cluster, &[], [&infra_env])?;
     }
     Ok(infra_env)
+}
+
+/// Whether a version is one of OKD, whose images are public.
+fn is_okd(version: &str) -> bool {
+    let version: Result<OpenshiftVersion, _> = version.parse();
+    version.is_ok_and(|version| version.product() == Product::Okd)
 }
 
 /// IBM Z has no minimal images.
@@ -298,6 +317,51 @@ mod tests {
         cluster.monitored_operators = Some(vec![operator]);
         let refusal = made(&cluster).unwrap_err();
         assert!(refusal.to_string().contains("CNV"), "{refusal}");
+    }
+
+    #[test]
+    fn without_a_version_hosts_boot_the_release_of_their_cluster() {
+        let config = Config::default();
+        let catalog = Catalog::from_config(&config).unwrap();
+        let rules = Rules {
+            config: &config,
+            catalog: &catalog,
+        };
+        let cause = Cause {
+            now: Timestamp(0),
+            request_id: None,
+        };
+        let made = |version: Option<&str>, secret: &str| {
+            let cluster = version.map(|version| {
+                let id = ClusterId(Uuid::nil());
+                let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Insufficient);
+                let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
+                cluster.openshift_version = version.to_owned();
+                cluster.cpu_architecture = Some("x86_64".to_owned());
+                cluster.control_plane_count = Some(3);
+                cluster
+            });
+            let given = wire::InfraEnvCreateParams {
+                name: Some("e".into()),
+                pull_secret: Some(secret.to_owned()),
+                ..Default::default()
+            };
+            let id = InfraEnvId(Uuid::nil());
+            fresh(id, given, cluster.as_ref(), rules, "admin", &cause)
+        };
+        let secret = r#"{"auths":{"quay.io":{"auth":"YTpi"}}}"#;
+        let booted = |version| made(version, secret).unwrap().openshift_version;
+        assert_eq!(booted(Some("4.20.33")), "4.20");
+        assert_eq!(
+            booted(Some("4.12.1")),
+            "4.22",
+            "no image: the recommended one"
+        );
+        assert_eq!(booted(None), "4.22", "never a pre-release");
+        let okd = made(Some("4.20.0-okd-scos.13"), "").unwrap();
+        assert_eq!(okd.openshift_version, "4.20.0-okd-scos.13");
+        assert_eq!(okd.pull_secret.reveal(), PUBLIC_PULL_SECRET);
+        assert!(made(Some("4.20.33"), "").is_err());
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::fmt;
 
 use muster_assets::discovery::{self, Site, size::Sizes};
 use muster_auth::Scope;
-use muster_boot_images::mirrors::MirrorFiles;
+use muster_boot_images::{base::State, mirrors::MirrorFiles};
 use muster_catalog::OpenshiftVersion;
 use muster_ignition::Config;
+use muster_image::View;
 use muster_model::{ImageType, InfraEnv, Secret};
 
 use super::links;
@@ -77,8 +78,47 @@ fn site(app: &App, token: Option<Secret>) -> Site<'_> {
 #[derive(Debug)]
 pub struct Content {
     sizes: Sizes,
-    agent: Result<(), String>,
+    agent: Carried,
     is_disconnected: bool,
+    /// Why nothing can be downloaded yet, if so.
+    missing: Option<String>,
+}
+
+/// Where the agent of a host comes from.
+#[derive(Debug)]
+enum Carried {
+    Inside,
+    /// Pulled, because of this.
+    Pulled(String),
+    /// From nowhere, because of this: no image can be made.
+    Nowhere(String),
+}
+
+impl Content {
+    /// Why the image cannot be downloaded yet, if so.
+    #[must_use]
+    pub fn missing(&self) -> Option<&str> {
+        self.missing.as_deref()
+    }
+}
+
+/// The agent for hosts of an architecture that goes into their image; none if they pull it.
+///
+/// # Errors
+/// Hosts would have no agent.
+pub fn agent(app: &App, architecture: &str) -> Result<Option<View>, Error> {
+    match app.images.agents.payload(architecture) {
+        Ok(agent) => Ok(Some(agent)),
+        Err(_) if !app.config.images.agent.is_empty() => Ok(None),
+        Err(why) => Err(Error::Unavailable(no_agent(&why))),
+    }
+}
+
+fn no_agent(why: &str) -> String {
+    format!(
+        "there is no agent for this image: {why}; install Muster with its agents, build them with \
+         `make agents` and set images.agent_dir, or name a container image in images.agent"
+    )
 }
 
 impl fmt::Display for Content {
@@ -95,10 +135,26 @@ impl fmt::Display for Content {
             )?;
         }
         match &self.agent {
-            Ok(()) => Ok(()),
-            Err(why) => write!(f, "; the agent is not in it and hosts pull it: {why}"),
+            Carried::Inside => Ok(()),
+            Carried::Pulled(why) => write!(f, "; the agent is not in it and hosts pull it: {why}"),
+            Carried::Nowhere(why) => write!(f, "; {}", no_agent(why)),
         }
     }
+}
+
+/// What keeps the image of an infra-env from being downloaded right now: its OS image.
+fn missing_image(app: &App, infra_env: &InfraEnv) -> Option<String> {
+    let image = links::os_image(app, infra_env).ok()??;
+    let state = match app.images.base.state(image) {
+        State::Ready(_) => return None,
+        State::Missing => "is not here",
+        State::Fetching { .. } => "is being fetched",
+        State::Broken { .. } => "is broken",
+    };
+    Some(format!(
+        "its OS image {} {state} (`muster os-images list` shows it, `fetch` and `add` bring it)",
+        image.version
+    ))
 }
 
 /// Makes everything an infra-env puts into its images once, to learn whether it can be made and
@@ -120,8 +176,13 @@ pub fn content(app: &App, infra_env: &InfraEnv) -> Result<Content, Error> {
     };
     let content = Content {
         sizes,
-        agent: agent.map(|_| ()),
+        agent: match agent {
+            Ok(_) => Carried::Inside,
+            Err(why) if !app.config.images.agent.is_empty() => Carried::Pulled(why),
+            Err(why) => Carried::Nowhere(why),
+        },
         is_disconnected,
+        missing: missing_image(app, infra_env),
     };
     tracing::info!(infra_env = %infra_env.id, %content, "an image was measured");
     Ok(content)

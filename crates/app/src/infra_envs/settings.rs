@@ -27,8 +27,8 @@ pub struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    /// The OS image for a version (the newest if none is named); `None` if this service hands
-    /// out no images, so any version will do.
+    /// The OS image for a version (if none is named, that of the recommended release, and the newest
+    /// only if there is none); `None` if this service hands out no images, so any version will do.
     ///
     /// # Errors
     /// No image fits.
@@ -41,7 +41,10 @@ impl<'a> Rules<'a> {
             .map_err(|cause| format!("cpu_architecture: {cause}"))?;
         let images = &self.catalog.os_images;
         let found = if version.is_empty() {
-            images.latest(arch)
+            let recommended = self.catalog.releases.recommended(arch);
+            let booted =
+                recommended.and_then(|release| images.find(release.version.as_str(), arch).ok());
+            booted.map_or_else(|| images.latest(arch), Ok)
         } else {
             images.find(version, arch)
         };

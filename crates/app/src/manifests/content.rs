@@ -5,10 +5,8 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use muster_assets::{
-    patches,
-    yaml_bounds::{self, Limits},
-};
+use muster_assets::patches;
+use muster_documents::yaml_bounds::{self, Limits};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::name::{Format, ManifestName};

@@ -6,7 +6,8 @@
 use std::{collections::BTreeMap, net::IpAddr};
 
 use ipnet::IpNet;
-use muster_assets::{file::File, yaml};
+use muster_assets::file::File;
+use muster_documents::yaml;
 use muster_engine::inventory::{self, Disk, Interface, Inventory};
 use muster_model::Cluster;
 use serde_json::{Value, json};

@@ -18,7 +18,7 @@ pub fn host_config(host: &Host, cluster: &Cluster) -> Result<String, Error> {
     let refuse = |why: String| Error::conflict(format!("host {name}: {why}"));
     let source = steps::endpoint(host, cluster).ok_or_else(|| {
         refuse(format!(
-            "nobody knows where cluster {} hands out configs; set api_vip_dns_name or an ignition \
+            "it is not known where cluster {} serves its configs; set api_vip_dns_name or an ignition \
              endpoint",
             cluster.name
         ))

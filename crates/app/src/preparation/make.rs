@@ -6,15 +6,15 @@ use muster_assets::{
     entropy::Entropy,
     file::File,
     ignition_configs::{Kind, Pointers, bootstrap},
-    install_config::{
-        FipsHost, Given, Loaded, Method, Release as Minor, Surroundings, UnknownKeys, load,
-    },
     kubeconfig::ADMIN,
     manifests::{self, Source},
     metadata, patches,
     pki::Scope,
     plan::{Extras, Plan},
     workdir,
+};
+use muster_documents::install_config::{
+    Environment, FipsHost, Given, Loaded, Method, Release as Minor, UnknownKeys, load,
 };
 use muster_ignition::{Builder, Config, Version, file};
 use muster_model::{Cluster, PlatformType};
@@ -85,7 +85,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
 
 fn plan(from: &Ingredients, addresses: &node_ips::NodeIps) -> Result<Plan, String> {
     let entropy = Entropy::new(from.seed);
-    let loaded = judged(from, &entropy)?;
+    let loaded = validated(from, &entropy)?;
     let internal = from.user_manifests.iter().any(|file| {
         file.path.starts_with("openshift/") && workdir::is_internal_release_image(&file.content)
     });
@@ -108,17 +108,10 @@ fn plan(from: &Ingredients, addresses: &node_ips::NodeIps) -> Result<Plan, Strin
     Ok(plan)
 }
 
-/// The install-config, judged by the same rules as that of a file.
-fn judged(from: &Ingredients, entropy: &Entropy) -> Result<Loaded, String> {
-    if from.cluster.platform.as_ref().map(|on| on.kind) == Some(PlatformType::Nutanix) {
-        return Err(
-            "install files for platform nutanix cannot be made yet; use platform none, or \
-             baremetal"
-                .to_owned(),
-        );
-    }
+/// The install-config, validated by the same rules as that of a file.
+fn validated(from: &Ingredients, entropy: &Entropy) -> Result<Loaded, String> {
     let mut random = entropy.filler("install-config");
-    let mut around = Surroundings::new(&mut random);
+    let mut around = Environment::new(&mut random);
     around.given = Given {
         method: Method::Agent,
         release: Minor::parse(&from.release.version),

@@ -30,7 +30,10 @@ fn cluster(kind: PlatformType, masters: i64) -> Cluster {
         external_name: Some("oracle".into()).filter(|_| kind == PlatformType::External),
         cloud_controller_manager: None,
     });
-    let managed = matches!(kind, PlatformType::Baremetal | PlatformType::Vsphere);
+    let managed = matches!(
+        kind,
+        PlatformType::Baremetal | PlatformType::Vsphere | PlatformType::Nutanix
+    );
     cluster.user_managed_networking = Some(!managed);
     cluster.network_type = Some("OVNKubernetes".into());
     cluster.networks.cluster = Some(vec![ClusterNetwork {
@@ -187,7 +190,10 @@ fn every_platform_can_be_prepared() {
         }
         let bootstrap = file(&made, places::BOOTSTRAP).text();
         let machines = bootstrap.contains("cluster-api_master-machines");
-        assert!(!machines, "{kind}: nobody may make machines there");
+        assert!(
+            !machines,
+            "{kind}: the cluster must not make machines there"
+        );
     }
 }
 
@@ -212,10 +218,23 @@ fn what_is_in_the_way_is_told_before_any_key_is_made() {
     broken.release.version = "4.9.1".into();
     let why = make::make(&broken).unwrap_err();
     assert!(why.contains("4.9.1"), "{why}");
-    let mut nutanix = ingredients(cluster(PlatformType::None, 3), &[Master, Master, Master]);
-    nutanix.cluster = Arc::new(cluster(PlatformType::Nutanix, 3));
-    let why = make::make(&nutanix).unwrap_err();
-    assert!(why.contains("nutanix"), "{why}");
+}
+
+#[test]
+fn machines_of_nutanix_are_left_to_users_and_its_place_is_filled_in_later() {
+    let from = ingredients(cluster(PlatformType::Nutanix, 3), &[Master, Master, Master]);
+    let files = made(&from);
+    let config = file(&files, "install-config.yaml").text();
+    assert!(config.contains("prismcentralplaceholder"), "{config}");
+    let bootstrap = file(&files, "bootstrap.ign").text();
+    assert!(bootstrap.contains("cloud-provider-config.yaml"));
+    for part in [
+        "master-machines-",
+        "worker-machineset-",
+        "control-plane-machine-set",
+    ] {
+        assert!(!bootstrap.contains(part), "{part}");
+    }
 }
 
 #[test]

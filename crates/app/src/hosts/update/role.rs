@@ -49,7 +49,7 @@ pub fn misfit(host: &Host, cluster: &Cluster, features: &Features) -> Option<Str
         .map(|why| why.to_string())
 }
 
-/// Arbiters are for clusters of two nodes; an unbound host is judged when it is bound.
+/// Arbiters are for clusters of two nodes; an unbound host is validated when it is bound.
 fn check_arbiter(cluster: Option<&Cluster>, features: &Features) -> Result<(), Invalid> {
     let Some(cluster) = cluster else {
         return Ok(());
@@ -80,7 +80,7 @@ fn check_arbiter(cluster: Option<&Cluster>, features: &Features) -> Result<(), I
     )
 }
 
-/// Fencing is for clusters of two nodes; an unbound host is judged when it is bound.
+/// Fencing is for clusters of two nodes; an unbound host is validated when it is bound.
 ///
 /// # Errors
 /// It is switched off, or the cluster has no place for it.

@@ -186,7 +186,7 @@ fn an_arbiter_goes_with_two_control_plane_hosts_only() {
         let mut unbound = host();
         unbound.role = HostRole::Arbiter;
         let fits = role::misfit(&unbound, &on, &features).is_none();
-        assert_eq!(fits, allowed, "{count:?}, judged when it is bound");
+        assert_eq!(fits, allowed, "{count:?}, validated when it is bound");
     }
 }
 
