@@ -1,6 +1,6 @@
 //! From a configuration to a running service, and back to nothing.
 
-use std::{net::SocketAddr, path::Path, sync::Arc};
+use std::{io, net::SocketAddr, path::Path, sync::Arc};
 
 use muster_api::contract::contract;
 use muster_app::{
@@ -158,6 +158,12 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
 }
 
 impl Running {
+    /// The application behind it, for shells that do more than REST.
+    #[must_use]
+    pub fn app(&self) -> &Arc<App> {
+        &self.service.app
+    }
+
     /// What is in force.
     #[must_use]
     pub fn config(&self) -> &Config {
@@ -214,10 +220,16 @@ async fn listen(
     kind: ListenerKind,
 ) -> Result<Listener, StartError> {
     Listener::bind(address, tls, kind).await.map_err(|cause| {
-        StartError::because(
-            format!("cannot listen on {address}; is another service using it?"),
-            cause,
-        )
+        let advice = match cause.kind() {
+            io::ErrorKind::AddrInUse => "another program uses it; server.listen chooses another port",
+            io::ErrorKind::PermissionDenied => {
+                "ports below 1024 need a permission: choose a higher one, or start the service with \
+                 CAP_NET_BIND_SERVICE (AmbientCapabilities= under systemd)"
+            }
+            io::ErrorKind::AddrNotAvailable => "this machine does not have that address",
+            _ => "see the cause",
+        };
+        StartError::because(format!("cannot listen on {address}; {advice}"), cause)
     })
 }
 

@@ -19,7 +19,7 @@ pub async fn components(app: Shared, _call: Call) -> Result<Reply, Failure> {
     };
     let versions = [
         ("assisted-installer-service", own),
-        ("discovery-agent", &images.agent),
+        ("discovery-agent", brought_along(&images.agent)),
         ("assisted-installer", brought_along(&images.installer)),
         (
             "assisted-installer-controller",

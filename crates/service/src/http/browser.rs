@@ -1,7 +1,8 @@
 //! What browsers are forbidden to do with our answers.
 //!
-//! Answers of the API are data: nothing in them may run, load or be framed. The two pages may run
-//! exactly the script and the style they carry, named by digest, and talk to this service only.
+//! Answers of the API are data: nothing in them may run, load or be framed. The two plain pages may
+//! run exactly the script and the style they carry, named by digest, and talk to this service only;
+//! the web page (`web`) brings a policy of its own.
 
 use std::sync::LazyLock;
 
@@ -38,7 +39,10 @@ pub fn restrict(headers: &mut HeaderMap, server: &Server, listener: ListenerKind
     let html = HeaderValue::from_static(pages::HTML_TYPE);
     let is_page = headers.get(header::CONTENT_TYPE) == Some(&html);
     let of_page = OF_PAGES.as_ref().filter(|_| is_page).cloned();
-    headers.insert(header::CONTENT_SECURITY_POLICY, of_page.unwrap_or(NOTHING));
+    // The web page brings its own.
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(of_page.unwrap_or(NOTHING));
     // A name that means this machine only, such as localhost, is shared with other programs.
     let is_tls = listener == ListenerKind::Main && !server.plain_http;
     if is_tls && !server.on_loopback_only() {
@@ -109,7 +113,7 @@ mod tests {
         assert_eq!(data[header::CONTENT_SECURITY_POLICY], NOTHING);
         let page = restricted(&server, ListenerKind::Main, pages::HTML_TYPE);
         let policy = page[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
-        assert_eq!(policy.matches("'sha256-").count(), 4, "{policy}");
+        assert_eq!(policy.matches("'sha256-").count(), 3, "{policy}");
     }
 
     #[test]

@@ -50,7 +50,7 @@ struct Connection {
     signals: Arc<Signals>,
 }
 
-/// What a connection and the bookkeeping tell each other.
+/// What a connection and the bookkeeping exchange.
 #[derive(Debug, Default)]
 pub struct Signals {
     evicted: Notify,

@@ -107,7 +107,7 @@ async fn respond(
             Reply::failure(&Failure::infra(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 format!(
-                    "the service hit a defect while answering; its log tells more under request id {request_id}"
+                    "the service hit a defect while answering; see its log under request id {request_id}"
                 ),
             ))
         }

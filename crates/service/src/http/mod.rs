@@ -11,6 +11,7 @@ mod call;
 mod connections;
 mod cors;
 pub mod dispatch;
+mod explain;
 mod failure;
 mod file_spans;
 pub mod host_guard;
@@ -27,6 +28,7 @@ pub mod server;
 mod sessions;
 mod stall;
 mod warm;
+mod web;
 mod wire;
 
 pub use call::Call;

@@ -1,4 +1,4 @@
-//! What is served beside the API: health, metrics, the API document, login, a start page.
+//! What is served beside the API: health, metrics, the API document, login, the web page.
 
 use std::sync::OnceLock;
 
@@ -7,19 +7,22 @@ use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use muster_store::StoreError;
 
-use super::{Reply, login, sessions};
+use super::{Reply, explain, login, sessions, web};
 use crate::{http::Failure, service::Shared};
 
-const START_PAGE: &str = include_str!("../pages/start.html");
+const NOT_BUILT: &str = include_str!("../pages/not_built.html");
 const API_PAGE: &str = include_str!("../pages/api.html");
-/// The pages for people, and their type.
-pub(super) const HTML: [&str; 2] = [START_PAGE, API_PAGE];
+/// The pages for people that carry their own style and script, and their type.
+pub(super) const HTML: [&str; 2] = [NOT_BUILT, API_PAGE];
 pub(super) const HTML_TYPE: &str = "text/html; charset=utf-8";
 
 /// A page by its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Page {
-    Start,
+    /// A file of the web page.
+    Web(&'static web::File),
+    /// At `/`, if the executable was compiled without the web page.
+    NotBuilt,
     ApiReference,
     Health,
     Ready,
@@ -28,12 +31,18 @@ pub enum Page {
     Swagger,
     Login,
     Logout,
+    Caller,
+    Validations,
+    Settings,
 }
 
 /// The page at `path`; exact, so `/health/` is not one.
 pub fn find(path: &str) -> Option<Page> {
+    if let Some(file) = web::find(path) {
+        return Some(Page::Web(file));
+    }
     Some(match path {
-        "/" => Page::Start,
+        "/" => Page::NotBuilt,
         "/docs" | "/api/assisted-install/docs" => Page::ApiReference,
         "/health" => Page::Health,
         "/ready" => Page::Ready,
@@ -44,6 +53,9 @@ pub fn find(path: &str) -> Option<Page> {
         }
         "/auth/token" => Page::Login,
         "/auth/logout" => Page::Logout,
+        "/auth/caller" => Page::Caller,
+        "/explain/validations" => Page::Validations,
+        "/explain/settings" => Page::Settings,
         _ => return None,
     })
 }
@@ -65,12 +77,13 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
         ));
     }
     match page {
-        Page::Start => Reply::text(HTML_TYPE, START_PAGE),
+        Page::Web(file) => web::answer(file, request.headers()),
+        Page::NotBuilt => Reply::text(HTML_TYPE, NOT_BUILT),
         Page::ApiReference => Reply::text(HTML_TYPE, API_PAGE),
         Page::Health => health(app),
         Page::Ready => ready(app).await,
         Page::Metrics => {
-            app.metrics.look_at(app);
+            app.metrics.look_at(app).await;
             Reply::text(
                 "text/plain; version=0.0.4; charset=utf-8",
                 app.metrics.render(),
@@ -80,6 +93,9 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
         Page::Swagger => document(&SWAGGER, muster_api::swagger2),
         Page::Login => login::answer(app, request).await,
         Page::Logout => sessions::log_out(app, request.headers()).await,
+        Page::Caller => sessions::caller(app, request.headers()).await,
+        Page::Validations => explain::validations(),
+        Page::Settings => explain::in_force(app, request.headers()).await,
     }
 }
 

@@ -296,7 +296,7 @@ async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> Option<TlsStream
 /// All requests of a connection and their answers.
 type Talk = Pin<Box<dyn Future<Output = Result<(), Box<dyn Error + Send + Sync>>> + Send>>;
 
-/// The whole talk on a connection, and what tells whether it has gone quiet.
+/// A connection while it is served, and what shows whether it has gone quiet.
 ///
 /// Not an `async fn`, and what is large is boxed, because a connection that waits costs what its
 /// future holds: the work on a request is given back with the answer, and the parts of the

@@ -1,7 +1,10 @@
-//! Ending what was granted: logins.
+//! Logins that were granted: whose they are, and ending them.
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, header};
+use muster_auth::Role;
+use muster_config::Field;
 use muster_model::{Scheme, Timestamp};
+use serde_json::json;
 
 use super::{Reply, admission::recognise};
 use crate::{http::Failure, service::Shared};
@@ -28,4 +31,26 @@ async fn ended(app: &Shared, headers: &HeaderMap) -> Result<(), Failure> {
         .end_session(&login.id, login.expires_at, now.unix_seconds())
         .await?;
     Ok(())
+}
+
+/// Answers `GET /auth/caller`: who the caller is to this service, and until when.
+pub async fn caller(app: &Shared, headers: &HeaderMap) -> Reply {
+    let found = recognise(app, &[Scheme::User], headers, "", Timestamp::now()).await;
+    let caller = match found {
+        Ok(caller) => caller,
+        Err(failure) => return Reply::failure(&failure),
+    };
+    let role = match caller.role {
+        Role::Admin => "admin",
+        Role::User => "user",
+        Role::ReadOnly => "read-only",
+        Role::Agent => "agent",
+    };
+    let ends = caller
+        .login
+        .map(|login| Timestamp::from_unix_seconds(login.expires_at).millis());
+    let mode = app.config.auth.mode.show();
+    let body = json!({"mode": mode, "name": caller.name, "role": role, "expires_at": ends});
+    Reply::json_bytes(StatusCode::OK, body.to_string().into())
+        .header(header::CACHE_CONTROL, "no-store")
 }

@@ -28,7 +28,7 @@ pub fn read(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<Option<us
             Ok(count) => return Ok(Some(count)),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return Ok(None),
-            // A file system that cannot tell is read as ever.
+            // A file system that does not know is read as ever.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 return FileExt::read_at(file, buffer, offset).map(Some);
             }

@@ -52,7 +52,7 @@ fn advice(image: &OsImage, state: &State, fetch: FetchOsImages) -> Option<String
     Some(match state {
         State::Ready(_) => return None,
         State::Fetching { active: true, .. } => {
-            "It is on its way; hosts that ask for it now are told to come back.".to_owned()
+            "It is on its way; hosts that request it now are asked to come back.".to_owned()
         }
         State::Fetching { active: false, .. } => match fetch {
             FetchOsImages::Never => format!(
@@ -75,7 +75,7 @@ fn advice(image: &OsImage, state: &State, fetch: FetchOsImages) -> Option<String
             }
         },
         State::Broken { .. } => match fetch {
-            FetchOsImages::Never => format!("To mend it, {by_hand}."),
+            FetchOsImages::Never => format!("To fix it, {by_hand}."),
             FetchOsImages::WhenAsked | FetchOsImages::WhenNeeded => format!(
                 "It is tried again when the image is asked for, at most once a minute; or {by_hand}."
             ),

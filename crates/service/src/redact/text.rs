@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use muster_assets::yaml_bounds::{self, Limits};
+use muster_documents::yaml_bounds::{self, Limits};
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;

@@ -140,7 +140,7 @@ impl Watcher {
             let Some(number) = *head.borrow_and_update() else {
                 continue;
             };
-            let spent = match self.tell(number).await {
+            let spent = match self.send_changes(number).await {
                 Ok(spent) => spent,
                 Err(End::Failed(failure)) if failure.status == StatusCode::SERVICE_UNAVAILABLE => {
                     // The database is away; what is missed now is seen in a later round.
@@ -199,7 +199,7 @@ impl Watcher {
     }
 
     /// Sends what is new; returns the time that reading took.
-    async fn tell(&mut self, head: i64) -> Result<Duration, End> {
+    async fn send_changes(&mut self, head: i64) -> Result<Duration, End> {
         let began = Instant::now();
         let end = self.send_objects().await;
         let spent = began.elapsed();

@@ -37,7 +37,7 @@ pub async fn download(app: Shared, call: Call) -> Result<Reply, Failure> {
             let script = ipxe::script(&app, &infra_env, mac, script_type, call.now).await?;
             Reply::file(&format!("{}-{file}", infra_env.id), script)
         }
-        // Clients tell "no static network" by the empty name and body.
+        // Clients recognise "no static network" by the empty name and body.
         "static-network-config" if infra_env.static_network.is_empty() => Reply::file("", ""),
         "static-network-config" => {
             let (hosts, changed) = (&infra_env.static_network, infra_env.updated_at);
