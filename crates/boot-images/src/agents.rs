@@ -1,9 +1,9 @@
 //! The agents that go into boot images, one per architecture.
 //!
-//! Found once at start: in the folder the configuration names, or beside the program. Packing
+//! Found once at start: in the folder the configuration names, or near the program. Packing
 //! one takes a moment, so it is done once, in the background; every image then refers to the
-//! same bytes. Where there is none, hosts pull the agent's container image as in the reference,
-//! and the log and the history of the infra-env say so.
+//! same bytes. Where there is none, hosts pull the image of `images.agent` if one is configured;
+//! otherwise no image is made. The log and the history of the infra-env say so.
 
 use std::{
     fs, io,
@@ -40,22 +40,15 @@ impl Agents {
     /// Looks for them; says in the log what was found and what was not.
     #[must_use]
     pub fn find(folder: Option<&Path>) -> Self {
-        let beside_us = || {
-            let program = std::env::current_exe().ok()?;
-            Some(program.parent()?.to_owned())
-        };
-        let folder = folder.map(Path::to_owned).or_else(beside_us);
+        let folders = folders(folder);
         let rows = ARCHITECTURES.iter().map(|(architecture, names)| {
-            let executable = match &folder {
-                Some(folder) => find_one(folder, architecture, names),
-                None => Err("the folder of this program cannot be found; set images.agent_dir".into()),
-            };
+            let executable = find_first(&folders, NAME, architecture, names);
             match &executable {
                 Ok(path) => {
                     tracing::info!(architecture, path = %path.display(), "hosts get this agent with their image");
                 }
                 Err(why) => {
-                    tracing::warn!(architecture, %why, "hosts will pull the image of images.agent; to install them, set images.installer too");
+                    tracing::warn!(architecture, %why, "no agent for boot images; `make agents` builds it, images.agent_dir says where it is");
                 }
             }
             Row {
@@ -107,14 +100,89 @@ impl Row {
     }
 }
 
-/// The first file that a host of this architecture could run; else why there is none.
-fn find_one(folder: &Path, architecture: &str, names: &[&str]) -> Result<PathBuf, String> {
-    let own = names
+/// The executables that [`Agents::find`] would find, with the architecture of each.
+#[must_use]
+pub fn executables(folder: Option<&Path>) -> Vec<(PathBuf, &'static str)> {
+    let folders = folders(folder);
+    let found = ARCHITECTURES.iter().filter_map(|(architecture, names)| {
+        let path = find_first(&folders, NAME, architecture, names).ok()?;
+        Some((path, *architecture))
+    });
+    found.collect()
+}
+
+/// A program for hosts of an architecture, found as agents are: in `folder` or, without one, near
+/// this program.
+///
+/// # Errors
+/// There is none that such a host could run; says why.
+pub fn find_program(
+    folder: Option<&Path>,
+    program: &str,
+    architecture: &str,
+) -> Result<PathBuf, String> {
+    let names = ARCHITECTURES
         .iter()
-        .map(|name| folder.join("agents").join(name).join(NAME));
-    let shared = names.iter().map(|name| folder.join(name).join(NAME));
+        .find(|(_, names)| names.contains(&architecture));
+    let names = names.map_or(&[][..], |(_, names)| names);
+    let own = [architecture];
+    let names = if names.is_empty() { &own[..] } else { names };
+    find_first(&folders(folder), program, architecture, names)
+}
+
+/// The folder that is named, or those where agents lie without any setting: beside the program (an
+/// unpacked archive), above it (a build tree), or where packages put them.
+fn folders(named: Option<&Path>) -> Vec<PathBuf> {
+    if let Some(named) = named {
+        return vec![named.to_owned()];
+    }
+    let program = std::env::current_exe().ok();
+    let beside = program.as_deref().and_then(Path::parent);
+    let above = beside.and_then(Path::parent);
+    let mut folders: Vec<PathBuf> = [beside, above]
+        .into_iter()
+        .flatten()
+        .map(Path::to_owned)
+        .collect();
+    folders.extend(above.map(|above| above.join("lib/muster")));
+    folders
+}
+
+fn find_first(
+    folders: &[PathBuf],
+    program: &str,
+    architecture: &str,
+    names: &[&str],
+) -> Result<PathBuf, String> {
     let mut faults = Vec::new();
-    for path in own.chain(shared).chain([folder.join(NAME)]) {
+    for folder in folders {
+        match find_one(folder, program, architecture, names) {
+            Ok(path) => return Ok(path),
+            Err(why) => faults.push(why),
+        }
+    }
+    if faults.is_empty() {
+        return Err("the folder of this program cannot be found; set images.agent_dir".into());
+    }
+    Err(faults.join("; "))
+}
+
+/// The first file that a host of this architecture could run; else why there is none.
+fn find_one(
+    folder: &Path,
+    program: &str,
+    architecture: &str,
+    names: &[&str],
+) -> Result<PathBuf, String> {
+    let below = |parent: &str| -> Vec<PathBuf> {
+        let folder = folder.join(parent);
+        let paths = names.iter().map(|name| folder.join(name).join(program));
+        paths.collect()
+    };
+    // `make agents` and `scripts/build-programs` write to the first two.
+    let places = ["agents", "programs", ""].into_iter().flat_map(below);
+    let mut faults = Vec::new();
+    for path in places.chain([folder.join(program)]) {
         let content = match read(&path) {
             Ok(content) => content,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
@@ -130,7 +198,7 @@ fn find_one(folder: &Path, architecture: &str, names: &[&str]) -> Result<PathBuf
     }
     if faults.is_empty() {
         Err(format!(
-            "there is no agents/{architecture}/{NAME} in {}",
+            "there is no agents/{architecture}/{program} in {}",
             folder.display()
         ))
     } else {

@@ -61,6 +61,7 @@ impl MirrorFiles {
         let Some(path) = &config.mirrors_file else {
             return match &config.mirrors_ca_file {
                 Some(_) => Err(MirrorError::CaWithoutMirrors),
+                None if config.system_mirrors => Ok(of_system(Path::new("/"))),
                 None => Ok(None),
             };
         };
@@ -87,6 +88,19 @@ impl MirrorFiles {
             ca_bundle: &self.ca_bundle,
         }
     }
+}
+
+/// The files that a pod made for the reference mounts. They count only together and if they mirror
+/// something: an image may bring a registries.conf that does not.
+fn of_system(root: &Path) -> Option<MirrorFiles> {
+    let read = |path: &str| fs::read_to_string(root.join(path)).ok();
+    let registries_conf = read("etc/containers/registries.conf")?;
+    let ca_bundle = read("etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem")?;
+    check(&registries_conf).ok()?;
+    Some(MirrorFiles {
+        registries_conf,
+        ca_bundle,
+    })
 }
 
 fn content(setting: &'static str, path: &Path) -> Result<String, MirrorError> {
@@ -133,6 +147,31 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn files_of_the_system_count_only_together() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let good =
+            "[[registry]]\nlocation = \"quay.io\"\n[[registry.mirror]]\nlocation = \"m:5000\"\n";
+        write("etc/containers/registries.conf", good);
+        assert_eq!(of_system(root.path()), None);
+        write("etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "CA");
+        let found = of_system(root.path()).unwrap();
+        assert_eq!(
+            (found.registries_conf.as_str(), found.ca_bundle.as_str()),
+            (good, "CA")
+        );
+        write(
+            "etc/containers/registries.conf",
+            "unqualified-search-registries = []\n",
+        );
+        assert_eq!(of_system(root.path()), None);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! Machines find them by label. Equal content gives equal bytes: no clock, no random numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     error::{Error, Result},
-    iso9660::writer,
+    iso9660::writer::{self, Content},
     view::View,
 };
 
@@ -20,6 +20,8 @@ const DEEPEST: usize = 8;
 pub struct ConfigIso {
     label: String,
     files: BTreeMap<String, View>,
+    directories: BTreeSet<String>,
+    joliet: bool,
 }
 
 impl ConfigIso {
@@ -40,7 +42,27 @@ impl ConfigIso {
         Ok(Self {
             label: label.to_owned(),
             files: BTreeMap::new(),
+            directories: BTreeSet::new(),
+            joliet: true,
         })
+    }
+
+    /// Leaves the names for Joliet out: readers take those of Rock Ridge.
+    #[must_use]
+    pub fn without_joliet(mut self) -> Self {
+        self.joliet = false;
+        self
+    }
+
+    /// Adds a directory, which may stay empty.
+    ///
+    /// # Errors
+    ///
+    /// When the path has empty, special or overlong parts, or runs through a file.
+    pub fn directory(mut self, path: &str) -> Result<Self> {
+        self.check(path)?;
+        self.directories.insert(path.to_owned());
+        Ok(self)
     }
 
     /// Adds a file; directories come with it.
@@ -49,7 +71,24 @@ impl ConfigIso {
     ///
     /// When the path has empty, special or overlong parts, is taken, or runs through a file.
     pub fn file(mut self, path: &str, content: View) -> Result<Self> {
-        let refused = |why: &str| Error::Refused(format!("`{path}` cannot be a file here: {why}"));
+        self.check(path)?;
+        let below = |directory: &String| {
+            directory == path
+                || directory
+                    .strip_prefix(path)
+                    .is_some_and(|rest| rest.starts_with('/'))
+        };
+        if self.directories.iter().any(below) {
+            return Err(Error::Refused(format!(
+                "`{path}` cannot be a file here: it is a directory"
+            )));
+        }
+        self.files.insert(path.to_owned(), content);
+        Ok(self)
+    }
+
+    fn check(&self, path: &str) -> Result<()> {
+        let refused = |why: &str| Error::Refused(format!("`{path}` cannot be here: {why}"));
         let parts: Vec<&str> = path.split('/').collect();
         if parts.len() >= DEEPEST {
             return Err(refused("directories are at most seven deep"));
@@ -79,17 +118,21 @@ impl ConfigIso {
         if clash {
             return Err(refused("the name is taken"));
         }
-        self.files.insert(path.to_owned(), content);
-        Ok(self)
+        Ok(())
     }
 
-    /// The image: ISO 9660 with Rock Ridge and Joliet.
+    /// The image: ISO 9660 with Rock Ridge and, unless it was left out, Joliet.
     ///
     /// # Errors
     ///
     /// When a file is larger than 4 GiB.
     pub fn build(&self) -> Result<View> {
-        writer::write(&self.label, &self.files)
+        writer::write(&Content {
+            label: &self.label,
+            files: &self.files,
+            directories: &self.directories,
+            joliet: self.joliet,
+        })
     }
 }
 
@@ -126,6 +169,19 @@ mod tests {
         );
         assert_eq!(iso.find("empty").unwrap().len(), 0);
         assert_eq!(iso.walk().unwrap().len(), 60 + 1 + 3 + 1);
+    }
+
+    #[test]
+    fn empty_directories_are_carried_and_joliet_can_be_left_out() {
+        let iso = ConfigIso::new("cluster-config").unwrap().without_joliet();
+        let iso = iso.directory("a/empty").unwrap().directory("b").unwrap();
+        let iso = iso.file("a/file", View::bytes(&b"x"[..])).unwrap();
+        assert!(iso.clone().file("a", View::default()).is_err());
+        assert!(iso.clone().directory("a/file/below").is_err());
+        let iso = Iso::open(iso.build().unwrap()).unwrap();
+        assert!(iso.has_rock_ridge() && iso.joliet().is_none());
+        assert_eq!(iso.small_file("a/file", 9).unwrap().unwrap(), b"x");
+        assert_eq!(iso.walk().unwrap().len(), 4);
     }
 
     #[test]

@@ -157,6 +157,28 @@ impl BaseImages {
         fetched
     }
 
+    /// Removes an image with everything that belongs to it, whether it is whole or not.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn forget(&self, image: &OsImage) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.remove(&stem(image));
+        // The record first: an image without one is not served.
+        for path in [
+            self.record_file(image),
+            self.file(image),
+            self.part(image),
+            self.part_note(image),
+        ] {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     fn remove(&self, image: &OsImage) -> io::Result<()> {
         fs::remove_file(self.file(image))?;
         fs::remove_file(self.record_file(image))?;

@@ -5,7 +5,7 @@
 
 mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::record::{Draft, Target, Tree, draft};
 
@@ -18,8 +18,18 @@ use crate::{
     view::View,
 };
 
-/// Descriptors: primary, Joliet, end.
-const FIRST_TABLE: u32 = 19;
+/// First sector of descriptors: one per tree, then their end.
+const FIRST_DESCRIPTOR: u32 = 16;
+
+/// What an image is made of; paths have been checked.
+pub(crate) struct Content<'a> {
+    pub label: &'a str,
+    pub files: &'a BTreeMap<String, View>,
+    /// Directories that are there even without files.
+    pub directories: &'a BTreeSet<String>,
+    /// Whether names are written for Joliet too.
+    pub joliet: bool,
+}
 
 #[derive(Default)]
 struct Directory {
@@ -31,16 +41,26 @@ struct Directory {
     files: Vec<(String, usize)>,
 }
 
-/// Writes an image with these files; paths have been checked.
-pub(crate) fn write(label: &str, files: &BTreeMap<String, View>) -> Result<View> {
-    let directories = directories(files);
+/// Writes an image.
+pub(crate) fn write(content: &Content<'_>) -> Result<View> {
+    let Content { label, files, .. } = content;
+    let directories = directories(files, content.directories);
     if directories.len() > usize::from(u16::MAX) {
         return Err(Error::Refused(
             "an image has at most 65535 directories".into(),
         ));
     }
-    let trees = [Tree::Plain, Tree::Joliet].map(|tree| Layout::of(tree, &directories));
-    let mut next = FIRST_TABLE;
+    let trees: &[Tree] = if content.joliet {
+        &[Tree::Plain, Tree::Joliet]
+    } else {
+        &[Tree::Plain]
+    };
+    let end = FIRST_DESCRIPTOR + trees.len() as u32;
+    let trees: Vec<Layout> = trees
+        .iter()
+        .map(|tree| Layout::of(*tree, &directories))
+        .collect();
+    let mut next = end + 1;
     let tables: Vec<[u32; 2]> = trees
         .iter()
         .map(|tree| {
@@ -50,11 +70,14 @@ pub(crate) fn write(label: &str, files: &BTreeMap<String, View>) -> Result<View>
             places
         })
         .collect();
-    let trees = trees.map(|tree| tree.placed(&mut next));
+    let trees: Vec<Layout> = trees
+        .into_iter()
+        .map(|tree| tree.placed(&mut next))
+        .collect();
     let mut extents = Vec::new();
     let mut body = View::default();
     let meta_end = next;
-    for (path, content) in files {
+    for (path, content) in *files {
         let len = u32::try_from(content.len())
             .map_err(|_| Error::Refused(format!("{path} is larger than 4 GiB")))?;
         extents.push(Extent { sector: next, len });
@@ -65,7 +88,7 @@ pub(crate) fn write(label: &str, files: &BTreeMap<String, View>) -> Result<View>
     }
     let mut meta = vec![0; meta_end as usize * SECTOR as usize];
     for (index, (tree, tables)) in trees.iter().zip(&tables).enumerate() {
-        let at = (16 + index) * SECTOR as usize;
+        let at = (FIRST_DESCRIPTOR as usize + index) * SECTOR as usize;
         put(&mut meta, at, &tree.descriptor(label, next, *tables));
         for (place, big_endian) in tables.iter().zip([false, true]) {
             put(
@@ -76,20 +99,26 @@ pub(crate) fn write(label: &str, files: &BTreeMap<String, View>) -> Result<View>
         }
         tree.write(&extents, &mut meta);
     }
-    put(&mut meta, 18 * SECTOR as usize, b"\xffCD001\x01");
+    put(&mut meta, end as usize * SECTOR as usize, b"\xffCD001\x01");
     let mut image = View::bytes(meta);
     image.append(&body);
     Ok(image)
 }
 
 /// All directories, parents first and level by level, as path tables want them.
-fn directories(files: &BTreeMap<String, View>) -> Vec<Directory> {
+fn directories(files: &BTreeMap<String, View>, empty: &BTreeSet<String>) -> Vec<Directory> {
     // By depth, then by the parts of the path: the order of parents is that of their children.
     let mut levels: BTreeMap<(usize, Vec<&str>), Directory> = BTreeMap::new();
     levels.insert((0, Vec::new()), Directory::default());
     for path in files.keys() {
         let parts: Vec<&str> = path.split('/').collect();
         for depth in 1..parts.len() {
+            levels.entry((depth, parts[..depth].to_vec())).or_default();
+        }
+    }
+    for path in empty {
+        let parts: Vec<&str> = path.split('/').collect();
+        for depth in 1..=parts.len() {
             levels.entry((depth, parts[..depth].to_vec())).or_default();
         }
     }
