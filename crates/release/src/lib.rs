@@ -26,6 +26,7 @@ mod seed;
 mod settings;
 mod tools;
 mod transport;
+mod visit;
 
 use std::{fs::File, io::Read, path::Path};
 
@@ -44,6 +45,7 @@ pub use reference::{Digest, ImageRef, Repository};
 pub use seed::{Seed, SeedCluster};
 pub use settings::{Limits, Proxies, RetryPolicy, Settings};
 pub use tools::{TOOLS, Tool};
+pub use visit::Visitor;
 
 /// A text file of a size that makes sense.
 fn bounded_text(path: &Path, limit: u64) -> Result<String, Error> {
