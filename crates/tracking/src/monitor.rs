@@ -1,0 +1,319 @@
+//! Hosts on their way into a running cluster, each followed by its address until its node is ready:
+//! the decisions ([`Monitor`]), and asking for what they need ([`Watch`]).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use muster_api::{
+    client::{Client, ClientOptions, Proxies},
+    requests::{self, ListClustersOptions},
+};
+use muster_controller::{
+    csr::{self, Purpose},
+    kube::{Kind, Kube, KubeError},
+};
+use serde_json::Value;
+use tokio::{net::TcpStream, time::timeout};
+
+use crate::{
+    observation::shown,
+    tracker::{Level, Line},
+};
+
+const SERVICE_PORT: u16 = 8090;
+const KUBELET_PORT: u16 = 10250;
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// One host at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// What the service on the host says: the name of the host, its status and its stage.
+    pub service: Option<(String, String)>,
+    /// Something listens at the port of the kubelet.
+    pub kubelet: bool,
+    /// Its node: name, and whether it is ready.
+    pub node: Option<(String, bool)>,
+    /// Pending requests by purpose.
+    pub pending: BTreeSet<(Purpose, String)>,
+}
+
+/// What is known of one host.
+#[derive(Debug, Default)]
+struct Known {
+    name: Option<String>,
+    said: BTreeSet<String>,
+    is_ready: bool,
+}
+
+/// The account of all hosts.
+#[derive(Debug)]
+pub struct Monitor {
+    hosts: BTreeMap<IpAddr, Known>,
+}
+
+impl Monitor {
+    /// An account of these hosts.
+    #[must_use]
+    pub fn new(addresses: &[IpAddr]) -> Self {
+        let hosts = addresses.iter().map(|ip| (*ip, Known::default()));
+        Self {
+            hosts: hosts.collect(),
+        }
+    }
+
+    /// Takes in what was seen of one host; what is new.
+    pub fn take(&mut self, ip: IpAddr, seen: &Seen) -> Vec<Line> {
+        let known = self.hosts.entry(ip).or_default();
+        let mut news = Vec::new();
+        if let Some((name, state)) = &seen.service {
+            if !name.is_empty() {
+                known.name = Some(name.clone());
+            }
+            news.push((
+                Level::Info,
+                format!("the service on the host answers: {state}"),
+            ));
+        }
+        if seen.kubelet {
+            news.push((Level::Info, "the kubelet is running".to_owned()));
+        }
+        for (purpose, request) in &seen.pending {
+            let which = match purpose {
+                Purpose::Client => "first",
+                Purpose::Serving => "second",
+            };
+            news.push((
+                Level::Warning,
+                format!(
+                    "the {which} certificate signing request waits for approval: \
+                     oc adm certificate approve {request}"
+                ),
+            ));
+        }
+        if let Some((name, is_ready)) = &seen.node {
+            known.name = Some(name.clone());
+            news.push((Level::Info, format!("node {name} has joined the cluster")));
+            if *is_ready {
+                let rest = match seen.pending.is_empty() {
+                    true => "",
+                    false => "; requests are still pending, see above",
+                };
+                news.push((Level::Info, format!("node {name} is ready{rest}")));
+                known.is_ready = true;
+            }
+        }
+        let about = match &known.name {
+            Some(name) => format!("{ip} ({name})"),
+            None => ip.to_string(),
+        };
+        news.into_iter()
+            .filter(|(_, text)| known.said.insert(text.clone()))
+            .map(|(level, text)| Line {
+                level,
+                text: format!("{about}: {text}"),
+            })
+            .collect()
+    }
+
+    /// Addresses whose nodes are not ready.
+    #[must_use]
+    pub fn missing(&self) -> Vec<IpAddr> {
+        let missing = self.hosts.iter().filter(|(_, known)| !known.is_ready);
+        missing.map(|(ip, _)| *ip).collect()
+    }
+
+    /// The name of a host, once something has said it.
+    #[must_use]
+    pub fn name(&self, ip: IpAddr) -> Option<&str> {
+        self.hosts.get(&ip)?.name.as_deref()
+    }
+}
+
+/// Asks for what the account needs.
+#[derive(Debug)]
+pub struct Watch {
+    kube: Kube,
+    token: Option<String>,
+}
+
+impl Watch {
+    /// With the token that the makers of images left in the cluster, if there is one.
+    ///
+    /// # Errors
+    /// The API does not answer.
+    pub async fn new(kube: Kube) -> Result<Self, KubeError> {
+        let at = Kind::SECRET.within("openshift-config", "agent-auth-token");
+        let secret = match kube.get(&at).await {
+            Ok(secret) => secret,
+            // Not there, or not for our eyes: then only the cluster is asked.
+            Err(KubeError::Refused { .. }) => Value::Null,
+            Err(error) => return Err(error),
+        };
+        let token = secret["data"]["watcherAuthToken"].as_str();
+        let token = token.and_then(|text| STANDARD.decode(text).ok());
+        Ok(Self {
+            kube,
+            token: token.and_then(|bytes| String::from_utf8(bytes).ok()),
+        })
+    }
+
+    /// Looks at the cluster once, and at every host that is missing.
+    ///
+    /// # Errors
+    /// The API does not answer.
+    pub async fn look(&self, monitor: &Monitor) -> Result<Vec<(IpAddr, Seen)>, KubeError> {
+        let (nodes, _) = self.kube.list(Kind::NODE, None, "").await?;
+        let requests = match self.kube.list(Kind::CSR, None, "").await {
+            Ok((requests, _)) => requests,
+            Err(KubeError::Refused { .. }) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let mut all = Vec::new();
+        for ip in monitor.missing() {
+            let mut seen = Seen {
+                service: self.service(ip).await,
+                kubelet: knocks(ip, KUBELET_PORT).await,
+                ..Seen::default()
+            };
+            seen.node = nodes.iter().find_map(|node| node_at(node, ip));
+            let names = [
+                seen.node.as_ref().map(|(name, _)| name.as_str()),
+                seen.service.as_ref().map(|(name, _)| name.as_str()),
+                monitor.name(ip),
+            ];
+            seen.pending = pending(&requests, &names);
+            all.push((ip, seen));
+        }
+        Ok(all)
+    }
+
+    async fn service(&self, ip: IpAddr) -> Option<(String, String)> {
+        if !knocks(ip, SERVICE_PORT).await {
+            return None;
+        }
+        let options = ClientOptions {
+            watcher: self.token.clone(),
+            proxies: Some(Proxies::default()),
+            ..ClientOptions::default()
+        };
+        // Images of the reference serve plain HTTP.
+        let url = format!("http://{}", SocketAddr::new(ip, SERVICE_PORT));
+        let client = Client::new(&url, options).ok()?;
+        let request = requests::list_clusters(&ListClustersOptions {
+            with_hosts: Some(true),
+            ..ListClustersOptions::default()
+        });
+        let request = request.answered_as();
+        let answer: Value = timeout(ANSWER, client.fetch(&request)).await.ok()?.ok()?;
+        let host = &answer[0]["hosts"][0];
+        let text = |pointer: &str| shown(host.pointer(pointer)?.as_str()?).into();
+        let name: Option<String> = text("/requested_hostname");
+        let parts: Vec<String> = [text("/status"), text("/progress/current_stage")]
+            .into_iter()
+            .flatten()
+            .collect();
+        Some((name.unwrap_or_default(), parts.join(", ")))
+    }
+}
+
+fn node_at(node: &Value, ip: IpAddr) -> Option<(String, bool)> {
+    let own = |one: &&Value| {
+        one["type"] == "InternalIP"
+            && one["address"]
+                .as_str()
+                .is_some_and(|text| text.parse() == Ok(ip))
+    };
+    node["status"]["addresses"].as_array()?.iter().find(own)?;
+    let conditions = node["status"]["conditions"].as_array();
+    let is_ready = conditions
+        .into_iter()
+        .flatten()
+        .any(|one| one["type"] == "Ready" && one["status"] == "True");
+    Some((shown(node["metadata"]["name"].as_str()?), is_ready))
+}
+
+/// Requests of exactly these names; a name that begins alike is another node.
+fn pending(requests: &[Value], names: &[Option<&str>]) -> BTreeSet<(Purpose, String)> {
+    let is_own = |node: &str| {
+        let mut known = names.iter().flatten().filter(|name| !name.is_empty());
+        known.any(|name| {
+            let short = |text: &str| text.split('.').next().unwrap_or_default().to_lowercase();
+            short(node) == short(name)
+        })
+    };
+    requests
+        .iter()
+        .filter_map(|request| {
+            let (node, purpose) = csr::pending(request)?;
+            let name = request["metadata"]["name"].as_str()?;
+            is_own(&node).then(|| (purpose, shown(name)))
+        })
+        .collect()
+}
+
+async fn knocks(ip: IpAddr, port: u16) -> bool {
+    let knock = TcpStream::connect(SocketAddr::new(ip, port));
+    matches!(timeout(ANSWER, knock).await, Ok(Ok(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_host_is_followed_to_its_ready_node_and_nothing_is_said_twice() {
+        let ip: IpAddr = "10.0.0.7".parse().unwrap();
+        let mut monitor = Monitor::new(&[ip]);
+        let mut said = Vec::new();
+        let mut seen = Seen::default();
+        let mut look = |seen: &Seen, monitor: &mut Monitor| {
+            for _ in 0..2 {
+                said.extend(monitor.take(ip, seen).into_iter().map(|line| line.text));
+            }
+        };
+        seen.service = Some(("worker-1".to_owned(), "known".to_owned()));
+        look(&seen, &mut monitor);
+        seen.service = None;
+        seen.kubelet = true;
+        seen.pending.insert((Purpose::Client, "csr-a".to_owned()));
+        look(&seen, &mut monitor);
+        assert_eq!(monitor.missing(), [ip]);
+        seen.pending.clear();
+        seen.node = Some(("worker-1".to_owned(), false));
+        look(&seen, &mut monitor);
+        seen.node = Some(("worker-1".to_owned(), true));
+        look(&seen, &mut monitor);
+        assert!(monitor.missing().is_empty());
+        let expected = [
+            "answers: known",
+            "kubelet is running",
+            "the first certificate signing request waits for approval: oc adm certificate approve csr-a",
+            "has joined",
+            "is ready",
+        ];
+        assert_eq!(said.len(), expected.len(), "{said:#?}");
+        for (said, expected) in said.iter().zip(expected) {
+            assert!(
+                said.contains(expected) && said.starts_with("10.0.0.7 (worker-1)"),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_node_is_known_by_its_internal_address_alone() {
+        let node = json!({"metadata": {"name": "a"}, "status": {
+            "addresses": [{"type": "ExternalIP", "address": "10.0.0.8"},
+                          {"type": "InternalIP", "address": "10.0.0.7"}],
+            "conditions": [{"type": "Ready", "status": "True"}]}});
+        let at = |ip: &str| node_at(&node, ip.parse().unwrap());
+        assert_eq!(at("10.0.0.7"), Some(("a".to_owned(), true)));
+        assert_eq!(at("10.0.0.8"), None);
+    }
+}
