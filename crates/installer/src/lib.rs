@@ -14,6 +14,7 @@ pub mod disk;
 mod existing_root;
 mod final_image;
 pub mod image;
+pub mod image_based;
 pub mod installer_args;
 pub mod journal;
 pub mod node;

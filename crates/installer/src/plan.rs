@@ -1,7 +1,7 @@
 //! Which steps an installation takes, in which order.
 //!
 //! The plan is a pure function of what was asked, so it can be printed before anything happens
-//! (`muster-agent install --dry-run`). Each step says which stage the service shows for it,
+//! (`muster-agent install --dry-run`) and played by simulated hosts. Each step says which stage the service shows for it,
 //! whether it writes to a disk, and what its failure means. Start at [`Plan::of`].
 
 use std::fmt;
@@ -25,12 +25,16 @@ pub enum Flow {
 }
 
 /// What a request leaves out of, or adds to, the steps of a flow.
-#[derive(Clone, Copy, Debug)]
-struct Choices {
-    existing_root: bool,
-    cleans_disk: bool,
-    erases_boot_sectors: bool,
-    writes_final_image: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choices {
+    /// The operating system is deployed beside the running one instead of onto a disk.
+    pub existing_root: bool,
+    /// What was built on the installation disk is switched off and erased.
+    pub cleans_disk: bool,
+    /// Other disks lose their boot sectors.
+    pub erases_boot_sectors: bool,
+    /// The operating system of the cluster is deployed ahead of the first boot.
+    pub writes_final_image: bool,
 }
 
 impl Flow {
@@ -56,9 +60,9 @@ impl Flow {
     /// The flow for a request. Only a bootstrap host may become a single node: a control-plane
     /// node added later to a cluster that began with one node says the same count.
     #[must_use]
-    pub fn of(options: &InstallOptions) -> Self {
-        match options.role {
-            Role::Bootstrap if options.control_plane_count == 1 => Self::SingleNode,
+    pub const fn of(role: Role, control_plane_count: u32) -> Self {
+        match role {
+            Role::Bootstrap if control_plane_count == 1 => Self::SingleNode,
             Role::Bootstrap => Self::Bootstrap,
             Role::Master | Role::Arbiter => Self::ControlPlane,
             Role::Worker => Self::Worker,
@@ -241,7 +245,7 @@ impl Plan {
     pub fn of(options: &InstallOptions) -> Self {
         let existing_root = !options.coreos_image.is_empty();
         Self::with(
-            Flow::of(options),
+            Flow::of(options.role, options.control_plane_count),
             Choices {
                 existing_root,
                 cleans_disk: !options.skip_installation_disk_cleanup,
@@ -263,7 +267,9 @@ impl Plan {
         Self::with(flow, choices)
     }
 
-    fn with(flow: Flow, choices: Choices) -> Self {
+    /// The plan of a flow with these choices.
+    #[must_use]
+    pub fn with(flow: Flow, choices: Choices) -> Self {
         let single = flow == Flow::SingleNode;
         let first = flow == Flow::Bootstrap;
         let existing_root = choices.existing_root;
@@ -360,10 +366,9 @@ mod tests {
 
     #[test]
     fn a_later_control_plane_node_of_a_single_node_cluster_is_no_single_node() {
-        let one = |role| Flow::of(&options(&["--role", role, "--control-plane-count", "1"]));
-        assert_eq!(one("master"), Flow::ControlPlane);
-        assert_eq!(one("worker"), Flow::Worker);
-        assert_eq!(one("bootstrap"), Flow::SingleNode);
+        assert_eq!(Flow::of(Role::Master, 1), Flow::ControlPlane);
+        assert_eq!(Flow::of(Role::Worker, 1), Flow::Worker);
+        assert_eq!(Flow::of(Role::Bootstrap, 1), Flow::SingleNode);
     }
 
     #[test]

@@ -16,6 +16,8 @@ use muster_machine::{Finished, Node as Entry, Simulated};
 
 use super::*;
 
+mod waits;
+
 const ID: &str = "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";
 
 #[derive(Parser)]

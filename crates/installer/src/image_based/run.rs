@@ -1,0 +1,574 @@
+//! Taking the steps on a machine.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use muster_machine::{Machine, Task, mounts};
+
+use super::{
+    config::Configuration,
+    journal::Journal,
+    partition,
+    plan::{Step, steps},
+    precache,
+    progress::Event,
+    seed::{self, Deployment, Info},
+};
+use crate::{
+    disk::{Claim, Device, Devices, cleanup},
+    tasks,
+};
+
+/// Where the installed disk is mounted.
+pub const ROOT: &str = "/mnt";
+/// Where container storage is mounted.
+const STORAGE: &str = "/var/lib/containers";
+/// Where the journal and the unpacked seed lie. On the file system of the object store, so that
+/// objects are linked into it and not copied.
+pub const WORK: &str = "/mnt/ostree/muster-image-based";
+/// Says that mounts are ours; gone with the live system.
+const MOUNTED: &str = "/run/muster-image-based/mounted";
+/// Where the account of the installation stays on the installed system, below its `/var`.
+const ACCOUNT: &str = "var/log/muster-image-based";
+const REGISTRIES: &str = "/etc/containers/registries.conf";
+/// Tar with a label that lets it write SELinux labels the live system does not know.
+const TAR: &str = "/var/tmp/muster-tar";
+const HOUR: Duration = Duration::from_secs(3600);
+/// A seed that cannot be had is asked for again, this often at least every minute.
+const FETCHES: u32 = 40;
+
+/// Gets a seed onto the disk.
+pub trait Fetch: Sync {
+    /// Puts the files of the seed's root into a folder, which is empty. `ostree.tgz` is unpacked to
+    /// `ostree/` by `tar`. Reports bytes so far and in all.
+    ///
+    /// # Errors
+    /// Why it could not be had.
+    fn fetch(
+        &self,
+        image: &str,
+        into: &Path,
+        tar: &str,
+        report: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<(), String>;
+}
+
+/// What an installation needs besides the machine.
+pub struct Around<'a> {
+    /// Gets the seed.
+    pub seeds: &'a dyn Fetch,
+    /// Credentials of registries.
+    pub pull_secret: PathBuf,
+    /// A script of the user.
+    pub post_script: PathBuf,
+    /// Gets to know what happens.
+    pub report: &'a (dyn Fn(&Event) + Sync),
+    /// Waits.
+    pub sleep: &'a (dyn Fn(Duration) + Sync),
+}
+
+impl fmt::Debug for Around<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Around").finish_non_exhaustive()
+    }
+}
+
+/// Prepares the machine, or goes on where an earlier attempt was.
+///
+/// # Errors
+/// Why it is not ready; running it again goes on.
+pub fn install(machine: &dyn Machine, text: &[u8], around: &Around<'_>) -> Result<(), String> {
+    let ended = Configuration::read(text).and_then(|config| {
+        let installation = Installation {
+            machine,
+            around,
+            config: &config,
+            text,
+        };
+        installation.run()
+    });
+    match &ended {
+        Ok(()) => (around.report)(&Event::Complete),
+        Err(message) => (around.report)(&Event::Failed {
+            message: message.clone(),
+        }),
+    }
+    ended
+}
+
+struct Installation<'a> {
+    machine: &'a dyn Machine,
+    around: &'a Around<'a>,
+    config: &'a Configuration,
+    text: &'a [u8],
+}
+
+/// The partitions that are used.
+struct Parts {
+    root: Device,
+    boot: Device,
+    storage: Device,
+}
+
+impl Installation<'_> {
+    fn run(&self) -> Result<(), String> {
+        self.unmount()?;
+        let disk = self.claim()?;
+        let mut journal = self.resume(&disk)?;
+        let has_script = self.machine.kind(&self.around.post_script).is_ok();
+        for step in steps(self.config, has_script) {
+            if journal.has(step) {
+                (self.around.report)(&Event::Skipped { step });
+                continue;
+            }
+            (self.around.report)(&Event::Started { step });
+            self.take(step, &disk, &mut journal)
+                .map_err(|why| format!("{}: {why}", step.about()))?;
+            journal.finish(step);
+            // Before there is a file system to keep it on, a restart begins at the beginning.
+            if !step.makes_room_for_journal() || step == Step::Partition {
+                journal.save(self.machine, Path::new(WORK))?;
+            }
+            (self.around.report)(&Event::Finished { step });
+        }
+        self.leave(&journal)
+    }
+
+    fn take(&self, step: Step, disk: &Claim, journal: &mut Journal) -> Result<(), String> {
+        match step {
+            Step::CleanDisk => self.clean(disk),
+            Step::WriteOs => self.write_os(disk),
+            Step::Partition => self.partition(disk),
+            Step::FetchSeed => self.fetch(),
+            Step::Import => self.import(),
+            Step::Deploy => self.deploy(),
+            Step::Restore => self.restore(),
+            Step::Precache => self.precache(journal),
+            Step::PostScript => self.post_script(),
+            Step::RemoveFirstOs => self.remove_first_os(),
+        }
+    }
+
+    /// The disk, if it may be written.
+    fn claim(&self) -> Result<Claim, String> {
+        let devices = Devices::read(self.machine);
+        let named = Path::new(&self.config.installation_disk);
+        Claim::of(self.machine, &devices, named).map_err(|refused| refused.to_string())
+    }
+
+    /// The journal on the disk, if it is of this installation and mounts succeed; else a new one.
+    fn resume(&self, disk: &Claim) -> Result<Journal, String> {
+        let fresh = Journal::new(self.text);
+        let Ok(parts) = self.parts(disk) else {
+            return Ok(fresh);
+        };
+        // Only looks: a disk of somebody else's must not be changed by being looked at.
+        if self.mount_root(&parts, "ro").is_err() {
+            self.unmount()?;
+            return Ok(fresh);
+        }
+        let found = Journal::read(self.machine, Path::new(WORK), self.text);
+        self.unmount()?;
+        match found {
+            Some(journal) => {
+                self.mount(&parts)?;
+                Ok(journal)
+            }
+            None => Ok(fresh),
+        }
+    }
+
+    fn clean(&self, disk: &Claim) -> Result<(), String> {
+        for action in cleanup(&Devices::read(self.machine), disk) {
+            // Whatever stays is overwritten; coreos-installer says so if it cannot be.
+            if let Err(why) = self.run_task(&action.task()) {
+                tracing::warn!("{why}");
+            }
+        }
+        Ok(())
+    }
+
+    fn write_os(&self, disk: &Claim) -> Result<(), String> {
+        let task = Task::new("coreos-installer", "write the operating system")
+            .args(["install".to_owned(), disk.path().display().to_string()])
+            .args(self.config.coreos_installer_args.iter().cloned())
+            .deadline(HOUR);
+        self.run_task(&task)?;
+        self.settle();
+        Ok(())
+    }
+
+    fn partition(&self, disk: &Claim) -> Result<(), String> {
+        let path = disk.path().display().to_string();
+        let label = &self.config.extra_partition_label;
+        let number = |option: &str| -> Result<u64, String> {
+            let task = Task::new("blockdev", "measure the installation disk").args([option, &path]);
+            let text = self.run_task(&task)?;
+            text.trim()
+                .parse()
+                .map_err(|_| format!("blockdev {option} printed {text:?}"))
+        };
+        let (bytes, sector) = (number("--getsize64")?, number("--getss")?);
+        let start = partition::start(&self.config.extra_partition_start, bytes, sector)?;
+        // A kept partition may have the label already; then nothing is added, and its content stays.
+        if self.parts(disk).is_err() {
+            let task = Task::new("sfdisk", "add the partition of container storage")
+                .args(["--append", &path])
+                .input(format!("start={start},name={label}\n"));
+            self.run_task(&task)?;
+            self.settle();
+            let storage = self.wait_for_parts(disk)?.storage;
+            let task = Task::new("mkfs.xfs", "make the file system of container storage")
+                .args(["-f".to_owned(), storage.path().display().to_string()])
+                .deadline(HOUR);
+            self.run_task(&task)?;
+        }
+        let parts = self.wait_for_parts(disk)?;
+        let task = Task::new("growpart", "grow the partition of the operating system")
+            .args([path, parts.root.number_in_table().to_string()]);
+        let grown = self.machine.run(&task).map_err(|cause| cause.to_string())?;
+        // Status 1 without complaint: it is as large as it can be.
+        if !grown.succeeded() && !format!("{}{}", grown.out(), grown.err()).contains("NOCHANGE") {
+            return Err(format!("growpart: {}", grown.err()));
+        }
+        self.settle();
+        self.mount(&self.wait_for_parts(disk)?)?;
+        self.run_task(&Task::new("xfs_growfs", "grow the root file system").arg(ROOT))?;
+        Ok(())
+    }
+
+    /// Lets udev see new partitions.
+    fn settle(&self) {
+        let task = Task::new("udevadm", "wait for devices").args(["settle", "--timeout=30"]);
+        if let Err(why) = self.run_task(&task) {
+            tracing::warn!("{why}");
+        }
+    }
+
+    /// The partitions of the disk itself, by label; never those of another disk.
+    fn parts(&self, disk: &Claim) -> Result<Parts, String> {
+        let devices = Devices::read(self.machine);
+        let find = |label: &str| {
+            let mut parts = devices.partitions(&disk.device().name);
+            let found = parts.find(|part| part.label.as_deref() == Some(label));
+            found.cloned().ok_or_else(|| {
+                format!(
+                    "{} has no partition labelled {label}",
+                    disk.named().display()
+                )
+            })
+        };
+        Ok(Parts {
+            root: find("root")?,
+            boot: find("boot")?,
+            storage: find(&self.config.extra_partition_label)?,
+        })
+    }
+
+    fn wait_for_parts(&self, disk: &Claim) -> Result<Parts, String> {
+        let mut last = String::new();
+        for _ in 0..30 {
+            match self.parts(disk) {
+                Ok(parts) => return Ok(parts),
+                Err(why) => last = why,
+            }
+            (self.around.sleep)(Duration::from_secs(1));
+        }
+        Err(last)
+    }
+
+    fn mount_root(&self, parts: &Parts, mode: &str) -> Result<(), String> {
+        let noted = self
+            .machine
+            .make_directory(Path::new("/run/muster-image-based"), 0o700)
+            .and_then(|()| self.machine.write(Path::new(MOUNTED), b"", 0o600));
+        noted.map_err(|cause| format!("{MOUNTED}: {cause}"))?;
+        self.mount_one(&parts.root, ROOT, mode)
+    }
+
+    fn mount(&self, parts: &Parts) -> Result<(), String> {
+        self.mount_root(parts, "rw")?;
+        self.mount_one(&parts.boot, "/mnt/boot", "rw")?;
+        let made = self.machine.make_directory(Path::new(STORAGE), 0o755);
+        made.map_err(|cause| format!("{STORAGE}: {cause}"))?;
+        self.mount_one(&parts.storage, STORAGE, "rw")?;
+        // Systems without SELinux have no such program.
+        let task = Task::new("restorecon", "label container storage").args(["-R", STORAGE]);
+        if let Err(why) = self.run_task(&task) {
+            tracing::debug!("{why}");
+        }
+        Ok(())
+    }
+
+    fn mount_one(&self, part: &Device, at: &str, mode: &str) -> Result<(), String> {
+        let device = part.path().display().to_string();
+        let task = Task::new("mount", "mount a partition of the installation disk")
+            .args(["-o", mode, &device, at]);
+        self.run_task(&task).map(drop)
+    }
+
+    /// Takes down mounts of an earlier attempt; those of others are not touched.
+    fn unmount(&self) -> Result<(), String> {
+        if self.machine.kind(Path::new(MOUNTED)).is_err() {
+            return Ok(());
+        }
+        let ours = ["/mnt/boot", STORAGE, ROOT];
+        for at in ours {
+            if mounts(self.machine).iter().any(|mount| mount.target == at) {
+                let task = Task::new("umount", "unmount the installation disk").arg(at);
+                self.run_task(&task)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch(&self) -> Result<(), String> {
+        let into = seed_folder();
+        let tar = self.tar();
+        let report = |done, total| {
+            (self.around.report)(&Event::Bytes {
+                step: Step::FetchSeed,
+                done,
+                total,
+            });
+        };
+        let mut pause = 5;
+        for attempt in 1.. {
+            self.remove_tree(&into)?;
+            let made = self.machine.make_directory(&into, 0o700);
+            made.map_err(|cause| format!("{}: {cause}", into.display()))?;
+            let image = &self.config.seed_image;
+            match self.around.seeds.fetch(image, &into, &tar, &report) {
+                Ok(()) => break,
+                Err(why) if attempt >= FETCHES => return Err(why),
+                Err(message) => {
+                    (self.around.report)(&Event::Again {
+                        step: Step::FetchSeed,
+                        message,
+                        seconds: pause,
+                    });
+                    (self.around.sleep)(Duration::from_secs(pause));
+                    pause = (pause * 2).min(60);
+                }
+            }
+        }
+        let info = self.info()?;
+        if info.seed_cluster_ocp_version != self.config.seed_version {
+            return Err(format!(
+                "the seed holds version {}, and {} is to be installed",
+                info.seed_cluster_ocp_version, self.config.seed_version
+            ));
+        }
+        self.booted().map(drop)
+    }
+
+    /// A tar that may write any label, or that of the live system.
+    fn tar(&self) -> String {
+        let copied = self
+            .run_task(&Task::new("cp", "copy tar").args(["/usr/bin/tar", TAR]))
+            .and_then(|_| {
+                let label = Task::new("chcon", "label tar").args(["-t", "install_exec_t", TAR]);
+                self.run_task(&label)
+            });
+        match copied {
+            Ok(_) => TAR.to_owned(),
+            Err(why) => {
+                tracing::debug!("{why}");
+                "tar".to_owned()
+            }
+        }
+    }
+
+    fn import(&self) -> Result<(), String> {
+        let task = Task::new("ostree", "import the objects of the seed")
+            .args(["pull-local", "--repo", "/mnt/ostree/repo"])
+            .arg(seed_folder().join("ostree").display().to_string())
+            .deadline(HOUR);
+        self.run_task(&task).map(drop)
+    }
+
+    fn deploy(&self) -> Result<(), String> {
+        let root = self.config.stateroot();
+        if self.deployment(&root).is_ok() {
+            return Ok(());
+        }
+        let folder = format!("/mnt/ostree/deploy/{root}");
+        if self.machine.kind(Path::new(&folder)).is_err() {
+            let task = Task::new("ostree", "make the stateroot").args([
+                "admin",
+                "os-init",
+                "--sysroot",
+                ROOT,
+                &root,
+            ]);
+            self.run_task(&task)?;
+        }
+        let own = seed::kernel_arguments(&self.read_seed("mco-currentconfig.json")?)?;
+        let arguments = own
+            .iter()
+            .map(String::as_str)
+            .chain(self.config.kernel_arguments());
+        let task = Task::new("ostree", "deploy the seed")
+            .args([
+                "admin",
+                "deploy",
+                "--sysroot",
+                ROOT,
+                "--os",
+                &root,
+                "--no-prune",
+            ])
+            .args(arguments.flat_map(|argument| ["--karg-append", argument]))
+            .arg(self.booted()?.commit)
+            .deadline(HOUR);
+        self.run_task(&task).map(drop)
+    }
+
+    fn restore(&self) -> Result<(), String> {
+        let root = self.config.stateroot();
+        let id = self.deployment(&root)?;
+        let state = PathBuf::from(format!("/mnt/ostree/deploy/{root}"));
+        let deployment = state.join("deploy").join(&id);
+        let origin = format!("ostree-{}.origin", self.booted()?.id);
+        // Without one the deployment keeps the origin that ostree wrote.
+        if let Ok(text) = self.machine.read(&seed_folder().join(origin)) {
+            let path = state.join("deploy").join(format!("{id}.origin"));
+            let written = self.machine.write(&path, &text, 0o644);
+            written.map_err(|cause| format!("{}: {cause}", path.display()))?;
+        }
+        let tar = self.tar();
+        for (archive, into) in [("var.tgz", &state), ("etc.tgz", &deployment)] {
+            let task = Task::new(&*tar, format!("unpack {archive} of the seed"))
+                .args([
+                    "-xzf".to_owned(),
+                    seed_folder().join(archive).display().to_string(),
+                ])
+                .args(["-C".to_owned(), into.display().to_string()])
+                .args(TAR_OPTIONS.iter().copied())
+                .deadline(HOUR);
+            self.run_task(&task)?;
+        }
+        let deletions = self.read_seed("etc.deletions").unwrap_or_default();
+        for path in seed::deletions(&String::from_utf8_lossy(&deletions)) {
+            let path = deployment.join(path.trim_start_matches('/'));
+            // What is gone already is as it should be.
+            if let Err(cause) = self.machine.remove(&path) {
+                tracing::debug!(path = %path.display(), %cause, "not removed");
+            }
+        }
+        Ok(())
+    }
+
+    fn precache(&self, journal: &mut Journal) -> Result<(), String> {
+        let conf = self.machine.text(REGISTRIES).unwrap_or_default();
+        let list = self.read_seed("containers.list")?;
+        let images = seed::images(
+            &String::from_utf8_lossy(&list),
+            &self.info()?,
+            &seed::mirror_sources(&conf),
+            &self.config.release_registry,
+        )?;
+        let failed = precache::pull(self.machine, self.around, &images);
+        journal.failed_images = failed.iter().map(|(image, _)| image.clone()).collect();
+        match failed.first() {
+            None => Ok(()),
+            Some(_) if self.config.precache_best_effort => Ok(()),
+            Some((image, why)) => Err(format!(
+                "{} of {} images could not be pulled; the first: {image}: {why}",
+                failed.len(),
+                images.len()
+            )),
+        }
+    }
+
+    fn post_script(&self) -> Result<(), String> {
+        let task = Task::new("bash", "run the user's script")
+            .arg(self.around.post_script.display().to_string())
+            .deadline(HOUR);
+        self.run_task(&task).map(drop)
+    }
+
+    fn remove_first_os(&self) -> Result<(), String> {
+        let root = self.config.stateroot();
+        while let Some(index) = self
+            .deployments()?
+            .iter()
+            .position(|(stateroot, _)| *stateroot != root)
+        {
+            let task = Task::new("ostree", "remove the first operating system").args([
+                "admin",
+                "undeploy",
+                "--sysroot",
+                ROOT,
+                &index.to_string(),
+            ]);
+            self.run_task(&task)?;
+        }
+        self.remove_tree(Path::new("/mnt/ostree/deploy/rhcos"))
+    }
+
+    /// Leaves an account of what was done, removes the rest and ends.
+    fn leave(&self, journal: &Journal) -> Result<(), String> {
+        let root = self.config.stateroot();
+        let account = format!("/mnt/ostree/deploy/{root}/{ACCOUNT}");
+        journal.save(self.machine, Path::new(&account))?;
+        self.remove_tree(Path::new(WORK))?;
+        self.run_task(&Task::new("sync", "write everything to the disk").deadline(HOUR))?;
+        self.unmount()?;
+        if self.config.shutdown {
+            self.run_task(&Task::new("systemctl", "power off").arg("poweroff"))?;
+        }
+        Ok(())
+    }
+
+    fn deployments(&self) -> Result<Vec<(String, String)>, String> {
+        let task =
+            Task::new("ostree", "list deployments").args(["admin", "status", "--sysroot", ROOT]);
+        self.run_task(&task)
+            .map(|status| seed::deployments(&status))
+    }
+
+    fn deployment(&self, root: &str) -> Result<String, String> {
+        let mut all = self.deployments()?.into_iter();
+        let found = all.find(|(stateroot, _)| stateroot == root);
+        found
+            .map(|(_, id)| id)
+            .ok_or_else(|| format!("there is no deployment of {root}"))
+    }
+
+    fn booted(&self) -> Result<Deployment, String> {
+        seed::booted(&self.read_seed("rpm-ostree.json")?)
+    }
+
+    fn info(&self) -> Result<Info, String> {
+        Info::read(&self.read_seed("manifest.json")?)
+    }
+
+    fn read_seed(&self, name: &str) -> Result<Vec<u8>, String> {
+        let path = seed_folder().join(name);
+        self.machine
+            .read(&path)
+            .map_err(|cause| format!("the seed has no {name}: {cause}"))
+    }
+
+    fn remove_tree(&self, path: &Path) -> Result<(), String> {
+        let task = Task::new("rm", "remove what is not needed any more")
+            .args(["-rf".to_owned(), path.display().to_string()])
+            .deadline(HOUR);
+        self.run_task(&task).map(drop)
+    }
+
+    fn run_task(&self, task: &Task) -> Result<String, String> {
+        tasks::run(self.machine, task).map(|finished| finished.out())
+    }
+}
+
+/// What a seed was packed with, and must be unpacked with.
+pub const TAR_OPTIONS: &[&str] = &["--selinux", "--xattrs", "--xattrs-include=*", "--acls"];
+
+fn seed_folder() -> PathBuf {
+    Path::new(WORK).join("seed")
+}
