@@ -16,7 +16,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const PEERS: usize = 20;
 /// Goals of this project, in MB and MiB.
-const SIZE_GOAL: f64 = 8.0;
+const SIZE_GOAL: f64 = 10.0;
 const MEMORY_GOAL: f64 = 12.0;
 /// As measured on a machine like this: file size, and agent and runner at rest together.
 const REFERENCE_SIZE: f64 = 53.3;

@@ -195,6 +195,7 @@ impl Link {
         ClientOptions {
             token: token.clone(),
             authorization: None,
+            watcher: None,
             ca_pem: ca.clone(),
             insecure: self.directions.insecure,
             agent_version: version.map(ToOwned::to_owned),

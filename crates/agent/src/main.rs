@@ -5,7 +5,7 @@ use std::{io::Write, path::Path, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::{Context as _, bail};
 use clap::Parser;
 use muster_agent::{
-    check, identity, journal,
+    check, identity, image_based, journal,
     link::{Directions, Link, TokenSource},
     options::{Cli, Command, SessionOptions, Site, understood},
     session::{Mode, Session},
@@ -69,6 +69,7 @@ async fn run(mut cli: Cli, mode: Mode) -> anyhow::Result<ExitCode> {
             done(by_hand(&cli.session, machine, link), "logs-gather", request).await
         }
         Some(Command::Install(options)) => install(*options, machine).await,
+        Some(Command::ImageBasedInstall(options)) => image_based::run(options, machine).await,
         Some(Command::Check(options)) => {
             let report = check::run(&*machine, &options).await?;
             print(&report.to_string())?;
@@ -79,6 +80,16 @@ async fn run(mut cli: Cli, mode: Mode) -> anyhow::Result<ExitCode> {
             })
         }
         Some(Command::Controller(options)) => controller(*options).await,
+        Some(Command::NodeZero(options)) => {
+            options.run(&*machine).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Gather(options)) => {
+            if let Some(path) = options.run(&*machine)? {
+                print(&format!("{}\n", path.display()))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         Some(Command::Look(command)) => command.run().map(|()| ExitCode::SUCCESS),
         Some(Command::HostId) => {
             print(&format!("{}\n", identity::host_id(&*machine)))?;

@@ -51,6 +51,9 @@ pub enum Command {
     },
     /// Install this machine, as the service's `install` step asks for: its disk is overwritten
     Install(Box<InstallOptions>),
+    /// Prepare this machine from a seed image, in the live system of a factory: its disk is
+    /// overwritten
+    ImageBasedInstall(crate::image_based::ImageBasedOptions),
     /// Check this machine against the requirements of a service, without registering it
     Check(CheckOptions),
     /// Print the id this machine registers with
@@ -62,6 +65,10 @@ pub enum Command {
     /// Collect the logs of this machine and send them to the service, as `logs_sender` does
     #[command(hide = true)]
     SendLogs(LogsOptions),
+    /// Find out whether this host is the rendezvous host of an agent-based installation
+    NodeZero(crate::node_zero::NodeZero),
+    /// Collect what shows why this host does not get on, without secrets, as `agent-gather` does
+    Gather(crate::gather::Gather),
     #[command(flatten)]
     Look(crate::commands::Command),
 }
@@ -212,6 +219,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
         &["step", "installation-disk-speed-check"],
     ),
     ("logs_sender", &["send-logs"]),
+    ("agent-gather", &["gather"]),
     ("assisted-installer", &["install"]),
     ("assisted-installer-controller", &["controller"]),
 ];

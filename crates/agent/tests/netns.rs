@@ -148,6 +148,38 @@ fn a_cut_cable_leaves_only_the_names_of_addresses() {
 }
 
 #[test]
+fn ports_that_a_firewall_drops_or_prohibits_are_reported_and_closed_ones_are_not() {
+    let lab = Lab::new("fw");
+    let (mac, b) = (lab.mac("b"), lab.space("b"));
+    let found = lab.connectivity(BOTH, &mac);
+    assert!(
+        found.get("blocked_ports").is_none(),
+        "a machine that refuses is reached: {found}"
+    );
+    // What comes in passes our rules before the table of own addresses.
+    for family in ["-4", "-6"] {
+        ip(&format!("-n {b} {family} rule add pref 10 lookup local"));
+        ip(&format!("-n {b} {family} rule delete pref 0"));
+    }
+    let rule = "rule add pref 1 iif eth0 ipproto tcp dport";
+    ip(&format!("-n {b} -4 {rule} 6443 blackhole"));
+    ip(&format!("-n {b} -6 {rule} 22623 prohibit"));
+    let found = lab.connectivity(BOTH, &mac);
+    assert_eq!(
+        found["blocked_ports"],
+        json!([
+            {"remote_ip_address": "192.0.2.2", "ports": [6443]},
+            {"remote_ip_address": "fd00:77::2", "ports": [22623]},
+        ]),
+        "{found}"
+    );
+    assert!(
+        found["l3_connectivity"][0]["successful"] == true,
+        "pings still pass: {found}"
+    );
+}
+
+#[test]
 fn full_packets_pass_until_the_other_end_takes_only_smaller_ones() {
     let lab = Lab::new("mtu");
     let mac = lab.mac("b");

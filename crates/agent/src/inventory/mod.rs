@@ -9,6 +9,7 @@ mod bmc;
 mod boot;
 mod cpu;
 mod disks;
+mod dns;
 mod gpus;
 pub mod hostname;
 mod interfaces;
@@ -43,6 +44,7 @@ pub fn collect(machine: &dyn Machine) -> wire::Inventory {
         boot: Some(boot::boot(machine)),
         cpu: Some(cpu::cpu(machine)),
         disks: Some(disks::disks(machine)),
+        dns: dns::dns(machine),
         gpus: Some(gpus::gpus(machine)),
         hostname: Some(hostname::hostname(machine, &interfaces)),
         interfaces: Some(interfaces),

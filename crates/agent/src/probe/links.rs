@@ -29,6 +29,11 @@ impl Nic {
         self.addresses.iter().any(|net| net.addr().is_ipv6() == v6)
     }
 
+    /// Its addresses without their networks.
+    pub fn own_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.addresses.iter().map(IpNet::addr)
+    }
+
     /// Our address in the network that also holds `remote`.
     #[must_use]
     pub fn beside(&self, remote: Ipv4Addr) -> Option<Ipv4Addr> {

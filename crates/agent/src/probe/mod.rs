@@ -9,6 +9,7 @@ pub mod links;
 pub mod ndp;
 pub mod packet;
 pub mod ping;
+pub mod ports;
 pub mod socket;
 
 use std::time::Duration;

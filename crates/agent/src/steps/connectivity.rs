@@ -2,7 +2,9 @@
 //!
 //! Every address of every peer is pinged; those in a network of ours are also asked for on the
 //! link (ARP or neighbour discovery), and interfaces with a packet size of their own are tried
-//! with full packets. All side by side: the time does not depend on the number of peers.
+//! with full packets. All side by side: the time does not depend on the number of peers. Addresses
+//! that answer are then tried on ports that a cluster needs; only dropped ones are reported, in a
+//! member that the reference does not know.
 
 use std::{
     collections::BTreeMap,
@@ -24,6 +26,7 @@ use crate::probe::{
     ndp,
     packet::mac_text,
     ping::{Echoes, PingOptions, ping},
+    ports,
 };
 
 /// Ten packets to each address, as the reference, but without a second between them.
@@ -72,6 +75,14 @@ struct RemoteHost {
     l2_connectivity: Option<Vec<L2>>,
     l3_connectivity: Option<Vec<L3>>,
     mtu_report: Option<Vec<Mtu>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked_ports: Option<Vec<BlockedPorts>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct BlockedPorts {
+    remote_ip_address: String,
+    ports: Vec<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -133,6 +144,7 @@ struct Found {
     l2: Vec<(IpAddr, L2)>,
     l3: BTreeMap<IpAddr, L3>,
     mtu: Vec<(IpAddr, Mtu)>,
+    blocked: BTreeMap<IpAddr, Vec<u16>>,
 }
 
 async fn probe(nics: &[Nic], remotes: &[IpAddr]) -> io::Result<Found> {
@@ -149,10 +161,16 @@ async fn probe(nics: &[Nic], remotes: &[IpAddr]) -> io::Result<Found> {
         .into_iter()
         .chain(ping6)
         .map(|(ip, echoes)| (ip, l3(ip, &echoes)));
+    let l3: BTreeMap<IpAddr, L3> = l3.collect();
+    // Who does not answer at all is reported already.
+    let answering = l3.iter().filter(|(_, echo)| echo.successful);
+    let answering: Vec<IpAddr> = answering.map(|(ip, _)| *ip).collect();
+    let own: Vec<IpAddr> = nics.iter().flat_map(Nic::own_addresses).collect();
     Ok(Found {
         l2,
-        l3: l3.collect(),
+        l3,
         mtu: mtu.into_iter().flatten().collect(),
+        blocked: ports::blocked(&own, &answering).await,
     })
 }
 
@@ -382,11 +400,19 @@ fn of_peer(peer: &Peer, found: &Found) -> RemoteHost {
         .map(|(_, record)| record.clone());
     let mut mtu: Vec<Mtu> = mtu.collect();
     mtu.sort_by(|a, b| a.remote_ip_address.cmp(&b.remote_ip_address));
+    let blocked = addresses.iter().filter_map(|ip| {
+        let ports = found.blocked.get(ip)?.clone();
+        Some(BlockedPorts {
+            remote_ip_address: ip.to_string(),
+            ports,
+        })
+    });
     RemoteHost {
         host_id: peer.host_id.to_string(),
         l2_connectivity: filled(l2),
         l3_connectivity: filled(l3),
         mtu_report: filled(mtu),
+        blocked_ports: filled(blocked.collect()),
     }
 }
 
@@ -428,6 +454,7 @@ mod tests {
             ]
             .into(),
             mtu: Vec::new(),
+            blocked: BTreeMap::new(),
         };
         let text = serde_json::to_string(&report(&peers(), &found)).unwrap();
         assert_eq!(

@@ -14,7 +14,7 @@ mod free_addresses;
 mod images;
 mod install;
 mod inventory;
-mod logs;
+pub(crate) mod logs;
 mod media;
 mod ntp;
 mod reclaim;

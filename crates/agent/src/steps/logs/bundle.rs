@@ -3,14 +3,14 @@
 use flate2::{Compression, write::GzEncoder};
 
 /// An archive in the making.
-pub(super) struct Bundle {
+pub(crate) struct Bundle {
     folder: String,
     archive: tar::Builder<GzEncoder<Vec<u8>>>,
 }
 
 impl Bundle {
     /// Its files will be in one folder.
-    pub(super) fn new(folder: String) -> Self {
+    pub(crate) fn new(folder: String) -> Self {
         let gzip = GzEncoder::new(Vec::new(), Compression::fast());
         Self {
             folder,
@@ -19,7 +19,7 @@ impl Bundle {
     }
 
     /// Adds a file; what is ready to be sent of the archive.
-    pub(super) fn add(&mut self, name: &str, content: &[u8]) -> Vec<u8> {
+    pub(crate) fn add(&mut self, name: &str, content: &[u8]) -> Vec<u8> {
         let mut header = tar::Header::new_gnu();
         header.set_mode(0o644);
         header.set_size(content.len() as u64);
@@ -30,7 +30,7 @@ impl Bundle {
     }
 
     /// The end of the archive.
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         let ended = self.archive.into_inner().and_then(GzEncoder::finish);
         ended.unwrap_or_default()
     }

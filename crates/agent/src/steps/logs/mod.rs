@@ -12,7 +12,7 @@ mod sources;
 
 use std::{convert::Infallible, net::IpAddr, pin::Pin, sync::Arc, task::Poll, time::Duration};
 
-use bundle::Bundle;
+pub(crate) use bundle::Bundle;
 use bytes::Bytes;
 use http_body::Frame;
 use muster_api::{
@@ -20,7 +20,7 @@ use muster_api::{
     requests::{self, UploadLogsLogsType, UploadLogsOptions},
     wire::LogsProgressParams,
 };
-use redact::Redactor;
+pub(crate) use redact::Redactor;
 use serde::Deserialize;
 use sources::Source;
 use tokio::sync::mpsc;

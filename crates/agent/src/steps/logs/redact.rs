@@ -9,20 +9,22 @@ const PATTERNS: &[&str] = &[
     // Pull secrets.
     r#"("auth\\?"\s*:\s*\\?")[^"\\]+"#,
     // Environment and signed links.
-    r#"((?:PULL_SECRET_TOKEN|USER_AUTH_TOKEN|AGENT_AUTH_TOKEN|api_key|image_token)=)[^\s&"']+"#,
+    r#"((?:PULL_SECRET_TOKEN|(?:USER|AGENT|WATCHER)_AUTH_TOKEN|DB_PASS|POSTGRESQL_PASSWORD|api_key|image_token)=)[^\s&"']+"#,
+    // Passwords and their hashes in YAML and JSON, seeds of keys.
+    r#"((?i:"?(?:password|passwordHash|seed|psk)"?)\s*[:=] *"?)[^\s",}]+"#,
     r#"((?i:x-secret-key|authorization): *(?:Bearer )?)[^\s"',]+"#,
     // Signed tokens anywhere.
     r"(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
 ];
 
 /// Takes secrets out.
-pub(super) struct Redactor {
+pub(crate) struct Redactor {
     patterns: Vec<Regex>,
 }
 
 impl Redactor {
     /// Knows what secrets look like, and one of them by heart.
-    pub(super) fn new(secret: Option<String>) -> Self {
+    pub(crate) fn new(secret: Option<String>) -> Self {
         let known = secret
             .filter(|text| text.len() >= 8)
             .map(|text| format!("(){}", regex::escape(&text)));
@@ -38,7 +40,7 @@ impl Redactor {
     }
 
     /// The log without them.
-    pub(super) fn clean(&self, mut log: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn clean(&self, mut log: Vec<u8>) -> Vec<u8> {
         for pattern in &self.patterns {
             if let Cow::Owned(cleaned) = pattern.replace_all(&log, &b"${1}[removed]"[..]) {
                 log = cleaned;
@@ -68,6 +70,11 @@ mod tests {
             ("GET /x?api_key=abc&y=1", "GET /x?api_key=[removed]&y=1"),
             ("X-Secret-Key: abc", "X-Secret-Key: [removed]"),
             ("t eyJhbGciOiJ.eyJpc3MiOiJ.sig end", "t eyJ[removed] end"),
+            ("  password: abc", "  password: [removed]"),
+            (
+                r#""passwordHash":"$2a$x","n":1"#,
+                r#""passwordHash":"[removed]","n":1"#,
+            ),
             ("a verysecret b", "a [removed] b"),
             ("nothing here", "nothing here"),
         ] {
