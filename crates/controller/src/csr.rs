@@ -58,6 +58,31 @@ pub fn answer(request: &Value, hosts: &[Host], nodes: &BTreeSet<String>) -> Answ
     }
 }
 
+/// What a pending request of a kubelet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// To become a node.
+    Client,
+    /// To be called as a node.
+    Serving,
+}
+
+/// The node that an unanswered request is for, and its purpose.
+#[must_use]
+pub fn pending(request: &Value) -> Option<(String, Purpose)> {
+    let purpose = match text(request, "/spec/signerName") {
+        CLIENT => Purpose::Client,
+        SERVING => Purpose::Serving,
+        _ => return None,
+    };
+    if items(request, "/status/conditions").next().is_some() {
+        return None;
+    }
+    let wanted = Wanted::read(text(request, "/spec/request")).ok()?;
+    let name = wanted.common_name.strip_prefix("system:node:")?;
+    Some((name.to_owned(), purpose))
+}
+
 /// Adds the approval to a request that has not changed its meaning since it was checked.
 pub fn approve(request: &mut Value, now: &str) {
     let condition = json!({

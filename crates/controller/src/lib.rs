@@ -8,7 +8,7 @@
 //! in a ConfigMap, so that an installation can be followed when its service is gone.
 
 pub mod bare_metal;
-mod chain;
+pub mod chain;
 pub mod context;
 pub mod csr;
 pub mod dns;

@@ -34,6 +34,11 @@ const HISTORY: &str = "history.json";
 const LONGEST_HISTORY: usize = 300;
 const LONGEST_MESSAGE: usize = 400;
 
+/// Name of the ConfigMap that the service on the rendezvous host writes before it ends with it.
+pub const HANDOVER: &str = "muster-installation-service";
+/// Namespace of both.
+pub const NAMESPACE: &str = "assisted-installer";
+
 /// The state of the installation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -57,6 +62,49 @@ pub struct Entry {
     message: String,
 }
 
+impl Entry {
+    /// An entry; a long message is cut.
+    #[must_use]
+    pub fn new(time: String, message: impl Into<String>) -> Self {
+        let message = message.into().chars().take(LONGEST_MESSAGE).collect();
+        Self { time, message }
+    }
+
+    /// When, as RFC 3339 writes it.
+    #[must_use]
+    pub fn time(&self) -> &str {
+        &self.time
+    }
+
+    /// What.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+/// The ConfigMap in which the service of an agent-based installation leaves what it knows.
+#[must_use]
+pub fn handover(hosts: &[Host], history: &[Entry]) -> Value {
+    let newest = history.len().saturating_sub(LONGEST_HISTORY);
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": HANDOVER, "namespace": NAMESPACE},
+        "data": {
+            STATUS: json!({"hosts": hosts}).to_string(),
+            HISTORY: json!(history[newest..]).to_string(),
+        },
+    })
+}
+
+/// State and history in a ConfigMap of either kind.
+#[must_use]
+pub fn read(config_map: &Value) -> (State, Vec<Entry>) {
+    let kept = Record::read(config_map).kept().clone();
+    (kept.state, kept.history.into())
+}
+
 /// The record, to be shared.
 #[derive(Debug, Default)]
 pub struct Record {
@@ -76,8 +124,16 @@ impl Record {
     /// # Errors
     /// The API does not answer.
     pub async fn load(kube: &Kube, namespace: &str) -> Result<Self, KubeError> {
-        let found = kube.find(&Kind::CONFIG_MAP.within(namespace, NAME)).await?;
-        Ok(Self::read(&found.unwrap_or_default()))
+        let find = |name| Kind::CONFIG_MAP.within(namespace, name);
+        let found = kube.find(&find(NAME)).await?;
+        let record = Self::read(&found.unwrap_or_default());
+        if record.state().hosts.is_empty() {
+            // A first run after the service has gone: it left its hosts.
+            let left = kube.find(&find(HANDOVER)).await?;
+            let hosts = Self::read(&left.unwrap_or_default()).state().hosts;
+            record.kept().state.hosts = hosts;
+        }
+        Ok(record)
     }
 
     fn read(config_map: &Value) -> Self {
@@ -125,13 +181,10 @@ impl Record {
 
     /// Adds to the history, and logs it.
     pub fn note(&self, message: impl Into<String>) {
-        let message: String = message.into().chars().take(LONGEST_MESSAGE).collect();
-        info!("{message}");
+        let entry = Entry::new(now(), message);
+        info!("{}", entry.message);
         let mut kept = self.kept();
-        kept.history.push_back(Entry {
-            time: now(),
-            message,
-        });
+        kept.history.push_back(entry);
         while kept.history.len() > LONGEST_HISTORY {
             kept.history.pop_front();
         }
@@ -223,6 +276,21 @@ mod tests {
         assert_eq!(read.state().hosts[0].stage, Some(HostStage::Joined));
         assert_eq!(read.history().len(), LONGEST_HISTORY);
         assert!(read.history().last().unwrap().starts_with("999 "));
+    }
+
+    #[test]
+    fn what_the_service_leaves_is_read_as_a_record() {
+        let left = handover(
+            &[host(1, "a", "master", "Rebooting")],
+            &[Entry::new(
+                "2026-01-02T03:04:05Z".to_owned(),
+                "x".repeat(1000),
+            )],
+        );
+        let (state, history) = read(&left);
+        assert_eq!(state.hosts[0].stage, Some(HostStage::Rebooting));
+        assert_eq!(history[0].time(), "2026-01-02T03:04:05Z");
+        assert_eq!(history[0].message().len(), LONGEST_MESSAGE);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     fmt, fs,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,6 +12,9 @@ use reqwest::{Certificate, Identity, Url};
 use serde::Deserialize;
 
 const POD_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// The port of the API where a kubeconfig names none.
+const API_PORT: u16 = 6443;
 
 /// Why the API cannot be called.
 #[derive(Debug, thiserror::Error)]
@@ -156,6 +160,30 @@ impl Access {
             identity,
             token: user.token.clone().map_or(Token::None, Token::Fixed),
         })
+    }
+
+    /// The same API at another address: the port and the name in the server's certificate stay
+    /// those of the kubeconfig, so the way works where the name is not in DNS.
+    #[must_use]
+    pub fn at(&self, address: IpAddr) -> Self {
+        let url = Url::parse(&self.server).ok();
+        let port = url.as_ref().and_then(Url::port_or_known_default);
+        let name = self.server_name.clone().or_else(|| {
+            let host = url.as_ref()?.host_str()?;
+            Some(host.to_owned())
+        });
+        let address = SocketAddr::new(address, port.unwrap_or(API_PORT));
+        Self {
+            server: format!("https://{address}"),
+            server_name: name,
+            ..self.clone()
+        }
+    }
+
+    /// Where the API is.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
     }
 
     /// What a pod is given.

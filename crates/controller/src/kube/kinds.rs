@@ -24,10 +24,13 @@ impl Kind {
     pub const EVENT: Self = Self::of("", "v1", "events");
     pub const SERVICE: Self = Self::of("", "v1", "services");
     pub const CONFIG_MAP: Self = Self::of("", "v1", "configmaps");
+    pub const SECRET: Self = Self::of("", "v1", "secrets");
     pub const JOB: Self = Self::of("batch", "v1", "jobs");
     pub const CSR: Self = Self::of("certificates.k8s.io", "v1", "certificatesigningrequests");
     pub const CLUSTER_OPERATOR: Self = Self::of("config.openshift.io", "v1", "clusteroperators");
     pub const CLUSTER_VERSION: Self = Self::of("config.openshift.io", "v1", "clusterversions");
+    pub const ETCD: Self = Self::of("operator.openshift.io", "v1", "etcds");
+    pub const ROUTE: Self = Self::of("route.openshift.io", "v1", "routes");
     pub const PROXY: Self = Self::of("config.openshift.io", "v1", "proxies");
     pub const MACHINE: Self = Self::of("machine.openshift.io", "v1beta1", "machines");
     pub const MACHINE_CONFIG_POOL: Self = Self::of(

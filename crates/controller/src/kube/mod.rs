@@ -107,6 +107,14 @@ impl Kube {
         Ok(Self { http, base, access })
     }
 
+    /// Version and build of the API; the cheapest question there is.
+    ///
+    /// # Errors
+    /// See [`KubeError`].
+    pub async fn version(&self) -> Result<Value, KubeError> {
+        self.json(Method::GET, "version", None, None).await
+    }
+
     /// Reads an object.
     ///
     /// # Errors

@@ -31,6 +31,8 @@ pub struct State {
     /// Statuses to answer with before anything else is looked at.
     pub refusals: Vec<u16>,
     pub conflicts: usize,
+    /// What stood before the path of the last request: nothing, unless a proxy was asked.
+    pub asked_as: String,
     /// Gives up these stages of finalizing as soon as they begin.
     pub gives_up: &'static [&'static str],
 }
@@ -123,8 +125,13 @@ fn serve(shared: &Mutex<State>, stream: TcpStream) {
     reader.read_exact(&mut body).unwrap();
     let mut words = first.split_whitespace();
     let (method, path) = (words.next().unwrap(), words.next().unwrap());
-    let path = path.strip_prefix("/api/assisted-install/v2/").unwrap();
-    let (status, answer) = shared.lock().unwrap().answer(method, path, &body);
+    // A request that came through a proxy names the whole address.
+    let (way, path) = path.split_once("/api/assisted-install/v2/").unwrap();
+    let (status, answer) = {
+        let mut state = shared.lock().unwrap();
+        state.asked_as = way.to_owned();
+        state.answer(method, path, &body)
+    };
     let head = format!(
         "HTTP/1.1 {status} x\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         answer.len()

@@ -1,0 +1,310 @@
+//! A new cluster: a real API with the kinds of OpenShift, and what tests do to it.
+
+use std::{path::Path, time::Duration};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use clap::Parser;
+use muster_controller::{
+    ControllerOptions, End, kube,
+    kube::{Access, Kind, Kube, text},
+    options::Pace,
+    run,
+};
+use muster_kubetest::ControlPlane;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::service::CLUSTER;
+
+pub const BOOTSTRAPPER: &str =
+    "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
+/// Much longer than anything takes, for machines with other things to do.
+const LIMIT: Duration = Duration::from_secs(120);
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    options: ControllerOptions,
+}
+
+pub fn options(url: &str) -> ControllerOptions {
+    let id = CLUSTER.to_string();
+    let words = [
+        "controller",
+        "--cluster-id",
+        &id,
+        "--inventory-url",
+        url,
+        "--openshift-version",
+        "4.20.1",
+        "--token-file",
+        "/nonexistent",
+        "--check-cluster-version",
+    ];
+    Line::try_parse_from(words).unwrap().options
+}
+
+/// Waits that would only make the test longer are short; everything else is told by watches.
+pub fn pace() -> Pace {
+    let short = Duration::from_millis(100);
+    Pace {
+        service: short,
+        retry: short,
+        logs: Duration::from_millis(500),
+        last_logs: short,
+        csv: Duration::ZERO,
+        dns: short,
+        record: short,
+        readiness_without_service: short,
+        // Long on purpose: nothing may depend on looking now and then.
+        resync: Duration::from_secs(600),
+        ..Pace::default()
+    }
+}
+
+/// Looks until it is so.
+pub async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
+    let began = std::time::Instant::now();
+    while !so().await {
+        assert!(began.elapsed() < LIMIT, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+pub struct Cluster {
+    pub plane: ControlPlane,
+    pub kube: Kube,
+}
+
+impl Cluster {
+    pub async fn start(name: &str, invoker: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let plane = ControlPlane::start(&folder);
+        let kube = Kube::new(Access::from_kubeconfig(&plane.kubeconfig()).unwrap()).unwrap();
+        let cluster = Self { plane, kube };
+        cluster.set_up(invoker);
+        cluster
+    }
+
+    /// What bootkube and the operators have created before the controller starts.
+    fn set_up(&self, invoker: &str) {
+        let published = muster_kubetest::published();
+        let mut objects: Vec<Value> = [
+            ("config.openshift.io/v1", "ClusterOperator"),
+            ("config.openshift.io/v1", "ClusterVersion"),
+            ("config.openshift.io/v1", "Proxy"),
+            ("machineconfiguration.openshift.io/v1", "MachineConfigPool"),
+            ("machine.openshift.io/v1beta1", "Machine"),
+            ("metal3.io/v1alpha1", "BareMetalHost"),
+            ("metal3.io/v1alpha1", "Provisioning"),
+        ]
+        .map(|(version, kind)| published[&(version.to_owned(), kind.to_owned())].clone())
+        .into();
+        for (kind, plural) in [
+            ("Subscription", "subscriptions"),
+            ("ClusterServiceVersion", "clusterserviceversions"),
+            ("InstallPlan", "installplans"),
+        ] {
+            objects.push(lifecycle_kind(kind, plural));
+        }
+        for name in [
+            "assisted-installer",
+            "openshift-config",
+            "openshift-config-managed",
+            "openshift-machine-api",
+            "openshift-marketplace",
+            "openshift-dns",
+            "openshift-dns-operator",
+            "openshift-local-storage",
+            "openshift-machine-config-operator",
+        ] {
+            objects
+                .push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+        }
+        objects.push(config_map(
+            "openshift-config/openshift-install-manifests",
+            "invoker",
+            invoker,
+        ));
+        let install_config =
+            "networking: {serviceNetwork: [172.30.0.0/16]}\nplatform: {baremetal: {}}\n";
+        objects.push(config_map(
+            "kube-system/cluster-config-v1",
+            "install-config",
+            install_config,
+        ));
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        let _ = self
+            .plane
+            .kubectl(&["create", "-f", "-"], &list.to_string());
+        let wait = [
+            "wait",
+            "--for=condition=Established",
+            "--timeout=60s",
+            "crd",
+            "--all",
+        ];
+        let _ = self.plane.kubectl(&wait, "");
+    }
+
+    /// Creates an object, and its status where that is apart.
+    pub async fn create(&self, at: &kube::At, object: &Value) {
+        self.kube.apply(object).await.unwrap();
+        if let Some(status) = object.get("status") {
+            self.set_status(at, status.clone()).await;
+        }
+    }
+
+    pub async fn set_status(&self, at: &kube::At, status: Value) {
+        let set = |object: &mut Value| {
+            object["status"] = status.clone();
+            true
+        };
+        self.kube.update(at, "status", set).await.unwrap();
+    }
+
+    /// A kubelet, or somebody who claims to be one, asks for a certificate.
+    pub fn request(
+        &self,
+        name: &str,
+        requester: &str,
+        signer: &str,
+        subject: &str,
+        names: &[&str],
+    ) {
+        let mut params = rcgen::CertificateParams::new(
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>(),
+        )
+        .unwrap();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        let subject_names = &mut params.distinguished_name;
+        subject_names.push(rcgen::DnType::OrganizationName, "system:nodes");
+        subject_names.push(rcgen::DnType::CommonName, format!("system:node:{subject}"));
+        let key = rcgen::KeyPair::generate().unwrap();
+        let pem = params.serialize_request(&key).unwrap().pem().unwrap();
+        let usage = match signer {
+            "kubelet-serving" => "server auth",
+            _ => "client auth",
+        };
+        let object = json!({
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "CertificateSigningRequest",
+            "metadata": {"name": name},
+            "spec": {
+                "request": STANDARD.encode(pem),
+                "signerName": format!("kubernetes.io/{signer}"),
+                "usages": ["digital signature", usage],
+            },
+        });
+        let (user, group) = (format!("--as={requester}"), "--as-group=system:masters");
+        let nodes = "--as-group=system:nodes";
+        let words = [&user, group, nodes, "create", "-f", "-"];
+        let _ = self.plane.kubectl(&words, &object.to_string());
+    }
+
+    pub async fn approvals(&self, name: &str) -> usize {
+        let request = self.kube.get(&Kind::CSR.named(name)).await.unwrap();
+        kube::items(&request, "/status/conditions")
+            .filter(|one| one["type"] == "Approved")
+            .count()
+    }
+
+    pub async fn node(&self, number: u8, name: &str) {
+        let object = json!({
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"node-role.kubernetes.io/master": ""}},
+            "status": {"addresses": [{"type": "InternalIP", "address": format!("10.0.0.{number}")}]},
+        });
+        self.create(&Kind::NODE.named(name), &object).await;
+    }
+
+    pub async fn make_ready(&self, name: &str) {
+        let status = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+        self.set_status(&Kind::NODE.named(name), status).await;
+    }
+
+    pub fn run(&self, url: &str) -> JoinHandle<End> {
+        let (options, kube) = (options(url), self.kube.clone());
+        tokio::spawn(async move { run(options, pace(), kube).await.unwrap() })
+    }
+
+    pub async fn record(&self) -> (Value, Value) {
+        let at = Kind::CONFIG_MAP.within("assisted-installer", "muster-installation");
+        let map = self.kube.get(&at).await.unwrap();
+        let read = |key: &str| serde_json::from_str(text(&map["data"], key)).unwrap();
+        (read("/status.json"), read("/history.json"))
+    }
+}
+
+pub fn config_map(place: &str, key: &str, value: &str) -> Value {
+    let (namespace, name) = place.split_once('/').unwrap();
+    json!({"apiVersion": "v1", "kind": "ConfigMap",
+           "metadata": {"namespace": namespace, "name": name}, "data": {key: value}})
+}
+
+/// A kind of the operator lifecycle manager, whose schemas are not among those we have.
+fn lifecycle_kind(kind: &str, plural: &str) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.operators.coreos.com")},
+        "spec": {
+            "group": "operators.coreos.com",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural},
+            "versions": [{
+                "name": "v1alpha1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                }},
+            }],
+        },
+    })
+}
+
+pub fn condition(kind: &str, status: &str, message: &str) -> Value {
+    json!({"type": kind, "status": status, "message": message, "reason": "Test",
+           "lastTransitionTime": "2026-01-01T00:00:00Z"})
+}
+
+pub fn cluster_operator(name: &str, available: &str) -> Value {
+    json!({
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "ClusterOperator",
+        "metadata": {"name": name},
+        "spec": {},
+        "status": {"conditions": [
+            condition("Available", available, "replicas"),
+            condition("Progressing", "True", "rolling out"),
+        ]},
+    })
+}
+
+pub fn cluster_version(available: &str) -> Value {
+    json!({
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "ClusterVersion",
+        "metadata": {"name": "version"},
+        "spec": {"clusterID": "11111111-1111-4111-8111-111111111111"},
+        "status": {
+            "availableUpdates": null,
+            "desired": {"version": "4.20.1", "image": "x"},
+            "observedGeneration": 1,
+            "versionHash": "x",
+            "conditions": [
+                condition("Available", available, "Done applying 4.20.1"),
+                condition("Progressing", "True", "Working towards 4.20.1"),
+            ],
+        },
+    })
+}
+
+/// What the controller ended with.
+pub async fn ended(controller: JoinHandle<End>) -> End {
+    let end = tokio::time::timeout(LIMIT, controller).await;
+    end.unwrap().unwrap()
+}
