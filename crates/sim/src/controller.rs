@@ -1,7 +1,10 @@
 //! What is reported about a cluster from inside: by the bootstrap host while it lives, then by the
 //! controller that runs in the new cluster, up to the end of the installation.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use muster_api::{
     client::ClientError,
@@ -18,6 +21,22 @@ use crate::{
     pace::Pace,
 };
 
+/// How the controller learns of changes in the cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attention {
+    /// It watches, as ours does: a change is reported at once.
+    #[default]
+    Watching,
+    /// It looks now and then, at the intervals of the reference's.
+    Polling,
+}
+
+/// Between two looks of a polling controller: at nodes, and at the state of the cluster.
+const NODES: Duration = Duration::from_secs(30);
+/// … at operators, and at whether all is over.
+const SLOWER: Duration = Duration::from_secs(60);
+/// … at the ingress CA.
+const INGRESS: Duration = Duration::from_secs(10);
 /// Pause between two looks at what does not wake us.
 const LOOK: Duration = Duration::from_secs(20);
 /// All operators together take this long.
@@ -38,6 +57,8 @@ pub struct Controller {
     pub nodes: Arc<Nodes>,
     /// How fast.
     pub pace: Pace,
+    /// How it learns of changes.
+    pub attention: Attention,
 }
 
 impl Controller {
@@ -51,7 +72,9 @@ impl Controller {
     }
 
     async fn roll_out_cluster(&self) -> Result<(), ClientError> {
+        let began = Instant::now();
         self.nodes.until(|_| self.controller_runs()).await;
+        self.notice(began, NODES).await;
         self.finalize().await?;
         logs::send_controller(&self.line, self.cluster).await?;
         let body = wire::CompletionParams {
@@ -60,6 +83,16 @@ impl Controller {
         };
         let request = requests::complete_installation(self.cluster, &body);
         insist(|| self.line.send(&request)).await
+    }
+
+    /// Lets the time pass until a controller that looks at such intervals sees what has happened.
+    async fn notice(&self, since: Instant, every: Duration) {
+        if self.attention == Attention::Polling {
+            let every = self.pace.real(every).as_nanos().max(1);
+            let late = since.elapsed().as_nanos() % every;
+            let rest = u64::try_from(every - late).unwrap_or(u64::MAX);
+            tokio::time::sleep(Duration::from_nanos(rest)).await;
+        }
     }
 
     /// Reports stages of nodes until all are done.
@@ -78,8 +111,11 @@ impl Controller {
             if nodes.len() >= self.hosts && nodes.values().all(done) {
                 return Ok(());
             }
-            // The nodes live as long as we do, so this ends only with a change.
-            let _ = changes.changed().await;
+            match self.attention {
+                // The nodes live as long as we do, so this ends only with a change.
+                Attention::Watching => drop(changes.changed().await),
+                Attention::Polling => self.pace.sleep(NODES).await,
+            }
         }
     }
 
@@ -144,6 +180,7 @@ impl Controller {
             .await?;
         self.roll_out("builtin").await?;
         self.stage(FinalizingStage::AddingRouterCa).await?;
+        self.notice(Instant::now(), INGRESS).await;
         self.upload_ingress_ca().await?;
         if !self.operators("olm").await?.is_empty() {
             self.stage(FinalizingStage::WaitingForOlmOperatorsCsvInitialization)
@@ -187,6 +224,7 @@ impl Controller {
 
     /// Operators come up one after the other.
     async fn roll_out(&self, kind: &str) -> Result<(), ClientError> {
+        let began = Instant::now();
         let operators = self.operators(kind).await?;
         let count = u32::try_from(operators.len()).unwrap_or(1).max(1);
         for operator in &operators {
@@ -201,6 +239,7 @@ impl Controller {
                     version: operator.version.clone(),
                 };
                 let request = requests::report_monitored_operator_status(self.cluster, &body);
+                self.notice(began, SLOWER).await;
                 insist(|| self.line.send(&request)).await?;
                 self.pace.sleep(OPERATORS / count / 2).await;
             }

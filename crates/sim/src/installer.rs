@@ -1,11 +1,15 @@
-//! What the installer on a host does: a list of legs per role, each a stage it reports, a time
-//! it takes and, for some, others it waits for. Ends with the reboot.
+//! What the installer on a host does: the steps of the real installer's plan, each with the stage
+//! it reports, a time it takes and, for some, others it waits for. Ends with the reboot.
 
 use std::{sync::Arc, time::Duration};
 
 use muster_api::{
     client::ClientError,
     requests::{self, DownloadClusterFilesFileName},
+};
+use muster_installer::{
+    options,
+    plan::{Choices, Flow, Plan, Step},
 };
 use muster_model::HostStage;
 use serde::Deserialize;
@@ -21,78 +25,42 @@ use crate::{
     pace::Pace,
 };
 
-/// Part of an installation.
-struct Leg {
-    stage: HostStage,
-    /// Detail for people.
-    info: &'static str,
-    /// Seconds it takes once nothing is waited for any more.
-    takes: u64,
-    waits: Option<fn(&Nodes) -> bool>,
-}
-
-const fn leg(stage: HostStage, info: &'static str, takes: u64) -> Leg {
-    Leg {
-        stage,
-        info,
-        takes,
-        waits: None,
+/// Simulated seconds that a step takes once nothing is waited for any more.
+const fn takes(step: Step, flow: Flow) -> u64 {
+    match step {
+        Step::CheckDisk | Step::CheckRoot => 5,
+        Step::ApplyBootstrap => 10,
+        Step::StartBootstrap | Step::CleanDisk | Step::WaitForControlPlane => 10,
+        Step::FetchIgnition => 20,
+        Step::EraseBootSectors | Step::MergeInPlace | Step::SetBootOrder => 2,
+        Step::WaitForBootkube => match flow {
+            Flow::SingleNode => 180,
+            Flow::Bootstrap | Flow::ControlPlane | Flow::Worker => 40,
+        },
+        Step::WriteImage | Step::DeployIntoRoot => 150,
+        Step::WriteFinalImage => 60,
+        Step::WaitForNodes | Step::WaitForEtcd => 20,
+        Step::WaitForController => 30,
+        // A log takes as long as its upload, and a reboot is the end.
+        Step::SendLogs | Step::Reboot => 0,
     }
 }
 
-const fn after(stage: HostStage, info: &'static str, takes: u64, waits: fn(&Nodes) -> bool) -> Leg {
-    Leg {
-        stage,
-        info,
-        takes,
-        waits: Some(waits),
+/// What a step waits for in the cluster, if anything.
+fn waits(step: Step, day2: bool) -> Option<fn(&Nodes) -> bool> {
+    match step {
+        Step::WaitForNodes => {
+            Some(|nodes| nodes.control_plane_at(NodeState::Joined) >= nodes.quorum())
+        }
+        Step::WaitForController => {
+            Some(|nodes| nodes.control_plane_at(NodeState::Ready) >= nodes.quorum())
+        }
+        Step::WaitForControlPlane if !day2 => {
+            Some(|nodes| nodes.control_plane_done() >= nodes.quorum())
+        }
+        _ => None,
     }
 }
-
-use HostStage as S;
-
-static BOOTSTRAP: &[Leg] = &[
-    leg(S::StartingInstallation, "bootstrap", 15),
-    leg(S::Installing, "bootstrap", 45),
-    leg(S::WritingImageToDisk, "", 150),
-    after(
-        S::WaitingForControlPlane,
-        "waiting for control plane nodes",
-        20,
-        |nodes| nodes.control_plane_at(NodeState::Joined) >= nodes.quorum(),
-    ),
-    leg(S::WaitingForBootkube, "waiting for etcd", 60),
-    after(S::WaitingForController, "", 30, |nodes| {
-        nodes.control_plane_at(NodeState::Ready) >= nodes.quorum()
-    }),
-];
-static MASTER: &[Leg] = &[
-    leg(S::StartingInstallation, "master", 15),
-    leg(S::Installing, "master", 30),
-    leg(S::WritingImageToDisk, "", 150),
-];
-static WORKER: &[Leg] = &[
-    leg(S::StartingInstallation, "worker", 15),
-    leg(S::Installing, "worker", 30),
-    leg(S::WritingImageToDisk, "", 150),
-    after(
-        S::WaitingForControlPlane,
-        "waiting for control plane nodes",
-        10,
-        |nodes| nodes.control_plane_done() >= nodes.quorum(),
-    ),
-];
-static SINGLE_NODE: &[Leg] = &[
-    leg(S::StartingInstallation, "bootstrap", 15),
-    leg(S::Installing, "bootstrap", 45),
-    leg(S::WaitingForBootkube, "", 180),
-    leg(S::WritingImageToDisk, "", 150),
-];
-static DAY2: &[Leg] = &[
-    leg(S::StartingInstallation, "worker", 15),
-    leg(S::Installing, "worker", 30),
-    leg(S::WritingImageToDisk, "", 150),
-];
 
 /// The install command, as far as it matters here.
 #[derive(Clone, Debug, Deserialize)]
@@ -109,18 +77,41 @@ pub struct Command {
     /// Absent on day 2.
     #[serde(default)]
     pub openshift_version: Option<String>,
+    /// Present if the host keeps the disk it runs from.
+    #[serde(default)]
+    pub coreos_image: Option<String>,
+    /// Disks that lose their boot sectors.
+    #[serde(default)]
+    pub disks_to_format: Vec<String>,
+    /// What is on the installation disk stays there.
+    #[serde(default)]
+    pub skip_installation_disk_cleanup: bool,
+    /// The operating system of the cluster is written ahead.
+    #[serde(default)]
+    pub enable_skip_mco_reboot: bool,
 }
 
 impl Command {
-    fn legs(&self) -> &'static [Leg] {
-        let day2 = self.openshift_version.is_none();
-        match (Role::named(&self.role), self.control_plane_count) {
-            _ if day2 => DAY2,
-            (Role::Bootstrap, Some(1)) => SINGLE_NODE,
-            (Role::Bootstrap, _) => BOOTSTRAP,
-            (Role::Master | Role::Arbiter, _) => MASTER,
-            (Role::Worker, _) => WORKER,
-        }
+    /// The plan that the real installer would follow.
+    fn plan(&self) -> Plan {
+        let role = match Role::named(&self.role) {
+            Role::Bootstrap => options::Role::Bootstrap,
+            Role::Master => options::Role::Master,
+            Role::Arbiter => options::Role::Arbiter,
+            Role::Worker => options::Role::Worker,
+        };
+        let count = self.control_plane_count.unwrap_or(0);
+        let choices = Choices {
+            existing_root: self.coreos_image.is_some(),
+            cleans_disk: !self.skip_installation_disk_cleanup,
+            erases_boot_sectors: !self.disks_to_format.is_empty(),
+            writes_final_image: self.enable_skip_mco_reboot,
+        };
+        Plan::with(Flow::of(role, u32::try_from(count).unwrap_or(0)), choices)
+    }
+
+    fn is_day2(&self) -> bool {
+        self.openshift_version.is_none()
     }
 }
 
@@ -162,55 +153,69 @@ impl Installer {
             self.network.spare(&self.machine);
         }
         self.nodes.begin(self.machine.id, self.infra_env, role);
-        match self.legs(&command).await {
+        match self.follow(&command).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Refused(error),
         }
     }
 
-    async fn legs(&self, command: &Command) -> Result<Outcome, ClientError> {
-        for leg in command.legs() {
-            self.report(leg.stage, leg.info).await?;
-            if leg.stage == S::Installing {
-                self.fetch_ignition(command).await?;
+    async fn follow(&self, command: &Command) -> Result<Outcome, ClientError> {
+        let plan = command.plan();
+        for step in plan.steps {
+            // The control plane of a cluster that runs is there already.
+            if step == Step::WaitForControlPlane && command.is_day2() {
+                continue;
             }
-            if let Some(waits) = leg.waits {
-                self.nodes.until(waits).await;
+            if step == Step::Reboot {
+                self.nodes.advance(self.machine.id, NodeState::Rebooting);
             }
-            if leg.stage == S::WritingImageToDisk {
-                if let Some(end) = self.write_image(leg.takes).await? {
-                    return Ok(end);
-                }
-            } else {
-                self.pace.sleep(Duration::from_secs(leg.takes)).await;
+            if let Some(stage) = step.stage() {
+                self.report(stage, &detail(step, command)).await?;
+            }
+            if let Some(end) = self.take(step, plan.flow, command).await? {
+                return Ok(end);
             }
         }
-        // Logs cannot be requested after the reboot, so they are sent before.
-        if let Err(error) = logs::send_host(
-            &self.line,
-            command.cluster_id,
-            self.infra_env,
-            &self.machine,
-        )
-        .await
-        {
-            // An installation does not fail for want of logs.
-            let _ = error;
-        }
-        self.nodes.advance(self.machine.id, NodeState::Rebooting);
-        self.report(S::Rebooting, "").await?;
         Ok(Outcome::Reboots)
     }
 
-    /// Fetches what the disk is written with, as the real installer does.
-    async fn fetch_ignition(&self, command: &Command) -> Result<(), ClientError> {
-        if command.role == "bootstrap" {
-            let request = requests::download_cluster_files(
-                command.cluster_id,
-                DownloadClusterFilesFileName::BootstrapIgn,
-            );
-            insist(|| self.line.text(&request)).await?;
+    /// Takes one step; some machines do not come further.
+    async fn take(
+        &self,
+        step: Step,
+        flow: Flow,
+        command: &Command,
+    ) -> Result<Option<Outcome>, ClientError> {
+        if let Some(waits) = waits(step, command.is_day2()) {
+            self.nodes.until(waits).await;
         }
+        let seconds = takes(step, flow);
+        match step {
+            Step::WriteImage | Step::DeployIntoRoot => return self.write_image(seconds).await,
+            Step::ApplyBootstrap => self.fetch_bootstrap_config(command).await?,
+            Step::FetchIgnition => self.fetch_ignition().await?,
+            Step::SendLogs => {
+                let (infra_env, machine) = (self.infra_env, &self.machine);
+                // An installation does not fail for want of logs.
+                let _ = logs::send_host(&self.line, command.cluster_id, infra_env, machine).await;
+            }
+            _ => {}
+        }
+        self.pace.sleep(Duration::from_secs(seconds)).await;
+        Ok(None)
+    }
+
+    /// Fetches what the temporary control plane is made of, as the real installer does.
+    async fn fetch_bootstrap_config(&self, command: &Command) -> Result<(), ClientError> {
+        let request = requests::download_cluster_files(
+            command.cluster_id,
+            DownloadClusterFilesFileName::BootstrapIgn,
+        );
+        insist(|| self.line.text(&request)).await.map(|_| ())
+    }
+
+    /// Fetches what the disk is written with, as the real installer does.
+    async fn fetch_ignition(&self) -> Result<(), ClientError> {
         let request = requests::download_host_ignition(self.infra_env, self.machine.id);
         insist(|| self.line.text(&request)).await.map(|_| ())
     }
@@ -223,10 +228,10 @@ impl Installer {
             }
             if percent == 40 && self.machine.faults.has(Fault::StageFailure) {
                 let reason = "failed to write image to disk: input/output error";
-                self.report(S::Failed, reason).await?;
+                self.report(HostStage::Failed, reason).await?;
                 return Ok(Some(Outcome::GaveUp));
             }
-            self.report(S::WritingImageToDisk, &format!("{percent}%"))
+            self.report(HostStage::WritingImageToDisk, &format!("{percent}%"))
                 .await?;
             self.pace.sleep(Duration::from_secs(takes / 6)).await;
         }
@@ -242,29 +247,63 @@ impl Installer {
     }
 }
 
+/// What people see beside a stage when it begins.
+fn detail(step: Step, command: &Command) -> String {
+    match step {
+        Step::CheckDisk | Step::CheckRoot | Step::FetchIgnition => command.role.clone(),
+        Step::WaitForControlPlane | Step::WaitForNodes => "waiting for control plane nodes".into(),
+        _ => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use muster_model::HostRole;
+    use serde_json::json;
 
     use super::*;
 
-    #[test]
-    fn every_leg_is_a_stage_its_role_is_expected_to_go_through() {
-        for (legs, role, bootstrap, single, day2) in [
-            (BOOTSTRAP, HostRole::Master, true, false, false),
-            (MASTER, HostRole::Master, false, false, false),
-            (MASTER, HostRole::Arbiter, false, false, false),
-            (WORKER, HostRole::Worker, false, false, false),
-            (SINGLE_NODE, HostRole::Master, true, true, false),
-            (DAY2, HostRole::Worker, false, false, true),
-        ] {
-            let expected = HostStage::expected(role, bootstrap, single, day2);
-            let mut places = legs.iter().map(|leg| {
-                let place = expected.iter().position(|stage| *stage == leg.stage);
-                place.unwrap_or_else(|| panic!("{} is not a stage of {role}", leg.stage))
-            });
-            assert!(places.by_ref().is_sorted(), "{role}");
-            assert!(expected.contains(&S::Rebooting));
+    fn command(role: &str, count: u32, day2: bool) -> Command {
+        let mut text = json!({
+            "cluster_id": Uuid::nil(), "role": role, "boot_device": "/dev/sda",
+            "control_plane_count": count, "enable_skip_mco_reboot": true,
+        });
+        if !day2 {
+            text["openshift_version"] = json!("4.20.1");
         }
+        serde_json::from_value(text).unwrap()
+    }
+
+    #[test]
+    fn every_step_reports_a_stage_its_role_is_expected_to_go_through() {
+        for (name, count, role, bootstrap, day2) in [
+            ("bootstrap", 3, HostRole::Master, true, false),
+            ("master", 3, HostRole::Master, false, false),
+            ("arbiter", 3, HostRole::Arbiter, false, false),
+            ("worker", 3, HostRole::Worker, false, false),
+            ("bootstrap", 1, HostRole::Master, true, false),
+            ("worker", 3, HostRole::Worker, false, true),
+            ("master", 1, HostRole::Master, false, true),
+        ] {
+            let expected = HostStage::expected(role, bootstrap, count == 1 && bootstrap, day2);
+            let plan = command(name, count, day2).plan();
+            let stages = plan.steps.iter().filter_map(|step| step.stage());
+            let places: Vec<_> = stages
+                .map(|stage| expected.iter().position(|other| *other == stage))
+                .collect();
+            assert!(places.iter().all(Option::is_some), "{name}: {places:?}");
+            assert!(places.is_sorted(), "{name}: {places:?}");
+            assert_eq!(plan.steps.last(), Some(&Step::Reboot), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_step_asks_for_is_in_the_plan_and_day_two_waits_for_nobody() {
+        let mut asked = command("worker", 3, false);
+        assert!(!asked.plan().steps.contains(&Step::EraseBootSectors));
+        asked.disks_to_format.push("/dev/sdb".to_owned());
+        assert!(asked.plan().steps.contains(&Step::EraseBootSectors));
+        assert!(waits(Step::WaitForControlPlane, false).is_some());
+        assert!(waits(Step::WaitForControlPlane, true).is_none());
     }
 }

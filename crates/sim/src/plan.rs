@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::{
+    controller::Attention,
     fault::{Fault, Planned},
     feature::Feature,
     observer::Snapshot,
@@ -39,6 +42,10 @@ pub struct Plan {
     pub operators: Vec<String>,
     /// Agents repeat themselves as real ones do.
     pub faithful: bool,
+    /// How the controller of the new cluster learns of changes there.
+    pub attention: Attention,
+    /// The machines boot an infra-env that exists; a person is the user.
+    pub join: Option<Uuid>,
     /// Longest real time one wait may take.
     pub timeout: Duration,
     /// Pause between two looks at the service.
@@ -63,6 +70,8 @@ impl Plan {
             features: Vec::new(),
             operators: Vec::new(),
             faithful: false,
+            attention: Attention::default(),
+            join: None,
             // Three simulated hours, and a minute for a service that is busy.
             timeout: Duration::from_secs(60) + pace.real(Duration::from_secs(3 * 3600)),
             look_every: look.clamp(Duration::from_millis(100), Duration::from_secs(5)),

@@ -1,9 +1,11 @@
 //! One cluster from nothing to its end: reads the acts of its topology and does them, with an
 //! eye on the faults that were planned.
 //!
-//! What each act does is in [`acts`], waiting and noticing in [`waiting`].
+//! What each act does is in [`acts`], waiting and noticing in [`waiting`]; [`joining`] is for machines
+//! of a cluster that a person works with.
 
 mod acts;
+mod joining;
 mod waiting;
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
@@ -184,6 +186,9 @@ impl Scenario {
     }
 
     async fn play(&mut self) -> Result<End, Stuck> {
+        if let Some(infra_env) = self.plan.join {
+            return self.join(infra_env).await;
+        }
         for act in self.plan.topology.acts(self.plan.until) {
             if let Flow::Enough(faults) = self.perform(act).await? {
                 return Ok(End::Noticed(faults));

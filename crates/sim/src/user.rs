@@ -159,6 +159,18 @@ impl User {
             .ok_or_else(|| Trouble::Answer("the discovery config starts no agent".to_owned()))
     }
 
+    /// The cluster of an infra-env, if it has one.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn cluster_of(&self, infra_env: Uuid) -> Result<Option<Uuid>, Trouble> {
+        let request = requests::get_infra_env(infra_env);
+        let found = insist(|| self.line.fetch(&request))
+            .await
+            .map_err(call(format!("infra-env {infra_env} could not be read")))?;
+        Ok(found.cluster_id.and_then(|id| id.parse().ok()))
+    }
+
     /// Sets the virtual addresses, or the machine network where there are none.
     ///
     /// # Errors

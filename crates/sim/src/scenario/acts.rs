@@ -144,7 +144,7 @@ impl Scenario {
     }
 
     /// Switches machines on; one that was on is switched off first.
-    fn switch_on(&mut self, machines: Range<usize>) {
+    pub(super) fn switch_on(&mut self, machines: Range<usize>) {
         let Some(image) = self.image.clone() else {
             return;
         };
@@ -221,8 +221,14 @@ impl Scenario {
         let cluster = self.cluster()?;
         self.user.install(cluster).await?;
         self.ordered = true;
+        self.start_controller(cluster);
+        Ok(())
+    }
+
+    /// The controller of the new cluster begins to look after it.
+    pub(super) fn start_controller(&mut self, cluster: Uuid) {
         let Some(image) = &self.image else {
-            return Ok(());
+            return;
         };
         let options = ClientOptions {
             token: image.token.clone(),
@@ -235,6 +241,7 @@ impl Scenario {
             line: self.user.line().on_behalf_of(options),
             nodes: Arc::clone(&self.nodes),
             pace: self.plan.pace,
+            attention: self.plan.attention,
         };
         let complaints = self.complaints.clone();
         let running = self.tasks.spawn(async move {
@@ -243,17 +250,20 @@ impl Scenario {
             }
         });
         self.controller = Some(running);
-        Ok(())
+    }
+
+    /// There will be no cluster for it to run in.
+    pub(super) fn stop_controller(&mut self) {
+        if let Some(controller) = self.controller.take() {
+            controller.abort();
+        }
     }
 
     async fn cancel(&mut self) -> Result<(), Stuck> {
         self.ordered = false;
         self.say("cancels the installation");
         self.user.cancel(self.cluster()?).await?;
-        // There will be no cluster for it to run in.
-        if let Some(controller) = self.controller.take() {
-            controller.abort();
-        }
+        self.stop_controller();
         Ok(())
     }
 
