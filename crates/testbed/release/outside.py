@@ -45,11 +45,30 @@ def apply(manifests):
     print(done.stdout, done.stderr, flush=True)
 
 
+def set_status(path, status):
+    """By path, because Debian's kubectl is older than its flag for subresources."""
+    read = kubectl("get", "--raw", path)
+    if read.returncode != 0:
+        # It was not applied; the log says why, and who needs it will wait.
+        return print(path, read.stderr, flush=True)
+    found = {**json.loads(read.stdout), "status": status}
+    file = os.path.join(folder, "status.json")
+    with open(file, "w") as out:
+        json.dump(found, out)
+    done = kubectl("replace", "--raw", path + "/status", "--filename", file)
+    print(path, done.stderr, flush=True)
+
+
 def apply_manifests(archive):
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
     for part in ("manifests", "openshift"):
         apply(os.path.join(folder, part))
+    # What applies manifests leaves out the status, which says what kind of cluster this is.
+    file = os.path.join(folder, "manifests/cluster-infrastructure-02-config.yml")
+    described = kubectl("create", "--dry-run=client", "--output=json", "--filename", file)
+    if described.returncode == 0:
+        set_status("/apis/config.openshift.io/v1/infrastructures/cluster", json.loads(described.stdout)["status"])
     open(os.path.join(folder, "applied"), "w").close()
 
 
@@ -59,7 +78,22 @@ def is_ready(node):
 
 def control_plane_runs():
     listed = kubectl("get", "nodes", "--selector=node-role.kubernetes.io/master", "--output=json")
-    return listed.returncode == 0 and sum(map(is_ready, json.loads(listed.stdout)["items"])) >= NEEDED
+    if listed.returncode != 0:
+        return False
+    ready = [node["metadata"]["name"] for node in json.loads(listed.stdout)["items"] if is_ready(node)]
+    if len(ready) >= NEEDED:
+        report_api_servers(ready)
+    return len(ready) >= NEEDED
+
+
+def report_api_servers(nodes):
+    """What the operator of the API says once it has started one on each of these nodes."""
+    statuses = [{"nodeName": node, "currentRevision": 1} for node in nodes]
+    file = os.path.join(folder, "kubeapiserver.json")
+    with open(file, "w") as out:
+        head = {"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "metadata": {"name": "cluster"}}
+        json.dump({**head, "spec": {}, "status": {"nodeStatuses": statuses}}, out)
+    print(kubectl("apply", "--server-side", "--force-conflicts", "--filename", file).stderr, flush=True)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

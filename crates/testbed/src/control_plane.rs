@@ -18,7 +18,7 @@ use anyhow::{Context, Result, ensure};
 use muster_ignition::Config;
 use muster_vm::{
     Evidence, Network,
-    program::{Background, command, eventually, run},
+    program::{Background, command, eventually, last_lines, run},
 };
 use serde_json::{Value, json};
 
@@ -27,6 +27,9 @@ use crate::{service, target};
 const OUTSIDE: &str = include_str!("../release/outside.py");
 const OUTSIDE_PORT: u16 = 8099;
 const NAMESPACE: &str = "assisted-installer";
+/// The certificate request of a machine that is no host of the cluster.
+pub const STRANGER: &str = "stranger";
+const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 /// kube-apiserver is not optimised, and shares two cores with a machine.
 const START: Duration = Duration::from_secs(600);
 /// Kinds that manifests, the controller and the stories need.
@@ -216,6 +219,7 @@ impl ControlPlane {
                 self.kubectl(network, &["apply", "--server-side", "--filename", &name])?;
             }
         }
+        self.apply(network, &api_operator())?;
         for namespace in [
             "openshift-config-managed",
             "openshift-config",
@@ -239,11 +243,37 @@ impl ControlPlane {
         run(&mut kubectl)
     }
 
-    fn objects(&self, network: &Network, words: &[&str]) -> Result<Vec<Value>> {
-        let mut all = vec!["get", "--output=json"];
-        all.extend(words);
-        let list: Value = serde_json::from_str(&self.kubectl(network, &all)?)?;
+    /// The objects of a list. By path: kubectl would ask which kinds there are first, and stories
+    /// look every few seconds.
+    fn objects(&self, network: &Network, path: &str) -> Result<Vec<Value>> {
+        let list = self.kubectl(network, &["get", "--raw", path])?;
+        let list: Value = serde_json::from_str(&list)?;
         Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// Whether a node could run pods.
+    ///
+    /// # Errors
+    /// When the API does not answer.
+    pub fn has_ready_node(&self, network: &Network) -> Result<bool> {
+        let nodes = self.objects(network, "/api/v1/nodes")?;
+        Ok(nodes.iter().any(is_ready))
+    }
+
+    /// What a person should read first when a cluster was not installed.
+    #[must_use]
+    pub fn report(&self, network: &Network) -> String {
+        let listed = |words: &[&str]| {
+            self.kubectl(network, words)
+                .unwrap_or_else(|error| format!("{error:#}"))
+        };
+        let mut report = String::from("\nwhat the API shows:\n");
+        report += &listed(&["get", "nodes,csr"]);
+        for name in ["controller.log", "outside.log"] {
+            let said = last_lines(&self.evidence.text(name), 12);
+            report += &format!("the end of {name}:\n{said}\n");
+        }
+        report
     }
 
     /// Creates or replaces an object, without its status.
@@ -283,7 +313,7 @@ impl ControlPlane {
     /// When the API or openssl fail.
     pub fn sign_approved(&mut self, network: &Network) -> Result<Vec<String>> {
         let mut waiting = Vec::new();
-        for request in self.objects(network, &["csr"])? {
+        for request in self.objects(network, REQUESTS)? {
             let name = request["metadata"]["name"]
                 .as_str()
                 .unwrap_or_default()
@@ -343,8 +373,10 @@ impl ControlPlane {
             .arg(&granted))?;
         let encoded = run(command("base64").arg("-w0").arg(&granted))?;
         let mut request = request.clone();
+        request["apiVersion"] = json!("certificates.k8s.io/v1");
+        request["kind"] = json!("CertificateSigningRequest");
         request["status"]["certificate"] = json!(encoded.trim());
-        let path = format!("/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}");
+        let path = format!("{REQUESTS}/{name}");
         self.replace_status(network, &path, &request)
     }
 
@@ -358,7 +390,8 @@ impl ControlPlane {
         if self.controller.is_some() || !self.has_manifests() {
             return Ok(());
         }
-        let jobs = self.objects(network, &["jobs", "--namespace", NAMESPACE])?;
+        let path = format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs");
+        let jobs = self.objects(network, &path)?;
         let Some(job) = jobs.first() else {
             return Ok(());
         };
@@ -394,6 +427,76 @@ impl ControlPlane {
         let log = self.evidence.file("controller.log");
         self.controller = Some(Background::start("controller", &mut controller, &log)?);
         Ok(())
+    }
+
+    /// Ends the controller as a node does that loses power; its Job starts it again.
+    pub fn kill_controller(&mut self) {
+        if let Some(mut controller) = self.controller.take() {
+            controller.kill();
+        }
+    }
+
+    /// Lets a machine that no host of the cluster is ask for a certificate, with the credentials
+    /// that every node has at first.
+    ///
+    /// # Errors
+    /// When the API refuses it.
+    pub fn ask_as_stranger(&self, network: &Network) -> Result<()> {
+        let key = self.evidence.file("stranger.key");
+        let mut openssl = command("openssl");
+        openssl.args("req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes".split(' '));
+        openssl.args([
+            "-subj",
+            "/O=system:nodes/CN=system:node:intruder",
+            "-keyout",
+        ]);
+        let asked = run(openssl.arg(key))?;
+        let file = self.evidence.file("stranger.csr");
+        fs::write(&file, asked)?;
+        let encoded = run(command("base64").arg("-w0").arg(&file))?;
+        let request = json!({
+            "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
+            "metadata": {"name": STRANGER},
+            "spec": {
+                "request": encoded.trim(), "usages": ["digital signature", "client auth"],
+                "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            },
+        });
+        let file = self.evidence.file("stranger.json");
+        fs::write(&file, request.to_string())?;
+        let requester =
+            "--as=system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
+        let file = file.display().to_string();
+        // Impersonation drops the administrator's groups, without which nothing could be created.
+        let words = [
+            requester,
+            "--as-group=system:masters",
+            "create",
+            "-f",
+            &file,
+        ];
+        self.kubectl(network, &words).map(drop)
+    }
+
+    /// Approves requests as an administrator does who expects a node: all but the stranger's.
+    ///
+    /// # Errors
+    /// When the API refuses.
+    pub fn approve(&self, network: &Network, requests: &[String]) -> Result<()> {
+        for name in requests.iter().filter(|name| *name != STRANGER) {
+            self.kubectl(network, &["certificate", "approve", name])?;
+        }
+        Ok(())
+    }
+
+    /// Whether a node of this name is ready.
+    ///
+    /// # Errors
+    /// When the API does not answer.
+    pub fn is_node_ready(&self, network: &Network, name: &str) -> Result<bool> {
+        let nodes = self.objects(network, "/api/v1/nodes")?;
+        let mut nodes = nodes.iter();
+        Ok(nodes.any(|node| node["metadata"]["name"] == name && is_ready(node)))
     }
 
     fn value(&self, network: &Network, kind: &str, name: &Value, key: &Value) -> Result<String> {
@@ -461,4 +564,31 @@ impl ControlPlane {
     pub fn has_manifests(&self) -> bool {
         self.evidence.file("received/applied").exists()
     }
+}
+
+/// The kind by which the operator of the API says where it runs. It has no status of its own here,
+/// so that one request sets all of it.
+fn api_operator() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "kubeapiservers.operator.openshift.io"},
+        "spec": {
+            "group": "operator.openshift.io", "scope": "Cluster",
+            "names": {"kind": "KubeAPIServer", "plural": "kubeapiservers"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                }},
+            }],
+        },
+    })
+}
+
+fn is_ready(node: &Value) -> bool {
+    let conditions = node["status"]["conditions"].as_array();
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }

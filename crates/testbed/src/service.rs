@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -44,7 +45,7 @@ pub struct Service {
     setup: Setup,
     data: PathBuf,
     log: PathBuf,
-    process: Background,
+    process: Mutex<Background>,
     token: Option<String>,
 }
 
@@ -92,7 +93,7 @@ impl Service {
             setup,
             data,
             log,
-            process,
+            process: Mutex::new(process),
             token: None,
         };
         service.wait_ready()?;
@@ -112,16 +113,21 @@ impl Service {
     ///
     /// # Errors
     /// When it does not come back.
-    pub fn crash_and_restart(&mut self) -> Result<()> {
-        self.process.kill();
-        self.process = launch(&self.network_command, &self.data, &self.log, &self.setup)?;
+    pub fn crash_and_restart(&self) -> Result<()> {
+        self.process().kill();
+        let process = launch(&self.network_command, &self.data, &self.log, &self.setup)?;
+        *self.process() = process;
         self.wait_ready()
     }
 
-    fn wait_ready(&mut self) -> Result<()> {
+    fn process(&self) -> MutexGuard<'_, Background> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_ready(&self) -> Result<()> {
         let address = format!("{}/ready", self.url());
         eventually(PATIENCE, "the service to be ready", || {
-            self.process.must_live(&self.log)?;
+            self.process().must_live(&self.log)?;
             Ok(self.curl(&["--fail", &address]).is_ok().then_some(()))
         })
         .with_context(|| last_lines(&fs::read_to_string(&self.log).unwrap_or_default(), 10))

@@ -2,20 +2,18 @@
 //! disk, starts from it, joins the cluster with credentials it found there, and the controller
 //! brings the installation to its end.
 
-use std::{fs, net::IpAddr, time::Duration};
+use std::time::Duration;
 
-use anyhow::{Context, Result};
-use muster_testbed::{Registry, evidence_of, release};
-use muster_vm::{Boot, Bus, Disk, Machine, Network, Offer};
+use anyhow::Result;
+use muster_vm::{Boot, Bus, Disk, Machine};
 use serde_json::json;
 
 use crate::{
-    lab::{Lab, Scheduling, offering},
-    scene::Scene,
+    lab::Scheduling,
+    site::{DOMAIN, Plan, Site},
 };
 
 const NUMBER: u8 = 91;
-const DOMAIN: &str = "lab.example.com";
 /// From the order to install until the cluster is installed, on a busy machine.
 const INSTALLATION: Duration = Duration::from_secs(2400);
 
@@ -33,53 +31,17 @@ const STAGES: &[&str] = &[
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
 fn a_single_node_is_installed_from_power_on_to_the_running_cluster() -> Result<()> {
-    let evidence = evidence_of("single-node")?;
-    let network = Network::new(&evidence)?;
-    let registry = Registry::start(&network, &evidence)?;
-    let image = release::push(&registry, &network)?;
-    // Nothing of ours is pulled: installer and controller are in the image and on the disk.
-    let own = [
-        "images.installer=".to_owned(),
-        "images.controller=".to_owned(),
-    ];
-    let setup = offering(&registry, release::VERSION, &image, &own);
-    let mut scene = Scene::on(network, evidence, setup)?;
-    let address = IpAddr::from(Network::GATEWAY);
-
-    let cluster = scene.service.new_cluster(
-        "lab",
-        &json!({
-            "high_availability_mode": "None",
-            "user_managed_networking": true,
-            "machine_networks": [{"cidr": "192.168.77.0/24"}],
-            "additional_ntp_source": Network::GATEWAY,
-            "pull_secret": registry.pull_secret(),
-        }),
-    )?;
-    let cluster = cluster["id"].as_str().context("a cluster has an id")?;
-    let (infra_env, image) = scene.image(&json!({
-        "cluster_id": cluster,
-        "pull_secret": registry.pull_secret(),
-        "additional_trust_bundle": fs::read_to_string(registry.authority())?,
-        "ssh_authorized_key": scene.key()?,
-    }))?;
-    let machine = single_node(Boot::DiskThenCd(image));
-    let offer = Offer {
-        names: ["api", "api-int", "apps"]
-            .map(|name| (format!("{name}.{DOMAIN}"), address))
-            .into(),
-        ..Offer::default()
+    let plan = Plan {
+        cluster: json!({"high_availability_mode": "None"}),
+        ..Plan::default()
     };
-    scene.network.serve(&offer, &[&machine])?;
-    let _web = scene.serve_disk_image()?;
-    let mut machine = scene.start(machine)?;
-    let host = scene.discovered(&mut machine, &infra_env)?;
-    let lab = Lab {
-        scene: &scene,
-        cluster,
-        infra_env: &infra_env,
-    };
-    lab.take_disk_image_from_here(&host)?;
+    let mut site = Site::build("single-node", plan)?;
+    let machine = single_node(Boot::DiskThenCd(site.image.clone()));
+    site.expect(&[&machine])?;
+    let lab = site.lab();
+    let mut machine = site.scene.start(machine)?;
+    let host = site.scene.discovered(&mut machine, lab.infra_env)?;
+    lab.take_disk_image_from_here(&host, &[])?;
     lab.wait_for("ready")?;
     lab.install()?;
     lab.wait_for("installing")?;
@@ -90,6 +52,7 @@ fn a_single_node_is_installed_from_power_on_to_the_running_cluster() -> Result<(
         std::slice::from_mut(&mut machine),
         Scheduling::WithManifests,
         INSTALLATION,
+        |_, _| Ok(()),
     )?;
 
     assert_eq!(lab.stages("single")?, STAGES);

@@ -1,6 +1,9 @@
 //! A cluster in the making, as the service sees it.
 
-use std::{thread, time::Duration};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use muster_ignition::Config;
@@ -121,11 +124,14 @@ impl Lab<'_> {
         )
     }
 
-    /// Lets a host install from the image that [`Scene::serve_disk_image`] serves.
-    pub fn take_disk_image_from_here(&self, host: &Value) -> Result<()> {
+    /// Lets a host install from the image that [`Scene::serve_disk_image`] serves, with further
+    /// arguments of coreos-installer.
+    pub fn take_disk_image_from_here(&self, host: &Value, more: &[&str]) -> Result<()> {
         let id = host["id"].as_str().context("a host has an id")?;
         let path = format!("/infra-envs/{}/hosts/{id}/installer-args", self.infra_env);
-        let body = json!({"args": ["--image-url", Scene::disk_image_url()]});
+        let mut arguments = vec!["--image-url".to_owned(), Scene::disk_image_url()];
+        arguments.extend(more.iter().map(|word| (*word).to_owned()));
+        let body = json!({"args": arguments});
         self.scene.service.call("PATCH", &path, &body).map(drop)
     }
 
@@ -144,23 +150,23 @@ impl Lab<'_> {
         Ok(name.context("no host is the bootstrap")?.to_owned())
     }
 
-    /// Plays what is stood in of a cluster (docs/testbed.md) until it is installed.
+    /// Plays what is stood in of a cluster (docs/testbed.md) until it is installed. `meanwhile` is
+    /// called in each round with the hosts: it may do harm.
     pub fn follow_to_installed(
         &self,
         plane: &mut ControlPlane,
         machines: &mut [Running],
         scheduling: Scheduling,
         limit: Duration,
+        mut meanwhile: impl FnMut(&mut ControlPlane, &[Value]) -> Result<()>,
     ) -> Result<()> {
         let network = &self.scene.network;
+        let began = Instant::now();
         let mut reported = false;
         let mut last = String::new();
         let outcome = eventually(limit, "the cluster to be installed", || {
             plane.sign_approved(network)?;
-            let ready = plane
-                .kubectl(network, &["get", "nodes", "--no-headers"])?
-                .contains(" Ready ");
-            if ready || scheduling == Scheduling::WithManifests {
+            if scheduling == Scheduling::WithManifests || plane.has_ready_node(network)? {
                 plane.run_controller(network)?;
             }
             let status = self.status()?;
@@ -170,44 +176,100 @@ impl Lab<'_> {
             }
             let now = self.progress()?;
             if now != last {
-                eprintln!("   {now}");
+                eprintln!("   {:4} s {now}", began.elapsed().as_secs());
                 last = now;
             }
             anyhow::ensure!(status != "error", "the installation failed");
             if status == "installed" {
                 return Ok(Some(()));
             }
+            meanwhile(plane, &self.hosts()?)?;
             for machine in &mut *machines {
                 machine
                     .must_be_well()
                     .with_context(|| format!("machine {}", machine.machine.name))?;
             }
-            // Each round starts kubectl several times beside machines that need every processor.
+            // Programs are started in each round, beside machines that need every processor.
             thread::sleep(Duration::from_secs(3));
             Ok(None)
         });
         outcome.with_context(|| {
             let mut report = self.what_is_not_green();
+            report += &self.progress().unwrap_or_default();
+            report += &plane.report(network);
             for machine in &mut *machines {
                 machine.screenshot();
-                report += &format!("{}\n", machine.evidence().summary());
+                let name = &machine.machine.name;
+                report += &format!("machine {name}: {}\n", machine.evidence().summary());
             }
             report
         })
     }
 
-    /// The stage of every host in one line.
+    /// Opens the installed cluster for further hosts.
+    pub fn allow_more_hosts(&self) -> Result<()> {
+        let path = format!("/clusters/{}/actions/allow-add-hosts", self.cluster);
+        self.scene
+            .service
+            .call("POST", &path, &Value::Null)
+            .map(drop)
+    }
+
+    /// Adds a machine that is switched on to the installed cluster, where an administrator approves
+    /// its requests.
+    pub fn add_worker(
+        &self,
+        plane: &mut ControlPlane,
+        machine: &mut Running,
+        limit: Duration,
+    ) -> Result<()> {
+        let network = &self.scene.network;
+        let name = machine.machine.name.clone();
+        let host = self.scene.discovered(machine, self.infra_env)?;
+        self.take_disk_image_from_here(&host, &[])?;
+        let id = host["id"].as_str().context("a host has an id")?.to_owned();
+        let is_it = |host: &Value| host["id"] == id.as_str();
+        self.when_a_host("to be known", |host| {
+            is_it(host) && host["status"] == "known"
+        })?;
+        let path = format!("/infra-envs/{}/hosts/{id}/actions/install", self.infra_env);
+        let service = &self.scene.service;
+        service.call("POST", &path, &Value::Null)?;
+        let mut last = String::new();
+        let outcome = machine.wait_until("the node to be ready", limit, |_| {
+            let waiting = plane.sign_approved(network)?;
+            plane.approve(network, &waiting)?;
+            let now = self.progress()?;
+            if now != last {
+                eprintln!("   {now}");
+                last = now;
+            }
+            thread::sleep(Duration::from_secs(3));
+            Ok(plane.is_node_ready(network, &name)?.then_some(()))
+        });
+        outcome.with_context(|| self.what_is_not_green() + &plane.report(network))?;
+        let host = self.when_a_host("to be added", |host| is_it(host))?;
+        assert_eq!(host["status"], "added-to-existing-cluster", "{host:#}");
+        Ok(())
+    }
+
+    /// The stage of every host in one line, with what each says about it.
     fn progress(&self) -> Result<String> {
         let mut stages: Vec<String> = self
             .hosts()?
             .iter()
             .map(|host| {
                 let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-                format!(
+                let mut line = format!(
                     "{}: {}",
                     text(&host["requested_hostname"]),
                     text(&host["progress"]["current_stage"])
-                )
+                );
+                let detail = host["progress"]["progress_info"].as_str();
+                if let Some(detail) = detail.filter(|detail| !detail.is_empty()) {
+                    line += &format!(" ({detail})");
+                }
+                line
             })
             .collect();
         stages.sort();

@@ -4,6 +4,7 @@
 mod bootstrap_in_place;
 mod cluster;
 mod discovery;
+mod disk_safety;
 mod failure;
 mod highly_available;
 mod installed;
@@ -12,4 +13,5 @@ mod network_boot;
 mod rehearsal;
 mod robustness;
 mod scene;
+mod site;
 mod static_network;

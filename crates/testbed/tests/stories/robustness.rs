@@ -34,7 +34,7 @@ fn a_machine_whose_clock_is_years_off_trusts_the_service_and_is_discovered() -> 
 #[ignore = "starts virtual machines; run `make testbed`"]
 fn a_machine_outlives_a_crash_of_the_service_and_a_cut_cable() -> Result<()> {
     let definition = Machine::numbered("patient", 72, Boot::Network);
-    let mut scene = Scene::new("service-crash", &[&definition])?;
+    let scene = Scene::new("service-crash", &[&definition])?;
     let (infra_env, image) = scene.image(&nothing())?;
     let machine = Machine {
         boot: Boot::Cd(image),

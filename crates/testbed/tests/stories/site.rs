@@ -1,0 +1,108 @@
+//! A place where clusters are installed: a registry with the release, a service that offers it, a
+//! cluster with its image, and the names under which its nodes find the API.
+
+use std::{fs, net::IpAddr, path::PathBuf};
+
+use anyhow::{Context, Result};
+use muster_ignition::file;
+use muster_testbed::{Registry, evidence_of, release};
+use muster_vm::{Machine, Network, Offer, program::Background};
+use serde_json::{Value, json};
+
+use crate::{
+    lab::{Lab, offering},
+    scene::Scene,
+};
+
+/// The cluster and its domain.
+pub const DOMAIN: &str = "lab.example.com";
+/// Runs the programs of a bootstrap without containers.
+const QUICK_PODMAN: &str = include_str!("../../release/podman.sh");
+
+/// What a story needs before its first machine is switched on. Machines go away before it.
+pub struct Site {
+    _web: Background,
+    pub scene: Scene,
+    pub image: PathBuf,
+    cluster: String,
+    infra_env: String,
+    _registry: Registry,
+}
+
+/// How a site differs from others.
+#[derive(Default)]
+pub struct Plan {
+    /// Further settings of the service.
+    pub settings: Vec<String>,
+    /// Further fields of the cluster.
+    pub cluster: Value,
+    /// Whether bootkube.sh runs the programs of the release without podman.
+    pub quick_bootstrap: bool,
+}
+
+impl Site {
+    pub fn build(story: &str, plan: Plan) -> Result<Self> {
+        let evidence = evidence_of(story)?;
+        let network = Network::new(&evidence)?;
+        let registry = Registry::start(&network, &evidence)?;
+        let release = release::push(&registry, &network)?;
+        // Nothing of ours is pulled: installer and controller are in the image and on the disk.
+        let setup = offering(&registry, release::VERSION, &release, &plan.settings);
+        let scene = Scene::on(network, evidence, setup)?;
+        let mut fields = json!({
+            "user_managed_networking": true,
+            "machine_networks": [{"cidr": "192.168.77.0/24"}],
+            "additional_ntp_source": Network::GATEWAY,
+            "pull_secret": registry.pull_secret(),
+        });
+        if let (Some(fields), Some(more)) = (fields.as_object_mut(), plan.cluster.as_object()) {
+            fields.extend(more.clone());
+        }
+        let cluster = scene.service.new_cluster("lab", &fields)?;
+        let cluster = cluster["id"].as_str().context("a cluster has an id")?;
+        let mut fields = json!({
+            "cluster_id": cluster,
+            "pull_secret": registry.pull_secret(),
+            "additional_trust_bundle": fs::read_to_string(registry.authority())?,
+            "ssh_authorized_key": scene.key()?,
+        });
+        if plan.quick_bootstrap {
+            let podman = file::packed("/usr/local/bin/podman", 0o755, QUICK_PODMAN.as_bytes());
+            let config = json!({
+                "ignition": {"version": "3.2.0"},
+                "storage": {"files": [serde_json::to_value(podman)?]},
+            });
+            fields["ignition_config_override"] = json!(config.to_string());
+        }
+        let (infra_env, image) = scene.image(&fields)?;
+        let web = scene.serve_disk_image()?;
+        Ok(Self {
+            cluster: cluster.to_owned(),
+            infra_env,
+            image,
+            scene,
+            _web: web,
+            _registry: registry,
+        })
+    }
+
+    pub fn lab(&self) -> Lab<'_> {
+        Lab {
+            scene: &self.scene,
+            cluster: &self.cluster,
+            infra_env: &self.infra_env,
+        }
+    }
+
+    /// Puts these machines and the names of the cluster into DHCP and DNS.
+    pub fn expect(&mut self, machines: &[&Machine]) -> Result<()> {
+        let address = IpAddr::from(Network::GATEWAY);
+        let offer = Offer {
+            names: ["api", "api-int", "apps"]
+                .map(|name| (format!("{name}.{DOMAIN}"), address))
+                .into(),
+            ..Offer::default()
+        };
+        self.scene.network.serve(&offer, machines)
+    }
+}
