@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use muster_assets::{
+use muster_documents::{
     agent_config::{AgentConfig, Loaded, load},
     install_config::InstallConfig,
 };

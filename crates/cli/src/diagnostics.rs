@@ -3,20 +3,23 @@
 
 use std::{
     fmt,
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
 };
 
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity,
     SourceCode,
 };
-use muster_assets::findings::{Finding, Report, Severity as Weight};
+use muster_documents::findings::{Finding, Report, Severity as Weight};
+
+use crate::terminal;
 
 /// Shows a report on standard error, if there is anything in it.
 pub fn show(report: &Report) {
     let mut err = io::stderr().lock();
-    let text = if err.is_terminal() {
-        drawn(report)
+    let ability = terminal::stderr();
+    let text = if ability.has_cursor() {
+        drawn(report, ability.has_colours())
     } else {
         report.to_string()
     };
@@ -38,8 +41,12 @@ pub fn summary(report: &Report) -> String {
     )
 }
 
-fn drawn(report: &Report) -> String {
-    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode());
+fn drawn(report: &Report, colours: bool) -> String {
+    let theme = match colours {
+        true => GraphicalTheme::unicode(),
+        false => GraphicalTheme::unicode_nocolor(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme);
     let source = NamedSource::new(report.name(), report.shown().to_owned());
     let mut text = String::new();
     for finding in report.findings() {
@@ -108,7 +115,7 @@ impl Diagnostic for Shown<'_> {
 
 #[cfg(test)]
 mod tests {
-    use muster_assets::install_config::{Surroundings, load};
+    use muster_documents::install_config::{Environment, load};
 
     use super::*;
 
@@ -119,10 +126,11 @@ mod tests {
         let report = load(
             "f.yaml",
             file.as_bytes(),
-            &mut Surroundings::new(&mut random),
+            &mut Environment::new(&mut random),
         );
         let report = report.expect_err("it is far from whole");
-        let drawn = drawn(&report);
+        assert!(!drawn(&report, false).contains('\u{1b}'));
+        let drawn = drawn(&report, true);
         for part in [
             "f.yaml:3:1",
             "baseDomian",

@@ -3,15 +3,33 @@
 //! Changes go to a new file (`-o`) unless the image is to be changed itself (`--in-place`).
 
 mod change;
-mod deliver;
+pub mod deliver;
 mod inspect;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
+use anyhow::Context;
 use clap::{Args, Subcommand};
+use muster_image::live::LiveImage;
 
-use crate::output;
-use deliver::Destination;
+use crate::{format, output};
+pub use deliver::Destination;
+
+/// The architecture of a CoreOS live image, as agents call it.
+pub fn architecture(path: &Path) -> anyhow::Result<String> {
+    let live = LiveImage::of(&deliver::open(path)?)?;
+    let found = live.and_then(|live| live.architecture);
+    let found = found.with_context(|| format!("{} is no CoreOS live image", path.display()))?;
+    Ok(found.to_owned())
+}
+
+/// Embeds an Ignition config in place of one that may be there.
+pub fn embed(path: &Path, config: Vec<u8>, to: &Destination) -> anyhow::Result<()> {
+    change::put_ignition(path, config, to)
+}
 
 /// Look into a CoreOS live image, or change it.
 #[derive(Debug, Args)]
@@ -27,9 +45,8 @@ enum Command {
     Info {
         /// The image.
         iso: PathBuf,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: format::Output,
     },
     /// List files.
     Ls {
@@ -64,7 +81,13 @@ enum Command {
         /// Paths in the image, such as `images/pxeboot`.
         paths: Vec<String>,
         /// Directory to copy to; existing files are never overwritten.
-        #[arg(short = 'C', long, default_value = ".")]
+        #[arg(
+            short = 'C',
+            long = "dir",
+            alias = "directory",
+            value_name = "DIR",
+            default_value = "."
+        )]
         directory: PathBuf,
     },
     /// Make the image that fetches its root file system while booting.
@@ -180,13 +203,13 @@ enum Network {
 /// Runs the command.
 pub fn run(iso: Iso) -> ExitCode {
     let result = match iso.command {
-        Command::Info { iso, json: true } => {
+        Command::Info { iso, output } if output.is_json() => {
             return match inspect::info(&iso) {
                 Ok(info) => output::json(&info),
                 Err(error) => output::failure(&error),
             };
         }
-        Command::Info { iso, json: false } => return output::report(inspect::summary(&iso)),
+        Command::Info { iso, .. } => return output::report(inspect::summary(&iso)),
         Command::Ls { iso, path, long } => {
             return output::report(inspect::list(&iso, path.as_deref(), long));
         }

@@ -3,15 +3,13 @@
 //! Works on the data directory of a service, which may be running: it sees new images at once.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
-    time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use muster_assets::install_config::Release;
 use muster_boot_images::{
     agents::Agents,
     base::{BaseImages, Origin, State},
@@ -21,11 +19,12 @@ use muster_boot_images::{
 };
 use muster_catalog::{Arch, OsImage, OsImages as Catalogue};
 use muster_config::{Config, Overrides, Sources};
+use muster_documents::install_config::Release;
 use serde_json::json;
 
-use crate::output;
+use crate::{format, output, progress::Meter};
 
-/// List, add, fetch or verify the OS images from which boot images are made.
+/// List, add, fetch, verify or remove the OS images from which boot images are made.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub struct OsImages {
@@ -46,9 +45,8 @@ enum Command {
         /// Only those that are here or on their way.
         #[arg(long)]
         here: bool,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: format::Output,
     },
     /// Copy a live ISO in as the OS image of a version.
     #[command(disable_version_flag = true)]
@@ -66,8 +64,8 @@ enum Command {
     Fetch {
         #[command(flatten)]
         image: Choice,
-        /// From here instead of where the catalogue says.
-        #[arg(long)]
+        /// From this URL instead of where the catalogue says.
+        #[arg(long = "from", alias = "url", value_name = "URL")]
         url: Option<String>,
         /// Refuse the image unless it has this digest.
         #[arg(long, value_name = "HEX")]
@@ -77,8 +75,14 @@ enum Command {
     #[command(disable_version_flag = true)]
     Verify {
         /// Only those of this version.
-        #[arg(long)]
+        #[arg(long = "release", alias = "version", value_name = "VERSION")]
         version: Option<String>,
+    },
+    /// Remove an OS image that is here, also one that is not fetched completely.
+    #[command(disable_version_flag = true)]
+    Remove {
+        #[command(flatten)]
+        image: Choice,
     },
 }
 
@@ -86,9 +90,9 @@ enum Command {
 #[derive(Debug, Args)]
 struct Choice {
     /// OpenShift version, such as 4.20, or build of the operating system
-    #[arg(long)]
+    #[arg(long = "release", alias = "version", value_name = "VERSION")]
     version: String,
-    /// x86_64, aarch64, ppc64le or s390x
+    /// x86_64, arm64, ppc64le or s390x
     #[arg(long, default_value = "x86_64")]
     arch: Arch,
 }
@@ -120,8 +124,10 @@ pub fn run(command: OsImages) -> ExitCode {
         }
     };
     match command.command {
-        Command::List { here, json: true } => output::json(&list_json(&shelf, here)),
-        Command::List { here, json: false } => output::text(&list(&shelf, here)),
+        Command::List { here, output } => match output.is_json() {
+            true => output::json(&list_json(&shelf, here)),
+            false => output::text(&list(&shelf, here)),
+        },
         Command::Add {
             file,
             image,
@@ -129,7 +135,54 @@ pub fn run(command: OsImages) -> ExitCode {
         } => output::report(add(&shelf, &file, &image, sha256.as_deref())),
         Command::Fetch { image, url, sha256 } => output::report(fetch(&shelf, &image, url, sha256)),
         Command::Verify { version } => verify(&shelf, version.as_deref()),
+        Command::Remove { image } => output::report(remove(&shelf, &image)),
     }
+}
+
+/// The live ISO of a version, fetched into the user's cache if it is not there.
+pub fn of_version(version: &str, arch: Arch) -> anyhow::Result<PathBuf> {
+    let shelf = cache()?;
+    // A release of a version runs the operating system of its minor version.
+    let choice = Choice {
+        version: version.to_owned(),
+        arch,
+    };
+    let image = choice.find(&shelf.images)?.clone();
+    let text = fetch(&shelf, &choice, None, None)?;
+    let _ = writeln!(io::stderr(), "{text}");
+    Ok(shelf.store.file(&image))
+}
+
+/// The live ISO at a URL, which may end in `?sha256=`, fetched into the user's cache.
+pub fn from_url(url: &str, arch: Arch) -> anyhow::Result<PathBuf> {
+    let shelf = cache()?;
+    let (plain, sha256) = match url.split_once("?sha256=") {
+        Some((plain, digest)) => (plain, Some(digest.to_owned())),
+        None => (url, None),
+    };
+    // The cache goes by builds, so a URL is one of its own.
+    let hash = plain.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let base = shelf.images.latest(arch)?.clone();
+    let image = OsImage {
+        version: format!("url-{hash:016x}"),
+        url: plain.to_owned(),
+        sha256,
+        ..base
+    };
+    if !matches!(shelf.store.state(&image), State::Ready(_)) {
+        let text = fetch_one(&shelf, &image)?;
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+    Ok(shelf.store.file(&image))
+}
+
+/// OS images in the user's cache, for commands that need no service.
+fn cache() -> anyhow::Result<Shelf> {
+    let folder = crate::release::access::cache_folder()
+        .context("there is no home folder to keep images in; name a file with --base-iso")?;
+    shelf(Some(folder.display().to_string()), None)
 }
 
 /// What a data directory has for boot images.
@@ -160,10 +213,21 @@ impl Stock {
         if !matches!(self.0.store.state(image), State::Ready(_)) {
             bail!(
                 "the OS image of OpenShift {version} is not here; `muster os-images fetch \
-                 --version {version}` or `add` brings it"
+                 --release {version}` or `add` brings it"
             );
         }
         Ok(())
+    }
+
+    /// The file of the OS image of a version, if it is here.
+    pub fn file(&self, version: &str, arch: Arch) -> anyhow::Result<Option<PathBuf>> {
+        let choice = Choice {
+            version: version.to_owned(),
+            arch,
+        };
+        let image = choice.find(&self.0.images)?;
+        let is_ready = matches!(self.0.store.state(image), State::Ready(_));
+        Ok(is_ready.then(|| self.0.store.file(image)))
     }
 
     /// The folder of the images.
@@ -309,28 +373,65 @@ fn fetch(
     sha256: Option<String>,
 ) -> anyhow::Result<String> {
     let mut image = choice.find(&shelf.images)?.clone();
-    if let State::Ready(record) = shelf.store.state(&image) {
-        return Ok(summary(&image, "already here", &record.sha256));
-    }
     if let Some(digest) = &sha256
         && (digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
     {
         bail!("--sha256 must be 64 hexadecimal digits");
     }
-    image.sha256 = sha256.or(image.sha256);
+    image.sha256 = sha256
+        .map(|digest| digest.to_ascii_lowercase())
+        .or(image.sha256);
+    if let State::Ready(record) = shelf.store.state(&image) {
+        if let Some(expected) = &image.sha256
+            && *expected != record.sha256
+        {
+            bail!(
+                "the OS image that is here has SHA-256 {}, not {expected}; `muster os-images \
+                 remove --release {} --arch {}` makes room for another",
+                record.sha256,
+                choice.version,
+                choice.arch
+            );
+        }
+        return Ok(summary(&image, "already here", &record.sha256));
+    }
     image.url = url.unwrap_or(image.url);
+    fetch_one(shelf, &image)
+}
+
+fn fetch_one(shelf: &Shelf, image: &OsImage) -> anyhow::Result<String> {
     let downloads = Downloads::new(&shelf.config.images)?;
     let known: Vec<&OsImage> = shelf.images.iter().collect();
     let mut meter = Meter::new("fetching");
     let runtime = tokio::runtime::Runtime::new()?;
-    let fetching = downloads.fetch(&shelf.store, &image, &known, |done, total| {
+    let fetching = downloads.fetch(&shelf.store, image, &known, |done, total| {
         meter.show(done, total);
     });
     let record = runtime
         .block_on(fetching)
         .context("fetching the OS image; the same command goes on with what has arrived")?;
     meter.end();
-    Ok(summary(&image, "fetched", &record.sha256))
+    Ok(summary(image, "fetched", &record.sha256))
+}
+
+fn remove(shelf: &Shelf, choice: &Choice) -> anyhow::Result<String> {
+    let image = choice.find(&shelf.images)?;
+    let what = format!(
+        "{} {} (OpenShift {})",
+        image.version, image.cpu_architecture, image.openshift_version
+    );
+    match shelf.store.state(image) {
+        State::Missing => bail!("{what} is not here; `muster os-images list --here` shows what is"),
+        State::Fetching { active: true, .. } => {
+            bail!("{what} is being fetched; stop that first")
+        }
+        State::Ready(_) | State::Broken { .. } | State::Fetching { .. } => {}
+    }
+    shelf
+        .store
+        .forget(image)
+        .with_context(|| format!("removing {what}"))?;
+    Ok(format!("{what}: removed"))
 }
 
 fn verify(shelf: &Shelf, version: Option<&str>) -> ExitCode {
@@ -370,46 +471,4 @@ fn summary(image: &OsImage, what: &str, sha256: &str) -> String {
         "{} {} (OpenShift {}): {what}, sha256 {sha256}",
         image.version, image.cpu_architecture, image.openshift_version
     )
-}
-
-/// Progress on standard error: a line that changes on a terminal, few lines elsewhere.
-struct Meter {
-    what: &'static str,
-    last: Instant,
-    every: Duration,
-    end: &'static str,
-}
-
-impl Meter {
-    fn new(what: &'static str) -> Self {
-        let (every, end) = match io::stderr().is_terminal() {
-            true => (Duration::from_millis(200), "\r"),
-            false => (Duration::from_secs(10), "\n"),
-        };
-        Self {
-            what,
-            last: Instant::now(),
-            every,
-            end,
-        }
-    }
-
-    fn show(&mut self, done: u64, total: Option<u64>) {
-        if self.last.elapsed() >= self.every {
-            self.last = Instant::now();
-            let _ = write!(
-                io::stderr(),
-                "{}: {}   {}",
-                self.what,
-                amount(done, total),
-                self.end
-            );
-        }
-    }
-
-    fn end(&self) {
-        if self.end == "\r" {
-            let _ = writeln!(io::stderr());
-        }
-    }
 }

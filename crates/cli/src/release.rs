@@ -7,13 +7,18 @@ mod meter;
 mod show;
 mod take;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use muster_catalog::Arch;
 use muster_release::ImageRef;
 
-use crate::output;
+use crate::{format, output};
 use access::Access;
 
 /// Look into a release payload, or take files, tools and the base ISO out of it.
@@ -35,9 +40,8 @@ enum Command {
         /// With the image of every component.
         #[arg(long)]
         pullspecs: bool,
-        /// As JSON, with everything.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: format::Output,
     },
     /// The image of one component.
     ImageFor {
@@ -54,9 +58,8 @@ enum Command {
     Seed {
         /// The seed image.
         image: ImageRef,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: format::Output,
     },
 }
 
@@ -65,7 +68,7 @@ enum Command {
 struct Which {
     /// The release image, registry/path@sha256:… or registry/path:tag
     release: ImageRef,
-    /// x86_64, aarch64, ppc64le or s390x [default: that of the release, or of this machine]
+    /// x86_64, arm64, ppc64le or s390x [default: that of the release, or of this machine]
     #[arg(long)]
     arch: Option<Arch>,
 }
@@ -79,12 +82,37 @@ struct Output {
 /// Where extracted things go.
 #[derive(Debug, Args)]
 struct Destination {
-    /// File or folder to write
+    /// File or folder to write; `-` is standard output
     #[arg(long, value_name = "PATH")]
     to: PathBuf,
-    /// Print what was written as JSON.
+    /// Overwrite a file that is there
     #[arg(long)]
-    json: bool,
+    force: bool,
+    #[command(flatten)]
+    output: format::Output,
+}
+
+impl Destination {
+    /// Fails where something would be overwritten or a terminal be flooded.
+    fn check(&self) -> anyhow::Result<()> {
+        if self.is_stdout() {
+            if std::io::stdout().is_terminal() {
+                bail!(
+                    "this does not belong on a terminal; redirect the output or give --to a file"
+                );
+            }
+        } else if self.to.is_file() && !self.force {
+            bail!(
+                "{} is there already; --force overwrites it",
+                self.to.display()
+            );
+        }
+        Ok(())
+    }
+
+    fn is_stdout(&self) -> bool {
+        self.to == Path::new("-")
+    }
 }
 
 /// Runs the command.
@@ -105,23 +133,30 @@ pub fn run(command: Release) -> ExitCode {
             Command::Info {
                 which,
                 pullspecs,
-                json,
-            } => (show::info(&client, &which, pullspecs).await, json),
+                output,
+            } => (
+                show::info(&client, &which, pullspecs).await,
+                output.is_json(),
+            ),
             Command::ImageFor { which, component } => {
                 (show::image_for(&client, &which, &component).await, false)
             }
             Command::Extract(extract) => {
-                let json = extract.destination.json;
+                let json = extract.destination.output.is_json();
                 (extract.run(&client).await, json)
             }
             Command::Iso(iso) => {
-                let json = iso.destination.json;
+                let json = iso.destination.output.is_json();
                 (iso.run(&client).await, json)
             }
-            Command::Seed { image, json } => (show::seed(&client, &image).await, json),
+            Command::Seed { image, output } => {
+                (show::seed(&client, &image).await, output.is_json())
+            }
         }
     });
     match printed {
+        // The file itself is the result.
+        Ok(printed) if printed.text.is_empty() => ExitCode::SUCCESS,
         Ok(printed) if json => output::json(&printed.json),
         Ok(printed) => output::text(&printed.text),
         Err(error) => output::failure(&error),

@@ -7,11 +7,11 @@ use std::{
 };
 
 use clap::Args;
-use muster_config::{Config, Loaded, Origin, Overrides, Sources};
+use muster_config::{Loaded, Overrides};
 use muster_service::Running;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{logging, output, reload};
+use crate::{connection, logging, output, reload, settings};
 
 /// Run the service: REST API v2, embedded database, no configuration needed.
 ///
@@ -64,12 +64,7 @@ pub fn run(serve: Serve) -> ExitCode {
     if print_config {
         return output::text(&loaded.print());
     }
-    let explicit = loaded
-        .origins
-        .get("log.format")
-        .is_some_and(|origin| *origin != Origin::Default)
-        .then_some(loaded.config.log.format);
-    logging::start(&loaded.config.log, explicit);
+    logging::start(&loaded.config.log);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -106,32 +101,24 @@ fn load(serve: Serve) -> Result<(Loaded, Overrides), String> {
             flags = flags.set(flag, key, value);
         }
     }
-    for item in serve.set {
-        let (key, value) = item.split_once('=').ok_or_else(|| {
-            format!("muster: --set {item}: write key=value, such as --set log.level=debug")
-        })?;
-        let setting = muster_config::settings()
-            .find(|setting| setting.key == key)
-            .ok_or_else(|| {
-                format!(
-                    "muster: --set {key}: there is no such setting; `muster settings` lists them"
-                )
-            })?;
-        flags = flags.set("--set", setting.key, value);
-    }
-    Ok((load_with(flags.clone())?, flags))
-}
-
-fn load_with(flags: Overrides) -> Result<Loaded, String> {
-    let sources = Sources::of_process(flags).map_err(|problem| problem.to_string())?;
-    Config::load(&sources).map_err(|problem| problem.to_string())
+    flags = settings::set_each(flags, &serve.set)?;
+    Ok((settings::load(flags.clone())?, flags))
 }
 
 async fn until_stopped(loaded: Loaded, flags: &Overrides) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    let running = muster_service::start(loaded.config).await?;
+    // A database that is not there yet is waited for.
+    let running = tokio::select! {
+        started = muster_service::start(loaded.config) => started?,
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+    };
+    connection::announce_locally(
+        &running.config().data_dir,
+        &format!("{}://{}", running.scheme, running.address),
+    );
     announce(&running);
     let mut files = reload::Watched::of(running.config(), flags);
     let mut tick = tokio::time::interval(reload::INTERVAL);
@@ -144,7 +131,7 @@ async fn until_stopped(loaded: Loaded, flags: &Overrides) -> anyhow::Result<()> 
                 continue;
             },
         }
-        match load_with(flags.clone()) {
+        match settings::load(flags.clone()) {
             Ok(loaded) => running.reload(&loaded.config),
             Err(problem) => {
                 tracing::error!("the configuration is not usable and stays as it was: {problem}")
@@ -165,7 +152,7 @@ fn announce(running: &Running) {
     let config = running.config();
     let mut lines = format!("listening on {url}\n");
     lines += &format!(
-        "  start page   {url}/\n  API          {url}/api/assisted-install/v2/…   reference: {url}/docs\n"
+        "  web page     {url}/\n  API          {url}/api/assisted-install/v2/…   reference: {url}/docs\n"
     );
     if running.scheme == "https" {
         lines += &format!(
@@ -175,17 +162,30 @@ fn announce(running: &Running) {
     }
     if let Some(user) = &running.first_user {
         lines += &format!(
-            "  first login  user {}  password {}   (shown only now; token: POST {url}/auth/token)\n",
+            "  first login  user {}  password {}   (shown only now)\n",
             user.name,
             user.password.reveal()
         );
     }
-    lines += &format!("  next step    pip install aicli && aicli -U {url} list clusters\n");
+    lines += &format!("  next step    {}\n", next_step(running, &url));
     let mut out = io::stdout().lock();
     let shown = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
     if let Some(user) = &running.first_user
         && let Err(error) = shown.and_then(|()| user.announced())
     {
         tracing::error!(%error, "the first login could not be settled; the next start shows it again");
+    }
+}
+
+/// The command that works as it stands: in mode `users` nothing does before a login.
+fn next_step(running: &Running, url: &str) -> String {
+    let config = running.config();
+    if config.auth.mode != muster_config::sections::AuthMode::Users {
+        return "muster get clusters   (aicli and other clients: docs/aicli.md)".to_owned();
+    }
+    let ca = config.data_dir.join("tls/ca.crt");
+    match running.scheme == "https" {
+        true => format!("muster login --url {url} --cacert {}", ca.display()),
+        false => format!("muster login --url {url}"),
     }
 }

@@ -1,7 +1,7 @@
 //! `muster simulate`: a fleet of machines that exist only as the messages they send.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     path::PathBuf,
     process::ExitCode,
     sync::Arc,
@@ -14,9 +14,12 @@ use muster_api::{
     client::{Client, ClientOptions},
     requests,
 };
-use muster_sim::{Feature, Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View};
+use muster_sim::{
+    Feature, Line, Pace, Plan, Planned, Report, Seed, Style, Topology, Until, View,
+    controller::Attention,
+};
 
-use crate::{output, own_service::log_in, stop::Stop};
+use crate::{format, output, own_service::log_in, stop::Stop, terminal};
 
 mod load;
 mod local;
@@ -73,6 +76,10 @@ pub struct Simulate {
     /// Agents send what real ones send: a new inventory and connectivity report with every poll
     #[arg(long)]
     faithful: bool,
+    /// The controller of the new cluster looks at it now and then, at the reference's intervals,
+    /// instead of watching it
+    #[arg(long)]
+    polling: bool,
     /// Keep polling for this many seconds once all clusters are there, and measure only that
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     duration: Option<u64>,
@@ -83,7 +90,7 @@ pub struct Simulate {
     #[arg(long)]
     name: Option<String>,
     /// Version to install [default: the service's own default]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long = "release", alias = "openshift-version", value_name = "VERSION")]
     openshift_version: Option<String>,
     /// Service to use, such as https://muster.example.com:8090 [default: one of its own]
     #[arg(long)]
@@ -102,18 +109,20 @@ pub struct Simulate {
     /// Password to log in with
     #[arg(long, env = "MUSTER_PASSWORD", hide_env_values = true)]
     password: Option<String>,
-    /// Certificates to trust (PEM)
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
+    /// PEM file with the CA of the service
+    #[arg(long, value_name = "FILE", alias = "ca", env = "MUSTER_CACERT")]
+    cacert: Option<PathBuf>,
     /// Do not check the certificate of the service
     #[arg(long)]
     insecure: bool,
+    /// Play only the machines: they boot the image of this infra-env, you are the user
+    #[arg(long, value_name = "INFRA_ENV_ID", requires = "url", conflicts_with_all = ["clusters", "hosts", "until", "duration"])]
+    join: Option<uuid::Uuid>,
     /// Leave what was made in the service
     #[arg(long)]
     keep: bool,
-    /// A line of JSON for everything that happens
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: format::Output,
     /// Show topologies, features and faults, then exit
     #[arg(long)]
     list: bool,
@@ -197,7 +206,7 @@ impl Simulate {
             }
         }
         if let Some(figures) = figures {
-            let text = match self.json {
+            let text = match self.output.is_json() {
                 true => figures.json().to_string(),
                 false => figures.text(),
             };
@@ -247,7 +256,7 @@ impl Simulate {
     }
 
     fn style(&self) -> Style {
-        match (self.json, io::stdout().is_terminal()) {
+        match (self.output.is_json(), terminal::stdout().has_cursor()) {
             (true, _) => Style::Json,
             (false, true) => Style::Table,
             (false, false) if self.clusters > 1 => Style::Silent,
@@ -300,6 +309,11 @@ impl Simulate {
                 features: self.features.clone(),
                 operators: self.operators.clone(),
                 faithful: self.faithful,
+                attention: match self.polling {
+                    true => Attention::Polling,
+                    false => Attention::Watching,
+                },
+                join: self.join,
                 // Looks are for us; a crowd must not be watched more than it talks.
                 look_every: base
                     .look_every
@@ -332,7 +346,7 @@ impl Simulate {
 
     /// The way to the service, logged in.
     async fn line(&self, own: Option<&local::Local>) -> anyhow::Result<Line> {
-        let ca_pem = match (&self.ca, own) {
+        let ca_pem = match (&self.cacert, own) {
             (_, Some(own)) => own.service.ca_pem.clone(),
             (Some(path), None) => Some(
                 std::fs::read_to_string(path)

@@ -27,6 +27,8 @@ fn the_pages_about_rules_are_current() {
         "steps",
         "parity",
         "agent-config",
+        "image-based-config",
+        "image-based-installation-config",
         "install-config",
     ] {
         is_current(topic, &explained(topic));

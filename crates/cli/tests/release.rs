@@ -152,7 +152,17 @@ async fn a_release_is_told_and_taken_apart() {
     let json = site.ok(&["iso", &release, "--json", "--to", &text(&base)]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["coreos_version"], COREOS);
-    assert!(fs::read(base).expect("there") == iso("amd64", ISO_SIZE));
+    assert!(fs::read(&base).expect("there") == iso("amd64", ISO_SIZE));
+    let again = site.run(&["iso", &release, "--to", &text(&base)]);
+    let again = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.contains("--force overwrites it"), "{again}");
+    site.ok(&["iso", &release, "--force", "--to", &text(&base)]);
+    let file = "/release-manifests/image-references";
+    let printed = site.ok(&["extract", &release, "--file", file, "--to", "-"]);
+    assert!(
+        printed.starts_with('{') && printed.contains("ImageStream"),
+        "{printed}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

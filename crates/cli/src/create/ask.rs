@@ -40,7 +40,7 @@ pub fn secret(
 ) -> anyhow::Result<String> {
     loop {
         say(&format!("{question} (not shown): "));
-        let answer = unseen(read)?;
+        let answer = edited(&unseen(read_exactly)?);
         say("\n");
         match good(&answer) {
             Ok(()) => return Ok(answer),
@@ -90,6 +90,11 @@ fn say(text: &str) {
 }
 
 fn read() -> anyhow::Result<String> {
+    Ok(read_exactly()?.trim().to_owned())
+}
+
+/// A line without its end; spaces may belong to a password.
+fn read_exactly() -> anyhow::Result<String> {
     let mut line = String::new();
     if io::stdin()
         .lock()
@@ -99,7 +104,22 @@ fn read() -> anyhow::Result<String> {
     {
         bail!("the input ended before every question was answered");
     }
-    Ok(line.trim().to_owned())
+    Ok(line.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// What was typed, with the keys applied that the terminal does not handle while lines may be long:
+/// backspace takes a letter back, Ctrl-U all of them.
+fn edited(typed: &str) -> String {
+    let mut answer = String::new();
+    for letter in typed.chars() {
+        match letter {
+            '\u{8}' | '\u{7f}' => _ = answer.pop(),
+            '\u{15}' => answer.clear(),
+            '\u{4}' => {}
+            letter => answer.push(letter),
+        }
+    }
+    answer
 }
 
 /// Runs with echo off, and on again afterwards whatever happens.
@@ -116,4 +136,16 @@ fn unseen(read: impl FnOnce() -> anyhow::Result<String>) -> anyhow::Result<Strin
     let answer = read();
     tcsetattr(&input, OptionalActions::Flush, &before).context("switching the echo on")?;
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_correct_a_secret_are_no_part_of_it() {
+        assert_eq!(edited("secrex\u{7f}t"), "secret");
+        assert_eq!(edited("wrong\u{15}right "), "right ");
+        assert_eq!(edited("\u{7f}\u{8}"), "");
+    }
 }

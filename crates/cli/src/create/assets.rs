@@ -2,16 +2,18 @@
 //! has one of two generators decide, and writes the directory.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use muster_assets::profiles::Release;
 use muster_assets::workdir::{STATE_FILE, State, Target};
 use muster_catalog::{Arch, ReleaseCatalog};
+use serde_json::Value;
 
 use super::directory::{self, Made, read_one};
 use super::native::{Answer, Work};
+use super::recipe::Product;
 use super::{by_release, native};
 
 /// Who makes the assets.
@@ -30,15 +32,16 @@ pub struct Assets {
     /// Directory with the install-config; the assets go there
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Release to install, by digest in disconnected networks [default: as the last command, or
-    /// the newest of the catalogue]
+    /// Release to install: a version such as 4.20.3 or an image, by digest in disconnected networks
+    /// [default: as the last command, or the recommended one of the catalogue]
     #[arg(
-        long,
-        value_name = "IMAGE",
+        long = "release",
+        alias = "release-image",
+        value_name = "VERSION|IMAGE",
         env = "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE"
     )]
-    release_image: Option<String>,
-    /// Its version, as 4.20.3, if the image's tag does not contain it
+    release: Option<String>,
+    /// Version of the image, as 4.20.3, if its tag does not contain it
     #[arg(long, value_name = "VERSION")]
     release_version: Option<String>,
     /// Throw edited manifests away where install-config.yaml was changed after them
@@ -59,6 +62,7 @@ pub struct Assets {
 pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
     let directory = &assets.dir;
     let begun = by_release::begun(directory)?;
+    let mut used = None;
     let made = match (assets.assets, &begun) {
         (Some(Generator::Release), _) | (None, Some(_)) => by_its_release(assets, begun, target)?,
         (Some(Generator::Muster), Some(_)) => bail!(
@@ -68,10 +72,12 @@ pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
         ),
         (chosen, None) => {
             let state = read_state(assets)?;
+            let release = release(assets, state.as_ref())?;
+            used.clone_from(&release);
             let work = Work {
                 target,
                 on_disk: directory::read(directory, native::TOP, native::FOLDERS)?,
-                release: release(assets, state.as_ref())?,
+                release,
                 state,
                 seed: assets.insecure_seed,
                 force: assets.force,
@@ -92,21 +98,58 @@ pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
         }
     };
     directory::apply(directory, &made)?;
-    let mut shown: Vec<&str> = made
-        .write
-        .iter()
-        .filter(|file| !file.path.starts_with('.'))
-        .map(|file| match file.path.split_once('/') {
+    Ok(summary(assets, &made, target, used.as_ref()))
+}
+
+/// What was made of what, and what comes next.
+fn summary(assets: &Assets, made: &Made, target: Target, used: Option<&Release>) -> String {
+    let directory = assets.dir.display();
+    let mut text = String::new();
+    if let Some(release) = used {
+        let why = match &assets.release {
+            Some(_) => "",
+            None => "   (--release chooses another)",
+        };
+        text += &format!("release: {}, {}{why}\n", release.version, release.image);
+    }
+    text += &format!(
+        "created in {directory}: {}\n",
+        folded(made.write.iter().map(|file| file.path.as_str()))
+    );
+    if !made.remove.is_empty() {
+        text += &format!(
+            "used up: {}\n",
+            folded(made.remove.iter().map(String::as_str))
+        );
+    }
+    text += &match target {
+        Target::Manifests => format!(
+            "next: look at the manifests, change them if you like, then muster create \
+             ignition-configs --dir {directory}"
+        ),
+        Target::IgnitionConfigs => "next: boot one machine with bootstrap.ign and the others with \
+                                    the config of their role; auth/kubeconfig logs you in"
+            .to_owned(),
+        Target::SingleNodeIgnitionConfig => format!(
+            "next: muster iso ignition embed LIVE.iso -i \
+             {directory}/bootstrap-in-place-for-live-iso.ign -o node.iso, and boot the machine from \
+             it; auth/kubeconfig logs you in"
+        ),
+    };
+    text
+}
+
+/// Names of files, with folders of many files as one.
+fn folded<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+    let mut shown: Vec<&str> = paths
+        .filter(|path| !path.starts_with('.'))
+        .map(|path| match path.split_once('/') {
             Some((folder @ ("manifests" | "openshift" | "cluster-api"), _)) => folder,
-            _ => file.path.as_str(),
+            _ => path,
         })
         .collect();
     shown.dedup();
-    Ok(format!(
-        "created in {}: {}",
-        directory.display(),
-        shown.join(" ")
-    ))
+    shown.join(" ")
 }
 
 /// Has the release's own installer make the assets.
@@ -115,12 +158,12 @@ fn by_its_release(assets: &Assets, begun: Option<String>, target: Target) -> any
         bail!("--insecure-seed is for Muster's own generator; the release's installer takes none");
     }
     // Asked for by name, by version, or what began here.
-    let image = match (&assets.release_image, begun) {
-        (Some(image), _) => image.clone(),
-        (None, Some(image)) if assets.release_version.is_none() => image,
+    let image = match (assets.image(), begun) {
+        (Some(image), _) => image.to_owned(),
+        (None, Some(image)) if assets.version().is_none() => image,
         (None, _) => match release(assets, None)? {
             Some(release) => release.image,
-            None => bail!("name the release to install with --release-image"),
+            None => bail!("name the release to install with --release"),
         },
     };
     by_release::make(&assets.dir, &image, target, &assets.installer)
@@ -136,14 +179,31 @@ fn read_state(assets: &Assets) -> anyhow::Result<Option<State>> {
 
 /// The release asked for; nothing if the state knows it.
 fn release(assets: &Assets, state: Option<&State>) -> anyhow::Result<Option<Release>> {
+    chosen_release(
+        assets.image(),
+        assets.version(),
+        state.is_some(),
+        product(&assets.dir)?,
+        Arch::X86_64,
+    )
+}
+
+/// The release of these flags; without any the newest of the catalogue, or nothing where an earlier
+/// command knows it.
+pub fn chosen_release(
+    image: Option<&str>,
+    version: Option<&str>,
+    known_earlier: bool,
+    product: Product,
+    arch: Arch,
+) -> anyhow::Result<Option<Release>> {
     let catalogue = ReleaseCatalog::embedded();
-    if let Some(image) = &assets.release_image {
+    if let Some(image) = image {
         let known = catalogue
             .by_url(image)
             .map(|known| known.version.to_string());
-        let version = assets
-            .release_version
-            .clone()
+        let version = version
+            .map(str::to_owned)
             .or(known)
             .or_else(|| version_in_tag(image));
         let Some(version) = version else {
@@ -154,26 +214,52 @@ fn release(assets: &Assets, state: Option<&State>) -> anyhow::Result<Option<Rele
         };
         return Ok(Some(Release {
             version,
-            image: image.clone(),
+            image: image.to_owned(),
         }));
     }
-    if let Some(version) = &assets.release_version {
+    if let Some(version) = version {
         let found = catalogue
-            .resolve(version, Arch::X86_64)
-            .with_context(|| format!("name the image of release {version} with --release-image"))?;
+            .resolve(version, arch)
+            .with_context(|| format!("name the image of release {version} with --release IMAGE"))?;
         return Ok(Some(Release {
             version: found.version.to_string(),
             image: found.url.clone(),
         }));
     }
-    if state.is_some() {
+    if known_earlier {
         return Ok(None);
     }
-    let newest = catalogue.recommended(Arch::X86_64);
+    let newest = match product {
+        Product::Openshift => catalogue.recommended(arch),
+        Product::Okd => catalogue.recommended_okd(arch),
+    };
     Ok(newest.map(|found| Release {
         version: found.version.to_string(),
         image: found.url.clone(),
     }))
+}
+
+/// What the install-config in the directory is for.
+pub fn product(directory: &Path) -> anyhow::Result<Product> {
+    let bytes = read_one(directory, "install-config.yaml")?.unwrap_or_default();
+    // A file that cannot be read is reported when it is validated.
+    let config: Value = serde_yaml_ng::from_slice(&bytes).unwrap_or_default();
+    Ok(Product::of_pull_secret(
+        config["pullSecret"].as_str().unwrap_or_default(),
+    ))
+}
+
+impl Assets {
+    /// The release, if an image was named.
+    fn image(&self) -> Option<&str> {
+        self.release.as_deref().filter(|name| name.contains('/'))
+    }
+
+    /// The version, if one was named.
+    fn version(&self) -> Option<&str> {
+        let named = self.release.as_deref().filter(|name| !name.contains('/'));
+        self.release_version.as_deref().or(named)
+    }
 }
 
 /// `4.20.3` of `quay.io/x/ocp-release:4.20.3-x86_64`.

@@ -58,7 +58,7 @@ pub fn begun(directory: &Path) -> anyhow::Result<Option<String>> {
     let begun: Value = serde_json::from_slice(&text).unwrap_or_default();
     let image = begun["release_image"].as_str().map(str::to_owned);
     image.map(Some).with_context(|| {
-        format!("{BEGUN} names no release_image; name it with --release-image, or remove the file")
+        format!("{BEGUN} names no release_image; name it with --release, or remove the file")
     })
 }
 
@@ -165,6 +165,7 @@ fn known(settings: &Value) -> Known {
         pull_secret: text("pullSecret"),
         trusted: text("additionalTrustBundle"),
         mirrors: (!mirrors.is_empty()).then(|| Value::Object(mirrors).to_string()),
+        proxies: None,
     }
 }
 

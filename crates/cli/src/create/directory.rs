@@ -14,7 +14,13 @@ use muster_assets::file::File;
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// Folders that are used up with their last file.
-const USED_UP: &[&str] = &["manifests", "openshift", "cluster-api"];
+const USED_UP: &[&str] = &[
+    "manifests",
+    "openshift",
+    "cluster-api",
+    "cluster-manifests",
+    "mirror",
+];
 
 /// What a generator does to a directory.
 #[derive(Debug)]
@@ -82,7 +88,8 @@ pub fn apply(directory: &Path, made: &Made) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write(directory: &Path, file: &File, mode: u32) -> anyhow::Result<()> {
+/// Writes a file in one step, with its folder.
+pub fn write(directory: &Path, file: &File, mode: u32) -> anyhow::Result<()> {
     let path = directory.join(&file.path);
     let cannot = || format!("{} cannot be written", path.display());
     if let Some(folder) = path.parent() {

@@ -9,19 +9,20 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use muster_assets::{
-    findings::Report,
+use muster_catalog::PUBLIC_PULL_SECRET;
+use muster_documents::{
+    findings::{Report, Severity},
     install_config::{
-        Draft, FipsHost, Given, Loaded, Method, Release, Surroundings, UnknownKeys, load, to_yaml,
+        Draft, Environment, FipsHost, Given, Loaded, Method, Release, UnknownKeys, load, to_yaml,
     },
 };
 use serde_json::json;
 
 use super::{
     ask, questions,
-    recipe::{self, Platform, Topology},
+    recipe::{self, Platform, Product, Topology},
 };
-use crate::{agent_config, diagnostics};
+use crate::{agent_config, diagnostics, format};
 
 pub const FILE: &str = "install-config.yaml";
 
@@ -40,6 +41,9 @@ pub struct Wanted {
     /// Validate it for hosts that install themselves from one image.
     #[arg(long)]
     pub(super) agent: bool,
+    /// Which distribution is installed; OKD needs no pull secret.
+    #[arg(long, value_enum)]
+    pub(super) product: Option<Product>,
     /// Name of the cluster.
     #[arg(long)]
     pub(super) name: Option<String>,
@@ -74,7 +78,7 @@ pub struct Wanted {
     #[arg(long, value_name = "DEVICE")]
     pub(super) installation_disk: Option<String>,
     /// File with the pull secret; `-` reads it from standard input.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "pull-secret", alias = "pull-secret-file", value_name = "FILE")]
     pub(super) pull_secret_file: Option<PathBuf>,
     /// File with public keys that may log in to nodes.
     #[arg(long, value_name = "FILE")]
@@ -120,6 +124,8 @@ pub struct Check {
     /// Print the config with every default filled in; secrets are left out.
     #[arg(long)]
     effective: bool,
+    #[command(flatten)]
+    output: format::Output,
 }
 
 /// Writes the file and says where.
@@ -156,6 +162,16 @@ pub fn create(wanted: &Wanted) -> anyhow::Result<String> {
     fs::create_dir_all(&wanted.dir)
         .with_context(|| format!("making the folder {}", wanted.dir.display()))?;
     write_private(&path, &text).with_context(|| format!("writing {}", path.display()))?;
+    let command = match wanted.topology {
+        Some(Topology::SingleNode) => "single-node-ignition-config",
+        _ => "ignition-configs",
+    };
+    let _ = writeln!(
+        io::stderr(),
+        "next: muster create {command} --dir {0}   (uses the file up: keep a copy; `muster create \
+         manifests --dir {0}` first to change manifests)",
+        wanted.dir.display()
+    );
     Ok(path.display().to_string())
 }
 
@@ -165,15 +181,19 @@ pub fn check(check: &Check) -> anyhow::Result<String> {
         fs::read(&check.file).with_context(|| format!("reading {}", check.file.display()))?;
     let mut given = given(check.agent);
     if let Some(release) = &check.release {
+        given.okd = release.contains("okd");
         let release = Release::parse(release)
             .with_context(|| format!("{release:?} is not a release such as 4.19"))?;
         given.release = Some(release);
     }
     let validated = validate(&check.file.display().to_string(), &bytes, given);
     let (report, config) = match validated {
-        Ok(Loaded { config, report }) => (report, Some(config)),
+        Ok(Loaded { config, report, .. }) => (report, Some(config)),
         Err(report) => (report, None),
     };
+    if check.output.is_json() {
+        return as_json(&report, config.is_some());
+    }
     diagnostics::show(&report);
     let mut text = diagnostics::summary(&report);
     let machines = agent_config::find(check.agent_config.as_deref(), &check.file);
@@ -197,15 +217,38 @@ pub fn check(check: &Check) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// The findings for programs; the exit code still says whether the file can be used.
+fn as_json(report: &Report, usable: bool) -> anyhow::Result<String> {
+    let findings = report.findings().iter().map(|finding| {
+        json!({
+            "severity": match finding.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            "rule": finding.rule,
+            "field": finding.path,
+            "message": finding.message,
+            "fix": finding.help,
+        })
+    });
+    let findings: Vec<_> = findings.collect();
+    let text = format!("{:#}", json!({"usable": usable, "findings": findings}));
+    if usable {
+        return Ok(text);
+    }
+    crate::output::text(&text);
+    bail!("{}", diagnostics::summary(report));
+}
+
 /// Reads a file called `name` with what this machine knows.
 pub fn validate(name: &str, bytes: &[u8], given: Given) -> Result<Loaded, Report> {
-    surroundings(given, |around| load(name, bytes, around))
+    environment(given, |around| load(name, bytes, around))
 }
 
 /// Runs with what this machine knows: real randomness, no DNS.
-pub fn surroundings<T>(given: Given, run: impl FnOnce(&mut Surroundings<'_>) -> T) -> T {
+pub fn environment<T>(given: Given, run: impl FnOnce(&mut Environment<'_>) -> T) -> T {
     let mut random = |bytes: &mut [u8]| rand::fill(bytes);
-    let mut around = Surroundings::new(&mut random);
+    let mut around = Environment::new(&mut random);
     around.given = given;
     run(&mut around)
 }
@@ -308,13 +351,16 @@ fn fill(draft: &mut Draft, wanted: &Wanted) -> Result<(), String> {
     ] {
         if !vips.is_empty() {
             let platform = wanted.platform.filter(|platform| platform.has_vips());
-            let platform =
-                platform.ok_or("virtual addresses need --platform baremetal or vsphere")?;
+            let platform = platform
+                .ok_or("virtual addresses need --platform baremetal, vsphere or nutanix")?;
             draft.set(&format!("platform.{}.{name}", platform.word()), json!(vips))?;
         }
     }
     if !wanted.mirror.is_empty() {
         recipe::set_mirrors(draft, &wanted.mirror)?;
+    }
+    if wanted.product == Some(Product::Okd) && wanted.pull_secret_file.is_none() {
+        draft.set("pullSecret", json!(PUBLIC_PULL_SECRET))?;
     }
     if wanted.fips {
         draft.set("fips", json!(true))?;

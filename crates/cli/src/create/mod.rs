@@ -1,11 +1,11 @@
 //! `muster create …`: files a cluster is installed from.
 
-mod ask;
-mod assets;
+pub mod ask;
+pub mod assets;
 mod by_release;
-mod directory;
+pub mod directory;
 mod install_config;
-mod native;
+pub mod native;
 mod questions;
 mod recipe;
 
@@ -17,7 +17,7 @@ use muster_assets::workdir;
 use crate::output;
 
 #[cfg(test)]
-pub use install_config::surroundings;
+pub use install_config::environment;
 pub use install_config::{Check, FILE, check, given, validate};
 
 /// What to create.

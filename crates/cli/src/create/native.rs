@@ -6,10 +6,10 @@ use std::net::{IpAddr, ToSocketAddrs};
 
 use anyhow::{Context, anyhow};
 use muster_assets::file::File;
-use muster_assets::install_config::FipsHost;
 use muster_assets::plan::{Extras, PlanError};
 use muster_assets::profiles::{ProfileError, Release};
 use muster_assets::workdir::{Request, STATE_FILE, State, Target, WorkdirError, run};
+use muster_documents::install_config::FipsHost;
 
 use super::directory::{Files, Made};
 use crate::diagnostics;
@@ -106,17 +106,17 @@ fn needs_the_release(error: &WorkdirError) -> bool {
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn now() -> anyhow::Result<jiff::Timestamp> {
+pub fn now() -> anyhow::Result<jiff::Timestamp> {
     // Certificates know no fractions of a second.
     let second = jiff::Timestamp::now().as_second();
     jiff::Timestamp::from_second(second).context("the clock is far off")
 }
 
-fn fips_host() -> FipsHost {
+pub fn fips_host() -> FipsHost {
     let enabled = fs::read_to_string("/proc/sys/crypto/fips_enabled");
     if enabled.is_ok_and(|text| text.trim() == "1") {
         FipsHost::Yes
@@ -127,7 +127,7 @@ fn fips_host() -> FipsHost {
     }
 }
 
-fn lookup(name: &str) -> Option<IpAddr> {
+pub fn lookup(name: &str) -> Option<IpAddr> {
     let mut found = (name, 0).to_socket_addrs().ok()?;
     found.next().map(|address| address.ip())
 }

@@ -4,13 +4,14 @@
 //! rules for the finished file.
 
 use anyhow::anyhow;
-use muster_assets::{findings::Severity, install_config::Draft};
+use muster_catalog::PUBLIC_PULL_SECRET;
+use muster_documents::{findings::Severity, install_config::Draft};
 use serde_json::json;
 
 use super::{
     ask,
     install_config::{FILE, Wanted, given, validate, workers},
-    recipe::{self, Platform, Topology},
+    recipe::{self, Platform, Product, Topology},
 };
 
 /// A draft and the flags it is validated with.
@@ -24,6 +25,11 @@ pub fn ask(draft: &mut Draft, wanted: &Wanted) -> anyhow::Result<()> {
     let mut asking = Asking {
         draft,
         agent: wanted.agent,
+    };
+    let product = match wanted.product {
+        Some(product) => product,
+        None if wanted.pull_secret_file.is_some() => Product::Openshift,
+        None => asking.product()?,
     };
     let platform = match wanted.platform {
         Some(platform) => platform,
@@ -56,6 +62,9 @@ pub fn ask(draft: &mut Draft, wanted: &Wanted) -> anyhow::Result<()> {
     if platform == Platform::Vsphere && !is_set("platform.vsphere.vcenters") {
         asking.vcenter()?;
     }
+    if platform == Platform::Nutanix && !is_set("platform.nutanix.prismCentral") {
+        asking.prism()?;
+    }
     let all = topology.machines().0 + topology.machines().1;
     let all = all + workers(topology, wanted.workers).map_err(|reason| anyhow!(reason))?;
     if platform == Platform::Baremetal && !wanted.agent && !is_set("platform.baremetal.hosts") {
@@ -71,19 +80,29 @@ pub fn ask(draft: &mut Draft, wanted: &Wanted) -> anyhow::Result<()> {
     if wanted.ssh_key_file.is_none() {
         asking.optional("Public key that may log in (empty for none)", "sshKey")?;
     }
-    if wanted.pull_secret_file.is_none() {
+    if wanted.pull_secret_file.is_none() && product == Product::Openshift {
         asking.secret("Pull secret", "pullSecret")?;
     }
     Ok(())
 }
 
 impl Asking<'_> {
+    fn product(&mut self) -> anyhow::Result<Product> {
+        let offered = [Product::Openshift, Product::Okd];
+        let product = ask::choice("Product", Product::Openshift, &offered)?;
+        if product == Product::Okd {
+            self.set("pullSecret", PUBLIC_PULL_SECRET)?;
+        }
+        Ok(product)
+    }
+
     fn platform(&mut self) -> anyhow::Result<Platform> {
         let offered = [
             Platform::None,
             Platform::External,
             Platform::Baremetal,
             Platform::Vsphere,
+            Platform::Nutanix,
         ];
         let platform = ask::choice("Platform", Platform::None, &offered)?;
         recipe::set_platform(self.draft, platform).map_err(|reason| anyhow!(reason))?;
@@ -104,6 +123,24 @@ impl Asking<'_> {
             .and_then(|number| recipe::set_topology(self.draft, topology, number))
             .map_err(|reason| anyhow!(reason))?;
         Ok(topology)
+    }
+
+    fn prism(&mut self) -> anyhow::Result<()> {
+        let at = |field: &str| format!("platform.nutanix.{field}");
+        self.text("Prism Central", &at("prismCentral.endpoint.address"), "")?;
+        self.set_port(&at("prismCentral.endpoint.port"))?;
+        self.text("User there", &at("prismCentral.username"), "")?;
+        self.secret("Password there", &at("prismCentral.password"))?;
+        self.text(
+            "Prism Element",
+            &at("prismElements[0].endpoint.address"),
+            "",
+        )?;
+        self.set_port(&at("prismElements[0].endpoint.port"))?;
+        self.text("Its name", &at("prismElements[0].name"), "")?;
+        self.text("Its UUID", &at("prismElements[0].uuid"), "")?;
+        self.text("UUID of the subnet", &at("subnetUUIDs[0]"), "")?;
+        Ok(())
     }
 
     fn vcenter(&mut self) -> anyhow::Result<()> {
@@ -213,6 +250,12 @@ impl Asking<'_> {
         set.map_err(|reason| anyhow!(reason))
     }
 
+    /// Prism answers on this port unless it was changed by hand.
+    fn set_port(&mut self, field: &str) -> anyhow::Result<()> {
+        let set = self.draft.set(field, json!(9440));
+        set.map_err(|reason| anyhow!(reason))
+    }
+
     /// Whether the rules have nothing against this answer at its field.
     fn accepts(&self, field: &str, answer: &str) -> Result<(), String> {
         let mut draft = self.draft.clone();
@@ -249,6 +292,6 @@ fn offered(platform: Platform) -> &'static [Topology] {
             &[SingleNode, Compact, HighlyAvailable, Arbiter, TwoNode]
         }
         Platform::Baremetal => &[Compact, HighlyAvailable, Arbiter, TwoNode],
-        Platform::Vsphere => &[Compact, HighlyAvailable],
+        Platform::Vsphere | Platform::Nutanix => &[Compact, HighlyAvailable],
     }
 }

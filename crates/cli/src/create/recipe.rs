@@ -1,7 +1,8 @@
 //! From flags and answers to fields of an install-config.
 
 use clap::ValueEnum;
-use muster_assets::install_config::Draft;
+use muster_catalog::PUBLIC_PULL_SECRET;
+use muster_documents::install_config::Draft;
 use serde_json::{Value, json};
 
 /// How many machines there are and what they are.
@@ -30,6 +31,30 @@ pub enum Platform {
     Baremetal,
     /// VMware vSphere.
     Vsphere,
+    /// Nutanix AHV.
+    Nutanix,
+}
+
+/// Which distribution is installed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Product {
+    /// Red Hat OpenShift; needs a pull secret.
+    #[default]
+    Openshift,
+    /// The community distribution on CentOS Stream CoreOS; needs no pull secret.
+    Okd,
+}
+
+impl Product {
+    /// The product of the release that this pull secret can pull: the one without credentials is
+    /// written for OKD only.
+    pub fn of_pull_secret(secret: &str) -> Self {
+        let same = |text: &str| serde_json::from_str::<Value>(text).ok();
+        match same(secret).is_some() && same(secret) == same(PUBLIC_PULL_SECRET) {
+            true => Self::Okd,
+            false => Self::Openshift,
+        }
+    }
 }
 
 impl Topology {
@@ -109,11 +134,12 @@ impl Platform {
             Self::External => "external",
             Self::Baremetal => "baremetal",
             Self::Vsphere => "vsphere",
+            Self::Nutanix => "nutanix",
         }
     }
 
     /// It holds virtual addresses for API and ingress.
     pub const fn has_vips(self) -> bool {
-        matches!(self, Self::Baremetal | Self::Vsphere)
+        matches!(self, Self::Baremetal | Self::Vsphere | Self::Nutanix)
     }
 }

@@ -1,7 +1,7 @@
 //! Files of users for people: the install-config and the agent-config.
 
 use anyhow::anyhow;
-use muster_assets::schema::Document;
+use muster_documents::schema::Document;
 
 /// The whole file or one field; or its page in docs, below a `head` written by hand.
 pub fn explain(

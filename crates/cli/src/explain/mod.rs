@@ -11,7 +11,10 @@ mod validations;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use muster_assets::{agent_config, install_config};
+use muster_documents::{
+    agent_config, cluster_manifests, image_based_config, image_based_installation_config,
+    install_config, schema::Document,
+};
 
 use crate::output;
 
@@ -59,6 +62,46 @@ enum Topic {
         /// A field, for example `hosts.interfaces`; without it the top of the file.
         field: Option<String>,
     },
+    /// Fields of image-based-installation-config.yaml: type, default, rules.
+    ImageBasedInstallationConfig {
+        /// A field, for example `extraPartitionStart`; without it the top of the file.
+        field: Option<String>,
+    },
+    /// Fields of image-based-config.yaml: type, default, rules.
+    ImageBasedConfig {
+        /// A field, for example `nodeLabels`; without it the top of the file.
+        field: Option<String>,
+    },
+    /// Fields of cluster-manifests/agent-cluster-install.yaml.
+    AgentClusterInstall {
+        /// A field, for example `spec.networking`.
+        field: Option<String>,
+    },
+    /// Fields of cluster-manifests/cluster-deployment.yaml.
+    ClusterDeployment {
+        /// A field, for example `spec.clusterName`.
+        field: Option<String>,
+    },
+    /// Fields of cluster-manifests/cluster-image-set.yaml.
+    ClusterImageSet {
+        /// A field, for example `spec.releaseImage`.
+        field: Option<String>,
+    },
+    /// Fields of cluster-manifests/infraenv.yaml.
+    Infraenv {
+        /// A field, for example `spec.proxy`.
+        field: Option<String>,
+    },
+    /// Fields of cluster-manifests/nmstateconfig.yaml.
+    Nmstateconfig {
+        /// A field, for example `spec.interfaces`.
+        field: Option<String>,
+    },
+    /// Fields of cluster-manifests/pull-secret.yaml.
+    PullSecret {
+        /// A field, for example `stringData`.
+        field: Option<String>,
+    },
     /// Every status, validation, step and event of the reference: same, better or left out.
     Parity,
 }
@@ -84,8 +127,35 @@ pub fn run(explain: &Explain) -> ExitCode {
             let head = include_str!("agent_config.md");
             document::explain(&agent_config::DOCUMENT, head, field.as_deref(), pages)
         }
+        Topic::ImageBasedInstallationConfig { field } => {
+            let head = include_str!("image_based_installation_config.md");
+            let document = &image_based_installation_config::DOCUMENT;
+            document::explain(document, head, field.as_deref(), pages)
+        }
+        Topic::ImageBasedConfig { field } => {
+            let head = include_str!("image_based_config.md");
+            document::explain(&image_based_config::DOCUMENT, head, field.as_deref(), pages)
+        }
+        Topic::AgentClusterInstall { field } => {
+            manifest(&cluster_manifests::AGENT_CLUSTER_INSTALL, field.as_deref())
+        }
+        Topic::ClusterDeployment { field } => {
+            manifest(&cluster_manifests::CLUSTER_DEPLOYMENT, field.as_deref())
+        }
+        Topic::ClusterImageSet { field } => {
+            manifest(&cluster_manifests::CLUSTER_IMAGE_SET, field.as_deref())
+        }
+        Topic::Infraenv { field } => manifest(&cluster_manifests::INFRA_ENV, field.as_deref()),
+        Topic::Nmstateconfig { field } => {
+            manifest(&cluster_manifests::NM_STATE_CONFIG, field.as_deref())
+        }
+        Topic::PullSecret { field } => manifest(&cluster_manifests::PULL_SECRET, field.as_deref()),
         Topic::Parity => Ok(parity::page()),
     })
+}
+
+fn manifest(document: &Document, field: Option<&str>) -> anyhow::Result<String> {
+    document::explain(document, "", field, false)
 }
 
 /// Names near the one that was not found, for the error message.

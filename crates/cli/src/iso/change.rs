@@ -58,6 +58,14 @@ pub fn embed_ignition(
     })
 }
 
+/// Embeds a config, whatever was there before.
+pub fn put_ignition(path: &Path, config: Vec<u8>, to: &Destination) -> anyhow::Result<()> {
+    change_archive(path, to, |_, archive| {
+        archive.set(IGNITION, config);
+        Ok(())
+    })
+}
+
 /// Removes the embedded config.
 pub fn remove_ignition(path: &Path, to: &Destination) -> anyhow::Result<()> {
     change_archive(path, to, |_, archive| {

@@ -5,13 +5,14 @@ use std::{
     io::{self, IsTerminal, Read, Write},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
 use clap::Args;
 use muster_image::{Iso, Source, View, view::Range};
 use tempfile::NamedTempFile;
+
+use crate::progress::Meter;
 
 /// Where a changed image goes.
 #[derive(Debug, Args)]
@@ -132,10 +133,9 @@ fn patch(original: &Path, view: &View) -> io::Result<()> {
 
 /// Copies a view, showing progress to a person who would otherwise wait in the dark.
 pub fn copy(view: &View, to: &mut impl Write) -> io::Result<()> {
-    const SILENT: Duration = Duration::from_secs(1);
-    let show = io::stderr().is_terminal();
+    let mut meter = Meter::new("writing");
     let (mut reader, mut buffer) = (view.reader(), vec![0; 1024 * 1024]);
-    let (mut done, mut shown, mut last) = (0u64, false, Instant::now());
+    let mut done = 0u64;
     loop {
         let count = reader.read(&mut buffer)?;
         if count == 0 {
@@ -143,18 +143,8 @@ pub fn copy(view: &View, to: &mut impl Write) -> io::Result<()> {
         }
         to.write_all(&buffer[..count])?;
         done += count as u64;
-        if show && last.elapsed() > SILENT {
-            (last, shown) = (Instant::now(), true);
-            let _ = write!(
-                io::stderr(),
-                "\r{:3} % of {} MiB",
-                done * 100 / view.len(),
-                view.len() >> 20
-            );
-        }
+        meter.show(done, Some(view.len()));
     }
-    if shown {
-        let _ = writeln!(io::stderr(), "\r100 % of {} MiB", view.len() >> 20);
-    }
+    meter.end();
     to.flush()
 }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, net::IpAddr};
 
 use anyhow::{Context, Result, bail};
 use ipnet::IpNet;
-use muster_assets::install_config::InstallConfig;
+use muster_documents::install_config::InstallConfig;
 
 /// One network, or one of each IP family.
 pub struct Addresses {

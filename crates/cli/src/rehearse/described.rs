@@ -1,6 +1,6 @@
 //! Machines as the user's files describe them, whichever file that is.
 
-use muster_assets::{
+use muster_documents::{
     agent_config::AgentConfig,
     install_config::{InstallConfig, types::HostRole},
 };

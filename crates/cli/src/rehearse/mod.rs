@@ -23,10 +23,10 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use muster_assets::install_config::Release;
+use muster_documents::install_config::Release;
 use muster_vm::{Evidence, program};
 
-use crate::{agent_config, create, diagnostics, os_images, output, stop::Stop};
+use crate::{agent_config, create, diagnostics, format, os_images, output, stop::Stop};
 use plan::Plan;
 use stage::{Stage, Stock};
 
@@ -57,7 +57,7 @@ pub struct Rehearse {
     #[arg(long, value_name = "FILE")]
     agent_config: Option<PathBuf>,
     /// OpenShift version, such as 4.20 [default: the newest whose OS image is here]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long = "release", alias = "openshift-version", value_name = "VERSION")]
     openshift_version: Option<String>,
     /// Data directory with the OS images [default: as `muster serve`]
     #[arg(long, value_name = "DIR")]
@@ -71,9 +71,8 @@ pub struct Rehearse {
     /// Leave consoles, journals and the service's data behind even if all went well
     #[arg(long)]
     keep: bool,
-    /// A line of JSON for everything that happens
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: format::Output,
     #[arg(long, hide = true)]
     inside: bool,
 }
@@ -94,7 +93,7 @@ impl Rehearse {
         let version = match &self.openshift_version {
             Some(version) => version.clone(),
             None => stock.newest().context(
-                "no OS image is here; `muster os-images fetch --version …` or `add` brings one",
+                "no OS image is here; `muster os-images fetch --release …` or `add` brings one",
             )?,
         };
         stock.must_have(&version)?;
@@ -157,7 +156,7 @@ impl Rehearse {
         limit: Duration,
     ) -> anyhow::Result<()> {
         let mut stage = Stage::build(plan, stock, evidence).await?;
-        let ready = stage.until_ready(plan, limit, self.json).await;
+        let ready = stage.until_ready(plan, limit, self.output.is_json()).await;
         if let Ok(failing) = &ready {
             note(&format!(
                 "the cluster is ready: {} could be installed on machines like these",

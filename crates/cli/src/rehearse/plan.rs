@@ -5,7 +5,7 @@ use std::{collections::HashSet, net::IpAddr, path::Path};
 use anyhow::{Context, Result, bail};
 use ipnet::IpNet;
 use muster_api::wire;
-use muster_assets::{
+use muster_documents::{
     agent_config::AgentConfig,
     install_config::{
         InstallConfig,

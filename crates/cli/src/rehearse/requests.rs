@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use muster_api::wire;
-use muster_assets::install_config::{InstallConfig, types::LoadBalancerType};
+use muster_documents::install_config::{InstallConfig, types::LoadBalancerType};
 
 /// The request for the cluster. The default time servers cannot be reached from the network of the
 /// machines, so it names those that can.

@@ -3,8 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fmt::Write as _,
-    fs,
-    io::{self, IsTerminal},
+    fs, io,
     net::SocketAddr,
     os::unix::fs::symlink,
     path::Path,
@@ -20,7 +19,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use uuid::Uuid;
 
 use super::plan::Plan;
-use crate::{output, own_service::OwnService};
+use crate::{output, own_service::OwnService, terminal};
 
 pub use crate::os_images::Stock;
 
@@ -124,7 +123,7 @@ impl Stage {
         limit: Duration,
         json: bool,
     ) -> Result<Vec<String>> {
-        let style = match (json, io::stdout().is_terminal()) {
+        let style = match (json, terminal::stdout().has_cursor()) {
             (true, _) => Style::Json,
             (false, true) => Style::Table,
             (false, false) => Style::Lines,

@@ -4,7 +4,7 @@ use std::{collections::HashSet, net::IpAddr};
 
 use anyhow::{Context, Result};
 use muster_api::wire;
-use muster_assets::static_network::lies_upon;
+use muster_documents::nmstate_layers::lies_upon;
 use serde_json::Value;
 
 use super::{

@@ -18,6 +18,7 @@ pub struct Access {
     /// Credentials of registries, as JSON [default: the file that podman or docker would use]
     #[arg(
         long,
+        alias = "pull-secret-file",
         value_name = "FILE",
         global = true,
         env = "MUSTER_PULL_SECRET_FILE"
@@ -31,11 +32,16 @@ pub struct Access {
     #[arg(long, global = true)]
     mirrors_only: bool,
     /// Certificates to trust besides those of the system, as PEM; may be given several times
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long = "cacert", alias = "ca", value_name = "FILE", global = true)]
     ca: Vec<PathBuf>,
     /// Registry (host[:port]) whose certificate need not be trusted and which may speak plain HTTP;
     /// may be given several times
-    #[arg(long, value_name = "HOST", global = true)]
+    #[arg(
+        long = "insecure-registry",
+        alias = "insecure",
+        value_name = "HOST",
+        global = true
+    )]
     insecure: Vec<String>,
     /// Proxy for everything [default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment]
     #[arg(long, value_name = "URL", global = true)]
@@ -60,6 +66,8 @@ pub struct Known {
     pub trusted: Option<String>,
     /// Mirrors, besides those of options.
     pub mirrors: Option<String>,
+    /// Proxies, unless an option names one.
+    pub proxies: Option<Proxies>,
 }
 
 impl Access {
@@ -84,6 +92,9 @@ impl Access {
         }
         for file in &self.ca {
             settings.trust_file(file)?;
+        }
+        if let Some(proxies) = known.and_then(|known| known.proxies.as_ref()) {
+            settings.proxies = proxies.clone();
         }
         if let Some(proxy) = &self.proxy {
             settings.proxies = Proxies::Given {
@@ -135,9 +146,14 @@ fn below_home(path: &str) -> Option<PathBuf> {
     Some(folder("HOME")?.join(path))
 }
 
-fn default_cache() -> Option<PathBuf> {
+/// The folder for what can be had again.
+pub fn cache_folder() -> Option<PathBuf> {
     let cache = folder("XDG_CACHE_HOME").or_else(|| below_home(".cache"))?;
-    Some(cache.join("muster/registry"))
+    Some(cache.join("muster"))
+}
+
+fn default_cache() -> Option<PathBuf> {
+    Some(cache_folder()?.join("registry"))
 }
 
 /// Where other tools keep credentials, in the order in which they look.

@@ -1,12 +1,14 @@
 //! Progress on standard error: a bar that changes on a terminal, few lines elsewhere.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use muster_release::Progress;
+
+use crate::{progress::Pace, terminal};
 
 const WIDTH: u64 = 30;
 
@@ -21,11 +23,14 @@ struct State {
     /// When something was shown last; what is over at once is not shown at all.
     last: Option<Instant>,
     bar: bool,
+    /// Of the layer that was shown last.
+    layer: String,
+    pace: Pace,
 }
 
 impl Meter {
     pub fn new() -> Self {
-        let terminal = io::stderr().is_terminal();
+        let terminal = terminal::stderr().has_cursor();
         Self {
             terminal,
             every: match terminal {
@@ -45,6 +50,12 @@ impl Meter {
                 done,
                 total,
             } => {
+                let short = &digest.hex()[..12];
+                if state.layer != short {
+                    state.layer = short.to_owned();
+                    state.pace = Pace::default();
+                }
+                let amount = state.pace.describe(*done, Some(*total));
                 let last = *state.last.get_or_insert_with(Instant::now);
                 let over = done == total;
                 if last.elapsed() < self.every && !(over && state.bar) {
@@ -52,16 +63,15 @@ impl Meter {
                 }
                 state.last = Some(Instant::now());
                 state.bar = !over;
-                let short = &digest.hex()[..12];
                 let _ = match self.terminal {
                     true => write!(
                         err,
                         "\r\x1b[2Klayer {short} {} {}{}",
                         bar(*done, *total),
-                        amount(*done, *total),
+                        amount,
                         if over { "\n" } else { "" }
                     ),
-                    false => writeln!(err, "layer {short}: {}", amount(*done, *total)),
+                    false => writeln!(err, "layer {short}: {amount}"),
                 };
                 let _ = err.flush();
             }
@@ -69,10 +79,8 @@ impl Meter {
                 clear(&mut state, self.terminal, &mut err);
                 let _ = writeln!(err, "{failure}; trying again in {pause:?}");
             }
-            Progress::GivenUp { failure } => {
-                clear(&mut state, self.terminal, &mut err);
-                let _ = writeln!(err, "{failure}");
-            }
+            // What failed for good is the error of the command, or another mirror has it.
+            Progress::GivenUp { .. } => clear(&mut state, self.terminal, &mut err),
             Progress::Waiting { digest } => {
                 clear(&mut state, self.terminal, &mut err);
                 let short = &digest.hex()[..12];
@@ -97,19 +105,12 @@ fn bar(done: u64, total: u64) -> String {
         .collect()
 }
 
-fn amount(done: u64, total: u64) -> String {
-    let percent = done.saturating_mul(100) / total.max(1);
-    format!("{} of {} MiB, {percent} %", done >> 20, total >> 20)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_shown_whatever_they_are() {
-        assert_eq!(amount(1 << 20, 4 << 20), "1 of 4 MiB, 25 %");
-        assert_eq!(amount(0, 0), "0 of 0 MiB, 0 %");
+    fn a_bar_is_as_long_as_ever_whatever_is_done() {
         assert_eq!(bar(1, 2).chars().filter(|part| *part == '█').count(), 15);
         assert_eq!(bar(u64::MAX, u64::MAX).chars().count(), 30);
     }

@@ -1,12 +1,16 @@
 //! Taking things out of a release: tools, files, manifests, the base ISO.
 
-use std::{fs, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use muster_catalog::Arch;
 use muster_release::{Client, Platform, Release, TOOLS, Written, go_arch};
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::{Destination, Output, Which};
 
@@ -46,12 +50,17 @@ pub struct BaseIso {
 
 impl Extract {
     pub async fn run(&self, client: &Client) -> anyhow::Result<Output> {
-        let to = &self.destination.to;
+        self.destination.check()?;
+        if self.manifests && self.destination.is_stdout() {
+            bail!("--manifests writes a folder; name it with --to");
+        }
+        let (to, stdout) = place(&self.destination)?;
+        let to = to.as_path();
         let reference = &self.which.release;
         if let (Some(path), None) = (&self.file, &self.component) {
             let platform = self.which.arch.map_or(Platform::Any, Platform::Exactly);
             let image = client.image(reference, platform).await?;
-            return Ok(written(&image.extract(path, to).await?));
+            return delivered(&image.extract(path, to).await?, stdout.is_some());
         }
         let tool =
             match &self.tool {
@@ -66,32 +75,35 @@ impl Extract {
         let release = Release::open(client, reference, self.which.arch).await?;
         if let Some(tool) = tool {
             let done = release.extract_tool(tool, self.which.arch, to).await?;
-            return Ok(written(&done));
+            return delivered(&done, stdout.is_some());
         }
         match (&self.component, &self.file) {
             (Some(component), Some(path)) => {
                 let image = release.component(component, self.which.arch).await?;
-                Ok(written(&image.extract(path, to).await?))
+                delivered(&image.extract(path, to).await?, stdout.is_some())
             }
-            _ => manifests(&release, to),
+            _ => manifests(&release, to, self.destination.force),
         }
     }
 }
 
 impl BaseIso {
     pub async fn run(&self, client: &Client) -> anyhow::Result<Output> {
+        self.destination.check()?;
+        let (to, stdout) = place(&self.destination)?;
         let release = Release::open(client, &self.which.release, self.which.arch).await?;
         let arch = match (self.which.arch, release.arch()) {
             (Some(arch), _) => arch,
             (None, Arch::Multi) => bail!(
                 "this release is for several architectures; say which with --arch x86_64 (or \
-                 aarch64, ppc64le, s390x)"
+                 arm64, ppc64le, s390x)"
             ),
             (None, arch) => arch,
         };
-        let iso = release
-            .extract_iso(arch, self.rhel, &self.destination.to)
-            .await?;
+        let iso = release.extract_iso(arch, self.rhel, &to).await?;
+        if stdout.is_some() {
+            return delivered(&iso.written, true);
+        }
         let mut printed = written(&iso.written);
         if let Some(build) = &iso.coreos_version {
             printed.text += &format!("\nCoreOS {build} for {}", go_arch(arch));
@@ -100,6 +112,28 @@ impl BaseIso {
         printed.json["architecture"] = json!(go_arch(arch));
         Ok(printed)
     }
+}
+
+/// Where to write, and the folder that lives until it was copied to standard output.
+fn place(destination: &super::Destination) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
+    if !destination.is_stdout() {
+        return Ok((destination.to.clone(), None));
+    }
+    let folder = tempfile::tempdir().context("making a folder for what goes to standard output")?;
+    Ok((folder.path().join("output"), Some(folder)))
+}
+
+/// What was written, or the thing itself on standard output.
+fn delivered(done: &Written, stdout: bool) -> anyhow::Result<Output> {
+    if !stdout {
+        return Ok(written(done));
+    }
+    let mut file = fs::File::open(&done.path)?;
+    io::copy(&mut file, &mut io::stdout().lock()).context("writing to standard output")?;
+    Ok(Output {
+        text: String::new(),
+        json: json!({}),
+    })
 }
 
 fn written(done: &Written) -> Output {
@@ -111,7 +145,7 @@ fn written(done: &Written) -> Output {
 }
 
 /// Only plain names: what a payload calls its files decides nothing about where they go.
-fn manifests(release: &Release, to: &Path) -> anyhow::Result<Output> {
+fn manifests(release: &Release, to: &Path, force: bool) -> anyhow::Result<Output> {
     fs::create_dir_all(to).with_context(|| format!("making {}", to.display()))?;
     let mut names = Vec::new();
     for (name, bytes) in release.manifests() {
@@ -119,6 +153,9 @@ fn manifests(release: &Release, to: &Path) -> anyhow::Result<Output> {
             continue;
         }
         let path = to.join(name);
+        if path.exists() && !force {
+            bail!("{} is there already; --force overwrites it", path.display());
+        }
         fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
         names.push(name);
     }

@@ -7,17 +7,18 @@ mod lines;
 
 use std::{
     io::{self, Write},
-    path::PathBuf,
     process::ExitCode,
     time::Duration,
 };
 
-use anyhow::Context;
 use clap::Args;
-use muster_api::client::{Client, ClientError, ClientOptions};
-use uuid::Uuid;
+use muster_api::client::{Client, ClientError};
 
-use crate::output;
+use crate::{
+    connection::{Connection, explained},
+    get::find::{self, Kind},
+    output,
+};
 use lines::Lines;
 
 /// Waits between attempts to connect, the last one for all that follow.
@@ -25,33 +26,20 @@ const PAUSES: [u64; 5] = [1, 2, 4, 8, 15];
 
 /// Show live what happens to clusters and hosts.
 ///
-/// The token of a login goes into the environment as MUSTER_TOKEN, so that it is in no process
-/// list; `POST /auth/token` gives one.
+/// As whom: the login of `muster login`, or a token in MUSTER_TOKEN.
 #[derive(Debug, Args)]
 pub struct Watch {
-    /// Only this cluster and its hosts
-    #[arg(long, value_name = "ID", conflicts_with = "infra_env")]
-    cluster: Option<Uuid>,
-    /// Only the hosts of this infra-env
-    #[arg(long, value_name = "ID")]
-    infra_env: Option<Uuid>,
-    /// Where the service is
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "MUSTER_URL",
-        default_value = "https://127.0.0.1:8090"
-    )]
-    url: String,
-    /// PEM file with the CA of the service
-    #[arg(long, value_name = "FILE")]
-    cacert: Option<PathBuf>,
-    /// Do not check the certificate of the service
-    #[arg(long)]
-    insecure: bool,
+    /// Only this cluster and its hosts, by name or id
+    #[arg(long, value_name = "NAME", conflicts_with = "infra_env")]
+    cluster: Option<String>,
+    /// Only the hosts of this infra-env, by name or id
+    #[arg(long, value_name = "NAME")]
+    infra_env: Option<String>,
     /// Begin with the whole history instead of now
     #[arg(long)]
     history: bool,
+    #[command(flatten)]
+    connection: Connection,
 }
 
 /// Watches until asked to stop.
@@ -70,26 +58,21 @@ pub fn run(watch: Watch) -> ExitCode {
 }
 
 async fn follow(watch: Watch) -> anyhow::Result<()> {
-    let ca_pem = match &watch.cacert {
-        Some(path) => Some(
-            std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?,
-        ),
-        None => None,
+    let target = watch.connection.target()?;
+    let client = target.client()?;
+    let id = |kind, name: String| {
+        let (client, url) = (&client, &target.url);
+        async move {
+            let found = find::id(client, kind, &name).await;
+            found.map_err(|error| match error {
+                find::Error::Client(error) => explained(error, url),
+                find::Error::Name(words) => anyhow::anyhow!(words),
+            })
+        }
     };
-    let token = std::env::var("MUSTER_TOKEN").ok();
-    let authorization = token
-        .filter(|token| !token.is_empty())
-        .map(|token| format!("Bearer {token}"));
-    let options = ClientOptions {
-        authorization,
-        ca_pem,
-        insecure: watch.insecure,
-        ..ClientOptions::default()
-    };
-    let client = Client::new(&watch.url, options)?;
     let query = match (watch.cluster, watch.infra_env) {
-        (Some(id), _) => format!("cluster_id={id}"),
-        (None, Some(id)) => format!("infra_env_id={id}"),
+        (Some(name), _) => format!("cluster_id={}", id(Kind::Cluster, name).await?),
+        (None, Some(name)) => format!("infra_env_id={}", id(Kind::InfraEnv, name).await?),
         (None, None) => String::new(),
     };
     let mut session = Session {
@@ -110,9 +93,10 @@ async fn follow(watch: Watch) -> anyhow::Result<()> {
             Err(Problem::Client(error))
                 if error
                     .status()
-                    .is_some_and(|status| status.is_client_error() && status.as_u16() != 429) =>
+                    .is_some_and(|status| status.is_client_error() && status.as_u16() != 429)
+                    || error.certificate_fault().is_some() =>
             {
-                return Err(error.into());
+                return Err(explained(error, &target.url));
             }
             Err(Problem::Client(
                 error @ (ClientError::Settings(_) | ClientError::Garbage { .. }),

@@ -1,11 +1,11 @@
-use muster_assets::{
+use muster_documents::{
     agent_config,
     install_config::{Given, Method, load},
 };
 use serde_json::{Value, json};
 
 use super::*;
-use crate::create::surroundings;
+use crate::create::environment;
 
 const SECRET: &str = r#"'{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'"#;
 
@@ -22,7 +22,7 @@ fn plan_with(rest: &str, agent: Option<&str>) -> Result<Plan> {
         method: Method::Agent,
         ..Given::default()
     };
-    let loaded = surroundings(given, |around| load("f", text.as_bytes(), around));
+    let loaded = environment(given, |around| load("f", text.as_bytes(), around));
     let loaded = loaded.unwrap_or_else(|report| panic!("{:?}", report.findings()));
     let agent = agent.map(|text| {
         let loaded = agent_config::load("a", text.as_bytes(), Some(&loaded.config));
@@ -178,21 +178,11 @@ fn an_agent_config_describes_the_machines() {
 }
 
 #[test]
-fn an_address_that_two_machines_give_themselves_is_left_to_the_service_to_find() {
+fn an_address_that_two_machines_give_themselves_is_refused_before_anything_boots() {
     let twice = tagged(20).replace("192.168.111.53", "192.168.111.51");
-    let plan = plan_with(NONE, Some(&twice)).unwrap();
-    assert_eq!(plan.hosts[0].place(), plan.hosts[2].place());
-    // dnsmasq takes an address for one owner only, and refuses to start otherwise.
-    let machines = plan
-        .hosts
-        .iter()
-        .map(|host| host.machine(Path::new("image")));
-    let known = machines.flat_map(|machine| machine.addresses);
-    let mut all: Vec<IpAddr> = known.chain(plan.reserved.iter().copied()).collect();
-    let count = all.len();
-    all.sort_unstable();
-    all.dedup();
-    assert_eq!(all.len(), count);
+    let report = agent_config::load("a", twice.as_bytes(), None).unwrap_err();
+    let rules: Vec<&str> = report.findings().iter().map(|found| found.rule).collect();
+    assert!(rules.contains(&"host-addresses"), "{report}");
 }
 
 #[test]

@@ -1,0 +1,195 @@
+//! The live ISO that an image is made of: a file, the OS images of a service on this machine, or out
+//! of the release payload.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use muster_assets::agent_based::Planned;
+use muster_boot_images::inspect;
+use muster_catalog::Arch;
+use muster_documents::install_config::types::OsImageStream;
+use muster_image::Iso;
+use muster_release::{ImageRef, Release};
+
+use super::log::Log;
+use crate::{
+    iso::deliver,
+    os_images,
+    release::access::{Access, Known},
+};
+
+/// Where the ISO comes from.
+#[derive(Debug, Args)]
+pub struct BaseIso {
+    /// Live ISO of CoreOS to make the image of [default: OS images of this machine, else out of the
+    /// release payload]
+    #[arg(long, value_name = "FILE")]
+    base_iso: Option<PathBuf>,
+    /// Data directory with OS images [default: as `muster serve`]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<String>,
+    /// Ask no registry: neither whether the release is there, nor for the ISO
+    #[arg(long)]
+    pub offline: bool,
+    #[command(flatten)]
+    access: Access,
+}
+
+impl BaseIso {
+    /// Opens the ISO for the hosts of a cluster; the path says which it is.
+    pub fn open(&self, planned: &Planned, log: &Log) -> anyhow::Result<(Iso, PathBuf)> {
+        let arch: Arch = planned.architecture().parse().map_err(|_| {
+            anyhow!(
+                "there are no images for architecture {}",
+                planned.architecture()
+            )
+        })?;
+        let path = self.find(planned, arch, log)?;
+        inspect(&path, arch).with_context(|| format!("{} cannot be used", path.display()))?;
+        log.info(&format!("base ISO: {}", path.display()));
+        Ok((deliver::open(&path)?, path))
+    }
+
+    fn find(&self, planned: &Planned, arch: Arch, log: &Log) -> anyhow::Result<PathBuf> {
+        if let Some(file) = &self.base_iso {
+            self.look_for_release(planned, arch, log);
+            return Ok(file.clone());
+        }
+        if let Some(url) = file_override()? {
+            return Ok(url);
+        }
+        let version = minor(&planned.state.release.version);
+        let stock = os_images::stock(self.data_dir.clone(), None);
+        match stock.and_then(|stock| stock.file(&version, arch)) {
+            Ok(Some(file)) => {
+                self.look_for_release(planned, arch, log);
+                return Ok(file);
+            }
+            Ok(None) => {}
+            Err(cause) => log.debug(&format!("OS images of this machine: {cause:#}")),
+        }
+        if self.offline {
+            bail!(
+                "there is no OS image of OpenShift {version} on this machine; name one with \
+                 --base-iso, bring one with `muster os-images fetch --version {version}`, or leave \
+                 --offline out to take it out of the release payload"
+            );
+        }
+        self.take_from_payload(planned, arch, log)
+    }
+
+    /// Warns if the release cannot be read from here: hosts will need it.
+    fn look_for_release(&self, planned: &Planned, arch: Arch, log: &Log) {
+        if self.offline {
+            return;
+        }
+        let image = &planned.state.release.image;
+        let found = self.in_registry(planned, async |client, reference| {
+            Release::open(client, reference, Some(arch)).await.map(drop)
+        });
+        match found {
+            Ok(()) => log.info(&format!("release {image} found")),
+            Err(cause) => log.warn(&format!(
+                "release {image} cannot be read from this machine: {cause:#}; hosts will need it \
+                 (--offline leaves this out)"
+            )),
+        }
+    }
+
+    fn take_from_payload(
+        &self,
+        planned: &Planned,
+        arch: Arch,
+        log: &Log,
+    ) -> anyhow::Result<PathBuf> {
+        let release = &planned.state.release;
+        let rhel = match release.usual_stream() {
+            OsImageStream::Rhel9 => 9,
+            OsImageStream::Rhel10 | OsImageStream::Centos10 => 10,
+        };
+        let folder = cache_folder()?.join("image_cache");
+        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        // By release: the same name is never two images.
+        let safe: String = release
+            .image
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || c == '.' {
+                    c
+                } else {
+                    '-'
+                }
+            })
+            .collect();
+        let to = folder.join(format!("{safe}-{arch}-rhel{rhel}.iso"));
+        if to.exists() {
+            return Ok(to);
+        }
+        log.info(&format!("taking the base ISO out of {}", release.image));
+        let part = to.with_extension("part");
+        self.in_registry(planned, async |client, reference| {
+            let release = Release::open(client, reference, Some(arch)).await?;
+            release.extract_iso(arch, rhel, &part).await.map(drop)
+        })
+        .with_context(|| {
+            format!(
+                "the base ISO cannot be taken out of release {}; name one with --base-iso",
+                release.image
+            )
+        })?;
+        fs::rename(&part, &to).with_context(|| format!("writing {}", to.display()))?;
+        Ok(to)
+    }
+
+    fn in_registry(
+        &self,
+        planned: &Planned,
+        work: impl AsyncFnOnce(&muster_release::Client, &ImageRef) -> Result<(), muster_release::Error>,
+    ) -> anyhow::Result<()> {
+        let secret = planned.manifests.pull_secret.as_ref();
+        let mirrors = &planned.mirrors;
+        let known = Known {
+            pull_secret: secret.map(|s| s.string_data.docker_config.reveal().to_owned()),
+            trusted: Some(mirrors.ca_bundle.clone()).filter(|ca| !ca.is_empty()),
+            mirrors: (!mirrors.entries.is_empty()).then(|| mirrors.registries_conf.clone()),
+            proxies: None,
+        };
+        let client = self.access.client(Some(&known))?;
+        let reference: ImageRef = planned.state.release.image.parse()?;
+        let runtime = tokio::runtime::Runtime::new()?;
+        runtime.block_on(work(&client, &reference))?;
+        Ok(())
+    }
+}
+
+/// `4.20` of `4.20.3`.
+fn minor(version: &str) -> String {
+    version.split('.').take(2).collect::<Vec<_>>().join(".")
+}
+
+/// The file that `OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE` names.
+fn file_override() -> anyhow::Result<Option<PathBuf>> {
+    let Some(url) = env::var("OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE").ok() else {
+        return Ok(None);
+    };
+    let path = url.split('?').next().unwrap_or(&url);
+    if let Some(path) = path.strip_prefix("file://") {
+        return Ok(Some(Path::new(path).to_owned()));
+    }
+    bail!(
+        "OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE names {path}; fetch it with `muster os-images fetch \
+         --url`, and give the file with --base-iso"
+    )
+}
+
+/// Where the reference keeps what it fetched, too.
+pub fn cache_folder() -> anyhow::Result<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
+    let cache = cache.context("there is no home folder to keep the base ISO in; use --base-iso")?;
+    Ok(cache.join("agent"))
+}

@@ -1,0 +1,61 @@
+//! `muster agent …`: the agent-based installer, a drop-in for `openshift-install agent …`.
+
+mod base_iso;
+mod boot_files;
+mod create;
+mod log;
+mod monitor;
+mod outcome;
+mod programs;
+
+use std::{fs, path::PathBuf, process::ExitCode};
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use muster_assets::agent_based::graph;
+
+use crate::{
+    output,
+    wait_for::{self, WaitFor},
+};
+
+/// The agent-based installer: one image, no service to run.
+#[derive(Debug, Args)]
+#[command(disable_version_flag = true, arg_required_else_help = true)]
+pub struct Agent {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Create the image, or files for a network boot, from the configs in a directory
+    Create(Box<create::Create>),
+    /// Print which file of an agent-based installation follows from which, for Graphviz
+    Graph {
+        /// Write it to this file instead of standard output
+        #[arg(long, value_name = "FILE")]
+        output_file: Option<PathBuf>,
+    },
+    /// Follow an installation to its end, also while its rendezvous host reboots
+    WaitFor(WaitFor),
+    /// Follow hosts that join a running cluster until their nodes are ready
+    Monitor(monitor::Command),
+}
+
+/// Runs the command.
+pub fn run(agent: Agent) -> ExitCode {
+    match agent.command {
+        Command::Monitor(command) => monitor::run(command),
+        Command::WaitFor(wait) => wait_for::run(wait, wait_for::Kind::Agent),
+        Command::Create(command) => create::run(*command),
+        Command::Graph { output_file: None } => output::text(&graph::dot()),
+        Command::Graph {
+            output_file: Some(file),
+        } => output::report(
+            fs::write(&file, graph::dot())
+                .with_context(|| format!("writing {}", file.display()))
+                .map(|()| format!("written to {}", file.display())),
+        ),
+    }
+}

@@ -1,0 +1,253 @@
+//! `muster image-based create image`: the installation image of a factory.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use clap::{Args, ValueEnum};
+use muster_assets::{discovery::agent, static_network};
+use muster_boot_images::agents::Agents;
+use muster_catalog::Arch;
+use muster_documents::{
+    image_based_installation_config::{FILE, InstallationConfig, Loaded, Lookups, load},
+    schema::Release,
+};
+use muster_image::{
+    Customization, Iso,
+    pxe::{Addresses, PxeSet},
+};
+use muster_image_based::{factory, seed};
+
+use super::{Directory, directory, seeds};
+use crate::{diagnostics, iso::deliver, os_images, release::access::Access};
+
+const IMAGE: &str = "rhcos-ibi.iso";
+const POST_SCRIPT: &str = "post.sh";
+const ARTIFACTS: &str = "boot-artifacts";
+
+/// What validates parts of the file that other crates know.
+pub const LOOKUPS: Lookups<'static> = Lookups {
+    network: &|yaml| static_network::keyfiles(yaml).map(drop),
+    ignition: &|text| factory::check_override(text),
+};
+
+/// Which program installs the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LiveSide {
+    /// muster-agent, inside the image.
+    Muster,
+    /// The installer inside the seed image.
+    LcaCli,
+}
+
+/// Create the installation image of a factory.
+#[derive(Debug, Args)]
+pub struct Image {
+    #[command(flatten)]
+    at: Directory,
+    #[command(flatten)]
+    access: Access,
+    /// Live ISO to install from: a file or a URL, which may end in ?sha256=HEX [default: that of
+    /// the seed's version, fetched once]
+    #[arg(
+        long,
+        value_name = "FILE|URL",
+        env = "OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE"
+    )]
+    base_iso: Option<String>,
+    /// Program that installs the machine
+    #[arg(long, value_enum, default_value = "muster")]
+    live_side: LiveSide,
+    /// Folder with muster-agent for the machines [default: beside this program]
+    #[arg(long, value_name = "DIR", env = "MUSTER_IMAGES_AGENT_DIR")]
+    agent_dir: Option<PathBuf>,
+    /// Do not look the seed up in its registry: neither checked nor pinned
+    #[arg(long)]
+    offline: bool,
+    /// Write files for booting over the network too, to be served at this URL
+    #[arg(long, value_name = "URL")]
+    boot_artifacts_url: Option<String>,
+}
+
+/// Creates the image.
+pub fn create(options: &Image) -> anyhow::Result<String> {
+    let dir = &options.at.dir;
+    let Some(bytes) = directory::read(dir, FILE)? else {
+        return Err(anyhow!(
+            "{} is required; `muster image-based create image-config-template` writes a sample",
+            dir.join(FILE).display()
+        ));
+    };
+    let Loaded { config, report } = load(FILE, &bytes, LOOKUPS).map_err(|report| {
+        diagnostics::show(&report);
+        anyhow!("{}", diagnostics::summary(&report))
+    })?;
+    diagnostics::show(&report);
+    let post_script = directory::read(dir, POST_SCRIPT)?;
+    let seed = look_up(options, &config)?;
+    let pinned = match &seed {
+        Some(seed) => seed.image.to_string(),
+        None => config.seed_image.clone(),
+    };
+    let live_side = match options.live_side {
+        LiveSide::Muster => factory::LiveSide::Muster,
+        LiveSide::LcaCli => factory::LiveSide::LcaCli,
+    };
+    let ignition = factory::ignition(&factory::Input {
+        config: &config,
+        seed_image: &pinned,
+        post_script: post_script.as_deref(),
+        live_side,
+        agent: agent::PATH,
+    })
+    .map_err(|faults| anyhow!("the Ignition config of the live system: {faults}"))?;
+    let mut custom = Customization {
+        ignition: Some(ignition.to_text().into()),
+        ..Customization::default()
+    };
+    if live_side == factory::LiveSide::Muster {
+        let architecture = match config.architecture() {
+            "arm64" => "arm64",
+            _ => "x86_64",
+        };
+        let packed = Agents::find(options.agent_dir.as_deref()).payload(architecture);
+        custom.ramdisks.push(packed.map_err(|why| {
+            anyhow!(
+                "there is no muster-agent for the machines: {why}; name its folder with \
+                 --agent-dir, or use the seed's own installer with --live-side lca-cli"
+            )
+        })?);
+    }
+    let iso = base_iso(options, &config)?;
+    directory::write_image(&dir.join(IMAGE), &custom.apply(&iso)?, 0o600)?;
+    let mut written = vec![IMAGE.to_owned()];
+    if let Some(url) = &options.boot_artifacts_url {
+        written.extend(boot_artifacts(dir, url, &iso, &custom)?);
+    }
+    if let Some(seed) = &seed {
+        let text = format!("{:#}\n", seeds::info(seed));
+        directory::write(&dir.join(seeds::INFO), text.as_bytes(), 0o644)?;
+        written.push(seeds::INFO.to_owned());
+    }
+    directory::use_up(dir, &[FILE, POST_SCRIPT])?;
+    Ok(format!(
+        "created in {}: {}",
+        dir.display(),
+        written.join(" ")
+    ))
+}
+
+/// The seed as its registry has it, checked; nothing offline.
+fn look_up(
+    options: &Image,
+    config: &InstallationConfig,
+) -> anyhow::Result<Option<muster_release::Seed>> {
+    if options.offline {
+        seeds::show(
+            "note: --offline: the seed image is neither checked nor pinned; what does not fit shows \
+             up on the machine, after its disk was erased\n",
+        );
+        return Ok(None);
+    }
+    let known = seeds::known(config);
+    let image = config.seed_image.as_str();
+    let seed = seeds::inspect(
+        &options.access,
+        Some(&known),
+        image,
+        Some(config.architecture()),
+    )?;
+    seeds::show(&seeds::summary(&seed));
+    seeds::settle(&seed::check_factory(&seed, config))?;
+    Ok(Some(seed))
+}
+
+fn base_iso(options: &Image, config: &InstallationConfig) -> anyhow::Result<Iso> {
+    let arch = match config.architecture() {
+        "arm64" => Arch::Arm64,
+        _ => Arch::X86_64,
+    };
+    let named = options
+        .base_iso
+        .as_deref()
+        .filter(|named| !named.is_empty());
+    let path = match named {
+        Some(named) if !named.contains("://") => PathBuf::from(named),
+        Some(url) => os_images::from_url(url, arch)?,
+        None => os_images::of_version(&config.seed_version, arch).with_context(|| {
+            format!(
+                "the live ISO of version {}; --base-iso names a file or another URL",
+                config.seed_version
+            )
+        })?,
+    };
+    let live = muster_boot_images::inspect(&path, arch)
+        .with_context(|| format!("{} cannot be used as base", path.display()))?;
+    if let Some(other) = other_release(&live.version, &config.seed_version) {
+        seeds::show(&format!(
+            "warning: the live ISO is of OpenShift {other}, the seed of {}; what one of them writes the \
+             other may not read\n",
+            config.seed_version
+        ));
+    }
+    deliver::open(&path)
+}
+
+/// The release of a live image, if its build names another one than the seed's: `418.94.…` is of 4.18.
+/// Later builds name the release of RHEL instead.
+fn other_release(build: &str, seed_version: &str) -> Option<String> {
+    let number = build.split('.').next()?;
+    let minor: u32 = number.strip_prefix('4')?.parse().ok()?;
+    let seed = Release::parse(seed_version)?;
+    let same = (seed.major, seed.minor) == (4, minor);
+    (!same).then(|| format!("4.{minor}"))
+}
+
+/// Kernel, initrd with everything in it, root file system and a script for iPXE.
+fn boot_artifacts(
+    dir: &Path,
+    url: &str,
+    iso: &Iso,
+    custom: &Customization,
+) -> anyhow::Result<Vec<String>> {
+    let set = PxeSet::of(iso, &custom.payload()?)?;
+    let url = url.trim_end_matches('/');
+    let [kernel, initrd, rootfs, script] = ["vmlinuz", "initrd.img", "rootfs.img", "ibi.ipxe"]
+        .map(|name| format!("{ARTIFACTS}/{name}"));
+    let address = |name: &str| format!("{url}/{}", name.trim_start_matches("boot-artifacts/"));
+    let ipxe = Addresses {
+        kernel: &address(&kernel),
+        initrd: &address(&initrd),
+        rootfs: &address(&rootfs),
+        kargs: "",
+    }
+    .ipxe();
+    for (name, view) in [
+        (&kernel, &set.kernel),
+        (&initrd, &set.initrd),
+        (&rootfs, &set.rootfs),
+    ] {
+        directory::write_image(&dir.join(name), view, 0o600)?;
+    }
+    directory::write(&dir.join(&script), ipxe.as_bytes(), 0o644)?;
+    Ok(vec![kernel, initrd, rootfs, script])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::other_release;
+
+    #[test]
+    fn a_live_image_of_another_release_is_noticed() {
+        assert_eq!(other_release("418.94.202501", "4.18.5"), None);
+        assert_eq!(
+            other_release("417.94.202501", "4.18.5"),
+            Some("4.17".to_owned())
+        );
+        assert_eq!(
+            other_release("9.6.20250523", "4.19.1"),
+            None,
+            "named after RHEL"
+        );
+        assert_eq!(other_release("nonsense", "4.19.1"), None);
+    }
+}

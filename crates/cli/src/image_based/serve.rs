@@ -1,0 +1,286 @@
+//! `muster image-based serve`: configuration images over HTTP, with ranges, so that management
+//! controllers can attach them as virtual media.
+//!
+//! An image `<dir>/<folder>/<name>.iso` is at `/images/<folder>/<name>.iso`, where the operator of
+//! this flow has it. Nothing else in the folder is served: log-ins lie beside the images.
+
+use std::{
+    convert::Infallible,
+    io::{self, SeekFrom, Write},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::Context;
+use clap::Args;
+use futures::{StreamExt, stream};
+use http_body_util::{BodyExt, Empty, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Frame, Incoming},
+    header,
+    service::service_fn,
+};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto, graceful::GracefulShutdown},
+};
+use tokio::{
+    fs::File,
+    io::{AsyncReadExt, AsyncSeekExt},
+    net::TcpListener,
+};
+
+use crate::{output, stop::Stop};
+
+/// Piece of a file that is in memory at a time.
+const PIECE: u64 = 256 * 1024;
+
+/// Serve configuration images over HTTP, so that management controllers can attach them.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Folder of the images, as `create config-images` writes it
+    #[arg(long, value_name = "DIR", default_value = ".", env = "DATA_DIR")]
+    dir: PathBuf,
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8000")]
+    listen: SocketAddr,
+}
+
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// Serves until it is stopped.
+pub fn run(serve: &Serve) -> ExitCode {
+    let served = tokio::runtime::Runtime::new()
+        .context("no runtime")
+        .and_then(|runtime| runtime.block_on(listen(serve)));
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => output::failure(&error),
+    }
+}
+
+async fn listen(serve: &Serve) -> anyhow::Result<()> {
+    let root = Arc::new(
+        serve
+            .dir
+            .canonicalize()
+            .with_context(|| format!("{} cannot be read", serve.dir.display()))?,
+    );
+    let listener = TcpListener::bind(serve.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", serve.listen))?;
+    let address = listener.local_addr()?;
+    let _ = writeln!(
+        io::stderr(),
+        "serving {} at http://{address}/images/",
+        root.display()
+    );
+    let mut stop = Stop::listen()?;
+    let graceful = GracefulShutdown::new();
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    // A peer that sends no head holds a connection for ten seconds, not for ever.
+    server
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(std::time::Duration::from_secs(10));
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    let _ = writeln!(io::stderr(), "a connection was not accepted: {error}");
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    continue;
+                }
+            },
+            () = stop.asked() => break,
+        };
+        let root = root.clone();
+        let service = service_fn(move |request| answer(root.clone(), request));
+        let connection = server
+            .serve_connection(TokioIo::new(stream), service)
+            .into_owned();
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A peer that goes away is no failure of ours.
+            let _ = connection.await;
+        });
+    }
+    let ten_seconds = std::time::Duration::from_secs(10);
+    let _ = tokio::time::timeout(ten_seconds, graceful.shutdown()).await;
+    Ok(())
+}
+
+async fn answer(
+    root: Arc<PathBuf>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let is_head = match *request.method() {
+        Method::GET => false,
+        Method::HEAD => true,
+        _ => return Ok(plain(StatusCode::METHOD_NOT_ALLOWED)),
+    };
+    let Some(path) = file_of(&root, request.uri().path()) else {
+        return Ok(plain(StatusCode::NOT_FOUND));
+    };
+    let Ok(mut file) = open(&root, &path).await else {
+        return Ok(plain(StatusCode::NOT_FOUND));
+    };
+    let Ok(length) = file.metadata().await.map(|meta| meta.len()) else {
+        return Ok(plain(StatusCode::NOT_FOUND));
+    };
+    let asked = request.headers().get(header::RANGE);
+    let asked = asked.and_then(|value| value.to_str().ok());
+    let (status, start, end) = match asked.map(|text| range(text, length)) {
+        None | Some(Asked::All) => (StatusCode::OK, 0, length),
+        Some(Asked::Part(start, end)) => (StatusCode::PARTIAL_CONTENT, start, end),
+        Some(Asked::Nothing) => {
+            let mut refused = plain(StatusCode::RANGE_NOT_SATISFIABLE);
+            let value = format!("bytes */{length}").parse();
+            if let Ok(value) = value {
+                refused.headers_mut().insert(header::CONTENT_RANGE, value);
+            }
+            return Ok(refused);
+        }
+    };
+    if file.seek(SeekFrom::Start(start)).await.is_err() {
+        return Ok(plain(StatusCode::NOT_FOUND));
+    }
+    let mut response = Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, "application/octet-stream")
+        .header(header::ACCEPT_RANGES, "bytes")
+        .header(header::CONTENT_LENGTH, end - start);
+    if status == StatusCode::PARTIAL_CONTENT {
+        let range = format!("bytes {start}-{}/{length}", end - 1);
+        response = response.header(header::CONTENT_RANGE, range);
+    }
+    let body = if is_head {
+        empty()
+    } else {
+        pieces(file, end - start)
+    };
+    Ok(response
+        .body(body)
+        .unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR)))
+}
+
+/// Links must not lead out of the folder.
+async fn open(root: &Path, path: &Path) -> io::Result<File> {
+    let resolved = tokio::fs::canonicalize(path).await?;
+    if !resolved.starts_with(root) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    File::open(resolved).await
+}
+
+/// The file of a request; only images below `/images/`.
+fn file_of(root: &Path, path: &str) -> Option<PathBuf> {
+    let below = path.strip_prefix("/images/")?;
+    let plain = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    };
+    (below.ends_with(".iso") && below.split('/').all(plain)).then(|| root.join(below))
+}
+
+/// What part of a file is asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    All,
+    /// First byte, and first byte behind.
+    Part(u64, u64),
+    Nothing,
+}
+
+/// A single range; several, or other units, are answered with everything.
+fn range(text: &str, length: u64) -> Asked {
+    let Some(spec) = text
+        .strip_prefix("bytes=")
+        .filter(|spec| !spec.contains(','))
+    else {
+        return Asked::All;
+    };
+    let Some((first, last)) = spec.trim().split_once('-') else {
+        return Asked::All;
+    };
+    let part = match (first.parse::<u64>(), last.parse::<u64>()) {
+        (Ok(first), Ok(last)) if first <= last => (first, last.saturating_add(1).min(length)),
+        (Ok(first), Err(_)) if last.is_empty() => (first, length),
+        (Err(_), Ok(count)) if first.is_empty() => (length.saturating_sub(count), length),
+        _ => return Asked::All,
+    };
+    match part {
+        (first, end) if first < end => Asked::Part(first, end),
+        _ => Asked::Nothing,
+    }
+}
+
+fn pieces(file: File, length: u64) -> Body {
+    let pieces = stream::unfold((file, length), |(mut file, left)| async move {
+        if left == 0 {
+            return None;
+        }
+        let mut piece = vec![0; usize::try_from(left.min(PIECE)).unwrap_or(0)];
+        match file.read_exact(&mut piece).await {
+            Ok(read) => {
+                let left = left - read as u64;
+                Some((Ok(Frame::data(Bytes::from(piece))), (file, left)))
+            }
+            Err(error) => Some((Err(error), (file, 0))),
+        }
+    });
+    StreamBody::new(pieces.boxed()).boxed_unsync()
+}
+
+fn empty() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+fn plain(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(empty());
+    *response.status_mut() = status;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_images_below_the_folder_are_served() {
+        let root = Path::new("/srv");
+        let of = |path: &str| file_of(root, path);
+        assert_eq!(of("/images/ns/1.iso"), Some(PathBuf::from("/srv/ns/1.iso")));
+        for bad in [
+            "/ns/1.iso",
+            "/images/../1.iso",
+            "/images/ns/auth/kubeconfig",
+            "/images/.state.iso",
+            "/images//a.iso",
+            "/images/%2e%2e/a.iso",
+        ] {
+            assert_eq!(of(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_cut_to_the_file() {
+        assert_eq!(range("bytes=0-9", 100), Asked::Part(0, 10));
+        assert_eq!(range("bytes=90-", 100), Asked::Part(90, 100));
+        assert_eq!(range("bytes=-10", 100), Asked::Part(90, 100));
+        assert_eq!(range("bytes=-1000", 100), Asked::Part(0, 100));
+        assert_eq!(range("bytes=50-1000", 100), Asked::Part(50, 100));
+        assert_eq!(range("bytes=100-", 100), Asked::Nothing);
+        assert_eq!(range("bytes=-0", 100), Asked::Nothing);
+        for all in ["bytes=0-1,5-6", "lines=1-2", "bytes=9-1", "bytes=x"] {
+            assert_eq!(range(all, 100), Asked::All, "{all}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `muster agent wait-for` and `muster wait-for`: one account of an installation, to the end.
+
+mod closing;
+mod display;
+mod site;
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use clap::{Args, Subcommand, ValueEnum};
+use muster_tracking::{
+    Goal, Level, Outcome, Tracker, follow,
+    sources::{Site, Sources},
+    tracker::Limits,
+};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::output;
+use display::{Display, Format};
+
+/// Interrupted by a signal.
+const INTERRUPTED: u8 = 8;
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Follow an installation until it has come so far.
+#[derive(Debug, Args)]
+#[command(disable_version_flag = true)]
+pub struct WaitFor {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    goal: Wanted,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+enum Wanted {
+    /// Wait until the bootstrap is complete
+    BootstrapComplete,
+    /// Wait until the cluster is installed and its operators are at rest
+    InstallComplete,
+}
+
+/// What both take.
+#[derive(Debug, Args)]
+struct Options {
+    /// Directory in which the files of the cluster were created
+    #[arg(long, value_name = "DIR", default_value = ".", global = true)]
+    dir: PathBuf,
+    /// How the account is written
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        global = true
+    )]
+    output: Format,
+    /// Least important lines that are shown; the log file gets all of them
+    #[arg(long, value_name = "LEVEL", default_value = "info", global = true)]
+    log_level: LogLevel,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogLevel {
+    #[value(alias = "trace")]
+    Debug,
+    Info,
+    #[value(alias = "warning")]
+    Warn,
+    #[value(aliases = ["fatal", "panic"])]
+    Error,
+}
+
+/// What kind of installation is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Agent-based: a service on the rendezvous host, then the cluster.
+    Agent,
+    /// User-provisioned: the cluster alone.
+    UserProvisioned,
+}
+
+/// Follows it; 5, 6 and 7 say which phase failed, 8 that it was interrupted.
+pub fn run(wait: WaitFor, kind: Kind) -> ExitCode {
+    let goal = match wait.goal {
+        Wanted::BootstrapComplete => Goal::Bootstrap,
+        Wanted::InstallComplete => Goal::Install,
+    };
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return output::failure(&error.into()),
+    };
+    match runtime.block_on(account(goal, &wait.options, kind)) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => output::failure(&error),
+    }
+}
+
+async fn account(goal: Goal, options: &Options, kind: Kind) -> anyhow::Result<u8> {
+    let kubeconfig = site::kubeconfig(&options.dir)?;
+    let site = match kind {
+        Kind::Agent => site::of_agent(&options.dir)?,
+        Kind::UserProvisioned => Site::default(),
+    };
+    let least = match options.log_level {
+        LogLevel::Debug => Level::Debug,
+        LogLevel::Info => Level::Info,
+        LogLevel::Warn => Level::Warning,
+        LogLevel::Error => Level::Error,
+    };
+    let mut display = Display::new(options.output, least, &options.dir);
+    let mut sources = Sources::new(&kubeconfig, site)?;
+    let mut tracker = Tracker::new(goal, Limits::default());
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let outcome = tokio::select! {
+        outcome = follow(&mut sources, &mut tracker, &mut display, PAUSE) => outcome,
+        _ = terminate.recv() => interrupted(),
+        _ = interrupt.recv() => interrupted(),
+    };
+    let closing = match (&outcome, goal) {
+        (Outcome::Reached, Goal::Install) => {
+            closing::installed(sources.kube(), &kubeconfig, &options.dir).await
+        }
+        (Outcome::Reached, Goal::Bootstrap) => vec![match kind {
+            Kind::Agent => "The bootstrap is complete".to_owned(),
+            Kind::UserProvisioned => {
+                "The bootstrap is complete; the bootstrap resources can be removed now".to_owned()
+            }
+        }],
+        (Outcome::Failed { code, .. }, _) if *code != INTERRUPTED => {
+            closing::failed(sources.kube(), kind).await
+        }
+        (Outcome::Failed { .. }, _) => Vec::new(),
+    };
+    display.finish(&outcome, &closing);
+    Ok(match outcome {
+        Outcome::Reached => 0,
+        Outcome::Failed { code, .. } => code,
+    })
+}
+
+fn interrupted() -> Outcome {
+    Outcome::Failed {
+        code: INTERRUPTED,
+        reason: "interrupted; start it again at any time, nothing is lost".to_owned(),
+    }
+}
