@@ -1,0 +1,83 @@
+// One cluster: title, what can be done now, and its parts as tabs with addresses.
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Cluster, Host } from "../api/types";
+import { call, download, request } from "../api/client";
+import { t } from "../messages";
+import { clusterStatus, hasEnded, isDay2, isDraft, isRunning, isTime } from "../model/clusters";
+import { navigate, segments } from "../router";
+import { clusters, follow, gone, hosts, put, synced } from "../store";
+import { Alert, Confirm, Label, Link, Menu, Spinner } from "../ui/parts";
+import { DeleteDialog } from "./clusters";
+import { Setup } from "../wizard/setup";
+import { ProgressTab } from "./progress";
+import { HostsTab } from "./hosts";
+import { EventsTab } from "./events";
+
+export interface TabProps { cluster: Cluster; list: Host[] }
+
+function Lazy({ load, of }: { load: () => Promise<{ default: (props: TabProps) => ComponentChildren }>; of: TabProps }) {
+  const [Shown, set] = useState<{ it: (props: TabProps) => ComponentChildren } | null>(null);
+  useEffect(() => { void load().then((module) => set({ it: module.default })); }, []);
+  return Shown ? <Shown.it {...of} /> : <Spinner />;
+}
+
+type Dialog = "delete" | "cancel" | "reset" | null;
+
+export const clusterHosts = (id: string): Host[] => [...hosts.value.values()].filter((host) => host.cluster_id === id);
+
+export function ClusterPage({ id }: { id: string }) {
+  useEffect(() => follow({ cluster_id: id }), [id]);
+  const [dialog, setDialog] = useState<Dialog>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const cluster = clusters.value.get(id);
+  if (gone.value) return <div class="page"><h1>{t("This cluster does not exist")}</h1><p>{t("It was deleted, or the address is wrong.")} <Link to="/clusters">{t("To the clusters")}</Link></p></div>;
+  if (!cluster || !synced.value) return <div class="page"><Spinner /></div>;
+  const list = clusterHosts(id);
+  const tab = segments.value[2] ?? (isDraft(cluster) ? "setup" : isDay2(cluster) ? "hosts" : "progress");
+  const state = clusterStatus(cluster.status);
+  const at = { path: { cluster_id: id } };
+  const run = (work: () => Promise<unknown>) => () => void work().catch((failed: unknown) => setProblem(failed instanceof Error ? failed.message : String(failed)));
+  const link = (to: string, text: string) => <Link to={`/clusters/${id}/${to}`} aria-current={tab === to ? "page" : undefined}>{text}</Link>;
+  const hasFiles = ["installing", "installing-pending-user-action", "finalizing", "error", "cancelled", "installed", "adding-hosts"].includes(cluster.status ?? "") && cluster.kind !== "AddHostsCluster";
+  const hasLogs = isTime(cluster.controller_logs_collected_at) || list.some((host) => isTime(host.logs_collected_at));
+  const props: TabProps = { cluster, list };
+  return (
+    <div class="page">
+      <nav class="crumbs" aria-label={t("Breadcrumb")}><Link to="/clusters">{t("Clusters")}</Link><span aria-hidden="true">›</span><span>{cluster.name}</span></nav>
+      <div class="row between">
+        <div><h1>{cluster.name}</h1><div class="row"><span role="status"><Label tone={state.tone} icon={state.icon}>{state.text}</Label></span><span class="muted small">{cluster.status_info}</span></div></div>
+        <div class="row">
+          {cluster.status === "installed" && <button type="button" class="primary" onClick={run(async () => { put(await call("TransformClusterToDay2", at)); navigate(`/clusters/${id}/hosts`); })}>{t("Add hosts")}</button>}
+          {isRunning(cluster) && <button type="button" onClick={() => setDialog("cancel")}>{t("Cancel installation")}</button>}
+          {["error", "cancelled"].includes(cluster.status ?? "") && <button type="button" class="primary" onClick={() => setDialog("reset")}>{t("Reset cluster")}</button>}
+          <Menu label={t("Actions")} actions={[
+            { name: t("Download kubeconfig"), why: hasFiles ? null : t("not yet"), run: run(() => download(request("V2DownloadClusterCredentials", { ...at, query: { file_name: "kubeconfig" } }), "kubeconfig")) },
+            { name: t("Download logs"), why: hasLogs ? null : t("none yet"), run: run(() => download(request("V2DownloadClusterLogs", { ...at, query: { logs_type: "all" } }), `${cluster.name}-logs.tar`)) },
+            { name: t("Download install-config"), run: run(() => download(request("v2GetClusterInstallConfig", at), "install-config.yaml")) },
+            { name: t("Cancel installation"), why: isRunning(cluster) ? null : t("not being installed"), run: () => setDialog("cancel") },
+            { name: t("Reset cluster"), why: ["error", "cancelled", "installing", "installing-pending-user-action", "finalizing"].includes(cluster.status ?? "") ? null : t("nothing to reset"), run: () => setDialog("reset") },
+            { name: t("Delete cluster"), why: isRunning(cluster) ? t("being installed") : null, run: () => setDialog("delete") },
+          ]} />
+        </div>
+      </div>
+      {problem && <Alert tone="red" title={t("The service refused")} close={() => setProblem(null)} live>{problem}</Alert>}
+      <nav class="tabs" aria-label={t("Parts of the cluster")}>
+        {isDraft(cluster) && link("setup", t("Setup"))}{!isDraft(cluster) && !isDay2(cluster) && link("progress", t("Progress"))}{link("hosts", t("Hosts"))}{link("network", t("Network map"))}{link("validations", t("Validations"))}{link("events", t("Events"))}{link("logs", t("Logs"))}
+      </nav>
+      {tab === "setup" && (isDraft(cluster) ? <Setup cluster={cluster} list={list} /> : <Alert title={t("The setup is closed")}>{t("The installation has begun.")} <Link to={`/clusters/${id}/progress`}>{t("To the progress")}</Link></Alert>)}
+      {tab === "progress" && <ProgressTab {...props} />}
+      {tab === "hosts" && <HostsTab {...props} />}
+      {tab === "network" && <Lazy key="network" load={() => import("./networkmap")} of={props} />}
+      {tab === "validations" && <Lazy key="validations" load={() => import("./validationstab")} of={props} />}
+      {tab === "events" && <EventsTab clusterId={id} list={list} />}
+      {tab === "logs" && <Lazy key="logs" load={() => import("./logs")} of={props} />}
+      {dialog === "delete" && <DeleteDialog cluster={cluster} close={(deleted) => { setDialog(null); if (deleted) navigate("/clusters"); }} />}
+      {dialog === "cancel" && <Confirm title={t("Cancel the installation?")} action={t("Cancel installation")} danger close={() => setDialog(null)} run={async () => put(await call("V2CancelInstallation", at))}><p>{t("Hosts stop where they are. Afterwards the cluster can be reset and installed again.")}</p></Confirm>}
+      {dialog === "reset" && <Confirm title={t("Reset the cluster?")} action={t("Reset cluster")} danger close={() => setDialog(null)} run={async () => { put(await call("v2ResetCluster", at)); navigate(`/clusters/${id}`); }}>
+        <p>{t("The cluster goes back to its setup. Hosts boot the discovery image again; some may need a restart by hand.")}</p>
+        {hasEnded(cluster) && <Alert tone="orange">{t("Logs of {n} of {all} hosts were collected; download them first if you need them.", { n: list.filter((host) => isTime(host.logs_collected_at)).length, all: list.length })}</Alert>}
+      </Confirm>}
+    </div>
+  );
+}

@@ -1,0 +1,83 @@
+// All clusters, live, with filters that are in the address.
+import { useEffect, useState } from "preact/hooks";
+import type { Cluster } from "../api/types";
+import { call } from "../api/client";
+import { t } from "../messages";
+import { clusterStatus, isRunning, when } from "../model/clusters";
+import { navigate, query, withQuery } from "../router";
+import { clusters, follow, synced } from "../store";
+import { Icon } from "../ui/icons";
+import { Confirm, Empty, Label, Link, Menu, Progress, Spinner } from "../ui/parts";
+
+/** Numbers of hosts, which messages about clusters leave out: asked for again when clusters changed. */
+function useCounts(): Map<string, number> {
+  const [counts, set] = useState<Map<string, number>>(new Map());
+  useEffect(() => {
+    const timer = setTimeout(() => void call("v2ListClusters").then((list) => set(new Map((list ?? []).map((one) => [one.id, one.enabled_host_count ?? 0]))), () => undefined), 300);
+    return () => clearTimeout(timer);
+  }, [clusters.value]);
+  return counts;
+}
+
+export async function deleteCluster(cluster: Cluster): Promise<void> {
+  const infraEnvs = await call("ListInfraEnvs", { query: { cluster_id: cluster.id } });
+  await call("v2DeregisterCluster", { path: { cluster_id: cluster.id } });
+  for (const one of infraEnvs ?? []) await call("DeregisterInfraEnv", { path: { infra_env_id: one.id } }).catch(() => undefined);
+}
+
+export function DeleteDialog({ cluster, close }: { cluster: Cluster; close: (deleted: boolean) => void }) {
+  return (
+    <Confirm title={t("Delete cluster {name}?", { name: cluster.name })} action={t("Delete")} danger close={() => close(false)} run={async () => { await deleteCluster(cluster); close(true); }}>
+      <p>{t("Its hosts, infra-envs, events and files are removed from this service. Machines that were installed keep running.")}</p>
+    </Confirm>
+  );
+}
+
+const text = (cluster: Cluster) => `${cluster.name} ${cluster.id} ${cluster.base_dns_domain ?? ""}`.toLowerCase();
+
+export function ClusterList() {
+  useEffect(() => follow({ kinds: "cluster" }), []);
+  const counts = useCounts();
+  const [deleting, setDeleting] = useState<Cluster | null>(null);
+  const [sort, setSort] = useState({ by: "name", down: false });
+  const search = query.value.get("q") ?? "";
+  const status = query.value.get("status") ?? "";
+  const all = [...clusters.value.values()];
+  const key = (one: Cluster): string | number => ({ name: one.name ?? "", domain: one.base_dns_domain ?? "", version: one.openshift_version ?? "", status: clusterStatus(one.status).text, hosts: counts.get(one.id) ?? 0, created: one.created_at ?? "" })[sort.by] ?? "";
+  const shown = all
+    .filter((one) => text(one).includes(search.toLowerCase()) && (!status || clusterStatus(one.status).text === status))
+    .sort((a, b) => { const [x, y] = [key(a), key(b)]; const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true }); return sort.down ? -order : order; });
+  const statuses = [...new Set(all.map((one) => clusterStatus(one.status).text))].sort();
+  const header = (by: string, name: string) => <th aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
+  return (
+    <div class="page">
+      <div class="row between"><h1>{t("Clusters")}</h1><div class="row"><Link to="/import" class="button">{t("Import a cluster")}</Link><Link to="/clusters/new" class="button primary">{t("Create cluster")}</Link></div></div>
+      {!synced.value && all.length === 0 ? <Spinner /> : all.length === 0 ? (
+        <div class="card"><Empty title={t("No clusters yet")}><p>{t("Create one, boot machines from its discovery image, and they appear here as they are found.")}</p><Link to="/clusters/new" class="button primary">{t("Create cluster")}</Link></Empty></div>
+      ) : (
+        <div class="card flush">
+          <div class="toolbar row">
+            <div class="field"><input type="search" aria-label={t("Filter clusters")} placeholder={t("Name, id or domain")} value={search} onInput={(event) => navigate(withQuery({ q: event.currentTarget.value }), "replace")} /></div>
+            <div class="field"><select aria-label={t("Status")} value={status} onChange={(event) => navigate(withQuery({ status: event.currentTarget.value }), "replace")}><option value="">{t("Any status")}</option>{statuses.map((one) => <option key={one} value={one} selected={one === status}>{one}</option>)}</select></div>
+          </div>
+          <div class="tablewrap"><table>
+            <caption class="vh">{t("Clusters")}</caption>
+            <thead><tr>{header("name", t("Name"))}{header("domain", t("Base domain"))}{header("version", t("Version"))}{header("status", t("Status"))}{header("hosts", t("Hosts"))}{header("created", t("Created"))}<th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead>
+            <tbody>{shown.map((one) => {
+              const state = clusterStatus(one.status);
+              return (
+                <tr key={one.id} class="click">
+                  <td><Link to={`/clusters/${one.id}`}>{one.name}</Link></td><td>{one.base_dns_domain || "—"}</td><td class="nowrap">{one.openshift_version}{one.cpu_architecture === "multi" ? " multi" : ""}</td>
+                  <td><Label tone={state.tone} icon={state.icon}>{state.text}</Label>{isRunning(one) && <Progress thin value={one.progress?.total_percentage ?? 0} label={t("Installation of {name}", { name: one.name })} />}</td>
+                  <td>{counts.get(one.id) ?? "…"}</td><td class="nowrap">{when(one.created_at)}</td>
+                  <td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/clusters/${one.id}`) }, { name: t("Events"), run: () => navigate(`/clusters/${one.id}/events`) }, { name: t("Delete"), why: isRunning(one) ? t("being installed") : null, run: () => setDeleting(one) }]} /></td>
+                </tr>
+              );
+            })}{shown.length === 0 && <tr><td colSpan={7}><Empty title={t("No cluster fits the filter")} /></td></tr>}</tbody>
+          </table></div>
+        </div>
+      )}
+      {deleting && <DeleteDialog cluster={deleting} close={() => setDeleting(null)} />}
+    </div>
+  );
+}

@@ -1,0 +1,122 @@
+// The installation: overall bar, stages per host, operators, credentials when they are there.
+import { useEffect, useState } from "preact/hooks";
+import type { Credentials, Host, MonitoredOperator } from "../api/types";
+import { call } from "../api/client";
+import { t, plural } from "../messages";
+import { ago, hasEnded, isRunning, isTime, span, when } from "../model/clusters";
+import { hostStatus, name, role } from "../model/hosts";
+import { roleName } from "../ui/hostactions";
+import { Icon } from "../ui/icons";
+import { Alert, CodeBox, CopyButton, Facts, Label, Link, Progress, Spinner, type Tone } from "../ui/parts";
+import type { TabProps } from "./cluster";
+
+/** The clock, for elapsed times. */
+export function useNow(active: boolean): number {
+  const [now, set] = useState(Date.now());
+  useEffect(() => {
+    if (!active) return;
+    const timer = setInterval(() => set(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [active]);
+  return now;
+}
+
+function Stages({ host }: { host: Host }) {
+  const stages = host.progress_stages ?? [];
+  const current = host.progress?.current_stage ?? "";
+  const at = stages.indexOf(current as never);
+  return (
+    <ol class="small">{stages.map((stage, index) => <li key={stage} class={index < at ? "muted" : index === at ? "strong" : "muted"} aria-current={index === at ? "step" : undefined}>{index < at || host.status === "installed" ? <Icon name="ok" label={t("done")} /> : index === at ? <Icon name="spin" label={t("now")} /> : null} {stage}</li>)}</ol>
+  );
+}
+
+function HostProgress({ host, clusterId }: { host: Host; clusterId: string }) {
+  const shown = hostStatus(host);
+  const percent = host.status === "installed" ? 100 : host.progress?.installation_percentage ?? 0;
+  const tone: Tone | undefined = host.status === "error" ? "red" : host.status === "installed" ? "green" : undefined;
+  const stages = host.progress_stages ?? [];
+  const at = stages.indexOf((host.progress?.current_stage ?? "") as never) + 1;
+  return (
+    <tr>
+      <td><Link to={`/clusters/${clusterId}/hosts?host=${host.id}`}>{name(host)}</Link>{host.bootstrap && <div class="small muted">{t("bootstrap")}</div>}</td>
+      <td>{roleName(role(host))}</td>
+      <td><Label tone={shown.tone} icon={shown.icon}>{shown.text}</Label></td>
+      <td>
+        <div class="row between small"><span>{host.progress?.current_stage || host.status_info}{host.progress?.progress_info ? ` · ${host.progress.progress_info}` : ""}</span><span class="muted">{at > 0 ? t("stage {at} of {n}", { at, n: stages.length }) : ""} {percent} %</span></div>
+        <Progress value={percent} label={t("Installation of {name}", { name: name(host) })} {...(tone ? { tone } : {})} />
+        {host.progress?.stage_timed_out && <div class="small"><Icon name="clock" /> {t("This stage takes longer than usual ({span}).", { span: ago(host.progress.stage_started_at) })}</div>}
+        {(host.status === "installing-pending-user-action" || host.status === "error") && <div class="small strong">{host.status_info}</div>}
+        <details class="small"><summary>{t("Stages")}</summary><Stages host={host} /></details>
+      </td>
+    </tr>
+  );
+}
+
+const OPERATOR: Record<string, { tone: Tone; icon: "ok" | "spin" | "fail" }> = { available: { tone: "green", icon: "ok" }, progressing: { tone: "blue", icon: "spin" }, failed: { tone: "red", icon: "fail" } };
+
+function Operators({ list }: { list: MonitoredOperator[] }) {
+  if (list.length === 0) return null;
+  return (
+    <section class="card"><h2>{t("Operators")}</h2>
+      <div class="tablewrap"><table><caption class="vh">{t("Operators")}</caption><thead><tr><th>{t("Operator")}</th><th>{t("Kind")}</th><th>{t("Status")}</th><th>{t("Reason")}</th></tr></thead>
+        <tbody>{list.map((one) => { const shown = OPERATOR[one.status ?? ""]; return <tr key={one.name}><td>{one.name}{one.version ? <span class="muted small"> {one.version}</span> : null}</td><td>{one.operator_type === "olm" ? t("added") : t("built in")}</td><td><Label tone={shown?.tone ?? "grey"} icon={shown?.icon ?? "clock"}>{one.status || t("pending")}</Label></td><td>{one.status_info || "—"}</td></tr>; })}</tbody></table></div>
+    </section>
+  );
+}
+
+function Access({ cluster }: { cluster: TabProps["cluster"] }) {
+  const [credentials, set] = useState<Credentials | null>(null);
+  const [shown, setShown] = useState(false);
+  const console_ = (cluster.monitored_operators ?? []).find((one) => one.name === "console");
+  const ready = cluster.status === "installed" || (cluster.status === "finalizing" && console_?.status === "available");
+  useEffect(() => { if (ready) call("V2GetCredentials", { path: { cluster_id: cluster.id } }).then(set, () => undefined); }, [ready]);
+  if (!ready) return null;
+  const domain = `${cluster.name}.${cluster.base_dns_domain}`;
+  const [api, ingress] = [cluster.api_vips?.[0]?.ip, cluster.ingress_vips?.[0]?.ip];
+  return (
+    <section class="card stack"><h2>{t("Access")}</h2>
+      {credentials ? <Facts of={[
+        [t("Web console"), credentials.console_url ? <a href={credentials.console_url} target="_blank" rel="noreferrer">{credentials.console_url}</a> : ""],
+        [t("User"), credentials.username],
+        [t("Password"), <span class="row"><code>{shown ? credentials.password : "••••••••"}</code><button type="button" class="link" onClick={() => setShown(!shown)}>{shown ? t("Hide") : t("Show")}</button><CopyButton text={credentials.password ?? ""} /></span>],
+      ]} /> : <Spinner />}
+      {api && ingress && <details><summary>{t("DNS records and hosts file")}</summary><CodeBox name={t("DNS records and hosts file")} text={`api.${domain}    A  ${api}\n*.apps.${domain} A  ${ingress}\n\n# /etc/hosts\n${api} api.${domain}\n${ingress} ${["oauth-openshift", "console-openshift-console", "grafana-openshift-monitoring", "thanos-querier-openshift-monitoring", "prometheus-k8s-openshift-monitoring", "alertmanager-main-openshift-monitoring"].map((one) => `${one}.apps.${domain}`).join(" ")}`} /></details>}
+    </section>
+  );
+}
+
+export function ProgressTab({ cluster, list }: TabProps) {
+  const running = isRunning(cluster);
+  const now = useNow(running);
+  const percent = cluster.progress?.total_percentage ?? 0;
+  const tone: Tone | undefined = cluster.status === "installed" ? "green" : cluster.status === "error" || cluster.status === "cancelled" ? "red" : undefined;
+  const shown = list.filter((host) => host.status !== "disabled").sort((a, b) => role(a).localeCompare(role(b)) || name(a).localeCompare(name(b), undefined, { numeric: true }));
+  const waiting = shown.filter((host) => host.status === "installing-pending-user-action");
+  const broken = shown.filter((host) => host.status === "error");
+  const stage = cluster.progress?.finalizing_stage;
+  return (
+    <div class="stack">
+      {cluster.status === "installed" && <Alert tone="green" title={t("The cluster is installed")}>{isTime(cluster.install_completed_at) && isTime(cluster.install_started_at) && t("It took {span}.", { span: span(Date.parse(cluster.install_completed_at) - Date.parse(cluster.install_started_at)) })}</Alert>}
+      {cluster.status === "error" && <Alert tone="red" title={t("The installation failed")}><p>{cluster.status_info}</p>{broken.length > 0 && <p>{t("Failed hosts: {names}.", { names: broken.map(name).join(", ") })}</p>}<p>{t("Look at the events and logs, then reset the cluster to try again.")} <Link to={`/clusters/${cluster.id}/events?severity=error`}>{t("Errors")}</Link> · <Link to={`/clusters/${cluster.id}/logs`}>{t("Logs")}</Link></p></Alert>}
+      {cluster.status === "cancelled" && <Alert tone="orange" title={t("The installation was cancelled")}>{t("Reset the cluster to install it again.")}</Alert>}
+      {waiting.length > 0 && <Alert tone="orange" title={plural(waiting.length, "{n} host needs you", "{n} hosts need you")} live><ul>{waiting.map((host) => <li key={host.id}><strong>{name(host)}</strong>: {host.status_info}</li>)}</ul></Alert>}
+      {cluster.progress?.finalizing_stage_timed_out && <Alert tone="orange" title={t("Finalizing takes longer than usual")}>{t("Stage {stage} has been running for {span}.", { stage: stage ?? "", span: ago(cluster.progress.finalizing_stage_started_at, now) })}</Alert>}
+      <section class="card stack">
+        <div class="row between"><h2>{t("Installation")}</h2><span class="strong">{percent} %</span></div>
+        <Progress value={percent} label={t("Installation of {name}", { name: cluster.name })} {...(tone ? { tone } : {})} />
+        <Facts of={[
+          [t("Started"), when(cluster.install_started_at)],
+          hasEnded(cluster) ? [t("Ended"), when(cluster.install_completed_at)] : [t("Running for"), isTime(cluster.install_started_at) ? span(now - Date.parse(cluster.install_started_at)) : "—"],
+          [t("Preparing"), `${cluster.progress?.preparing_for_installation_stage_percentage ?? 0} %`], [t("Installing"), `${cluster.progress?.installing_stage_percentage ?? 0} %`],
+          [t("Finalizing"), `${cluster.progress?.finalizing_stage_percentage ?? 0} %${stage ? ` · ${stage}` : ""}`],
+          [t("Version"), `${cluster.openshift_version} (${cluster.cpu_architecture})`],
+        ]} />
+      </section>
+      <Access cluster={cluster} />
+      <section class="card"><h2>{t("Hosts")}</h2>
+        <div class="tablewrap"><table><caption class="vh">{t("Progress of the hosts")}</caption><thead><tr><th>{t("Hostname")}</th><th>{t("Role")}</th><th>{t("Status")}</th><th>{t("Progress")}</th></tr></thead><tbody>{shown.map((host) => <HostProgress key={host.id} host={host} clusterId={cluster.id} />)}</tbody></table></div>
+      </section>
+      <Operators list={cluster.monitored_operators ?? []} />
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+// What the service holds, as it last said: filled by one watch at a time, whose scope follows the page.
+import { batch, signal } from "@preact/signals";
+import type { Cluster, Event, Host } from "./api/types";
+import { watch, type Message } from "./watch";
+
+export const clusters = signal<Map<string, Cluster>>(new Map());
+export const hosts = signal<Map<string, Host>>(new Map());
+/** Newest first; only those that came while watching. */
+export const events = signal<Event[]>([]);
+/** Everything that is there has been received. */
+export const synced = signal(false);
+/** What was watched does not exist (any more). */
+export const gone = signal(false);
+
+const KEPT_EVENTS = 500;
+
+let scope = "";
+let stop: (() => void) | null = null;
+
+/** Watches this scope instead of the one before; the same one goes on. */
+export function follow(query: Record<string, string>): void {
+  const wanted = JSON.stringify(query);
+  if (wanted === scope) return;
+  stop?.();
+  scope = wanted;
+  batch(() => {
+    clusters.value = new Map();
+    hosts.value = new Map();
+    events.value = [];
+    synced.value = false;
+    gone.value = false;
+  });
+  // Objects that the new connection does not send again were deleted in between.
+  let seen: Set<string> | null = null;
+  stop = watch(query, () => (seen = new Set()), (messages) => {
+    seen = take(messages, seen);
+  });
+}
+
+/** Applies messages; what is seen between the begin of a connection and `sync` replaces the rest. */
+export function take(messages: Message[], seen: Set<string> | null): Set<string> | null {
+  const nextClusters = new Map(clusters.value);
+  const nextHosts = new Map(hosts.value);
+  const fresh: Event[] = [];
+  let isSynced = synced.value;
+  for (const { kind, data } of messages) {
+    if (kind === "cluster") {
+      const cluster = data as Cluster;
+      nextClusters.set(cluster.id, cluster);
+      seen?.add(cluster.id);
+    } else if (kind === "host") {
+      const host = data as Host;
+      nextHosts.set(host.id, host);
+      seen?.add(host.id);
+    } else if (kind === "event") {
+      fresh.unshift(data as Event);
+    } else if (kind === "deleted") {
+      const { kind: what, id } = data as { kind: string; id: string };
+      if (what === "cluster") nextClusters.delete(id);
+      if (what === "host") nextHosts.delete(id);
+      if ((what === "cluster" || what === "infra-env") && scope.includes(id)) gone.value = true;
+    } else if (kind === "sync" && seen) {
+      for (const id of [...nextClusters.keys()]) if (!seen.has(id)) nextClusters.delete(id);
+      for (const id of [...nextHosts.keys()]) if (!seen.has(id)) nextHosts.delete(id);
+      seen = null;
+      isSynced = true;
+    } else if (kind === "gone") {
+      gone.value = true;
+    }
+  }
+  batch(() => {
+    clusters.value = nextClusters;
+    hosts.value = nextHosts;
+    if (fresh.length) events.value = [...fresh, ...events.value].slice(0, KEPT_EVENTS);
+    synced.value = isSynced;
+  });
+  return seen;
+}
+
+/** Shows the answer of a change at once; the watch would bring it a moment later. */
+export function put(cluster: Cluster): void {
+  const next = new Map(clusters.value);
+  next.set(cluster.id, { ...cluster, hosts: [] });
+  clusters.value = next;
+}
+
+export function putHost(host: Host): void {
+  hosts.value = new Map(hosts.value).set(host.id, host);
+}

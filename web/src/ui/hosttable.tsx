@@ -1,0 +1,140 @@
+// The table of hosts: columns by place, sorting, filter, selection, one expanded row with an address.
+import type * as preact from "preact";
+import { memo } from "./memo";
+import { useMemo, useRef, useState } from "preact/hooks";
+import type { Cluster, Host } from "../api/types";
+import { t, plural } from "../messages";
+import { activeNic, bytes, failing, hostStatus, inventory, isEditable, isRemovable, name, role, storage, SOFT } from "../model/hosts";
+import { isDay2, isDraft, isSno, ago } from "../model/clusters";
+import { navigate, query, withQuery } from "../router";
+import { HostDetails } from "./hostdetails";
+import { HostDialogs, hostActions, patchHost, roleName, type HostDialog } from "./hostactions";
+import { Icon } from "./icons";
+import { Alert, Label, Menu, Progress } from "./parts";
+
+export type View = "hardware" | "storage" | "network" | "progress" | "pool";
+interface Column { name: string; cell: (host: Host, cluster?: Cluster) => preact.ComponentChildren; key: (host: Host, cluster?: Cluster) => string | number }
+
+
+const failed = (host: Host, id: string) => failing(host).find((one) => one.id === id);
+const marked = (host: Host, id: string, text: string) => { const bad = failed(host, id); return bad ? <span><span class="label red"><Icon name="fail" />{text}</span><span class="vh">: {bad.message}</span></span> : text; };
+
+function columns(view: View): Column[] {
+  const cpu: Column = { name: t("CPU cores"), cell: (host) => marked(host, "has-cpu-cores-for-role", String(inventory(host).cpu?.count ?? "—")), key: (host) => inventory(host).cpu?.count ?? 0 };
+  const memory: Column = { name: t("Memory"), cell: (host) => marked(host, "has-memory-for-role", inventory(host).memory ? bytes(inventory(host).memory?.physical_bytes, 1024) : "—"), key: (host) => inventory(host).memory?.physical_bytes ?? 0 };
+  const total: Column = { name: t("Storage"), cell: (host) => marked(host, "has-min-valid-disks", storage(host) ? bytes(storage(host), 1000) : "—"), key: storage };
+  const discovered: Column = { name: t("Discovered"), cell: (host) => t("{span} ago", { span: ago(host.created_at) }), key: (host) => host.created_at ?? "" };
+  const nic = (host: Host, cluster?: Cluster) => activeNic(host, cluster?.machine_networks?.[0]?.cidr);
+  switch (view) {
+    case "storage": return [total, { name: t("Disks"), cell: (host) => inventory(host).disks?.length ?? 0, key: (host) => inventory(host).disks?.length ?? 0 }, { name: t("Installation disk"), cell: (host) => host.installation_disk_path ?? "—", key: (host) => host.installation_disk_path ?? "" }];
+    case "network": return [
+      { name: t("Active NIC"), cell: (host, cluster) => nic(host, cluster)?.name ?? "—", key: (host, cluster) => nic(host, cluster)?.name ?? "" },
+      { name: t("IPv4"), cell: (host, cluster) => nic(host, cluster)?.v4.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v4[0] ?? "" },
+      { name: t("IPv6"), cell: (host, cluster) => nic(host, cluster)?.v6.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v6[0] ?? "" },
+      { name: t("MAC"), cell: (host, cluster) => <code>{nic(host, cluster)?.mac ?? "—"}</code>, key: (host, cluster) => nic(host, cluster)?.mac ?? "" }];
+    case "progress": return [cpu, memory, total];
+    default: return [discovered, cpu, memory, total];
+  }
+}
+
+/** Everything of a host that can be searched. */
+const searched = (host: Host) => [name(host), role(host), host.status, host.id, inventory(host).system_vendor?.serial_number, inventory(host).bmc_address, ...(inventory(host).interfaces ?? []).flatMap((one) => [one.mac_address, ...(one.ipv4_addresses ?? []), ...(one.ipv6_addresses ?? [])])].join(" ").toLowerCase();
+
+function Status({ host, open }: { host: Host; open: () => void }) {
+  const shown = hostStatus(host);
+  const percent = host.progress?.installation_percentage ?? 0;
+  const running = ["installing", "installing-in-progress", "installing-pending-user-action"].includes(host.status ?? "");
+  const bad = failing(host).filter((one) => !SOFT.includes(one.id)).length;
+  const soft = failing(host).length - bad;
+  return (
+    <div>
+      <button type="button" class={`label ${shown.tone}`} onClick={open}><Icon name={shown.icon} />{shown.text}{bad > 0 && isEditable(host) && <> · {plural(bad, "{n} problem", "{n} problems")}</>}</button>
+      {bad === 0 && soft > 0 && isEditable(host) && <div class="small muted">{plural(soft, "{n} warning", "{n} warnings")}</div>}
+      {running && <><div class="small muted">{host.progress?.current_stage}{host.progress?.progress_info ? ` (${host.progress.progress_info})` : ""}{host.progress?.stage_timed_out ? <> · <Icon name="clock" /> {t("takes longer than usual")}</> : null}</div><Progress thin value={percent} label={t("Installation of {name}", { name: name(host) })} /></>}
+    </div>
+  );
+}
+
+interface RowProps { host: Host; cluster: Cluster | undefined; view: View; list: Column[]; expanded: boolean; selected: boolean; selectable: boolean; toggle: (id: string) => void; select: (id: string, on: boolean) => void; open: (dialog: HostDialog) => void; report: (problem: string) => void }
+
+const Row = memo(function Row({ host, cluster, view, list, expanded, selected, selectable, toggle, select, open, report }: RowProps) {
+  const before = useRef(host.status);
+  const changed = before.current !== host.status;
+  before.current = host.status;
+  const editable = isEditable(host) && (!cluster || isDraft(cluster) || isDay2(cluster));
+  const roles = ["auto-assign", "master", "worker", ...(cluster?.control_plane_count === 2 ? ["arbiter"] : [])];
+  return (
+    <>
+      <tr class={`click${changed ? " changed" : ""}`} data-host={name(host)}>
+        {selectable && <td class="tight"><input type="checkbox" aria-label={t("Select {name}", { name: name(host) })} checked={selected} onChange={(event) => select(host.id, event.currentTarget.checked)} /></td>}
+        <td class="tight"><button type="button" class="plain" aria-expanded={expanded} aria-label={t("Details of {name}", { name: name(host) })} onClick={() => toggle(host.id)}><Icon name={expanded ? "down" : "right"} /></button></td>
+        <td>{editable ? <button type="button" class="link" aria-label={t("Change hostname {name}", { name: name(host) })} onClick={() => open({ kind: "rename", hosts: [host] })}>{name(host)}</button> : name(host)}{host.bootstrap && <span class="small muted"> {t("(bootstrap)")}</span>}</td>
+        <td>{editable && view !== "storage" && cluster && !isSno(cluster) && !isDay2(cluster)
+          ? <select aria-label={t("Role of {name}", { name: name(host) })} value={host.role} onChange={(event) => void patchHost(host, { host_role: event.currentTarget.value }).catch((bad: unknown) => report(String((bad as Error).message)))}>{roles.map((one) => <option key={one} value={one} selected={one === host.role}>{roleName(one)}{one === "auto-assign" && host.suggested_role && host.suggested_role !== "auto-assign" ? `: ${roleName(host.suggested_role)}` : ""}</option>)}</select>
+          : roleName(role(host))}</td>
+        <td><Status host={host} open={() => toggle(host.id)} /></td>
+        {list.map((column) => <td key={column.name}>{column.cell(host, cluster)}</td>)}
+        <td class="tight right"><Menu kebab label={t("Actions of {name}", { name: name(host) })} actions={hostActions(host, cluster, open, report)} /></td>
+      </tr>
+      {expanded && <tr class="more"><td colSpan={list.length + 5 + (selectable ? 1 : 0)}><HostDetails host={host} cluster={cluster} only={view === "storage" ? "disks" : view === "network" ? "network" : undefined} /></td></tr>}
+    </>
+  );
+});
+
+export function HostTable({ hosts, cluster, view, clusters = [], empty }: { hosts: Host[]; cluster?: Cluster | undefined; view: View; clusters?: Cluster[]; empty: preact.ComponentChildren }) {
+  const [sort, setSort] = useState<{ by: string; down: boolean }>({ by: "hostname", down: false });
+  const [filter, setFilter] = useState("");
+  const [selected, setSelected] = useState<Set<string>>(new Set());
+  const [dialog, setDialog] = useState<HostDialog | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const list = useMemo(() => columns(view), [view]);
+  const expanded = query.value.get("host");
+  const shown = useMemo(() => {
+    const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const kept = hosts.filter((host) => words.every((word) => searched(host).includes(word)));
+    const key = (host: Host): string | number => sort.by === "hostname" ? name(host) : sort.by === "role" ? role(host) : sort.by === "status" ? hostStatus(host).text : list.find((one) => one.name === sort.by)?.key(host, cluster) ?? "";
+    const order = (a: Host, b: Host) => { const [x, y] = [key(a), key(b)]; return typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true }); };
+    return kept.sort((a, b) => (sort.down ? order(b, a) : order(a, b)) || name(a).localeCompare(name(b), undefined, { numeric: true }));
+  }, [hosts, filter, sort, list, cluster?.machine_networks]);
+  const stable = useRef({
+    toggle: (id: string) => navigate(withQuery({ host: new URLSearchParams(location.search).get("host") === id ? null : id }), "replace"),
+    select: (id: string, on: boolean) => setSelected((old) => { const next = new Set(old); if (on) next.add(id); else next.delete(id); return next; }),
+    open: setDialog, report: setProblem,
+  }).current;
+  if (hosts.length === 0) return <>{empty}</>;
+  const selectable = view !== "storage" && view !== "progress";
+  const chosen = hosts.filter((host) => selected.has(host.id));
+  const open = (kind: HostDialog["kind"]) => () => setDialog({ kind, hosts: chosen });
+  const each = (work: (host: Host) => Promise<unknown>) => () => void (async () => { for (const host of chosen) await work(host); })().catch((bad: unknown) => setProblem(String((bad as Error).message)));
+  const editable = chosen.length > 0 && chosen.every(isEditable) ? null : chosen.length ? t("not in this state") : t("select hosts first");
+  const header = (by: string, text: string) => (
+    <th key={by} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{text}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>
+  );
+  return (
+    <div class="stack">
+      {problem && <Alert tone="red" title={t("The service refused")} close={() => setProblem(null)} live>{problem}</Alert>}
+      <div class="row">
+        <div class="field"><input type="search" aria-label={t("Filter hosts")} placeholder={t("Name, address, serial, status …")} value={filter} onInput={(event) => setFilter(event.currentTarget.value)} /></div>
+        {selectable && <Menu label={chosen.length ? plural(chosen.length, "{n} selected", "{n} selected") : t("Bulk actions")} actions={[
+          { name: t("Rename by pattern"), why: editable, run: open("rename") },
+          ...(cluster && !isSno(cluster) ? (["master", "worker", "auto-assign"] as const).map((to) => ({ name: t("Role: {role}", { role: roleName(to) }), why: editable, run: each((host) => patchHost(host, { host_role: to })) })) : []),
+          ...(view === "pool" ? [{ name: t("Bind to a cluster"), why: editable, run: open("bind") }] : []),
+          { name: t("Remove"), why: chosen.length > 0 && chosen.every(isRemovable) ? null : editable, run: open("remove") },
+        ]} />}
+        <span class="grow" />
+        <Label>{shown.length === hosts.length ? plural(hosts.length, "{n} host", "{n} hosts") : t("{shown} of {n} hosts", { shown: shown.length, n: hosts.length })}</Label>
+      </div>
+      <div class="tablewrap">
+        <table>
+          <caption class="vh">{t("Hosts")}</caption>
+          <thead><tr>
+            {selectable && <th class="tight"><input type="checkbox" aria-label={t("Select all")} checked={chosen.length > 0 && chosen.length === shown.length} onChange={(event) => setSelected(event.currentTarget.checked ? new Set(shown.map((host) => host.id)) : new Set())} /></th>}
+            <th class="tight"><span class="vh">{t("Details")}</span></th>{header("hostname", t("Hostname"))}{header("role", t("Role"))}{header("status", t("Status"))}{list.map((column) => header(column.name, column.name))}<th class="tight"><span class="vh">{t("Actions")}</span></th>
+          </tr></thead>
+          <tbody>{shown.map((host) => <Row key={host.id} host={host} cluster={cluster} view={view} list={list} expanded={expanded === host.id} selected={selected.has(host.id)} selectable={selectable} {...stable} />)}</tbody>
+        </table>
+      </div>
+      <HostDialogs dialog={dialog} all={hosts} clusters={clusters} close={() => setDialog(null)} />
+    </div>
+  );
+}

@@ -1,0 +1,187 @@
+// Small parts that every page uses.
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { t } from "../messages";
+import { navigate } from "../router";
+import { Icon, type IconName } from "./icons";
+
+export type Tone = "green" | "red" | "orange" | "blue" | "grey";
+
+/** A link inside the page; ordinary clicks do not reload. */
+export function Link({ to, children, ...rest }: { to: string; children: ComponentChildren; class?: string; "aria-current"?: "page" | "step" | undefined }) {
+  return (
+    <a {...rest} href={to} onClick={(event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+      event.preventDefault();
+      navigate(to);
+    }}>{children}</a>
+  );
+}
+
+export function Label({ tone = "grey", icon, children }: { tone?: Tone; icon?: IconName; children: ComponentChildren }) {
+  return <span class={`label ${tone}`}>{icon && <Icon name={icon} />}{children}</span>;
+}
+
+const ALERT_ICONS: Record<string, IconName> = { red: "fail", orange: "warn", green: "ok", blue: "info" };
+
+export function Alert({ tone = "blue", title, children, close, live }: { tone?: "red" | "orange" | "green" | "blue"; title?: string; children?: ComponentChildren; close?: () => void; live?: boolean }) {
+  return (
+    <div class={`alert ${tone}`} role={live ? "alert" : undefined}>
+      <Icon name={ALERT_ICONS[tone] ?? "info"} />
+      <div>{title && <div class="strong">{title}</div>}{children}</div>
+      {close && <button type="button" class="plain" onClick={close} aria-label={t("Close")}><Icon name="cross" /></button>}
+    </div>
+  );
+}
+
+export function Progress({ value, label, tone, thin }: { value: number; label: string; tone?: Tone; thin?: boolean }) {
+  const bar = useRef<HTMLDivElement>(null);
+  const shown = Math.max(0, Math.min(100, Math.round(value)));
+  useEffect(() => { if (bar.current) bar.current.style.width = `${shown}%`; }, [shown]);
+  return <div class={`bar ${tone ?? ""}${thin ? " thin" : ""}`} role="progressbar" aria-valuemin={0} aria-valuemax={100} aria-valuenow={shown} aria-label={label}><div ref={bar} /></div>;
+}
+
+export function Spinner({ text }: { text?: string }) {
+  return <span class="row muted" role="status"><Icon name="spin" />{text ?? t("Loading…")}</span>;
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return <div class="empty"><h2>{title}</h2>{children}</div>;
+}
+
+/** Name and value pairs. */
+export function Facts({ of }: { of: Array<[string, ComponentChildren] | false | null | undefined> }) {
+  return <dl class="facts">{of.map((pair) => pair && <div key={pair[0]}><dt>{pair[0]}</dt><dd>{pair[1] === "" || pair[1] === null || pair[1] === undefined ? "—" : pair[1]}</dd></div>)}</dl>;
+}
+
+/** Copies text, over plain HTTP as well, where browsers have no clipboard API. */
+export async function copy(text: string): Promise<void> {
+  if (window.isSecureContext && navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  (document.querySelector("dialog[open]") ?? document.body).append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+export function CopyButton({ text, label }: { text: string; label?: string }) {
+  const [done, setDone] = useState(false);
+  return (
+    <button type="button" class="plain" onClick={() => { void copy(text).then(() => { setDone(true); setTimeout(() => setDone(false), 1500); }); }}>
+      <Icon name={done ? "ok" : "copy"} />{done ? t("Copied") : label ?? t("Copy")}
+    </button>
+  );
+}
+
+export function CodeBox({ text, name }: { text: string; name: string }) {
+  return <div class="codebox"><pre aria-label={name} tabIndex={0}>{text}</pre><CopyButton text={text} /></div>;
+}
+
+export interface Action {
+  name: string;
+  run: () => void;
+  /** Why it cannot be used now; shown, not hidden in a tooltip. */
+  why?: string | null | undefined;
+}
+
+/** A button that opens a list of actions. Arrow keys move, Escape closes. */
+export function Menu({ label, actions, kebab }: { label: string; actions: Action[]; kebab?: boolean }) {
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const id = useId();
+  useEffect(() => {
+    if (!open) return;
+    root.current?.querySelector<HTMLButtonElement>("[role=menuitem]:not(:disabled)")?.focus();
+    const outside = (event: Event) => { if (!root.current?.contains(event.target as Node)) setOpen(false); };
+    document.addEventListener("pointerdown", outside);
+    return () => document.removeEventListener("pointerdown", outside);
+  }, [open]);
+  const keys = (event: KeyboardEvent) => {
+    if (event.key === "Escape") { setOpen(false); root.current?.querySelector("button")?.focus(); }
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (!step) return;
+    event.preventDefault();
+    const items = [...(root.current?.querySelectorAll<HTMLButtonElement>("[role=menuitem]:not(:disabled)") ?? [])];
+    items[(items.indexOf(document.activeElement as HTMLButtonElement) + step + items.length) % items.length]?.focus();
+  };
+  return (
+    <div class="menu" ref={root} onKeyDown={keys}>
+      <button type="button" class={kebab ? "plain" : ""} aria-haspopup="menu" aria-expanded={open} aria-controls={open ? id : undefined} aria-label={kebab ? label : undefined} onClick={() => setOpen(!open)}>
+        {kebab ? <Icon name="more" /> : <>{label}<Icon name="down" /></>}
+      </button>
+      {open && (
+        <div role="menu" id={id} aria-label={label}>
+          {actions.map((action) => (
+            <button type="button" role="menuitem" key={action.name} disabled={Boolean(action.why)} onClick={() => { setOpen(false); action.run(); }}>
+              <span>{action.name}{action.why && <span class="small muted"> ({action.why})</span>}</span>
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** A dialog on the browser's own: focus stays in it, Escape closes it. */
+export function Modal({ title, close, children, footer, wide, submit }: { title: string; close: () => void; children: ComponentChildren; footer?: ComponentChildren; wide?: boolean; submit?: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => { dialog.current?.showModal(); }, []);
+  return (
+    <dialog ref={dialog} class={wide ? "wide" : ""} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); close(); }}>
+      <form noValidate onSubmit={(event) => { event.preventDefault(); submit?.(); }}>
+        <header><h2 id={id}>{title}</h2><button type="button" class="plain" aria-label={t("Close")} onClick={close}><Icon name="cross" /></button></header>
+        <div class="body">{children}</div>
+        {footer && <footer>{footer}</footer>}
+      </form>
+    </dialog>
+  );
+}
+
+/** Asks before something that cannot be taken back; shows what the service refused. */
+export function Confirm({ title, children, action, run, close, danger }: { title: string; children?: ComponentChildren; action: string; run: () => Promise<unknown>; close: () => void; danger?: boolean }) {
+  const { busy, problem, act } = useAct();
+  return (
+    <Modal title={title} close={close} submit={() => void act(run).then((ok) => ok && close())}
+      footer={<><button class={danger ? "danger" : "primary"} disabled={busy}>{busy && <Icon name="spin" />}{action}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
+      {children}
+      {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
+    </Modal>
+  );
+}
+
+/** Runs a call with a busy state and keeps the reason of a refusal. */
+export function useAct() {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const act = async (run: () => Promise<unknown>): Promise<boolean> => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      await run();
+      return true;
+    } catch (failed) {
+      setProblem(failed instanceof Error ? failed.message : String(failed));
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { busy, problem, setProblem, act };
+}
+
+/** What a call gives, with its error and a way to ask again. */
+export function useLoad<T>(load: () => Promise<T>, on: unknown[]): { value: T | undefined; problem: string | null; again: () => void } {
+  const [state, set] = useState<{ value: T | undefined; problem: string | null }>({ value: undefined, problem: null });
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    let stale = false;
+    load().then(
+      (value) => { if (!stale) set({ value, problem: null }); },
+      (failed: unknown) => { if (!stale) set((old) => ({ value: old.value, problem: failed instanceof Error ? failed.message : String(failed) })); },
+    );
+    return () => { stale = true; };
+  }, [...on, round]);
+  return { ...state, again: () => setRound(round + 1) };
+}

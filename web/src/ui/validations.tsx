@@ -1,0 +1,80 @@
+// Validations by category: what was measured and needed (the service's message), what it checks and
+// holds back (the service's table), and what to do.
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
+import { get } from "../api/client";
+import { t } from "../messages";
+import { SOFT, validations, type Validation } from "../model/hosts";
+import { fix } from "../model/fixes";
+import { Icon, type IconName } from "./icons";
+import { Label, Link, type Tone } from "./parts";
+
+interface Explanation { id: string; subject: string; asks: string; blocks: string; ignorable: boolean }
+const explanations = signal<Map<string, Explanation> | null>(null);
+let asked = false;
+
+function explanation(subject: string, id: string): Explanation | undefined {
+  if (!asked) {
+    asked = true;
+    get<Explanation[]>("/explain/validations").then(
+      (list) => (explanations.value = new Map(list.map((one) => [`${one.subject} ${one.id}`, one]))),
+      () => (asked = false),
+    );
+  }
+  return explanations.value?.get(`${subject} ${id}`);
+}
+
+export const categoryName = (category: string): string =>
+  ({ hardware: t("Hardware"), network: t("Network"), operators: t("Operators"), infrastructure: t("Infrastructure"), configuration: t("Configuration"), "hosts-data": t("Hosts") })[category] ?? category;
+
+const ICONS: Record<string, IconName> = { success: "ok", failure: "fail", error: "fail", pending: "clock", disabled: "ban" };
+const STATES = (): Record<string, string> => ({ success: t("Passed"), failure: t("Failed"), error: t("Error"), pending: t("Pending"), disabled: t("Switched off") });
+
+export function summary(of: { validations_info?: string | null }): { failed: number; soft: number; pending: number; total: number } {
+  const all = Object.values(validations(of)).flat();
+  const failed = all.filter((one) => one.status === "failure" || one.status === "error");
+  return { failed: failed.filter((one) => !SOFT.includes(one.id)).length, soft: failed.filter((one) => SOFT.includes(one.id)).length, pending: all.filter((one) => one.status === "pending").length, total: all.length };
+}
+
+function Line({ one, subject, clusterId }: { one: Validation; subject: string; clusterId?: string | undefined }) {
+  const known = explanation(subject, one.id);
+  const bad = one.status === "failure" || one.status === "error" || one.status === "pending";
+  const advice = bad ? fix(one.id) : null;
+  const soft = bad && SOFT.includes(one.id);
+  return (
+    <li class={soft ? "soft" : one.status}>
+      <Icon name={soft ? "warn" : ICONS[one.status] ?? "info"} label={STATES()[one.status] ?? one.status} />
+      <div>
+        <p><span class={bad ? "strong" : ""}>{one.message}</span> <code class="muted">{one.id}</code></p>
+        {bad && known && <p class="small muted">{known.asks} {known.blocks && t("Holds back: {what}.", { what: known.blocks })}</p>}
+        {advice && <p class="small">{t("What to do:")} {advice.text} {advice.step && clusterId && <Link to={`/clusters/${clusterId}/setup/${advice.step}`}>{t("Go there")}</Link>}</p>}
+      </div>
+    </li>
+  );
+}
+
+export function ValidationList({ of, subject, clusterId }: { of: { validations_info?: string | null }; subject: "host" | "cluster"; clusterId?: string | undefined }) {
+  const [everything, setEverything] = useState(false);
+  const groups = Object.entries(validations(of));
+  if (groups.length === 0) return <p class="muted">{t("Nothing has been checked yet.")}</p>;
+  return (
+    <div class="stack">
+      <div class="row between"><span class="muted small">{t("What was measured, what is needed, and what to do.")}</span>
+        <button type="button" class="link" onClick={() => setEverything(!everything)}>{everything ? t("Only what needs attention") : t("Show all checks")}</button></div>
+      <div class="grid">
+        {groups.map(([category, list]) => {
+          const bad = list.filter((one) => one.status !== "success" && one.status !== "disabled");
+          const failed = bad.filter((one) => one.status !== "pending" && !SOFT.includes(one.id)).length;
+          const tone: Tone = failed ? "red" : bad.length ? "orange" : "green";
+          const shown = everything ? list : bad;
+          return (
+            <div key={category}>
+              <h3 class="row">{categoryName(category)} <Label tone={tone}>{failed ? t("{n} failed", { n: failed }) : bad.length ? t("{n} to watch", { n: bad.length }) : t("{n} passed", { n: list.length })}</Label></h3>
+              <ul class="checks">{shown.map((one) => <Line key={one.id} one={one} subject={subject} clusterId={clusterId} />)}</ul>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,72 @@
+// Custom manifests: typed, dropped or chosen; saved one by one, UTF-8, with the service's words per file.
+import { useState } from "preact/hooks";
+import { call, request, send } from "../api/client";
+import { t } from "../messages";
+import { manifestContent, manifestName } from "../model/rules";
+import { Area, Select, Text } from "../ui/form";
+import { Icon } from "../ui/icons";
+import { Alert, Confirm, Empty, Label, Spinner, useAct, useLoad } from "../ui/parts";
+import { AsCall } from "../ui/ascall";
+import { Frame, type StepProps } from "./frame";
+
+interface Edited { folder: "manifests" | "openshift"; file: string; content: string; was: { folder: "manifests" | "openshift"; file: string } | null }
+
+const encode = (text: string) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+const isPatch = (file: string) => file.includes("patch");
+
+async function syntax(file: string, content: string): Promise<string | null> {
+  if (isPatch(file)) return null;
+  try {
+    if (file.endsWith(".json")) JSON.parse(content);
+    else (await import("js-yaml")).loadAll(content);
+    return null;
+  } catch (failed) {
+    return failed instanceof Error ? failed.message.split("\n")[0] ?? "" : String(failed);
+  }
+}
+
+export default function ManifestsStep({ cluster, list }: StepProps) {
+  const at = { cluster_id: cluster.id };
+  const found = useLoad(() => call("V2ListClusterManifests", { path: at }), [cluster.id]);
+  const [edited, setEdited] = useState<Edited | null>(null);
+  const [removing, setRemoving] = useState<{ folder: string; file: string } | null>(null);
+  const [attempted, setAttempted] = useState(false);
+  const { busy, problem, setProblem, act } = useAct();
+  const mine = (found.value ?? []).filter((one) => one.manifest_source !== "system");
+  const others = mine.map((one) => one.file_name ?? "").filter((one) => one !== edited?.was?.file);
+  const error = edited ? { name: manifestName(others)(edited.file), content: manifestContent(edited.content) } : null;
+  const sent = edited && (edited.was
+    ? request("V2UpdateClusterManifest", { path: at, body: { folder: edited.was.folder, file_name: edited.was.file, updated_folder: edited.folder, updated_file_name: edited.file, updated_content: encode(edited.content) } })
+    : request("V2CreateClusterManifest", { path: at, body: { folder: edited.folder, file_name: edited.file, content: encode(edited.content) } }));
+  const save = () => {
+    setAttempted(true);
+    if (!edited || !sent || error?.name || error?.content) return;
+    void act(async () => {
+      const bad = await syntax(edited.file, edited.content);
+      if (bad) throw new Error(t("{file} cannot be read: {reason}", { file: edited.file, reason: bad }));
+      await send(sent);
+    }).then((ok) => { if (ok) { setEdited(null); setAttempted(false); found.again(); } });
+  };
+  const open = (folder: "manifests" | "openshift", file: string) => void act(async () => setEdited({ folder, file, was: { folder, file }, content: await (await send(request("v2DownloadClusterManifest", { path: at, query: { folder, file_name: file } }))).text() }));
+  const drop = (files: FileList | null | undefined) => void act(async () => { for (const file of files ?? []) await call("V2CreateClusterManifest", { path: at, body: { folder: "manifests", file_name: file.name, content: encode(await file.text()) } }); found.again(); });
+  return (
+    <Frame step="manifests" cluster={cluster} list={list}>
+      <p>{t("Manifests are applied while the cluster is installed. Most clusters need none; some platforms and network types do.")}</p>
+      {problem && <Alert tone="red" title={t("The service refused")} close={() => setProblem(null)} live>{problem}</Alert>}
+      {!found.value ? (found.problem ? <Alert tone="red">{found.problem}</Alert> : <Spinner />) : mine.length === 0 && !edited ? <Empty title={t("No custom manifests")} /> : (
+        <div class="tablewrap"><table><caption class="vh">{t("Custom manifests")}</caption><thead><tr><th>{t("Folder")}</th><th>{t("File")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead><tbody>{mine.map((one) => <tr key={`${one.folder}/${one.file_name}`}><td><Label>{one.folder}</Label></td><td><code>{one.file_name}</code></td><td class="tight"><div class="row"><button type="button" class="plain" aria-label={t("Edit {file}", { file: one.file_name })} onClick={() => open(one.folder as "manifests", one.file_name ?? "")}>{t("Edit")}</button><button type="button" class="plain" aria-label={t("Remove {file}", { file: one.file_name })} onClick={() => setRemoving({ folder: one.folder ?? "", file: one.file_name ?? "" })}>{t("Remove")}</button></div></td></tr>)}</tbody></table></div>
+      )}
+      {edited ? (
+        <div class="tile">
+          <div class="two"><Select label={t("Folder")} value={edited.folder} set={(folder) => setEdited({ ...edited, folder: folder as "manifests" })} choices={[{ value: "manifests", name: "manifests" }, { value: "openshift", name: "openshift" }]} /><Text label={t("File name")} required value={edited.file} set={(file) => setEdited({ ...edited, file: file.trim() })} error={error?.name} attempted={attempted} placeholder="50-example.yaml" /></div>
+          <Area label={t("Content")} required rows={14} value={edited.content} set={(content) => setEdited({ ...edited, content })} error={error?.content} attempted={attempted} file=".yaml,.yml,.json,.patch" help={t("YAML with one or more documents, or JSON.")} />
+          {sent && <AsCall requests={[sent]} names={{ cluster: cluster.name }} />}
+          <div class="row"><button type="button" class="primary" disabled={busy} onClick={save}>{busy && <Icon name="spin" />}{t("Save manifest")}</button><button type="button" onClick={() => { setEdited(null); setAttempted(false); }}>{t("Discard")}</button></div>
+        </div>
+      ) : (
+        <div class="row"><button type="button" onClick={() => setEdited({ folder: "manifests", file: "", content: "", was: null })}>{t("Add a manifest")}</button><label class="button">{t("Upload files")}<input class="vh" type="file" multiple accept=".yaml,.yml,.json,.patch" onChange={(event) => drop(event.currentTarget.files)} /></label></div>
+      )}
+      {removing && <Confirm title={t("Remove {file}?", { file: removing.file })} action={t("Remove")} danger close={() => setRemoving(null)} run={async () => { await call("V2DeleteClusterManifest", { path: at, query: { folder: removing.folder, file_name: removing.file } as never }); found.again(); }} />}
+    </Frame>
+  );
+}

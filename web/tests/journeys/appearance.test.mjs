@@ -1,0 +1,83 @@
+// Every page in both themes and on a narrow screen: axe finds nothing, and pictures are made for review.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { Service, api, assertClean, closeBrowser, createCluster, hostRow, open, shot, waitFor } from "../harness.mjs";
+
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+let service;
+let ids;
+let machines;
+before(async () => {
+  service = await Service.start();
+  const page = await open(service);
+  const done = service.rehearse(["--topology", "ha", "--name", "installed-one", "--speed", "600"]);
+  const draft = await createCluster(page, { name: "draft-one" });
+  machines = service.simulate(draft.infraEnv, ["--topology", "ha", "--fault", "packet-loss", "--seed", "3"]);
+  assert.equal(await done.ended, 0, done.text);
+  const all = await api(page, "GET", "/clusters");
+  ids = { draft: draft.id, infraEnv: draft.infraEnv, done: all.find((one) => one.name === "installed-one").id };
+  await page.goto(`/clusters/${ids.draft}/hosts`);
+  await hostRow(page, "worker-4").getByText(/problem/).waitFor();
+  ids.host = (await api(page, "GET", `/infra-envs/${ids.infraEnv}/hosts`))[0].id;
+});
+after(async () => { machines?.kill("SIGTERM"); await machines?.ended; await closeBrowser(); await service?.stop(); });
+
+const pages = () => ({
+  clusters: "/", new: "/clusters/new", "setup-details": `/clusters/${ids.draft}/setup/details`, "setup-static": `/clusters/${ids.draft}/setup/static`, "setup-operators": `/clusters/${ids.draft}/setup/operators`, "setup-hosts": `/clusters/${ids.draft}/setup/hosts`,
+  "setup-storage": `/clusters/${ids.draft}/setup/storage?host=${ids.host}`, "setup-networking": `/clusters/${ids.draft}/setup/networking`, "setup-manifests": `/clusters/${ids.draft}/setup/manifests`, "setup-review": `/clusters/${ids.draft}/setup/review`,
+  hosts: `/clusters/${ids.draft}/hosts?host=${ids.host}`, network: `/clusters/${ids.draft}/network`, validations: `/clusters/${ids.draft}/validations`, events: `/clusters/${ids.draft}/events`, logs: `/clusters/${ids.done}/logs`, progress: `/clusters/${ids.done}/progress`,
+  "infra-envs": "/infra-envs", "infra-env": `/infra-envs/${ids.infraEnv}`, images: "/os-images", import: "/import", settings: "/settings", missing: "/clusters/00000000-0000-4000-8000-000000000000",
+});
+
+/** In the second theme only colours differ. */
+const RULES = { light: {}, dark: { runOnly: ["color-contrast"] } };
+
+async function violations(page, theme) {
+  // Through the protocol, which the policy of the page does not hold back.
+  const client = await page.context().newCDPSession(page);
+  await client.send("Runtime.evaluate", { expression: axe });
+  const { result } = await client.send("Runtime.evaluate", { expression: `axe.run(document, ${JSON.stringify({ resultTypes: ["violations"], ...RULES[theme] })}).then((r) => JSON.stringify(r.violations.map((v) => v.id + ": " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join(" | "))))`, awaitPromise: true });
+  await client.detach();
+  return JSON.parse(result.value);
+}
+
+for (const theme of ["light", "dark"]) {
+  test(`no page has an accessibility violation in the ${theme} theme`, async () => {
+    const page = await open(service, { colorScheme: theme, reducedMotion: "reduce" });
+    const found = {};
+    for (const [name, path] of Object.entries(pages())) {
+      await page.goto(path);
+      await waitFor(`${name} to be drawn`, async () => (await page.locator("main h1, main h2, main .alert").count()) > 0 && (await page.locator("main > .page > .row.muted[role=status]").count()) === 0);
+      await page.locator("#main").getByText("Loading…").first().waitFor({ state: "hidden" });
+      if (name === "logs") await page.getByRole("button", { name: "Open in the page" }).click().then(() => page.locator(".logs").waitFor());
+      const bad = await violations(page, theme);
+      if (bad.length) found[name] = bad;
+      await shot(page, `${name}-${theme}`);
+    }
+    await page.goto(`/clusters/${ids.draft}/setup/hosts`);
+    await page.getByRole("button", { name: "Add hosts" }).click();
+    await page.getByRole("dialog").waitFor();
+    const bad = await violations(page, theme);
+    if (bad.length) found["add-hosts"] = bad;
+    await shot(page, `add-hosts-${theme}`);
+    assert.deepEqual(found, {});
+    assertClean(page);
+  });
+}
+
+test("a narrow screen shows everything without scrolling sideways, and the keyboard reaches it", async () => {
+  const page = await open(service, { viewport: { width: 390, height: 844 } });
+  for (const name of ["clusters", "hosts", "setup-networking", "progress"]) {
+    await page.goto(pages()[name]);
+    await page.locator("main h1").first().waitFor();
+    await page.locator("#main").getByText("Loading…").first().waitFor({ state: "hidden" });
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, name);
+    await shot(page, `${name}-narrow`);
+  }
+  await page.goto("/");
+  await page.getByRole("link", { name: "installed-one" }).waitFor();
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+});

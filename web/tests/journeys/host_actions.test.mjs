@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { PULL_SECRET, Service, api, assertClean, closeBrowser, createCluster, hostRow, installed, open, readyToInstall, waitFor } from "../harness.mjs";
+
+let service;
+before(async () => { service = await Service.start(); });
+after(async () => { await closeBrowser(); await service?.stop(); });
+
+const menu = async (page, host, item) => {
+  await hostRow(page, host).getByRole("button", { name: `Actions of ${host}` }).click();
+  await page.getByRole("menuitem", { name: item }).click();
+};
+
+test("every action of the host table does what it says", async () => {
+  const page = await open(service);
+  const { id, infraEnv } = await createCluster(page, { name: "actions" });
+  const machines = service.simulate(infraEnv, ["--topology", "ha", "--fault", "packet-loss"]);
+  await page.goto(`/clusters/${id}/hosts`);
+  for (const host of ["control-0", "control-1", "control-2", "worker-3", "worker-4"]) await hostRow(page, host).waitFor();
+  const hostOf = async (name) => (await api(page, "GET", `/infra-envs/${infraEnv}/hosts`)).find((one) => one.requested_hostname === name);
+
+  // Rename: wrong names are refused with the reason; the right one shows at once.
+  await menu(page, "worker-3", "Change hostname");
+  for (const [value, reason] of [["Worker", "Only lower-case letters, digits, hyphens and dots."], ["-a", "The first and the last character must be a letter or digit."], ["localhost", "localhost is every machine's own name."], ["control-0", "Another host of the cluster has this name."], ["a".repeat(64), "At most 63 characters; these are 64."]]) {
+    await page.getByRole("dialog").getByLabel("Hostname").fill(value);
+    await page.getByRole("dialog").getByText(reason).waitFor();
+  }
+  await page.getByRole("dialog").getByLabel("Hostname").fill("rack1-a");
+  await page.getByRole("dialog").getByRole("button", { name: "Change", exact: true }).click();
+  await hostRow(page, "rack1-a").waitFor();
+
+  // Roles, one by one and in bulk.
+  await hostRow(page, "rack1-a").getByLabel("Role of rack1-a").selectOption("worker");
+  await waitFor("the role", async () => (await hostOf("rack1-a")).role === "worker");
+  for (const host of ["control-0", "control-1", "control-2"]) await page.getByLabel(`Select ${host}`).check();
+  await page.getByRole("button", { name: "3 selected" }).click();
+  await page.getByRole("menuitem", { name: "Role: Control plane" }).click();
+  await waitFor("three roles", async () => (await api(page, "GET", `/infra-envs/${infraEnv}/hosts`)).filter((one) => one.role === "master").length === 3);
+  await page.getByRole("button", { name: "3 selected" }).click();
+  await page.getByRole("menuitem", { name: "Rename by pattern" }).click();
+  await page.getByRole("dialog").getByLabel("Hostname").fill("cp-{{nn}}");
+  await page.getByRole("dialog").getByText("cp-03").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Change", exact: true }).click();
+  await hostRow(page, "cp-03").waitFor();
+
+  // The expanded row has an address, and chooses the disk.
+  await hostRow(page, "cp-01").getByRole("button", { name: "Details of cp-01" }).click();
+  await page.waitForURL(/host=/);
+  await page.getByRole("radio", { name: "Install to nvme0n1" }).click();
+  await waitFor("the disk", async () => (await hostOf("cp-01")).installation_disk_path === "/dev/nvme0n1");
+  await page.reload();
+  await page.getByText("Inventory as JSON").first().waitFor();
+
+  // The host that loses packets says what was measured and what to do; the map draws it.
+  await hostRow(page, "worker-4").getByRole("button", { name: /problem/ }).click();
+  await page.getByText("sufficient-packet-loss-requirement-for-role").first().waitFor();
+  await page.getByText(/Look for a bad cable/).first().waitFor();
+  await page.getByRole("link", { name: "Network map" }).click();
+  await page.getByText(/links have problems$/).first().waitFor();
+  assert.ok((await page.locator("svg.map line.slow, svg.map line.bad").count()) > 0);
+
+  // Filter, sort, events of one host, removal.
+  await page.getByRole("link", { name: "Hosts", exact: true }).click();
+  await page.getByLabel("Filter hosts").fill("rack1");
+  await page.getByText("1 of 5 hosts").waitFor();
+  await page.getByLabel("Filter hosts").fill("");
+  await page.getByRole("button", { name: "Memory" }).click();
+  await page.locator('th[aria-sort="ascending"]', { hasText: "Memory" }).waitFor();
+  await menu(page, "rack1-a", "View events");
+  await page.waitForURL(/events\?host=/);
+  await page.getByLabel("Filter by text").fill("hostname");
+  await page.getByLabel("Filter by severity").selectOption("info");
+  await page.waitForURL(/severity=info/);
+  await page.goto(`/clusters/${id}/hosts`);
+  await hostRow(page, "rack1-a").waitFor();
+  await menu(page, "rack1-a", /^Remove/);
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await waitFor("the host to be gone", async () => (await page.locator('tr[data-host="rack1-a"]').count()) === 0);
+  machines.kill("SIGTERM");
+  await machines.ended;
+
+  // Delete the cluster.
+  await page.getByRole("button", { name: "Actions", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Delete cluster" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.waitForURL("**/clusters");
+  await page.getByText("No clusters yet").waitFor();
+  assertClean(page);
+});
+
+test("a pool's hosts are bound to a cluster and unbound again; an installation is cancelled and reset", async () => {
+  const page = await open(service);
+  await page.goto("/infra-envs");
+  await page.getByRole("button", { name: "New infra-env" }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("pool");
+  await page.getByRole("dialog").getByLabel("Pull secret").first().fill(PULL_SECRET);
+  await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+  await page.waitForURL(/\/infra-envs\/[0-9a-f-]{36}/);
+  const pool = page.url().split("/infra-envs/")[1];
+  const machines = service.simulate(pool, ["--topology", "sno", "--seed", "4"]);
+  await hostRow(page, "node-0").waitFor();
+  const { id } = await createCluster(page, { name: "bound", masters: "1" });
+  await page.goto(`/infra-envs/${pool}`);
+  await hostRow(page, "node-0").getByText("Ready").waitFor();
+  await menu(page, "node-0", "Bind to a cluster");
+  await page.getByRole("dialog").getByRole("button", { name: "Bind" }).click();
+  await page.goto(`/clusters/${id}/hosts`);
+  await hostRow(page, "node-0").waitFor();
+  await menu(page, "node-0", /Unbind/);
+  await page.getByRole("dialog").getByRole("button", { name: "Unbind" }).click();
+  await page.getByText("No hosts yet").waitFor();
+  machines.kill("SIGTERM");
+  await machines.ended;
+
+  const { id: other, infraEnv } = await createCluster(page, { name: "again", masters: "1" });
+  const again = service.simulate(infraEnv, ["--topology", "sno", "--seed", "5"]);
+  await page.goto(`/clusters/${other}/setup/networking`);
+  await page.getByRole("cell", { name: "192.168.126", exact: false }).first().waitFor();
+  await page.getByRole("button", { name: /^(Save and continue|Next)$/ }).click();
+  await page.waitForURL("**/setup/manifests");
+  await page.goto(`/clusters/${other}/setup/review`);
+  await readyToInstall(page, other);
+  await page.getByRole("button", { name: "Install cluster" }).click();
+  await page.getByRole("button", { name: "Cancel installation" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel installation" }).click();
+  await page.getByText("The installation was cancelled").waitFor();
+  await page.getByRole("button", { name: "Reset cluster" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Reset cluster" }).click();
+  await page.getByRole("link", { name: "Setup" }).waitFor();
+  await page.goto(`/clusters/${other}/setup/review`);
+  await readyToInstall(page, other);
+  await page.getByRole("button", { name: "Install cluster" }).click();
+  await installed(page);
+  assert.equal(await again.ended, 0, again.text);
+  assertClean(page);
+});

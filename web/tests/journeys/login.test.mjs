@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Service, assertClean, closeBrowser, open, shot } from "../harness.mjs";
+
+let service;
+before(async () => { service = await Service.start({ auth: "users" }); });
+after(async () => { await closeBrowser(); await service?.stop(); });
+
+test("a login is asked for, refused, granted, and asked for again when it has ended", async () => {
+  assert.ok(service.password, `no password was printed: ${service.child.text}`);
+  const page = await open(service);
+  await page.goto("/clusters/new");
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByText("This is required.").first().waitFor();
+  await page.getByLabel("User name").fill("admin");
+  await page.getByLabel("Password").fill("wrong");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("Password").fill(service.password);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("heading", { name: "Create cluster" }).waitFor();
+  await page.getByLabel("Cluster name").fill("half-typed");
+
+  // The login ends elsewhere; what was typed stays.
+  const token = JSON.parse(await page.evaluate(() => sessionStorage.getItem("muster-login"))).token;
+  await page.request.post("/auth/logout", { headers: { Authorization: `Bearer ${token}` } });
+  await page.getByLabel("Show all versions").check();
+  await page.getByRole("heading", { name: "Your login has ended" }).waitFor();
+  await shot(page, "login-ended");
+  await page.getByRole("dialog").getByLabel("User name").fill("admin");
+  await page.getByRole("dialog").getByLabel("Password").fill(service.password);
+  await page.getByRole("dialog").getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+  assert.equal(await page.getByLabel("Cluster name").inputValue(), "half-typed");
+  await page.goto("/settings");
+  await page.getByText("Copy token").waitFor();
+  await page.getByText("admin", { exact: true }).first().waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  assertClean(page);
+});

@@ -1,0 +1,159 @@
+// Pure parts: field rules, addresses, nmstate, commands, the watch protocol, catalogue, generated types.
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test, before, after } from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { load } from "js-yaml";
+import { texts } from "../messages.mjs";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const modules = {};
+let folder;
+before(async () => {
+  // Browser globals that module bodies touch.
+  globalThis.document = { documentElement: { lang: "en" } };
+  globalThis.sessionStorage = { getItem: () => null };
+  globalThis.location = { pathname: "/", search: "" };
+  globalThis.addEventListener ??= () => undefined;
+  folder = await mkdtemp(path.join(tmpdir(), "muster-web-unit-"));
+  const names = ["rules", "ip", "nmstate", "commands", "networks", "links", "operators", "clusters", "hosts"];
+  await build({ absWorkingDir: path.join(here, ".."), entryPoints: [...names.map((name) => `src/model/${name}.ts`), "src/watch.ts"], bundle: true, format: "esm", outdir: folder, outExtension: { ".js": ".mjs" }, platform: "neutral", mainFields: ["module", "main"], jsx: "automatic", jsxImportSource: "preact", logLevel: "error" });
+  for (const name of names) modules[name] = await import(path.join(folder, `model/${name}.mjs`));
+  modules.watch = await import(path.join(folder, "watch.mjs"));
+});
+after(() => rm(folder, { recursive: true }));
+
+test("field rules accept what is right and name what is wrong", () => {
+  const r = modules.rules;
+  const rows = [
+    ["clusterName", r.clusterName, ["a", "edge-1", "0a", "a".repeat(54)], ["", "A", "-a", "a-", "a_b", "a.b", "a".repeat(55)]],
+    ["baseDomain", r.baseDomain, ["example.com", "local", "a-b.example"], ["", "a b", ".com", "a..b", "-a.com", `${"a".repeat(64)}.com`]],
+    ["pullSecret", r.pullSecret, ['{"auths":{}}'], ["", "{", "{}", "[]", '{"auths":1}', "null"]],
+    ["sshKey", r.sshKey, ["", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKs= me@host", "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQ==\n"], ["ssh-rsa", "ssh-rsa abc", "sk-ssh-ed25519 AAAA", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA"]],
+    ["hostname", r.hostname(["taken"]), ["a", "node-1.rack", "a".repeat(63)], ["", "A", "-a", "a.", "taken", "localhost", "localhost6.localdomain6", "a".repeat(64)]],
+    ["mac", r.mac, ["52:54:00:aa:BB:01"], ["", "52-54-00-aa-bb-01", "52:54:00:aa:bb", "gg:54:00:aa:bb:01"]],
+    ["servers by name", r.servers("names"), ["", "10.0.0.1, ntp.example.com", "fe80::1"], ["a,,b", "A_b", "10.0.0.1,10.0.0.1", "10.0.0.300"]],
+    ["servers by address", r.servers("addresses"), ["10.0.0.1,2001:db8::1"], ["ntp.example.com"]],
+    ["noProxy", r.noProxy, ["", "*", ".example.com,10.0.0.0/8,a_b"], ["a,*", "a b", "x;y"]],
+    ["clusterCidr", r.clusterCidr, ["10.128.0.0/14", "fd01::/48"], ["10.128.0.0", "10.128.0.1/14", "10.0.0.0/26", "0.0.0.0/8", "fd01::1/48", "fd00::/4"]],
+    ["hostPrefix", r.hostPrefix("10.128.0.0/14"), ["14", "23", "25"], ["", "13", "26", "x"]],
+    ["hostPrefix v6", r.hostPrefix("fd01::/48"), ["48", "64"], ["47", "129"]],
+    ["vip", r.vip(["192.168.1.0/24", "fd00::/64"], "192.168.1.6"), ["192.168.1.5", "fd00::5"], ["", "192.168.1.6", "192.168.1.0", "192.168.1.255", "192.168.2.5", "192.168.1.5/24", "x"]],
+    ["manifestName", r.manifestName(["a.yaml"]), ["b.yaml", "c.yml", "d.json", "e.yaml.patch"], ["", "a.yaml", "a/b.yaml", "a.txt", "a b.yaml"]],
+    ["manifestContent", r.manifestContent, ["a"], ["", " ", "a".repeat((1 << 20) + 1)]],
+    ["vlan", r.vlan, ["1", "4094"], ["0", "4095", "x", ""]],
+    ["proxyUrl", r.proxyUrl(["http"]), ["", "http://p:1"], ["https://p", "p:1", "http://"]],
+    ["inSubnet", r.inSubnet("192.0.2.0/24", ["192.0.2.9"]), ["192.0.2.1"], ["", "192.0.2.0", "192.0.2.255", "192.0.2.9", "10.0.0.1", "127.0.0.1"]],
+    ["inSubnet /31", r.inSubnet("192.0.2.0/31", []), ["192.0.2.0", "192.0.2.1"], ["192.0.2.2"]],
+    ["apiName", r.apiName, ["api.example.com", "10.0.0.1", "::1"], ["", "a b", "10.0.0.300"]],
+  ];
+  for (const [name, rule, right, wrong] of rows) {
+    for (const value of right) assert.equal(rule(value), null, `${name} should accept ${JSON.stringify(value)}`);
+    for (const value of wrong) assert.ok(rule(value), `${name} should refuse ${JSON.stringify(value).slice(0, 80)}`);
+  }
+  assert.match(r.overlap([["a", "10.0.0.0/8"], ["b", "10.1.0.0/16"]]), /a and b overlap/);
+  assert.equal(r.overlap([["a", "10.0.0.0/8"], ["b", "11.0.0.0/8"], ["c", "fd00::/8"]]), null);
+  assert.equal(r.numbered("cp-{{nn}}-{{n}}", 7), "cp-07-7");
+});
+
+test("rules end quickly on hostile input", () => {
+  const long = `${"a.".repeat(100_000)}!`;
+  const began = performance.now();
+  for (const rule of [modules.rules.baseDomain, modules.rules.servers("names"), modules.rules.noProxy, modules.rules.apiName, modules.rules.hostname([])]) rule(long);
+  assert.ok(performance.now() - began < 1000);
+});
+
+test("addresses and networks are read and written", () => {
+  const { address, network, format, cidr, contains, isEdge } = modules.ip;
+  for (const [text, shown] of [["192.0.2.1", "192.0.2.1"], ["2001:DB8:0:0:0:0:0:1", "2001:db8::1"], ["::", "::"], ["::ffff:192.0.2.1", "::ffff:c000:201"], ["1:0:0:2:0:0:0:3", "1:0:0:2::3"]]) assert.equal(format(address(text)), shown);
+  for (const text of ["", "1.2.3", "1.2.3.256", "01.2.3.4", ":::", "1:2", "1:2:3:4:5:6:7:8:9", "g::", "1.2.3.4/8"]) assert.equal(address(text), null, text);
+  assert.equal(cidr(network("10.1.2.3/8")), "10.0.0.0/8");
+  assert.ok(network("10.1.2.3/8").hostBits);
+  assert.ok(contains(network("fd00::/64"), address("fd00::ffff")));
+  assert.ok(isEdge(network("10.0.0.0/24"), address("10.0.0.255")) && !isEdge(network("10.0.0.0/31"), address("10.0.0.1")));
+});
+
+test("static networks go from form to YAML and back without loss", () => {
+  const { entries, form, NEW_FORM, problems } = modules.nmstate;
+  for (const [bond, useVlan, dual] of [[false, false, false], [true, false, false], [false, true, false], [true, true, true], [false, false, true]]) {
+    const of = { ...NEW_FORM, dual, useVlan, vlan: useVlan ? "100" : "", dns: "192.0.2.53", net4: "192.0.2.0/24", gateway4: "192.0.2.1", net6: dual ? "2001:db8::/64" : "", gateway6: dual ? "2001:db8::1" : "", hosts: [1, 2].map((n) => ({ mac: `52:54:00:00:00:0${n}`, bond, port2: bond ? `52:54:00:00:01:0${n}` : "", ip4: `192.0.2.1${n}`, ip6: dual ? `2001:db8::1${n}` : "" })) };
+    assert.deepEqual(problems(of).filter(([, bad]) => bad), []);
+    const made = entries(of);
+    assert.deepEqual(form(made, load), of, made[0].network_yaml);
+    const names = load(made[0].network_yaml).interfaces.map((one) => one.name);
+    assert.equal(new Set(names).size, names.length, "no interface twice");
+  }
+  assert.equal(form([{ network_yaml: "interfaces: []", mac_interface_map: [] }], load), null);
+});
+
+test("a form is shown as commands without its secrets", () => {
+  const request = { method: "POST", url: "/api/assisted-install/v2/clusters", body: { name: "a", pull_secret: '{"auths":{}}', control_plane_count: 1 } };
+  const { curl, aicli } = modules.commands;
+  assert.match(curl(request, "https://m", true), /curl -X POST https:\/\/m\/api/);
+  assert.doesNotMatch(curl(request, "https://m", true), /auths/);
+  assert.equal(aicli(request, "https://m", {}), "aicli -U https://m create cluster a -P 'pull_secret=<pull_secret>' -P control_plane_count=1");
+  assert.equal(aicli({ method: "GET", url: "/x" }, "https://m", {}), null);
+});
+
+test("networking sends what each kind of cluster needs", () => {
+  const { candidates, fields, body, withStack } = modules.networks;
+  const nets = candidates([["192.168.1.20/24", "fd00::20/64", "fe80::1/64", "169.254.0.3/16"], ["192.168.1.21/24", "10.0.0.1/8"]]);
+  assert.deepEqual(nets, [{ cidr: "192.168.1.0/24", hosts: 2 }, { cidr: "10.0.0.0/8", hosts: 1 }, { cidr: "fd00::/64", hosts: 1 }]);
+  const defaults = { pods4: [{ cidr: "10.128.0.0/14", prefix: "23" }], podsDual: [{ cidr: "10.128.0.0/14", prefix: "23" }, { cidr: "fd01::/48", prefix: "64" }], services4: ["172.30.0.0/16"], servicesDual: ["172.30.0.0/16", "fd02::/112"] };
+  const cluster = { id: "c", control_plane_count: 3 };
+  const of = { ...fields(cluster, nets, defaults), api: ["192.168.1.5"], ingress: ["192.168.1.6"] };
+  assert.equal("machine_networks" in body(of, cluster), false, "follows from the addresses");
+  assert.deepEqual(body({ ...of, managed: "user" }, cluster).api_vips, []);
+  const dual = withStack(of, true, nets, defaults);
+  assert.deepEqual(body(dual, cluster).machine_networks.map((one) => one.cidr), ["192.168.1.0/24", "fd00::/64"]);
+  assert.equal(body(dual, cluster).cluster_networks.length, 2);
+  const single = { ...cluster, control_plane_count: 1 };
+  assert.deepEqual(body(fields(single, nets, defaults), single).machine_networks.map((one) => one.cidr), ["192.168.1.0/24"]);
+  assert.deepEqual(withStack(dual, false, nets, defaults).pods, defaults.pods4);
+});
+
+test("the watch protocol is read across any cut", () => {
+  const text = 'retry: 2000\n\nevent: host\ndata: {"id":"a"}\n\n: ping\n\nid: 7\nevent: event\ndata: {"m":\ndata: 1}\n\n';
+  for (let cut = 0; cut <= text.length; cut++) {
+    const parser = new modules.watch.Parser();
+    const messages = [...parser.take(text.slice(0, cut)), ...parser.take(text.slice(cut))];
+    assert.deepEqual(messages, [{ kind: "host", data: { id: "a" } }, { kind: "event", data: { m: 1 } }]);
+    assert.equal(parser.lastId, "7");
+    assert.equal(parser.retryMs, 2000);
+  }
+});
+
+test("links between hosts are good, slow or bad", () => {
+  const remote = (l3) => [{ id: "a", remotes: [{ host_id: "b", l3_connectivity: [l3] }] }, { id: "b", remotes: [] }];
+  const state = (l3) => modules.links.links(remote(l3))[0].state;
+  assert.equal(state({ successful: true, average_rtt_ms: 1 }), "good");
+  assert.equal(state({ successful: true, packet_loss_percentage: 25 }), "slow");
+  assert.equal(state({ successful: true, average_rtt_ms: 1500 }), "slow");
+  assert.equal(state({ successful: false, remote_ip_address: "10.0.0.1" }), "bad");
+});
+
+test("operators bring what they depend on", () => {
+  const because = modules.operators.closure(["odf"], new Map([["odf", ["lso"]], ["lso", ["x"]], ["x", ["odf"]]]));
+  assert.deepEqual([...because.keys()].sort(), ["lso", "odf", "x"]);
+});
+
+test("versions are sorted newest first", () => {
+  assert.deepEqual(["4.9.1", "4.20.3", "4.20.10", "5.0.0-ec.1"].sort(modules.clusters.compareVersions), ["5.0.0-ec.1", "4.20.10", "4.20.3", "4.9.1"]);
+});
+
+test("the catalogue has every text", async () => {
+  const catalogue = JSON.parse(await readFile(path.join(here, "../messages/en.json"), "utf8"));
+  assert.deepEqual(Object.keys(catalogue), await texts());
+});
+
+test("the service serves the page at every address that the page knows", async () => {
+  const words = (text, from) => [...text.slice(text.indexOf(from) + from.length).split("]")[0].matchAll(/"([^"]+)"/g)].map((one) => one[1]);
+  const service = await readFile(path.join(here, "../../crates/service/src/http/web.rs"), "utf8");
+  const page = await readFile(path.join(here, "../src/router.ts"), "utf8");
+  const known = words(page, "FIRST_SEGMENTS = [");
+  assert.ok(known.includes("clusters"));
+  assert.deepEqual(words(service, "const SHOWN: &[&str] = &["), known);
+});
