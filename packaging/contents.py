@@ -1,0 +1,116 @@
+"""What is installed where, in packages and in container images."""
+
+import gzip
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tree import Tree
+
+FILES = Path(__file__).parent / "files"
+ABOUT = {
+    "name": "muster",
+    "summary": "gathers bare machines into an OpenShift or OKD cluster",
+    "description": "One service with API, web page, boot images and agents that discovers machines,\n"
+    "validates them and installs a cluster on them. Compatible with clients of the\n"
+    "Assisted Installer.",
+    "license": "Apache-2.0",
+    "maintainer": "The Muster developers <muster@localhost>",
+    "url": "https://localhost/muster",
+}
+ARCHITECTURES = ["x86_64", "aarch64"]
+# Any free number will do; the group is 0 because OpenShift runs containers under a number of its own
+# in that group.
+CONTAINER_USER, CONTAINER_GROUP = 1001, 0
+
+
+def programs(tree, root, architecture):
+    """The service with the agents that were built beside it, at least the one of its own architecture."""
+    tree.file("/usr/bin/muster", root / "target/programs" / architecture / "muster", mode=0o755)
+    for host in ARCHITECTURES:
+        agent = root / "target/agents" / host / "muster-agent"
+        if host == architecture or agent.exists():
+            tree.file(f"/usr/lib/muster/agents/{host}/muster-agent", agent, mode=0o755)
+
+
+def package_tree(root, architecture, epoch, runnable, zsh):
+    """Everything a package installs. `runnable` is a muster of this machine, for pages it prints;
+    `zsh` the folder in which that distribution keeps completions."""
+    tree = Tree(epoch)
+    programs(tree, root, architecture)
+    tree.folder("/usr/lib/muster")
+    tree.file("/usr/lib/systemd/system/muster.service", FILES / "muster.service")
+    tree.file("/usr/lib/sysusers.d/muster.conf", FILES / "sysusers.conf")
+    tree.file("/usr/lib/tmpfiles.d/muster.conf", FILES / "tmpfiles.conf")
+    tree.file("/etc/muster/muster.toml", FILES / "muster.toml", config=True)
+    tree.folder("/etc/muster")
+    tree.file("/usr/share/doc/muster/copyright", root / "LICENSE")
+    tree.file("/usr/share/doc/muster/changelog.gz", gzip.compress((root / "CHANGELOG.md").read_bytes(), 9, mtime=0))
+    printed = {
+        "/usr/share/bash-completion/completions/muster": "bash",
+        f"{zsh}/_muster": "zsh",
+        "/usr/share/fish/vendor_completions.d/muster.fish": "fish",
+    }
+    for path, shell in printed.items():
+        tree.file(path, run(runnable, "completion", shell))
+    for name, page in man_pages(runnable).items():
+        tree.file(f"/usr/share/man/man1/{name}.gz", gzip.compress(page, 9, mtime=0))
+    return tree
+
+
+def container_tree(root, architecture, epoch):
+    """A root without a shell: programs, certificates of public authorities, and a place for data."""
+    tree = Tree(epoch)
+    programs(tree, root, architecture)
+    tree.file("/etc/ssl/certs/ca-certificates.crt", Path("/etc/ssl/certs/ca-certificates.crt"))
+    tree.file("/etc/passwd", f"root:x:0:0::/:/\nmuster:x:{CONTAINER_USER}:{CONTAINER_GROUP}::/data:/\n")
+    tree.file("/etc/group", "root:x:0:\n")
+    tree.folder("/data", 0o770, uid=CONTAINER_USER, gid=CONTAINER_GROUP)
+    tree.folder("/tmp", 0o1777)
+    tree.file("/usr/share/doc/muster/copyright", root / "LICENSE")
+    return tree
+
+
+def container_images(version):
+    """The images, which differ only in what they start. Two stand in for containers that pods made
+    for the reference have beside the service."""
+    common = {
+        "Env": [
+            "PATH=/usr/bin",
+            "HOME=/data",
+            "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
+            "MUSTER_DATA_DIR=/data",
+            "MUSTER_SERVER_LISTEN=0.0.0.0:8090",
+            "MUSTER_IMAGES_SYSTEM_MIRRORS=true",
+        ],
+        "User": f"{CONTAINER_USER}:{CONTAINER_GROUP}",
+        "WorkingDir": "/data",
+    }
+    service = {
+        **common,
+        "Entrypoint": ["/usr/bin/muster"],
+        "Cmd": ["serve"],
+        "ExposedPorts": {"8090/tcp": {}},
+        "Volumes": {"/data": {}},
+        "StopSignal": "SIGTERM",
+    }
+    stand_in = {
+        role: {**common, "Entrypoint": ["/usr/bin/muster", "container", role], "ExposedPorts": {port: {}}}
+        for role, port in [("image-service", "8888/tcp"), ("ui", "8080/tcp")]
+    }
+    return {
+        f"localhost/muster:{version}": service,
+        f"localhost/muster-image-service:{version}": stand_in["image-service"],
+        f"localhost/muster-ui:{version}": stand_in["ui"],
+    }
+
+
+def run(program, *words):
+    return subprocess.run([program, *words], check=True, capture_output=True).stdout
+
+
+def man_pages(program):
+    """Pages by file name."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(program, "man", folder)
+        return {page.name: page.read_bytes() for page in sorted(Path(folder).iterdir())}
