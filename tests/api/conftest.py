@@ -3,6 +3,7 @@
 import pytest
 
 import live_iso
+import podman
 from backends import S3, Postgres
 from machines import Fleet
 from muster import BINARY, VERSION, Server, pull_secret
@@ -40,11 +41,36 @@ def servers(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def shared(servers):
+def shared(servers, request):
     """The server most tests share; DUMMY_IGNITION lets clusters install without a real release."""
     # However full the disk of the machine that runs the tests is.
     env = {"DUMMY_IGNITION": "true", "FILESYSTEM_USAGE_THRESHOLD": "100"}
+    if podman.ARCHIVE:
+        return request.getfixturevalue("contained")("shared", env=env).start(timeout=120)
     return servers("shared", env=env).start()
+
+
+@pytest.fixture(scope="session")
+def podman_home():
+    """Podman of a user without rights, with our images."""
+    home = podman.Podman()
+    yield home
+    home.remove()
+
+
+@pytest.fixture(scope="session")
+def contained(tmp_path_factory, podman_home):
+    """Makes servers in containers; each is stopped and its log inspected when the session ends."""
+    made = []
+
+    def make(name, **options):
+        made.append(podman.Container(tmp_path_factory.mktemp(name), podman_home, **options))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.stop()
+        server.assert_calm()
 
 
 @pytest.fixture(scope="session")

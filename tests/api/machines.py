@@ -87,7 +87,7 @@ class Machine:
         self.ip = f"192.168.126.{10 + index}"
         self.mac = f"52:54:00:00:00:{0x0A + index:02x}"
         self.inventory = inventory(self.name, self.ip, self.mac)
-        self.agent = "quay.io/edge-infrastructure/assisted-installer-agent:latest"
+        self.agent = "quay.io/steel/agent:latest"
 
     @property
     def path(self):

@@ -138,19 +138,7 @@ class Server:
 
     def start(self, timeout=60.0):
         """Starts the process and returns once it has said where it listens."""
-        assert self.binary.exists(), f"no server at {self.binary}: build it or set MUSTER_BIN"
-        command = [
-            *self.binary_prefix,
-            str(self.binary),
-            "serve",
-            "--listen",
-            f"127.0.0.1:{self.port}",
-            "--data-dir",
-            str(self.data_dir),
-        ]
-        command += ["--plain-http"] if self.plain else []
-        command += ["--auth", self.auth] if self.auth else []
-        command += self.args
+        command = self.command()
         offset = self.log_path.stat().st_size if self.log_path.exists() else 0
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
@@ -163,6 +151,18 @@ class Server:
             )
         self.url = eventually(lambda: self._announced(offset), f"{command} to listen", timeout)
         return self
+
+    def command(self):
+        """What is started."""
+        assert self.binary.exists(), f"no server at {self.binary}: build it or set MUSTER_BIN"
+        return [*self.binary_prefix, str(self.binary), *self.words(self.data_dir)]
+
+    def words(self, data_dir):
+        """The arguments of the program."""
+        words = ["serve", "--listen", f"127.0.0.1:{self.port}", "--data-dir", str(data_dir)]
+        words += ["--plain-http"] if self.plain else []
+        words += ["--auth", self.auth] if self.auth else []
+        return words + self.args
 
     def _announced(self, offset):
         status = self.process.poll()
@@ -215,6 +215,10 @@ def quiet_environment():
     environment.setdefault("RUST_BACKTRACE", "1")
     # No test shall download gigabytes; those about fetching say so.
     environment["MUSTER_IMAGES_FETCH"] = "never"
+    # Agents that a build left somewhere must not change what images hold; without any, images are
+    # only made if hosts can pull one.
+    environment["MUSTER_IMAGES_AGENT_DIR"] = "/nonexistent"
+    environment["AGENT_DOCKER_IMAGE"] = "quay.io/steel/agent:1"
     return environment
 
 

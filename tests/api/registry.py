@@ -44,10 +44,11 @@ def component(name, version):
 class Registry:
     """One registry; may be stopped and started again on the same port and data."""
 
-    def __init__(self, home, guarded=True):
+    def __init__(self, home, guarded=True, port=None, names=()):
         self.home = home
         self.guarded = guarded
-        self.port = free_port()
+        self.names = list(names)
+        self.port = port or free_port()
         self.host = f"127.0.0.1:{self.port}"
         self.process = None
         self.ca_file = home / "ca.crt"
@@ -83,8 +84,7 @@ class Registry:
         form = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         (self.home / "tls.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, *form))
 
-    @staticmethod
-    def _signed(subject, issuer, public_key, key, authority):
+    def _signed(self, subject, issuer, public_key, key, authority):
         now = datetime.datetime.now(datetime.timezone.utc)
         builder = x509.CertificateBuilder(
             issuer_name=issuer,
@@ -95,7 +95,7 @@ class Registry:
             not_valid_after=now + datetime.timedelta(days=2),
         ).add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         if not authority:
-            names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+            names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), *map(x509.DNSName, self.names)]
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         return builder.sign(key, hashes.SHA256())
 

@@ -167,7 +167,7 @@ def test_an_outdated_agent_gets_one_step_without_an_id_until_it_was_upgraded(upg
 
 def test_no_agent_is_asked_to_run_an_image_named_by_tag(api, infra_env):
     machine = Machine(api, infra_env["id"])
-    machine.agent = "quay.io/edge-infrastructure/assisted-installer-agent:old"
+    machine.agent = "quay.io/steel/agent:old"
     machine.register()
     assert machine.poll()["instructions"][0]["step_type"] == "inventory"
 

@@ -1,0 +1,51 @@
+"""`muster live-iso`: an image that boots the service. Here what is in it; that it boots is a story."""
+
+import json
+import shutil
+import subprocess
+
+from muster import BINARY, quiet_environment
+
+# Static, and for the architecture of the image: all that is asked of a program in it.
+STATIC = "/bin/busybox"
+
+
+def muster(tmp_path, *words, ok=True):
+    environment = {**quiet_environment(), "MUSTER_IMAGES_AGENT_DIR": str(tmp_path)}
+    run = subprocess.run([str(BINARY), *map(str, words)], env=environment, capture_output=True, text=True, timeout=120)
+    assert (run.returncode == 0) == ok, f"muster {words} ended with {run.returncode}: {run.stderr}"
+    return run.stdout if ok else run.stderr
+
+
+def test_a_live_image_of_the_service_holds_program_agents_settings_and_units(iso, tmp_path):
+    agents = tmp_path / "agents" / "x86_64"
+    agents.mkdir(parents=True)
+    shutil.copy(STATIC, agents / "muster-agent")
+    settings, key, made = tmp_path / "muster.toml", tmp_path / "key.pub", tmp_path / "live.iso"
+    settings.write_text('[log]\nlevel = "debug"\n')
+    key.write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHJf0h7bdU1W8xwgWQkjJRZVdG0vzFW5kYV5UXTi0Nn7 me\n")
+    options = ["--settings", settings, "--ssh-key", key, "--data-label", "muster_data", "--medium-is", "4.20"]
+    muster(tmp_path, "live-iso", "create", "--base", iso, "--program", STATIC, *options, "-o", made)
+
+    config = tmp_path / "config.ign"
+    config.write_text(muster(tmp_path, "iso", "ignition", "show", made))
+    subprocess.run(["ignition-validate", config], check=True)
+    content = json.loads(config.read_text())
+    paths = {file["path"] for file in content["storage"]["files"]}
+    assert {"/usr/local/bin/muster", "/usr/local/lib/muster/agents/x86_64/muster-agent"} <= paths
+    units = {unit["name"]: unit["contents"] for unit in content["systemd"]["units"]}
+    assert "What=/dev/disk/by-label/muster_data\n" in units["var-lib-muster.mount"]
+    assert {"muster.service", "muster-medium.service"} <= set(units)
+
+    # What was made is a live image like its base, so that machines can boot from the same medium.
+    info = json.loads(muster(tmp_path, "iso", "info", "--json", made))
+    base = json.loads(muster(tmp_path, "iso", "info", "--json", iso))
+    assert info.keys() == base.keys()
+
+
+def test_a_program_that_needs_libraries_of_this_machine_is_refused(iso, tmp_path):
+    refused = muster(
+        tmp_path, "live-iso", "create", "--base", iso, "--program", "/bin/bash", "-o", tmp_path / "x", ok=False
+    )
+    assert "linked dynamically" in refused and "--program" in refused
+    assert not (tmp_path / "x").exists()
