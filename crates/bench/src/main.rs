@@ -5,11 +5,13 @@
 //! one cluster of a hundred hosts, from one client and from eight. Prints our figures beside
 //! those measured on the reference on a machine of the same size.
 //!
-//! `--only downloads` measures boot images instead, beside nginx; see [`downloads`].
+//! `--only downloads` measures boot images instead, beside nginx; see [`downloads`]. `--only
+//! installation` compares simulated installations; see [`installation`].
 
 mod connection;
 mod downloads;
 mod fleet;
+mod installation;
 mod report;
 mod server;
 
@@ -48,6 +50,8 @@ enum Part {
     Calls,
     /// Boot images
     Downloads,
+    /// Simulated installations
+    Installation,
 }
 
 /// How many clients the parallel measurements use.
@@ -63,11 +67,15 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn run(cli: Cli) -> anyhow::Result<()> {
-    if cli.only != Some(Part::Downloads) {
+    let wanted = |part| cli.only.is_none_or(|only| only == part);
+    if wanted(Part::Calls) {
         calls(&cli).await?;
     }
-    if cli.only != Some(Part::Calls) {
+    if wanted(Part::Downloads) {
         downloads::measure(&cli.muster).await?;
+    }
+    if wanted(Part::Installation) {
+        installation::measure(&cli.muster).await?;
     }
     Ok(())
 }
