@@ -11,15 +11,20 @@ DATA_DIR ?= $(CURDIR)/target/run-data
 # nothing is compiled twice.
 build_programs = cargo build --locked --workspace --bins --tests
 run_stories = scripts/ignored-tests stories --
-# Stories of `make stories` that `make test` has no time for. The story of the minimal image does all
-# and more of the first; nothing else covers the second: run `make stories` after a change to proxies.
+# Stories of `make stories` that `make test` has no time for: what a single node that is installed shows
+# as well (boot from a CD, discovery, preparation), and what few changes touch (clocks, crashes, proxies).
 long_stories = a_machine_finds_its_address_in_the_full_image \
-  a_machine_that_reaches_the_service_only_through_a_proxy_is_discovered
-# Not yet seen green to its end: by hand with `cargo test --workspace --test stories -- --ignored NAME`.
-unfinished_stories = three_control_plane_nodes_and_a_worker_are_installed
+  a_machine_that_reaches_the_service_only_through_a_proxy_is_discovered \
+  a_machine_with_a_cd_and_bios_is_discovered_as_it_is \
+  a_machine_whose_clock_is_years_off_trusts_the_service_and_is_discovered \
+  a_machine_outlives_a_crash_of_the_service_and_a_cut_cable \
+  three_machines_become_a_cluster_whose_installation_begins
+# Not yet seen green to their ends: by hand with `cargo test --workspace --test stories -- --ignored NAME`.
+unfinished_stories = three_control_plane_nodes_and_a_worker_are_installed \
+  only_the_chosen_disk_is_written
 shell_scripts = git grep -lE '^\#!.*\b(ba|da)?sh\b' -- ':!crates/assets'
 
-.PHONY: help run test check bench fmt lint unit api boot agents testbed stories programs tools build release bless deny clean
+.PHONY: help run test check dist container packages bench fmt lint unit api web web-tests docs recording boot agents testbed stories programs tools build release bless deny clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +33,7 @@ help: ## List the tasks
 run: ## Build Muster, serve the API and show a simulated installation (LISTEN=…, DATA_DIR=…, NO_DEMO=1)
 	@scripts/prepare build
 	@echo "== building muster (the first time takes a few minutes)"
+	@$(MAKE) --no-print-directory web
 	cargo build --release --locked --workspace --bin muster
 	@LISTEN="$(LISTEN)" DATA_DIR="$(DATA_DIR)" scripts/run
 
@@ -42,7 +48,7 @@ lint: ## Formatting and lints of Rust, shell and Python
 	@scripts/prepare build lint
 	cargo fmt --all --check
 	@echo "shellcheck, ruff"
-	@$(shell_scripts) | xargs shellcheck
+	@$(shell_scripts) | xargs shellcheck -x
 	@tests/setup-venv
 	@target/test-venv/bin/ruff check --quiet
 	@target/test-venv/bin/ruff format --quiet --check
@@ -54,6 +60,14 @@ unit: tools ## Unit, property and store tests (SQLite and a real PostgreSQL), im
 api: programs ## Black-box tests with real clients: aicli, the Python client, schemathesis, kill -9
 	tests/run-api
 
+docs: programs ## Follow README and the pages of docs/ literally: every command is run
+	tests/run-docs
+
+recording: ## Record `make run` for README: docs/pictures/run.svg
+	@scripts/prepare build
+	cargo build --release --locked --workspace --bin muster
+	scripts/record
+
 boot: ## Start made images, and a machine to look at, in virtual machines (takes minutes)
 	@scripts/prepare build test boot
 	scripts/ignored-tests images guest
@@ -62,7 +76,7 @@ boot: ## Start made images, and a machine to look at, in virtual machines (takes
 testbed: machines ## Real machines boot our images and are discovered (builds their OS the first time; as root)
 	$(run_stories) $(addprefix --skip ,$(long_stories) $(unfinished_stories))
 
-stories: machines ## The same with the long stories that `make test` leaves out
+stories: machines container packages ## The same with the long stories that `make test` leaves out, container images and packages
 	$(run_stories) $(addprefix --skip ,$(unfinished_stories))
 
 .PHONY: machines
@@ -72,7 +86,7 @@ machines:
 	@tests/setup-coreos-installer
 	scripts/build-agents x86_64
 
-programs:
+programs: web
 	@scripts/prepare build
 	$(build_programs)
 
@@ -84,8 +98,17 @@ tools:
 	@tests/setup-kube-apiserver
 	@tests/setup-coreos-installer
 
-bench: ## Load figures against the reference's and nginx's, with ratios
+web: ## The web page that muster embeds, in web/dist
+	@scripts/prepare web
+	@scripts/build-web
+
+web-tests: programs ## Journeys through the web page in Chromium, with simulated hosts
+	@scripts/prepare build test web
+	scripts/test-web
+
+bench: web ## Load figures against the reference's and nginx's, with ratios
 	@scripts/prepare build agents bench
+	@node web/sizes.mjs
 	cargo build --release --locked -p muster-cli -p muster-bench
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
@@ -94,11 +117,31 @@ bench: ## Load figures against the reference's and nginx's, with ratios
 	cargo bench --quiet --locked -p muster-agent --bench inventory --bench agent
 	cargo bench --quiet --locked -p muster-release --bench extract
 	cargo bench --quiet --locked -p muster-assets --bench create
+	scripts/bench-agent-image target/release/muster target
 
 agents: programs ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
 	scripts/build-agents x86_64 aarch64
 	scripts/ignored-tests static_agents
+
+# Needs a few minutes for each architecture: the smallest programs take the longest to link.
+dist: ## Everything a release consists of, in target/dist: executables, container images, packages, checksums
+	@scripts/prepare build agents
+	scripts/build-agents x86_64 aarch64
+	PROFILE=small scripts/build-programs x86_64 aarch64
+	packaging/build --out target/dist
+
+container: ## The container images run under rootless podman: aicli, pods made for the reference (as root)
+	@scripts/prepare build test agents container
+	scripts/build-agents x86_64
+	scripts/build-programs x86_64
+	tests/run-container
+
+packages: ## Packages install, upgrade and go on clean roots of Debian and rpm (as root)
+	@scripts/prepare build test agents packages
+	scripts/build-agents x86_64
+	scripts/build-programs x86_64
+	tests/run-packages
 
 fmt: ## Format the code
 	cargo fmt --all
@@ -108,13 +151,14 @@ fmt: ## Format the code
 build: ## Debug binaries
 	cargo build --locked -p muster-cli -p muster-agent
 
-release: ## Optimised binaries in target/release
+release: web ## Optimised binaries in target/release
 	cargo build --release --locked -p muster-cli -p muster-agent
 
 bless: ## Rewrite documents made from code; review the diff
-	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-assets -p muster-cli
+	BLESS=1 cargo test --quiet --locked -p muster-config -p muster-documents -p muster-assets -p muster-cli
 	BLESS=1 cargo test --quiet --locked -p muster-agent --test machines
 	BLESS=1 cargo test --quiet --locked -p muster-app --lib preparation
+	cd web && BLESS=1 npm run --silent build
 
 # Not part of `make lint`: cargo-deny takes longer to compile than all lints. Only advisories need a network.
 deny: ## Licences, advisories and duplicate dependencies (installs cargo-deny)
