@@ -14,6 +14,10 @@ export const gone = signal(false);
 
 const KEPT_EVENTS = 500;
 
+/** Counts what was received and sent; an object's last message is at its moment. */
+let moment = 0;
+const heard = new Map<string, number>();
+
 let scope = "";
 let stop: (() => void) | null = null;
 
@@ -23,6 +27,7 @@ export function follow(query: Record<string, string>): void {
   if (wanted === scope) return;
   stop?.();
   scope = wanted;
+  heard.clear();
   batch(() => {
     clusters.value = new Map();
     hosts.value = new Map();
@@ -43,19 +48,23 @@ export function take(messages: Message[], seen: Set<string> | null): Set<string>
   const nextHosts = new Map(hosts.value);
   const fresh: Event[] = [];
   let isSynced = synced.value;
+  moment += 1;
   for (const { kind, data } of messages) {
     if (kind === "cluster") {
       const cluster = data as Cluster;
       nextClusters.set(cluster.id, cluster);
+      heard.set(cluster.id, moment);
       seen?.add(cluster.id);
     } else if (kind === "host") {
       const host = data as Host;
       nextHosts.set(host.id, host);
+      heard.set(host.id, moment);
       seen?.add(host.id);
     } else if (kind === "event") {
       fresh.unshift(data as Event);
     } else if (kind === "deleted") {
       const { kind: what, id } = data as { kind: string; id: string };
+      heard.set(id, moment);
       if (what === "cluster") nextClusters.delete(id);
       if (what === "host") nextHosts.delete(id);
       if ((what === "cluster" || what === "infra-env") && scope.includes(id)) gone.value = true;
@@ -77,13 +86,22 @@ export function take(messages: Message[], seen: Set<string> | null): Set<string>
   return seen;
 }
 
-/** Shows the answer of a change at once; the watch would bring it a moment later. */
-export function put(cluster: Cluster): void {
-  const next = new Map(clusters.value);
-  next.set(cluster.id, { ...cluster, hosts: [] });
-  clusters.value = next;
-}
+/** Runs a change of a cluster and shows its answer at once; the watch would bring it a moment later. */
+export const changeCluster = (run: () => Promise<Cluster>): Promise<Cluster> =>
+  change(run, (cluster) => { clusters.value = new Map(clusters.value).set(cluster.id, { ...cluster, hosts: [] }); });
 
-export function putHost(host: Host): void {
-  hosts.value = new Map(hosts.value).set(host.id, host);
+export const changeHost = (run: () => Promise<Host>): Promise<Host> =>
+  change(run, (host) => { hosts.value = new Map(hosts.value).set(host.id, host); });
+
+/**
+ * Answer and watch come by different connections, in any order. If the watch brought something about the
+ * object while the call was under way, the answer may be the older of the two, and the watch does not send
+ * the newer one again: then the watch decides. It always brings the last state.
+ */
+async function change<T extends { id: string }>(run: () => Promise<T>, show: (answer: T) => void): Promise<T> {
+  const began = ++moment;
+  const of = scope;
+  const answer = await run();
+  if (scope === of && (heard.get(answer.id) ?? 0) < began) show(answer);
+  return answer;
 }

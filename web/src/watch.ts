@@ -50,6 +50,8 @@ export class Parser {
 /** Watches until the returned function is called. `began` runs before the objects of each connection. */
 export function watch(query: Record<string, string>, began: () => void, take: (messages: Message[]) => void): () => void {
   const stopped = new AbortController();
+  // What had arrived when the watch was stopped is not of the scope that is shown now.
+  const give = (messages: Message[]) => { if (!stopped.signal.aborted && messages.length) take(messages); };
   void (async () => {
     let lastId = "";
     let retry = 1000;
@@ -62,13 +64,14 @@ export function watch(query: Record<string, string>, began: () => void, take: (m
       try {
         const parameters = new URLSearchParams({ ...query, ...(lastId ? { last_event_id: lastId } : {}) });
         const answer = await fetch(`${BASE}/v2/watch?${parameters}`, { headers: authorization(), signal: attempt.signal });
+        if (stopped.signal.aborted) return;
         if (answer.status === 401) {
           refused();
           await loggedIn(stopped.signal);
           continue;
         }
         if (answer.status === 404) {
-          take([{ kind: "gone", data: null }]);
+          give([{ kind: "gone", data: null }]);
           return;
         }
         if (!answer.ok || !answer.body) throw new Error(answer.statusText);
@@ -87,7 +90,7 @@ export function watch(query: Record<string, string>, began: () => void, take: (m
           const messages = parser.take(value);
           lastId = parser.lastId;
           retry = parser.retryMs;
-          if (messages.length) take(messages);
+          give(messages);
         }
       } catch {
         // The loop tries again; what is shown stays, marked with its age.

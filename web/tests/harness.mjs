@@ -169,5 +169,6 @@ export async function readyToInstall(page, id) {
     const failing = (of) => Object.values(JSON.parse(of.validations_info ?? "{}")).flat().filter((one) => one.status !== "success" && one.status !== "disabled").map((one) => `${one.id}: ${one.message}`);
     return [cluster.status, ...failing(cluster), ...cluster.hosts.flatMap((host) => failing(host).map((text) => `${host.requested_hostname} ${text}`))].join("\n");
   };
-  await page.getByText("Ready to install").first().waitFor().catch(async (error) => { throw new Error(`${error.message}\n${await open()}`); });
+  // Exactly: messages of checks contain "not ready to install".
+  await page.getByText("Ready to install", { exact: true }).first().waitFor().catch(async (error) => { throw new Error(`${error.message}\n${await open()}`); });
 }

@@ -6,7 +6,7 @@ import { call, download, request } from "../api/client";
 import { t } from "../messages";
 import { clusterStatus, hasEnded, isDay2, isDraft, isRunning, isTime } from "../model/clusters";
 import { navigate, segments } from "../router";
-import { clusters, follow, gone, hosts, put, synced } from "../store";
+import { clusters, follow, gone, hosts, changeCluster, synced } from "../store";
 import { Alert, Confirm, Label, Link, Menu, Spinner } from "../ui/parts";
 import { DeleteDialog } from "./clusters";
 import { Setup } from "../wizard/setup";
@@ -48,7 +48,7 @@ export function ClusterPage({ id }: { id: string }) {
       <div class="row between">
         <div><h1>{cluster.name}</h1><div class="row"><span role="status"><Label tone={state.tone} icon={state.icon}>{state.text}</Label></span><span class="muted small">{cluster.status_info}</span></div></div>
         <div class="row">
-          {cluster.status === "installed" && <button type="button" class="primary" onClick={run(async () => { put(await call("TransformClusterToDay2", at)); navigate(`/clusters/${id}/hosts`); })}>{t("Add hosts")}</button>}
+          {cluster.status === "installed" && <button type="button" class="primary" onClick={run(async () => { await changeCluster(() => call("TransformClusterToDay2", at)); navigate(`/clusters/${id}/hosts`); })}>{t("Add hosts")}</button>}
           {isRunning(cluster) && <button type="button" onClick={() => setDialog("cancel")}>{t("Cancel installation")}</button>}
           {["error", "cancelled"].includes(cluster.status ?? "") && <button type="button" class="primary" onClick={() => setDialog("reset")}>{t("Reset cluster")}</button>}
           <Menu label={t("Actions")} actions={[
@@ -73,8 +73,8 @@ export function ClusterPage({ id }: { id: string }) {
       {tab === "events" && <EventsTab clusterId={id} list={list} />}
       {tab === "logs" && <Lazy key="logs" load={() => import("./logs")} of={props} />}
       {dialog === "delete" && <DeleteDialog cluster={cluster} close={(deleted) => { setDialog(null); if (deleted) navigate("/clusters"); }} />}
-      {dialog === "cancel" && <Confirm title={t("Cancel the installation?")} action={t("Cancel installation")} danger close={() => setDialog(null)} run={async () => put(await call("V2CancelInstallation", at))}><p>{t("Hosts stop where they are. Afterwards the cluster can be reset and installed again.")}</p></Confirm>}
-      {dialog === "reset" && <Confirm title={t("Reset the cluster?")} action={t("Reset cluster")} danger close={() => setDialog(null)} run={async () => { put(await call("v2ResetCluster", at)); navigate(`/clusters/${id}`); }}>
+      {dialog === "cancel" && <Confirm title={t("Cancel the installation?")} action={t("Cancel installation")} danger close={() => setDialog(null)} run={() => changeCluster(() => call("V2CancelInstallation", at))}><p>{t("Hosts stop where they are. Afterwards the cluster can be reset and installed again.")}</p></Confirm>}
+      {dialog === "reset" && <Confirm title={t("Reset the cluster?")} action={t("Reset cluster")} danger close={() => setDialog(null)} run={async () => { await changeCluster(() => call("v2ResetCluster", at)); navigate(`/clusters/${id}`); }}>
         <p>{t("The cluster goes back to its setup. Hosts boot the discovery image again; some may need a restart by hand.")}</p>
         {hasEnded(cluster) && <Alert tone="orange">{t("Logs of {n} of {all} hosts were collected; download them first if you need them.", { n: list.filter((host) => isTime(host.logs_collected_at)).length, all: list.length })}</Alert>}
       </Confirm>}

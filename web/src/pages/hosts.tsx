@@ -5,7 +5,7 @@ import { t, plural } from "../messages";
 import { isDay2, isDraft } from "../model/clusters";
 import { name } from "../model/hosts";
 import { apiName } from "../model/rules";
-import { put } from "../store";
+import { changeCluster } from "../store";
 import { Text } from "../ui/form";
 import { HostTable } from "../ui/hosttable";
 import { Alert, CodeBox, Empty, useAct } from "../ui/parts";
@@ -18,7 +18,7 @@ function ApiAddress({ cluster }: { cluster: TabProps["cluster"] }) {
   const { busy, problem, act } = useAct();
   return (
     <details class="panel"><summary>{t("Address of the cluster's API for new hosts")}</summary>
-      <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); if (!apiName(value)) void act(async () => put(await call("V2UpdateCluster", { path: { cluster_id: cluster.id }, body: { api_vip_dns_name: value } }))); }}>
+      <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); if (!apiName(value)) void act(() => changeCluster(() => call("V2UpdateCluster", { path: { cluster_id: cluster.id }, body: { api_vip_dns_name: value } }))); }}>
         <Text label={t("Name or address")} value={value} set={setValue} error={apiName(value)} help={t("New hosts fetch their configuration from port 22624 there.")} />
         <div><button disabled={busy}>{t("Save")}</button></div>
         {problem && <Alert tone="red" live>{problem}</Alert>}

@@ -7,14 +7,14 @@ import { isDay2, isDraft, isTime } from "../model/clusters";
 import { isEditable, isRemovable, isUnbound, name, role } from "../model/hosts";
 import { hostname as hostnameRule, numbered } from "../model/rules";
 import { navigate } from "../router";
-import { putHost } from "../store";
+import { changeHost } from "../store";
 import { AsCall } from "./ascall";
 import { Text } from "./form";
 import { Icon } from "./icons";
 import { Alert, Confirm, Modal, useAct, type Action } from "./parts";
 
 const at = (host: Host) => ({ infra_env_id: host.infra_env_id ?? "", host_id: host.id });
-export const patchHost = async (host: Host, body: object): Promise<void> => putHost(await call("v2UpdateHost", { path: at(host), body }));
+export const patchHost = (host: Host, body: object): Promise<Host> => changeHost(() => call("v2UpdateHost", { path: at(host), body }));
 
 export const roleName = (value: string | undefined): string =>
   ({ master: t("Control plane"), worker: t("Worker"), arbiter: t("Arbiter"), bootstrap: t("Bootstrap"), "auto-assign": t("Automatic") })[value ?? ""] ?? value ?? "";
@@ -66,7 +66,7 @@ export function Bind({ hosts, clusters, close }: { hosts: Host[]; clusters: Clus
   const [to, setTo] = useState(clusters[0]?.id ?? "");
   return (
     <Confirm title={plural(hosts.length, "Bind {n} host to a cluster", "Bind {n} hosts to a cluster")} action={t("Bind")} close={close}
-      run={async () => { for (const host of hosts) putHost(await call("BindHost", { path: at(host), body: { cluster_id: to } })); }}>
+      run={async () => { for (const host of hosts) await changeHost(() => call("BindHost", { path: at(host), body: { cluster_id: to } })); }}>
       {clusters.length ? <div class="field"><label for="bind-to">{t("Cluster")}</label><select id="bind-to" value={to} onChange={(event) => setTo(event.currentTarget.value)}>{clusters.map((one) => <option key={one.id} value={one.id}>{one.name}</option>)}</select></div>
         : <Alert tone="orange">{t("There is no cluster that takes hosts now.")}</Alert>}
     </Confirm>
@@ -101,7 +101,7 @@ export function hostActions(host: Host, cluster: Cluster | undefined, open: (dia
 
 export function HostDialogs({ dialog, all, clusters, close }: { dialog: HostDialog | null; all: Host[]; clusters: Cluster[]; close: () => void }) {
   if (!dialog) return null;
-  const each = (id: "v2ResetHost" | "UnbindHost") => async () => { for (const host of dialog.hosts) putHost(await call(id, { path: at(host) })); };
+  const each = (id: "v2ResetHost" | "UnbindHost") => async () => { for (const host of dialog.hosts) await changeHost(() => call(id, { path: at(host) })); };
   switch (dialog.kind) {
     case "rename": return <Rename hosts={dialog.hosts} all={all} close={close} />;
     case "remove": return <Remove hosts={dialog.hosts} close={close} />;

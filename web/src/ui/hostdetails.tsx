@@ -4,7 +4,7 @@ import { call } from "../api/client";
 import { t } from "../messages";
 import { bytes, inventory, isEditable, nics } from "../model/hosts";
 import { ago } from "../model/clusters";
-import { putHost } from "../store";
+import { changeHost } from "../store";
 import { Alert, CodeBox, Facts, Label, useAct } from "./parts";
 import { ValidationList } from "./validations";
 
@@ -18,7 +18,7 @@ export function Disks({ host }: { host: Host }) {
   const editable = isEditable(host);
   const formatted = split(host.disks_to_be_formatted);
   const kept = split(host.skip_formatting_disks);
-  const patch = (body: object) => void act(async () => putHost(await call("v2UpdateHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body })));
+  const patch = (body: object) => void act(() => changeHost(() => call("v2UpdateHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body })));
   const erased = disks.filter((disk) => disk.bootable && disk.id !== host.installation_disk_id && formatted.includes(disk.id ?? "") && !kept.includes(disk.id ?? ""));
   return (
     <div class="stack">

@@ -5,7 +5,7 @@ import { call, request, type Request } from "../api/client";
 import { t, plural } from "../messages";
 import { name } from "../model/hosts";
 import { noProxy, proxyUrl, servers, sshKey } from "../model/rules";
-import { putHost } from "../store";
+import { changeHost } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Area, Check, Radios, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
@@ -170,7 +170,7 @@ function BindDialog({ cluster, close }: { cluster: Cluster; close: () => void })
   }, [cluster.id]);
   const pick = (host: Host, on: boolean) => { const next = new Set(chosen); if (on) next.add(host.id); else next.delete(host.id); setChosen(next); };
   return (
-    <Confirm title={t("Take hosts from a pool")} action={plural(chosen.size, "Bind {n} host", "Bind {n} hosts")} close={close} run={async () => { for (const host of found.value ?? []) if (chosen.has(host.id)) putHost(await call("BindHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body: { cluster_id: cluster.id } })); }}>
+    <Confirm title={t("Take hosts from a pool")} action={plural(chosen.size, "Bind {n} host", "Bind {n} hosts")} close={close} run={async () => { for (const host of found.value ?? []) if (chosen.has(host.id)) await changeHost(() => call("BindHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body: { cluster_id: cluster.id } })); }}>
       {!found.value ? <Spinner /> : found.value.length === 0 ? <p>{t("No infra-env without a cluster has free hosts.")}</p> : found.value.map((host) => <Check key={host.id} label={`${name(host)} (${host.status})`} value={chosen.has(host.id)} set={(on) => pick(host, on)} />)}
     </Confirm>
   );

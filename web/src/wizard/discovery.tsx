@@ -2,7 +2,7 @@
 import { call } from "../api/client";
 import { t } from "../messages";
 import { inventory } from "../model/hosts";
-import { put } from "../store";
+import { changeCluster } from "../store";
 import { Check } from "../ui/form";
 import { HostTable } from "../ui/hosttable";
 import { Alert, Empty, Spinner, useAct, useLoad } from "../ui/parts";
@@ -35,7 +35,7 @@ export default function DiscoveryStep({ cluster, list }: StepProps) {
   return (
     <Frame step="hosts" cluster={cluster} list={list}>
       <div class="row"><AddHostsButton cluster={cluster} primary={list.length === 0} /><Bindable cluster={cluster} /></div>
-      {cluster.control_plane_count !== 1 && <Check asSwitch label={t("Run workloads on the control plane")} value={forced || cluster.schedulable_masters === true} disabled={forced || busy} set={(on) => void act(async () => put(await call("V2UpdateCluster", sent(on))))} help={forced ? t("With fewer than two workers this is always so.") : undefined} />}
+      {cluster.control_plane_count !== 1 && <Check asSwitch label={t("Run workloads on the control plane")} value={forced || cluster.schedulable_masters === true} disabled={forced || busy} set={(on) => void act(() => changeCluster(() => call("V2UpdateCluster", sent(on))))} help={forced ? t("With fewer than two workers this is always so.") : undefined} />}
       {problem && <Alert tone="red" live>{problem}</Alert>}
       {virtual && <Alert>{t("Some hosts are virtual machines: they must boot from disk after the first restart.")}</Alert>}
       <Hints cluster={cluster} />

@@ -5,7 +5,7 @@ import { t } from "../messages";
 import { nics } from "../model/hosts";
 import { network, range } from "../model/ip";
 import { apiLabel, body, candidates, fields, ingressLabel, podLabel, prefixLabel, problems, records, serviceLabel, withStack, type Defaults, type NetworkFields } from "../model/networks";
-import { put } from "../store";
+import { changeCluster } from "../store";
 import { Area, Check, Radios, Select, Text } from "../ui/form";
 import { HostTable } from "../ui/hosttable";
 import { Alert, CodeBox, Empty, Link, Spinner, useLoad } from "../ui/parts";
@@ -51,7 +51,7 @@ function Form({ cluster, list, defaults }: StepProps & { defaults: Defaults }) {
   // Saved values that the form only proposes must be sent as well, so "changed" is not enough for a new cluster.
   const needsSave = draft.changed || (sno && of.machine.length > 0 && !(cluster.machine_networks ?? []).length);
   return (
-    <Frame step="networking" cluster={cluster} list={list} attempt={() => setAttempted(true)} problems={needsSave ? [...wrong] : []} requests={needsSave ? [request("V2UpdateCluster", sent)] : []} save={async () => { put(await call("V2UpdateCluster", sent)); draft.drop(); }}>
+    <Frame step="networking" cluster={cluster} list={list} attempt={() => setAttempted(true)} problems={needsSave ? [...wrong] : []} requests={needsSave ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>
       {list.length === 0 && <Alert tone="orange">{t("Networks are known once hosts have been discovered.")} <Link to={`/clusters/${cluster.id}/setup/hosts`}>{t("To host discovery")}</Link></Alert>}
       <Radios legend={t("Network management")} value={sno ? "user" : of.managed} set={(value) => draft.set({ managed: value as "cluster" })} choices={[
         { value: "cluster", name: t("Managed by the cluster"), help: t("The cluster brings its own virtual addresses for API and ingress."), why: sno ? t("A single node needs no virtual addresses.") : fixedUser ? t("The platform brings its own load balancer.") : null },

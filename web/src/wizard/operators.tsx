@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { call, request } from "../api/client";
 import { t } from "../messages";
 import { CATEGORIES, closure, operator } from "../model/operators";
-import { put } from "../store";
+import { changeCluster } from "../store";
 import { Check } from "../ui/form";
 import { Alert, Label, Spinner, useLoad } from "../ui/parts";
 import { useFeatures } from "./detailsform";
@@ -30,7 +30,7 @@ export default function OperatorsStep({ cluster, list }: StepProps) {
   const body = { operator_bundles: Object.entries(of.bundles).map(([id, optional_operators]) => ({ id, optional_operators })), olm_operators: of.single.map((name) => ({ name })) };
   const sent = { path: { cluster_id: cluster.id }, body };
   const frame = (content: preact.ComponentChildren) => (
-    <Frame step="operators" cluster={cluster} list={list} requests={draft.changed ? [request("V2UpdateCluster", sent)] : []} save={async () => { put(await call("V2UpdateCluster", sent)); draft.drop(); }}>{content}</Frame>
+    <Frame step="operators" cluster={cluster} list={list} requests={draft.changed ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>{content}</Frame>
   );
   if (!loaded.value) return frame(loaded.problem ? <Alert tone="red">{loaded.problem}</Alert> : <Spinner />);
   const { names, bundles, fitting, needs } = loaded.value;

@@ -5,7 +5,7 @@ import { bytes, failing, inventory, name, role, storage } from "../model/hosts";
 import { resources } from "../model/commands";
 import { operator } from "../model/operators";
 import { navigate } from "../router";
-import { put } from "../store";
+import { changeCluster } from "../store";
 import { Icon } from "../ui/icons";
 import { Alert, Facts, Link, useAct, useLoad } from "../ui/parts";
 import { ValidationList, summary } from "../ui/validations";
@@ -25,7 +25,7 @@ export default function ReviewStep({ cluster, list }: StepProps) {
   const added = (cluster.monitored_operators ?? []).filter((one) => one.operator_type === "olm");
   const total = (pick: (host: (typeof list)[number]) => number) => list.reduce((sum, host) => sum + pick(host), 0);
   const cr = resources({ name: cluster.name ?? "", domain: cluster.base_dns_domain ?? "", version: cluster.openshift_version ?? "", masters: cluster.control_plane_count ?? 3, apiVips: (cluster.api_vips ?? []).map((one) => one.ip ?? ""), ingressVips: (cluster.ingress_vips ?? []).map((one) => one.ip ?? ""), machineNetworks: (cluster.machine_networks ?? []).map((one) => one.cidr ?? ""), clusterNetworks: (cluster.cluster_networks ?? []).map((one) => ({ cidr: one.cidr ?? "", host_prefix: one.host_prefix ?? 23 })), serviceNetworks: (cluster.service_networks ?? []).map((one) => one.cidr ?? ""), userManaged: cluster.user_managed_networking === true, sshKey: cluster.ssh_public_key ?? "", architecture: cluster.cpu_architecture ?? "x86_64" });
-  const install = <button type="button" class="primary" disabled={!ready || busy} onClick={() => void act(async () => { put(await call("v2InstallCluster", at)); navigate(`/clusters/${cluster.id}/progress`); })}>{busy && <Icon name="spin" />}{t("Install cluster")}</button>;
+  const install = <button type="button" class="primary" disabled={!ready || busy} onClick={() => void act(async () => { await changeCluster(() => call("v2InstallCluster", at)); navigate(`/clusters/${cluster.id}/progress`); })}>{busy && <Icon name="spin" />}{t("Install cluster")}</button>;
   return (
     <Frame step="review" cluster={cluster} list={list} last={install}>
       {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
