@@ -19,7 +19,7 @@ def test_a_missing_image_is_told_with_the_way_to_add_it(servers, iso):
     made = api.new_infra_env("bare", openshift_version=VERSION)
     answer = fetch(made["download_url"])
     reason = api_error(answer, 503)
-    assert f"muster os-images add FILE --version {VERSION} --arch x86_64" in reason
+    assert f"muster os-images add FILE --release {VERSION} --arch x86_64" in reason
     assert "images.fetch" in reason and int(answer.headers["Retry-After"]) > 0
     assert {entry["state"] for entry in api.get("//boot-artifacts").json()} == {"missing"}
     stock(server, iso)

@@ -10,8 +10,13 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Args;
 use muster_backup::Contents;
+use serde_json::json;
 
-use crate::settings::{self, OfService};
+use crate::{
+    format,
+    output::Printed,
+    settings::{self, OfService},
+};
 
 /// Write everything a service keeps into one file, while it runs.
 ///
@@ -26,6 +31,8 @@ pub struct Backup {
     #[arg(long)]
     with_os_images: bool,
     #[command(flatten)]
+    pub printed: format::Output,
+    #[command(flatten)]
     of: OfService,
 }
 
@@ -39,11 +46,13 @@ pub struct Restore {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     #[command(flatten)]
+    pub printed: format::Output,
+    #[command(flatten)]
     of: OfService,
 }
 
 /// Makes a backup.
-pub fn run(backup: &Backup) -> anyhow::Result<String> {
+pub fn run(backup: &Backup) -> anyhow::Result<Printed> {
     let config = backup.of.load()?.config;
     let installation = settings::installation(&config);
     let runtime = tokio::runtime::Runtime::new()?;
@@ -53,8 +62,11 @@ pub fn run(backup: &Backup) -> anyhow::Result<String> {
         let scratch = std::env::temp_dir();
         let contents =
             runtime.block_on(muster_backup::write(&installation, &scratch, with, out))?;
-        let _ = writeln!(io::stderr(), "{}", summary("backup", &contents));
-        return Ok(String::new());
+        let mut printed = summary("backup", &contents);
+        let _ = writeln!(io::stderr(), "{}", printed.text);
+        // The backup itself is what standard output has.
+        printed.text.clear();
+        return Ok(printed);
     }
     let output = std::path::absolute(&backup.output)?;
     let named = || format!("{}", output.display());
@@ -80,7 +92,7 @@ pub fn run(backup: &Backup) -> anyhow::Result<String> {
 }
 
 /// Restores one.
-pub fn restore(restore: &Restore) -> anyhow::Result<String> {
+pub fn restore(restore: &Restore) -> anyhow::Result<Printed> {
     let config = restore.of.load()?.config;
     let installation = settings::installation(&config);
     let runtime = tokio::runtime::Runtime::new()?;
@@ -99,19 +111,28 @@ pub fn restore(restore: &Restore) -> anyhow::Result<String> {
         runtime.block_on(muster_backup::restore(&installation, BufReader::new(file)))?
     };
     let folder = config.data_dir.display().to_string();
-    Ok(format!(
-        "{}\nstart the service on it: muster serve --data-dir {folder}",
-        summary(&folder, &contents)
-    ))
+    let mut printed = summary(&folder, &contents);
+    printed.text += &format!("\nstart the service on it: muster serve --data-dir {folder}");
+    Ok(printed)
 }
 
-fn summary(name: &str, contents: &Contents) -> String {
-    format!(
-        "{name}: {} files, {:.1} MB, of {} (muster {}, schema version {})",
-        contents.members.len(),
-        contents.bytes() as f64 / 1e6,
-        contents.created_at,
-        contents.release,
-        contents.schema
-    )
+fn summary(name: &str, contents: &Contents) -> Printed {
+    Printed {
+        text: format!(
+            "{name}: {} files, {:.1} MB, of {} (muster {}, schema version {})",
+            contents.members.len(),
+            contents.bytes() as f64 / 1e6,
+            contents.created_at,
+            contents.release,
+            contents.schema
+        ),
+        json: json!({
+            "path": name,
+            "files": contents.members.len(),
+            "bytes": contents.bytes(),
+            "created_at": contents.created_at,
+            "release": contents.release,
+            "schema": contents.schema,
+        }),
+    }
 }

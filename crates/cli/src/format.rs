@@ -29,6 +29,15 @@ pub struct Output {
     json: bool,
 }
 
+impl From<Format> for Output {
+    fn from(format: Format) -> Self {
+        Self {
+            format,
+            json: false,
+        }
+    }
+}
+
 impl Output {
     /// Whether a program reads the result.
     pub fn is_json(self) -> bool {

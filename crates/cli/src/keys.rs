@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    process::ExitCode,
 };
 
 use anyhow::{Context, bail};
@@ -10,8 +11,13 @@ use clap::{Args, Subcommand};
 use muster_auth::files::{self, Readers};
 use muster_model::Secret;
 use muster_store::{SealingKey, StoreError};
+use serde_json::json;
 
-use crate::settings::OfService;
+use crate::{
+    format,
+    output::{self, Printed},
+    settings::OfService,
+};
 
 /// Replace keys of the service.
 #[derive(Debug, Args)]
@@ -26,20 +32,22 @@ enum Command {
     /// Make a new sealing key and seal all secrets in the database under it. Stop the service first.
     RotateSealing {
         #[command(flatten)]
+        output: format::Output,
+        #[command(flatten)]
         of: OfService,
     },
 }
 
 /// Does what was asked for.
-pub fn run(keys: &Keys) -> anyhow::Result<String> {
+pub fn run(keys: &Keys) -> ExitCode {
     match &keys.command {
-        Command::RotateSealing { of } => rotate_sealing(of),
+        Command::RotateSealing { of, output } => output::print(rotate_sealing(of), *output),
     }
 }
 
 /// The new key is on disk before the first row is written under it, and the old one is kept: at no
 /// moment can a power cut leave a database without its key.
-fn rotate_sealing(of: &OfService) -> anyhow::Result<String> {
+fn rotate_sealing(of: &OfService) -> anyhow::Result<Printed> {
     let config = of.load()?.config;
     if !config.database.sealing_key.is_empty() {
         bail!(
@@ -66,8 +74,12 @@ fn rotate_sealing(of: &OfService) -> anyhow::Result<String> {
     let runtime = tokio::runtime::Runtime::new()?;
     let url = config.database.url.reveal();
     let sealed = runtime.block_on(muster_store::reseal(url, old, new.clone()));
+    let mut sealed_now = None;
     let outcome = match sealed {
-        Ok(count) => format!("{count} secrets are sealed under a new key"),
+        Ok(count) => {
+            sealed_now = Some(count);
+            format!("{count} secrets are sealed under a new key")
+        }
         // The database is under the new key already: only the files were left to exchange.
         Err(StoreError::WrongKey { .. }) => {
             runtime.block_on(muster_store::reseal(url, new.clone(), new))?;
@@ -79,10 +91,13 @@ fn rotate_sealing(of: &OfService) -> anyhow::Result<String> {
     fs::rename(&current, &kept).with_context(|| kept.display().to_string())?;
     fs::rename(&next, &current).with_context(|| current.display().to_string())?;
     fs::File::open(config.data_dir.join("keys"))?.sync_all()?;
-    Ok(format!(
-        "{outcome}; the old key is in {}: backups of before need it",
-        kept.display()
-    ))
+    Ok(Printed {
+        text: format!(
+            "{outcome}; the old key is in {}: backups of before need it",
+            kept.display()
+        ),
+        json: json!({"secrets": sealed_now, "old_key": kept}),
+    })
 }
 
 fn read(path: &Path) -> anyhow::Result<SealingKey> {

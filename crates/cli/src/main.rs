@@ -132,7 +132,7 @@ enum Command {
     #[command(hide = true)]
     Man(completion::Man),
     /// Print every setting with its variables, default and meaning, as Markdown.
-    Settings,
+    Settings(settings::Settings),
 }
 
 fn main() -> ExitCode {
@@ -147,7 +147,7 @@ fn main() -> ExitCode {
         Command::Login(login) => output::report(login.run()),
         Command::Logout(logout) => output::report(logout.run()),
         Command::Get(get) => get::run(&get),
-        Command::Wait(wait) => output::report(wait.run()),
+        Command::Wait(wait) => output::print(wait.run(), wait.output),
         Command::Watch(watch) => watch::run(watch),
         Command::WaitFor(wait) => wait_for::run(wait, wait_for::Kind::UserProvisioned),
         Command::Explain(explain) => explain::run(&explain),
@@ -162,10 +162,10 @@ fn main() -> ExitCode {
         Command::Release(command) => release::run(*command),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Deploy(deploy) => output::report(deploy::run(&deploy)),
-        Command::Backup(backup) => output::report(backup::run(&backup)),
-        Command::Restore(restore) => output::report(backup::restore(&restore)),
-        Command::Migrate(migrate) => output::report(migrate::run(&migrate)),
-        Command::Keys(keys) => output::report(keys::run(&keys)),
+        Command::Backup(backup) => output::print(backup::run(&backup), backup.printed),
+        Command::Restore(restore) => output::print(backup::restore(&restore), restore.printed),
+        Command::Migrate(migrate) => output::print(migrate::run(&migrate), migrate.output),
+        Command::Keys(keys) => keys::run(&keys),
         Command::Node0(command) => node0::run(command),
         Command::HashPassword => output::report(password::hash()),
         Command::Container(container) => container::run(&container),
@@ -173,6 +173,6 @@ fn main() -> ExitCode {
         Command::Openapi => output::json(&muster_api::openapi3()),
         Command::Completion(shell) => output::report(completion::script(&shell, Cli::command())),
         Command::Man(man) => output::report(completion::pages(&man, Cli::command())),
-        Command::Settings => output::text(&muster_config::markdown()),
+        Command::Settings(settings) => output::print(Ok(settings::all()), settings.output),
     }
 }

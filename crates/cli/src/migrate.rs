@@ -3,8 +3,9 @@
 use anyhow::{Context, bail};
 use clap::Args;
 use muster_store::{BlobPath, Blobs};
+use serde_json::json;
 
-use crate::settings::OfService;
+use crate::{format, output::Printed, settings::OfService};
 
 /// Copy the database, or the stored files, to another place: SQLite to PostgreSQL and back.
 ///
@@ -25,17 +26,20 @@ pub struct Migrate {
     #[arg(long, value_name = "URL")]
     files_to: Option<String>,
     #[command(flatten)]
+    pub output: format::Output,
+    #[command(flatten)]
     of: OfService,
 }
 
 /// Copies what was asked for and prints what to set.
-pub fn run(migrate: &Migrate) -> anyhow::Result<String> {
+pub fn run(migrate: &Migrate) -> anyhow::Result<Printed> {
     if migrate.database_to.is_none() && migrate.files_to.is_none() {
         bail!("nothing to copy: name a new place with --database-to or --files-to");
     }
     let config = migrate.of.load()?.config;
     let runtime = tokio::runtime::Runtime::new()?;
     let mut lines = Vec::new();
+    let mut json = json!({});
     if let Some(to) = &migrate.database_to {
         let copied = runtime
             .block_on(muster_store::copy(config.database.url.reveal(), to))
@@ -45,19 +49,27 @@ pub fn run(migrate: &Migrate) -> anyhow::Result<String> {
             .map(|(table, rows)| format!("{table} {rows}"))
             .collect();
         lines.push(format!("database: {} rows copied", counts.join(", ")));
+        let rows = copied
+            .iter()
+            .map(|(table, rows)| (table.to_string(), json!(rows)));
+        json["database"] = json!({"rows": rows.collect::<serde_json::Map<_, _>>()});
         lines.push("next: set database.url (MUSTER_DATABASE_URL) to the new address".to_owned());
     }
     if let Some(to) = &migrate.files_to {
         let (count, bytes) = runtime
             .block_on(files(&config.storage.address(), to))
             .context("not all stored files were copied; run it again")?;
+        json["files"] = json!({"count": count, "bytes": bytes});
         lines.push(format!(
             "files: {count} copied, {:.1} MB",
             bytes as f64 / 1e6
         ));
         lines.push("next: set storage.url (MUSTER_STORAGE_URL) to the new place".to_owned());
     }
-    Ok(lines.join("\n"))
+    Ok(Printed {
+        text: lines.join("\n"),
+        json,
+    })
 }
 
 async fn files(from: &str, to: &str) -> anyhow::Result<(usize, u64)> {

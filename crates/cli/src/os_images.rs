@@ -22,7 +22,11 @@ use muster_config::{Config, Overrides, Sources};
 use muster_documents::install_config::Release;
 use serde_json::json;
 
-use crate::{format, output, progress::Meter};
+use crate::{
+    format,
+    output::{self, Printed},
+    progress::Meter,
+};
 
 /// List, add, fetch, verify or remove the OS images from which boot images are made.
 #[derive(Debug, Args)]
@@ -58,6 +62,8 @@ enum Command {
         /// Refuse the file unless it has this digest.
         #[arg(long, value_name = "HEX")]
         sha256: Option<String>,
+        #[command(flatten)]
+        output: format::Output,
     },
     /// Fetch an OS image from its URL; goes on where an earlier fetch stopped.
     #[command(disable_version_flag = true)]
@@ -70,6 +76,8 @@ enum Command {
         /// Refuse the image unless it has this digest.
         #[arg(long, value_name = "HEX")]
         sha256: Option<String>,
+        #[command(flatten)]
+        output: format::Output,
     },
     /// Read the OS images that are here and compare them with their digests.
     #[command(disable_version_flag = true)]
@@ -77,12 +85,16 @@ enum Command {
         /// Only those of this version.
         #[arg(long = "release", alias = "version", value_name = "VERSION")]
         version: Option<String>,
+        #[command(flatten)]
+        output: format::Output,
     },
     /// Remove an OS image that is here, also one that is not fetched completely.
     #[command(disable_version_flag = true)]
     Remove {
         #[command(flatten)]
         image: Choice,
+        #[command(flatten)]
+        output: format::Output,
     },
 }
 
@@ -132,10 +144,16 @@ pub fn run(command: OsImages) -> ExitCode {
             file,
             image,
             sha256,
-        } => output::report(add(&shelf, &file, &image, sha256.as_deref())),
-        Command::Fetch { image, url, sha256 } => output::report(fetch(&shelf, &image, url, sha256)),
-        Command::Verify { version } => verify(&shelf, version.as_deref()),
-        Command::Remove { image } => output::report(remove(&shelf, &image)),
+            output,
+        } => output::print(add(&shelf, &file, &image, sha256.as_deref()), output),
+        Command::Fetch {
+            image,
+            url,
+            sha256,
+            output,
+        } => output::print(fetch(&shelf, &image, url, sha256), output),
+        Command::Verify { version, output } => verify(&shelf, version.as_deref(), output),
+        Command::Remove { image, output } => output::print(remove(&shelf, &image), output),
     }
 }
 
@@ -148,8 +166,8 @@ pub fn of_version(version: &str, arch: Arch) -> anyhow::Result<PathBuf> {
         arch,
     };
     let image = choice.find(&shelf.images)?.clone();
-    let text = fetch(&shelf, &choice, None, None)?;
-    let _ = writeln!(io::stderr(), "{text}");
+    let fetched = fetch(&shelf, &choice, None, None)?;
+    let _ = writeln!(io::stderr(), "{}", fetched.text);
     Ok(shelf.store.file(&image))
 }
 
@@ -172,8 +190,8 @@ pub fn from_url(url: &str, arch: Arch) -> anyhow::Result<PathBuf> {
         ..base
     };
     if !matches!(shelf.store.state(&image), State::Ready(_)) {
-        let text = fetch_one(&shelf, &image)?;
-        let _ = writeln!(io::stderr(), "{text}");
+        let fetched = fetch_one(&shelf, &image)?;
+        let _ = writeln!(io::stderr(), "{}", fetched.text);
     }
     Ok(shelf.store.file(&image))
 }
@@ -325,12 +343,8 @@ fn amount(done: u64, total: Option<u64>) -> String {
 fn list_json(shelf: &Shelf, here: bool) -> serde_json::Value {
     shown(shelf, here)
         .map(|(image, state)| {
-            let mut entry = json!({
-                "openshift_version": image.openshift_version,
-                "cpu_architecture": image.cpu_architecture,
-                "version": image.version,
-                "url": image.url,
-            });
+            let mut entry = described(image);
+            entry["url"] = json!(image.url);
             let state = serde_json::to_value(state).unwrap_or_default();
             if let (Some(entry), Some(state)) = (entry.as_object_mut(), state.as_object()) {
                 entry.extend(state.clone());
@@ -345,7 +359,7 @@ fn add(
     file: &Path,
     choice: &Choice,
     sha256: Option<&str>,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Printed> {
     let image = choice.find(&shelf.images)?;
     let live = inspect(file, image.cpu_architecture).map_err(anyhow::Error::msg)?;
     if !image.version.starts_with(&live.version) && !live.version.starts_with(&image.version) {
@@ -363,7 +377,7 @@ fn add(
         .add(image, file, sha256, |done, total| meter.show(done, total))
         .with_context(|| format!("adding {}", file.display()))?;
     meter.end();
-    Ok(summary(image, "added", &record.sha256))
+    Ok(summary(shelf, image, "added", &record.sha256))
 }
 
 fn fetch(
@@ -371,7 +385,7 @@ fn fetch(
     choice: &Choice,
     url: Option<String>,
     sha256: Option<String>,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Printed> {
     let mut image = choice.find(&shelf.images)?.clone();
     if let Some(digest) = &sha256
         && (digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -393,13 +407,13 @@ fn fetch(
                 choice.arch
             );
         }
-        return Ok(summary(&image, "already here", &record.sha256));
+        return Ok(summary(shelf, &image, "already here", &record.sha256));
     }
     image.url = url.unwrap_or(image.url);
     fetch_one(shelf, &image)
 }
 
-fn fetch_one(shelf: &Shelf, image: &OsImage) -> anyhow::Result<String> {
+fn fetch_one(shelf: &Shelf, image: &OsImage) -> anyhow::Result<Printed> {
     let downloads = Downloads::new(&shelf.config.images)?;
     let known: Vec<&OsImage> = shelf.images.iter().collect();
     let mut meter = Meter::new("fetching");
@@ -411,10 +425,10 @@ fn fetch_one(shelf: &Shelf, image: &OsImage) -> anyhow::Result<String> {
         .block_on(fetching)
         .context("fetching the OS image; the same command goes on with what has arrived")?;
     meter.end();
-    Ok(summary(image, "fetched", &record.sha256))
+    Ok(summary(shelf, image, "fetched", &record.sha256))
 }
 
-fn remove(shelf: &Shelf, choice: &Choice) -> anyhow::Result<String> {
+fn remove(shelf: &Shelf, choice: &Choice) -> anyhow::Result<Printed> {
     let image = choice.find(&shelf.images)?;
     let what = format!(
         "{} {} (OpenShift {})",
@@ -431,12 +445,18 @@ fn remove(shelf: &Shelf, choice: &Choice) -> anyhow::Result<String> {
         .store
         .forget(image)
         .with_context(|| format!("removing {what}"))?;
-    Ok(format!("{what}: removed"))
+    let mut json = described(image);
+    json["result"] = json!("removed");
+    Ok(Printed {
+        text: format!("{what}: removed"),
+        json,
+    })
 }
 
-fn verify(shelf: &Shelf, version: Option<&str>) -> ExitCode {
+fn verify(shelf: &Shelf, version: Option<&str>, format: format::Output) -> ExitCode {
     let mut faults = 0;
     let mut text = String::new();
+    let mut rows = Vec::new();
     for (image, state) in shown(shelf, true) {
         let asked = version.is_none_or(|version| {
             image.openshift_version.as_str() == version || image.version == version
@@ -445,20 +465,29 @@ fn verify(shelf: &Shelf, version: Option<&str>) -> ExitCode {
             continue;
         }
         match shelf.store.verify(image) {
-            Ok(record) => text += &(summary(image, "sound", &record.sha256) + "\n"),
+            Ok(record) => {
+                let sound = summary(shelf, image, "sound", &record.sha256);
+                text += &(sound.text + "\n");
+                rows.push(sound.json);
+            }
             Err(error) => {
                 faults += 1;
                 text += &format!(
                     "{} {}: broken: {error}\n",
                     image.version, image.cpu_architecture
                 );
+                let mut row = described(image);
+                row["result"] = json!("broken");
+                row["reason"] = json!(error.to_string());
+                rows.push(row);
             }
         }
     }
     if text.is_empty() {
         text = "no OS images are here\n".to_owned();
     }
-    let printed = output::text(&text);
+    let json = rows.into();
+    let printed = output::print(Ok(Printed { text, json }), format);
     if faults > 0 {
         ExitCode::FAILURE
     } else {
@@ -466,9 +495,26 @@ fn verify(shelf: &Shelf, version: Option<&str>) -> ExitCode {
     }
 }
 
-fn summary(image: &OsImage, what: &str, sha256: &str) -> String {
-    format!(
-        "{} {} (OpenShift {}): {what}, sha256 {sha256}",
-        image.version, image.cpu_architecture, image.openshift_version
-    )
+/// What a command did with an image.
+fn summary(shelf: &Shelf, image: &OsImage, what: &str, sha256: &str) -> Printed {
+    let mut json = described(image);
+    json["result"] = json!(what);
+    json["sha256"] = json!(sha256);
+    json["file"] = json!(shelf.store.file(image));
+    Printed {
+        text: format!(
+            "{} {} (OpenShift {}): {what}, sha256 {sha256}",
+            image.version, image.cpu_architecture, image.openshift_version
+        ),
+        json,
+    }
+}
+
+/// Which image it is, for programs.
+fn described(image: &OsImage) -> serde_json::Value {
+    json!({
+        "openshift_version": image.openshift_version,
+        "cpu_architecture": image.cpu_architecture,
+        "version": image.version,
+    })
 }

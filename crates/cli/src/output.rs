@@ -5,6 +5,8 @@ use std::{
     process::ExitCode,
 };
 
+use crate::format::Output;
+
 /// Prints a result. A reader that has gone away (`| head`) is not an error.
 pub fn text(text: &str) -> ExitCode {
     let mut out = io::stdout().lock();
@@ -28,6 +30,26 @@ pub fn text(text: &str) -> ExitCode {
 /// Prints a result as JSON.
 pub fn json(value: &serde_json::Value) -> ExitCode {
     text(&format!("{value:#}"))
+}
+
+/// A result for people and for programs.
+#[derive(Debug)]
+pub struct Printed {
+    /// For people.
+    pub text: String,
+    /// For programs.
+    pub json: serde_json::Value,
+}
+
+/// Prints a result as it was asked for, or the reason why there is none. One without text was
+/// written elsewhere.
+pub fn print(result: anyhow::Result<Printed>, format: Output) -> ExitCode {
+    match result {
+        Ok(printed) if printed.text.is_empty() => ExitCode::SUCCESS,
+        Ok(printed) if format.is_json() => json(&printed.json),
+        Ok(printed) => text(&printed.text),
+        Err(error) => failure(&error),
+    }
 }
 
 /// Prints a result or the reason why there is none.

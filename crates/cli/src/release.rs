@@ -49,6 +49,8 @@ enum Command {
         which: Which,
         /// Its name, such as machine-os-images.
         component: String,
+        #[command(flatten)]
+        output: format::Output,
     },
     /// Take a tool, a file or the manifests out of a release.
     Extract(take::Extract),
@@ -71,12 +73,6 @@ struct Which {
     /// x86_64, arm64, ppc64le or s390x [default: that of the release, or of this machine]
     #[arg(long)]
     arch: Option<Arch>,
-}
-
-/// What a command prints in the end.
-struct Output {
-    text: String,
-    json: serde_json::Value,
 }
 
 /// Where extracted things go.
@@ -128,37 +124,22 @@ pub fn run(command: Release) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return output::failure(&error.into()),
     };
-    let (printed, json) = runtime.block_on(async {
+    let (printed, format) = runtime.block_on(async {
         match command.command {
             Command::Info {
                 which,
                 pullspecs,
                 output,
-            } => (
-                show::info(&client, &which, pullspecs).await,
-                output.is_json(),
-            ),
-            Command::ImageFor { which, component } => {
-                (show::image_for(&client, &which, &component).await, false)
-            }
-            Command::Extract(extract) => {
-                let json = extract.destination.output.is_json();
-                (extract.run(&client).await, json)
-            }
-            Command::Iso(iso) => {
-                let json = iso.destination.output.is_json();
-                (iso.run(&client).await, json)
-            }
-            Command::Seed { image, output } => {
-                (show::seed(&client, &image).await, output.is_json())
-            }
+            } => (show::info(&client, &which, pullspecs).await, output),
+            Command::ImageFor {
+                which,
+                component,
+                output,
+            } => (show::image_for(&client, &which, &component).await, output),
+            Command::Extract(extract) => (extract.run(&client).await, extract.destination.output),
+            Command::Iso(iso) => (iso.run(&client).await, iso.destination.output),
+            Command::Seed { image, output } => (show::seed(&client, &image).await, output),
         }
     });
-    match printed {
-        // The file itself is the result.
-        Ok(printed) if printed.text.is_empty() => ExitCode::SUCCESS,
-        Ok(printed) if json => output::json(&printed.json),
-        Ok(printed) => output::text(&printed.text),
-        Err(error) => output::failure(&error),
-    }
+    output::print(printed, format)
 }

@@ -6,6 +6,37 @@ use anyhow::anyhow;
 use clap::Args;
 use muster_backup::Installation;
 use muster_config::{Config, Loaded, Overrides, Sources};
+use serde_json::json;
+
+use crate::{format, output::Printed};
+
+/// Print every setting with its variables, default and meaning, as Markdown or JSON.
+#[derive(Debug, Args)]
+pub struct Settings {
+    #[command(flatten)]
+    pub output: format::Output,
+}
+
+/// The settings there are.
+pub fn all() -> Printed {
+    let defaults = Config::default();
+    let rows = muster_config::settings().map(|setting| {
+        let mut variables: Vec<String> = setting.env.iter().map(|name| (*name).into()).collect();
+        variables.push(setting.own_env());
+        let field = setting.of(&defaults);
+        json!({
+            "key": setting.key,
+            "variables": variables,
+            "value": field.kind(),
+            "default": setting.rule.map_or_else(|| field.show(), str::to_owned),
+            "meaning": setting.help,
+        })
+    });
+    Printed {
+        json: rows.collect(),
+        text: muster_config::markdown(),
+    }
+}
 
 /// Which service: the same files and variables as `muster serve` reads.
 #[derive(Debug, Args)]

@@ -9,8 +9,10 @@ use serde_json::Value;
 
 use crate::{
     connection::{Connection, explained},
+    format,
     get::find::{self, Filter, Kind, by_name},
     login::runtime,
+    output::Printed,
 };
 
 /// Waits between looks.
@@ -44,18 +46,20 @@ pub struct Wait {
     #[arg(long, value_name = "TIME", default_value = "2h", value_parser = muster_config::parse_duration)]
     timeout: Duration,
     #[command(flatten)]
+    pub output: format::Output,
+    #[command(flatten)]
     connection: Connection,
 }
 
 impl Wait {
     /// Waits.
-    pub fn run(&self) -> anyhow::Result<String> {
+    pub fn run(&self) -> anyhow::Result<Printed> {
         let target = self.connection.target()?;
         let client = target.client()?;
         runtime()?.block_on(self.look(&client, &target.url))
     }
 
-    async fn look(&self, client: &Client, url: &str) -> anyhow::Result<String> {
+    async fn look(&self, client: &Client, url: &str) -> anyhow::Result<Printed> {
         let began = Instant::now();
         let mut shown = String::new();
         loop {
@@ -64,7 +68,10 @@ impl Wait {
                     let status = record["status"].as_str().unwrap_or_default();
                     let info = printable(record["status_info"].as_str().unwrap_or_default());
                     if status == self.status {
-                        return Ok(format!("{} is {status}", self.name));
+                        return Ok(Printed {
+                            text: format!("{} is {status}", self.name),
+                            json: record,
+                        });
                     }
                     if DEAD_ENDS.contains(&status) {
                         bail!("{} is {status}: {info}", self.name);

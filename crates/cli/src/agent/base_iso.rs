@@ -75,7 +75,7 @@ impl BaseIso {
         if self.offline {
             bail!(
                 "there is no OS image of OpenShift {version} on this machine; name one with \
-                 --base-iso, bring one with `muster os-images fetch --version {version}`, or leave \
+                 --base-iso, bring one with `muster os-images fetch --release {version}`, or leave \
                  --offline out to take it out of the release payload"
             );
         }

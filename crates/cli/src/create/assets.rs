@@ -9,12 +9,13 @@ use clap::{Args, ValueEnum};
 use muster_assets::profiles::Release;
 use muster_assets::workdir::{STATE_FILE, State, Target};
 use muster_catalog::{Arch, ReleaseCatalog};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::directory::{self, Made, read_one};
 use super::native::{Answer, Work};
 use super::recipe::Product;
 use super::{by_release, native};
+use crate::{format, output::Printed};
 
 /// Who makes the assets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -55,11 +56,13 @@ pub struct Assets {
     #[arg(long, value_name = "NUMBER", hide = true)]
     insecure_seed: Option<u64>,
     #[command(flatten)]
+    pub(super) output: format::Output,
+    #[command(flatten)]
     installer: by_release::Installer,
 }
 
 /// Makes the assets; the text says what there is now.
-pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
+pub fn create(assets: &Assets, target: Target) -> anyhow::Result<Printed> {
     let directory = &assets.dir;
     let begun = by_release::begun(directory)?;
     let mut used = None;
@@ -102,7 +105,7 @@ pub fn create(assets: &Assets, target: Target) -> anyhow::Result<String> {
 }
 
 /// What was made of what, and what comes next.
-fn summary(assets: &Assets, made: &Made, target: Target, used: Option<&Release>) -> String {
+fn summary(assets: &Assets, made: &Made, target: Target, used: Option<&Release>) -> Printed {
     let directory = assets.dir.display();
     let mut text = String::new();
     if let Some(release) = used {
@@ -122,21 +125,31 @@ fn summary(assets: &Assets, made: &Made, target: Target, used: Option<&Release>)
             folded(made.remove.iter().map(String::as_str))
         );
     }
-    text += &match target {
+    let next = match target {
         Target::Manifests => format!(
-            "next: look at the manifests, change them if you like, then muster create \
+            "look at the manifests, change them if you like, then muster create \
              ignition-configs --dir {directory}"
         ),
-        Target::IgnitionConfigs => "next: boot one machine with bootstrap.ign and the others with \
-                                    the config of their role; auth/kubeconfig logs you in"
+        Target::IgnitionConfigs => "boot one machine with bootstrap.ign and the others with the \
+                                    config of their role; auth/kubeconfig logs you in"
             .to_owned(),
         Target::SingleNodeIgnitionConfig => format!(
-            "next: muster iso ignition embed LIVE.iso -i \
+            "muster iso ignition embed LIVE.iso -i \
              {directory}/bootstrap-in-place-for-live-iso.ign -o node.iso, and boot the machine from \
              it; auth/kubeconfig logs you in"
         ),
     };
-    text
+    text += &format!("next: {next}");
+    let visible = |path: &&str| !path.starts_with('.');
+    let created = made.write.iter().map(|file| file.path.as_str());
+    let json = json!({
+        "release": used.map(|release| json!({"version": release.version, "image": release.image})),
+        "directory": assets.dir,
+        "created": created.filter(visible).collect::<Vec<_>>(),
+        "used_up": made.remove.iter().map(String::as_str).filter(visible).collect::<Vec<_>>(),
+        "next": next,
+    });
+    Printed { text, json }
 }
 
 /// Names of files, with folders of many files as one.

@@ -22,7 +22,7 @@ use super::{
     ask, questions,
     recipe::{self, Platform, Product, Topology},
 };
-use crate::{agent_config, diagnostics, format};
+use crate::{agent_config, diagnostics, format, output::Printed};
 
 pub const FILE: &str = "install-config.yaml";
 
@@ -104,6 +104,8 @@ pub struct Wanted {
     /// Any other field, for example `--set networking.networkType=Calico`; values are YAML.
     #[arg(long, value_name = "FIELD=VALUE")]
     pub(super) set: Vec<String>,
+    #[command(flatten)]
+    pub(super) output: format::Output,
 }
 
 /// Flags of `muster check`.
@@ -129,7 +131,7 @@ pub struct Check {
 }
 
 /// Writes the file and says where.
-pub fn create(wanted: &Wanted) -> anyhow::Result<String> {
+pub fn create(wanted: &Wanted) -> anyhow::Result<Printed> {
     let path = wanted.dir.join(FILE);
     if path.exists() && !wanted.force {
         bail!("{} is there already; --force overwrites it", path.display());
@@ -166,13 +168,17 @@ pub fn create(wanted: &Wanted) -> anyhow::Result<String> {
         Some(Topology::SingleNode) => "single-node-ignition-config",
         _ => "ignition-configs",
     };
+    let next = format!("muster create {command} --dir {}", wanted.dir.display());
     let _ = writeln!(
         io::stderr(),
-        "next: muster create {command} --dir {0}   (uses the file up: keep a copy; `muster create \
-         manifests --dir {0}` first to change manifests)",
+        "next: {next}   (uses the file up: keep a copy; `muster create manifests --dir {}` first to \
+         change manifests)",
         wanted.dir.display()
     );
-    Ok(path.display().to_string())
+    Ok(Printed {
+        text: path.display().to_string(),
+        json: json!({"file": path, "findings": findings(&report), "next": next}),
+    })
 }
 
 /// Validates a file.
@@ -219,6 +225,18 @@ pub fn check(check: &Check) -> anyhow::Result<String> {
 
 /// The findings for programs; the exit code still says whether the file can be used.
 fn as_json(report: &Report, usable: bool) -> anyhow::Result<String> {
+    let text = format!(
+        "{:#}",
+        json!({"usable": usable, "findings": findings(report)})
+    );
+    if usable {
+        return Ok(text);
+    }
+    crate::output::text(&text);
+    bail!("{}", diagnostics::summary(report));
+}
+
+fn findings(report: &Report) -> Vec<serde_json::Value> {
     let findings = report.findings().iter().map(|finding| {
         json!({
             "severity": match finding.severity {
@@ -231,13 +249,7 @@ fn as_json(report: &Report, usable: bool) -> anyhow::Result<String> {
             "fix": finding.help,
         })
     });
-    let findings: Vec<_> = findings.collect();
-    let text = format!("{:#}", json!({"usable": usable, "findings": findings}));
-    if usable {
-        return Ok(text);
-    }
-    crate::output::text(&text);
-    bail!("{}", diagnostics::summary(report));
+    findings.collect()
 }
 
 /// Reads a file called `name` with what this machine knows.

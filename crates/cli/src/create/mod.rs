@@ -43,7 +43,7 @@ enum Target {
 pub fn run(create: Create) -> ExitCode {
     let (wanted, target) = match create.target {
         Target::InstallConfig(wanted) => {
-            return output::report(install_config::create(&wanted));
+            return output::print(install_config::create(&wanted), wanted.output);
         }
         Target::Manifests(wanted) => (wanted, workdir::Target::Manifests),
         Target::IgnitionConfigs(wanted) => (wanted, workdir::Target::IgnitionConfigs),
@@ -51,5 +51,5 @@ pub fn run(create: Create) -> ExitCode {
             (wanted, workdir::Target::SingleNodeIgnitionConfig)
         }
     };
-    output::report(assets::create(&wanted, target))
+    output::print(assets::create(&wanted, target), wanted.output)
 }

@@ -218,7 +218,7 @@ pub(super) async fn os_images(config: &Config) -> Finding {
     match (here, config.images.fetch) {
         (0, FetchOsImages::Never) => Finding::problem(
             "none is here, and images.fetch says never",
-            "`muster os-images add FILE --version VERSION` brings one",
+            "`muster os-images add FILE --release VERSION` brings one",
         ),
         (0, _) => Finding::ok("none is here yet; they are fetched when they are needed"),
         (here, _) => Finding::ok(format!("{here} here")),

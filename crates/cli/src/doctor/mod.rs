@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use muster_config::Config;
 use serde_json::json;
 
-use crate::{output, settings::OfService};
+use crate::{format, output, settings::OfService};
 
 /// Longest time one check may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -24,9 +24,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Exit code 1 if the service would not work.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// As JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: format::Output,
     /// Nothing that leaves this machine: no names, registries or time servers are asked
     #[arg(long)]
     offline: bool,
@@ -185,7 +184,7 @@ pub fn run(doctor: &Doctor) -> ExitCode {
             vec![("configuration", Finding::problem(format!("{error:#}"), fix))]
         }
     };
-    let printed = if doctor.json {
+    let printed = if doctor.output.is_json() {
         as_json(&found)
     } else {
         as_text(&found)

@@ -3,13 +3,16 @@
 use anyhow::bail;
 use muster_engine::events::{EVENTS, EventKind, Owner};
 
+use serde_json::json;
+
 use super::{similar, table};
+use crate::output::Printed;
 
 const HEAD: &str = "# Events\n\nMade by `make bless` from `crates/engine/src/events.rs`; do not edit.\n\n\
 Names and severities are stable: filter by them. Messages are for people.\n\n";
 
 /// The catalogue, or the events whose name contains a text.
-pub fn explain(name: Option<&str>) -> anyhow::Result<String> {
+pub fn explain(name: Option<&str>) -> anyhow::Result<Printed> {
     let wanted = name.unwrap_or_default();
     let found: Vec<&EventKind> = EVENTS
         .iter()
@@ -29,7 +32,19 @@ pub fn explain(name: Option<&str>) -> anyhow::Result<String> {
             kind.when
         )
     };
-    Ok(found.iter().map(line).collect())
+    let row = |kind: &&EventKind| {
+        json!({
+            "name": kind.name,
+            "severity": kind.severity.as_str(),
+            "when": kind.when,
+            "names": kind.tells,
+            "sent_by": owner(kind.owner),
+        })
+    };
+    Ok(Printed {
+        text: found.iter().map(line).collect(),
+        json: found.iter().map(row).collect(),
+    })
 }
 
 /// The page in docs.

@@ -3,9 +3,31 @@
 use std::fmt::Write as _;
 
 use muster_installer::plan::{Failure, Flow, Plan};
+use serde_json::json;
+
+use crate::output::Printed;
 
 /// The plans, one after the other.
-pub fn text() -> String {
+pub fn explain() -> Printed {
+    let flows = Flow::ALL.iter().map(|flow| {
+        let steps = Plan::full(*flow).steps;
+        let steps = steps.iter().map(|step| {
+            json!({
+                "stage": step.stage().map(|stage| stage.as_str()),
+                "step": step.summary(),
+                "once": step.is_done_once(),
+                "fatal": matches!(step.failure(), Failure::Fatal),
+            })
+        });
+        json!({"node": flow.title(), "steps": steps.collect::<Vec<_>>()})
+    });
+    Printed {
+        json: flows.collect(),
+        text: text(),
+    }
+}
+
+fn text() -> String {
     let mut text = String::from(
         "What the node installer does, by kind of node. The service shows the stage on the left while\n\
          the steps run. Steps marked (once) are not repeated when the installer starts again; a failure\n\

@@ -1,6 +1,5 @@
 //! `muster explain`: the rules in words, printed from the tables the service decides by.
 
-mod document;
 mod events;
 mod installation;
 mod parity;
@@ -10,13 +9,17 @@ mod validations;
 
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use muster_documents::{
     agent_config, cluster_manifests, image_based_config, image_based_installation_config,
     install_config, schema::Document,
 };
 
-use crate::output;
+use crate::{
+    format::Format,
+    output::{self, Printed},
+};
 
 /// What to explain.
 #[derive(Debug, Args)]
@@ -26,6 +29,17 @@ pub struct Explain {
     /// Print a Markdown page, as in the folder docs.
     #[arg(long, global = true)]
     markdown: bool,
+    /// How the answer is printed
+    #[arg(
+        short = 'o',
+        long = "output",
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text",
+        global = true,
+        conflicts_with = "markdown"
+    )]
+    format: Format,
 }
 
 #[derive(Debug, Subcommand)]
@@ -108,54 +122,80 @@ enum Topic {
 
 /// Prints the answer.
 pub fn run(explain: &Explain) -> ExitCode {
-    let pages = explain.markdown;
-    output::report(match &explain.topic {
-        Topic::States { status: None } if pages => Ok(states::page()),
-        Topic::States { status } => states::explain(status.as_deref()),
-        Topic::Validations { id: None } if pages => Ok(validations::page()),
-        Topic::Validations { id } => validations::explain(id.as_deref()),
-        Topic::Events { name: None } if pages => Ok(events::page()),
-        Topic::Events { name } => events::explain(name.as_deref()),
-        Topic::Steps { step: None } if pages => Ok(steps::page()),
-        Topic::Steps { step } => steps::explain(step.as_deref()),
-        Topic::Installation => Ok(installation::text()),
-        Topic::InstallConfig { field } => {
-            let head = include_str!("install_config.md");
-            document::explain(&install_config::DOCUMENT, head, field.as_deref(), pages)
-        }
-        Topic::AgentConfig { field } => {
-            let head = include_str!("agent_config.md");
-            document::explain(&agent_config::DOCUMENT, head, field.as_deref(), pages)
-        }
-        Topic::ImageBasedInstallationConfig { field } => {
-            let head = include_str!("image_based_installation_config.md");
-            let document = &image_based_installation_config::DOCUMENT;
-            document::explain(document, head, field.as_deref(), pages)
-        }
-        Topic::ImageBasedConfig { field } => {
-            let head = include_str!("image_based_config.md");
-            document::explain(&image_based_config::DOCUMENT, head, field.as_deref(), pages)
-        }
-        Topic::AgentClusterInstall { field } => {
-            manifest(&cluster_manifests::AGENT_CLUSTER_INSTALL, field.as_deref())
-        }
-        Topic::ClusterDeployment { field } => {
-            manifest(&cluster_manifests::CLUSTER_DEPLOYMENT, field.as_deref())
-        }
-        Topic::ClusterImageSet { field } => {
-            manifest(&cluster_manifests::CLUSTER_IMAGE_SET, field.as_deref())
-        }
-        Topic::Infraenv { field } => manifest(&cluster_manifests::INFRA_ENV, field.as_deref()),
-        Topic::Nmstateconfig { field } => {
-            manifest(&cluster_manifests::NM_STATE_CONFIG, field.as_deref())
-        }
-        Topic::PullSecret { field } => manifest(&cluster_manifests::PULL_SECRET, field.as_deref()),
-        Topic::Parity => Ok(parity::page()),
-    })
+    if explain.markdown
+        && let Some(page) = page(&explain.topic)
+    {
+        return output::text(&page);
+    }
+    output::print(answer(&explain.topic), explain.format.into())
 }
 
-fn manifest(document: &Document, field: Option<&str>) -> anyhow::Result<String> {
-    document::explain(document, "", field, false)
+/// The page in docs about a topic as a whole.
+fn page(topic: &Topic) -> Option<String> {
+    let (document, head) = match topic {
+        Topic::States { status: None } => return Some(states::page()),
+        Topic::Validations { id: None } => return Some(validations::page()),
+        Topic::Events { name: None } => return Some(events::page()),
+        Topic::Steps { step: None } => return Some(steps::page()),
+        Topic::InstallConfig { field: None } => {
+            (&install_config::DOCUMENT, include_str!("install_config.md"))
+        }
+        Topic::AgentConfig { field: None } => {
+            (&agent_config::DOCUMENT, include_str!("agent_config.md"))
+        }
+        Topic::ImageBasedInstallationConfig { field: None } => (
+            &image_based_installation_config::DOCUMENT,
+            include_str!("image_based_installation_config.md"),
+        ),
+        Topic::ImageBasedConfig { field: None } => (
+            &image_based_config::DOCUMENT,
+            include_str!("image_based_config.md"),
+        ),
+        _ => return None,
+    };
+    Some(format!("{head}\n{}", document.page()))
+}
+
+/// What is known about a topic.
+fn answer(topic: &Topic) -> anyhow::Result<Printed> {
+    match topic {
+        Topic::States { status } => states::explain(status.as_deref()),
+        Topic::Validations { id } => validations::explain(id.as_deref()),
+        Topic::Events { name } => events::explain(name.as_deref()),
+        Topic::Steps { step } => steps::explain(step.as_deref()),
+        Topic::Installation => Ok(installation::explain()),
+        Topic::InstallConfig { field } => document(&install_config::DOCUMENT, field.as_deref()),
+        Topic::AgentConfig { field } => document(&agent_config::DOCUMENT, field.as_deref()),
+        Topic::ImageBasedInstallationConfig { field } => {
+            let file = &image_based_installation_config::DOCUMENT;
+            document(file, field.as_deref())
+        }
+        Topic::ImageBasedConfig { field } => {
+            document(&image_based_config::DOCUMENT, field.as_deref())
+        }
+        Topic::AgentClusterInstall { field } => {
+            document(&cluster_manifests::AGENT_CLUSTER_INSTALL, field.as_deref())
+        }
+        Topic::ClusterDeployment { field } => {
+            document(&cluster_manifests::CLUSTER_DEPLOYMENT, field.as_deref())
+        }
+        Topic::ClusterImageSet { field } => {
+            document(&cluster_manifests::CLUSTER_IMAGE_SET, field.as_deref())
+        }
+        Topic::Infraenv { field } => document(&cluster_manifests::INFRA_ENV, field.as_deref()),
+        Topic::Nmstateconfig { field } => {
+            document(&cluster_manifests::NM_STATE_CONFIG, field.as_deref())
+        }
+        Topic::PullSecret { field } => document(&cluster_manifests::PULL_SECRET, field.as_deref()),
+        Topic::Parity => Ok(parity::explain()),
+    }
+}
+
+/// A file of users, or one field of it.
+fn document(document: &Document, field: Option<&str>) -> anyhow::Result<Printed> {
+    let text = document.explain(field).map_err(|reason| anyhow!(reason))?;
+    let json = document.describe(field).map_err(|reason| anyhow!(reason))?;
+    Ok(Printed { text, json })
 }
 
 /// Names near the one that was not found, for the error message.

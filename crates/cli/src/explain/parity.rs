@@ -10,34 +10,53 @@ use muster_engine::{
     tables::{self, Machine},
 };
 use muster_model::{FinalizingStage, HostStage};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::table;
+use crate::output::Printed;
 
 const HEAD: &str = "# Parity with the reference\n\nMade by `make bless` from the contract, the rule tables and `crates/cli/src/explain/parity.tsv`;\n\
 do not edit. Every status, stage, validation, step and event that clients of the reference know:\n\
 **same** (same name, same meaning), **better** (same name; what differs is said), **left out** (with\n\
 the reason). Words of messages are our own everywhere.\n";
 
-/// The page in docs.
-pub fn page() -> String {
+/// Every name with its difference.
+pub fn explain() -> Printed {
+    let rows = sections().into_iter().flat_map(|(title, rows)| {
+        rows.into_iter().map(move |row| {
+            json!({"kind": title, "name": row.name, "here": row.verdict, "why": row.note})
+        })
+    });
+    Printed {
+        json: rows.collect(),
+        text: page(),
+    }
+}
+
+struct Row {
+    name: String,
+    verdict: String,
+    note: String,
+}
+
+/// Titles with their names.
+fn sections() -> Vec<(&'static str, Vec<Row>)> {
     let notes = Notes::read();
     let document = muster_api::openapi3();
-    let mut text = HEAD.to_owned();
+    let mut sections = Vec::new();
     for topic in topics() {
-        let names = topic.names(&document);
-        let rows = names.into_iter().map(|name| {
+        let names = topic.names(&document).into_iter();
+        let rows = names.map(|name| {
             let (verdict, note) = notes.verdict(topic.kind, &name, &topic.ours);
-            vec![format!("`{name}`"), verdict, note]
+            Row {
+                name,
+                verdict,
+                note,
+            }
         });
-        let _ = write!(
-            text,
-            "\n## {}\n\n{}",
-            topic.title,
-            table(&["name", "here", "how or why"], rows)
-        );
+        sections.push((topic.title, rows.collect()));
     }
-    let rows = EVENTS.iter().map(|kind| {
+    let events = EVENTS.iter().map(|kind| {
         let ours = match kind.owner {
             Owner::Nobody => Vec::new(),
             Owner::Engine | Owner::Service | Owner::Client => vec![kind.name.to_owned()],
@@ -46,13 +65,30 @@ pub fn page() -> String {
             (verdict, _) if verdict == MISSING => ("left out".to_owned(), kind.when.to_owned()),
             noted => noted,
         };
-        vec![format!("`{}`", kind.name), verdict, note]
+        Row {
+            name: kind.name.to_owned(),
+            verdict,
+            note,
+        }
     });
-    let _ = write!(
-        text,
-        "\n## Events\n\n{}",
-        table(&["name", "here", "how or why"], rows)
-    );
+    sections.push(("Events", events.collect()));
+    sections
+}
+
+/// The page in docs.
+fn page() -> String {
+    let mut text = HEAD.to_owned();
+    for (title, rows) in sections() {
+        let rows = rows
+            .into_iter()
+            .map(|row| vec![format!("`{}`", row.name), row.verdict, row.note]);
+        let _ = write!(
+            text,
+            "\n## {title}\n\n{}",
+            table(&["name", "here", "how or why"], rows)
+        );
+    }
+    let notes = Notes::read();
     let choices = notes.of("choice");
     let rows = choices.map(|(name, note)| vec![name.to_owned(), note.to_owned()]);
     let _ = write!(

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, fmt::Write};
 use anyhow::bail;
 use muster_engine::tables::{self, Effect, Machine, Transition};
 
+use serde_json::{Value, json};
+
 use super::{similar, table};
+use crate::output::Printed;
 
 const HEAD: &str = "# States\n\nMade by `make bless` from the rule tables of `crates/engine/src/rules`; do not edit.\n\n\
 Each machine has triggers: requests, reports of agents, and `Refresh`, which is time passing and\n\
@@ -13,10 +16,13 @@ facts changing. Of the rules of a trigger that fit the status and whose conditio
 wins. `muster explain states <status>` prints what can happen in one status.\n";
 
 /// What can happen, in general or in one status.
-pub fn explain(status: Option<&str>) -> anyhow::Result<String> {
+pub fn explain(status: Option<&str>) -> anyhow::Result<Printed> {
     let all = tables::transitions();
     let Some(wanted) = status else {
-        return Ok(all.iter().map(line).collect());
+        return Ok(Printed {
+            text: all.iter().map(line).collect(),
+            json: all.iter().map(row).collect(),
+        });
     };
     let known = |machine| tables::statuses(machine).contains(&wanted);
     if !known(Machine::Host) && !known(Machine::Cluster) {
@@ -54,7 +60,27 @@ pub fn explain(status: Option<&str>) -> anyhow::Result<String> {
     if text.is_empty() {
         text = format!("{wanted}: known to clients, but no rule leads there or away\n");
     }
-    Ok(text)
+    let of_it = |row: &&Transition| row.from.contains(&wanted) || row.to.contains(&wanted);
+    let json = all.iter().filter(of_it).map(row).collect();
+    Ok(Printed { text, json })
+}
+
+fn row(row: &Transition) -> Value {
+    let (effect, code) = match row.effect {
+        Effect::Moves => ("moves", None),
+        Effect::Stays => ("stays", None),
+        Effect::Refuses(code) => ("refuses", Some(code)),
+    };
+    json!({
+        "machine": row.machine.as_str(),
+        "trigger": row.trigger,
+        "order": row.order + 1,
+        "rule": row.rule,
+        "from": row.from,
+        "to": row.to,
+        "effect": effect,
+        "code": code,
+    })
 }
 
 fn line(row: &Transition) -> String {

@@ -5,17 +5,23 @@ use std::fmt::Write;
 use anyhow::bail;
 use muster_engine::{StepType, steps};
 
+use serde_json::{Value, json};
+
 use super::{similar, table};
+use crate::output::Printed;
 
 const HEAD: &str = "# Steps\n\nMade by `make bless` from `crates/engine/src/steps`; do not edit.\n\n\
 What an agent is asked to do when it polls. The service keeps no memory of steps: while a status\n\
 asks for a step, each poll gets it again. A step that cannot be built yet is left out.\n";
 
 /// All kinds, or one with the statuses it is given in.
-pub fn explain(step: Option<&str>) -> anyhow::Result<String> {
+pub fn explain(step: Option<&str>) -> anyhow::Result<Printed> {
     let Some(wanted) = step else {
         let line = |kind: &StepType| format!("{:<32} {}\n", kind.as_str(), kind.about());
-        return Ok(StepType::ALL.iter().map(line).collect());
+        return Ok(Printed {
+            text: StepType::ALL.iter().map(line).collect(),
+            json: StepType::ALL.iter().map(|kind| described(*kind)).collect(),
+        });
     };
     let Ok(kind) = wanted.parse::<StepType>() else {
         let names = StepType::ALL.iter().map(|kind| kind.as_str());
@@ -34,7 +40,20 @@ pub fn explain(step: Option<&str>) -> anyhow::Result<String> {
             row.why
         );
     }
-    Ok(text)
+    Ok(Printed {
+        text,
+        json: described(kind),
+    })
+}
+
+fn described(kind: StepType) -> Value {
+    let table = steps::table();
+    let rows = table.iter().filter(|row| row.steps.contains(&kind));
+    let rows = rows.map(|row| {
+        let statuses: Vec<&str> = row.statuses.iter().map(|status| status.as_str()).collect();
+        json!({"host": row.kind, "statuses": statuses, "why": row.why})
+    });
+    json!({"step": kind.as_str(), "about": kind.about(), "given": rows.collect::<Vec<_>>()})
 }
 
 fn names(statuses: &[muster_model::HostStatus]) -> String {

@@ -5,7 +5,10 @@ use std::fmt::Write;
 use anyhow::bail;
 use muster_engine::tables::{self, Validation};
 
+use serde_json::{Value, json};
+
 use super::{similar, table};
+use crate::output::Printed;
 
 const HEAD: &str = "# Validations\n\nMade by `make bless` from the tables in `crates/engine/src/checks`; do not edit.\n\n\
 A validation ends as `success`, `failure`, `pending` (not enough is known yet), `error` (what is\n\
@@ -15,7 +18,7 @@ validations still run and are shown, but block nothing.\n\n\
 `muster explain validations <id>` prints one of them.\n";
 
 /// All in short, or one in full.
-pub fn explain(id: Option<&str>) -> anyhow::Result<String> {
+pub fn explain(id: Option<&str>) -> anyhow::Result<Printed> {
     let all = tables::validations();
     let Some(wanted) = id else {
         let line = |check: &Validation| {
@@ -24,13 +27,17 @@ pub fn explain(id: Option<&str>) -> anyhow::Result<String> {
                 check.subject, check.category, check.id, check.gate
             )
         };
-        return Ok(all.iter().map(line).collect());
+        return Ok(Printed {
+            text: all.iter().map(line).collect(),
+            json: all.iter().map(row).collect(),
+        });
     };
     let found: Vec<&Validation> = all.iter().filter(|check| check.id == wanted).collect();
     if found.is_empty() {
         let names = all.iter().map(|check| check.id.as_str());
         bail!("{wanted:?} is not a validation{}", similar(wanted, names));
     }
+    let json = found.iter().copied().map(row).collect();
     let mut text = String::new();
     for check in found {
         let _ = write!(
@@ -44,7 +51,18 @@ pub fn explain(id: Option<&str>) -> anyhow::Result<String> {
             if check.ignorable { "yes" } else { "no" },
         );
     }
-    Ok(text)
+    Ok(Printed { text, json })
+}
+
+fn row(check: &Validation) -> Value {
+    json!({
+        "id": check.id,
+        "subject": check.subject,
+        "category": check.category,
+        "checks": check.asks,
+        "blocks": check.gate,
+        "ignorable": check.ignorable,
+    })
 }
 
 /// The page in docs.

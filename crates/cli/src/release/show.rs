@@ -6,9 +6,10 @@ use muster_catalog::Product;
 use muster_release::{Client, ImageRef, Platform, Release, Seed, go_arch};
 use serde_json::json;
 
-use super::{Output, Which};
+use super::Which;
+use crate::output::Printed;
 
-pub async fn info(client: &Client, which: &Which, pullspecs: bool) -> anyhow::Result<Output> {
+pub async fn info(client: &Client, which: &Which, pullspecs: bool) -> anyhow::Result<Printed> {
     let release = Release::open(client, &which.release, which.arch).await?;
     let product = match release.product() {
         Product::Openshift => "OpenShift",
@@ -67,19 +68,19 @@ pub async fn info(client: &Client, which: &Which, pullspecs: bool) -> anyhow::Re
         "versions": versions,
         "components": components,
     });
-    Ok(Output { text, json })
+    Ok(Printed { text, json })
 }
 
-pub async fn image_for(client: &Client, which: &Which, component: &str) -> anyhow::Result<Output> {
+pub async fn image_for(client: &Client, which: &Which, component: &str) -> anyhow::Result<Printed> {
     let release = Release::open(client, &which.release, which.arch).await?;
     let image = release.image_for(component)?.to_string();
-    Ok(Output {
+    Ok(Printed {
         json: json!(image),
         text: image,
     })
 }
 
-pub async fn seed(client: &Client, image: &ImageRef) -> anyhow::Result<Output> {
+pub async fn seed(client: &Client, image: &ImageRef) -> anyhow::Result<Printed> {
     let seed = Seed::inspect(client, image, Platform::Any).await?;
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
@@ -112,5 +113,5 @@ pub async fn seed(client: &Client, image: &ImageRef) -> anyhow::Result<Output> {
         "created": seed.created,
         "cluster": seed.cluster,
     });
-    Ok(Output { text, json })
+    Ok(Printed { text, json })
 }

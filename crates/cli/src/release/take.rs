@@ -12,7 +12,8 @@ use muster_release::{Client, Platform, Release, TOOLS, Written, go_arch};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{Destination, Output, Which};
+use super::{Destination, Which};
+use crate::output::Printed;
 
 /// Take a tool, a file or the manifests out of a release.
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ pub struct BaseIso {
 }
 
 impl Extract {
-    pub async fn run(&self, client: &Client) -> anyhow::Result<Output> {
+    pub async fn run(&self, client: &Client) -> anyhow::Result<Printed> {
         self.destination.check()?;
         if self.manifests && self.destination.is_stdout() {
             bail!("--manifests writes a folder; name it with --to");
@@ -88,7 +89,7 @@ impl Extract {
 }
 
 impl BaseIso {
-    pub async fn run(&self, client: &Client) -> anyhow::Result<Output> {
+    pub async fn run(&self, client: &Client) -> anyhow::Result<Printed> {
         self.destination.check()?;
         let (to, stdout) = place(&self.destination)?;
         let release = Release::open(client, &self.which.release, self.which.arch).await?;
@@ -124,28 +125,28 @@ fn place(destination: &super::Destination) -> anyhow::Result<(PathBuf, Option<Te
 }
 
 /// What was written, or the thing itself on standard output.
-fn delivered(done: &Written, stdout: bool) -> anyhow::Result<Output> {
+fn delivered(done: &Written, stdout: bool) -> anyhow::Result<Printed> {
     if !stdout {
         return Ok(written(done));
     }
     let mut file = fs::File::open(&done.path)?;
     io::copy(&mut file, &mut io::stdout().lock()).context("writing to standard output")?;
-    Ok(Output {
+    Ok(Printed {
         text: String::new(),
         json: json!({}),
     })
 }
 
-fn written(done: &Written) -> Output {
+fn written(done: &Written) -> Printed {
     let path = done.path.display();
-    Output {
+    Printed {
         text: format!("{path}: {} bytes, {}", done.size, done.sha256),
         json: json!({"path": path.to_string(), "size": done.size, "sha256": done.sha256.hex()}),
     }
 }
 
 /// Only plain names: what a payload calls its files decides nothing about where they go.
-fn manifests(release: &Release, to: &Path, force: bool) -> anyhow::Result<Output> {
+fn manifests(release: &Release, to: &Path, force: bool) -> anyhow::Result<Printed> {
     fs::create_dir_all(to).with_context(|| format!("making {}", to.display()))?;
     let mut names = Vec::new();
     for (name, bytes) in release.manifests() {
@@ -159,7 +160,7 @@ fn manifests(release: &Release, to: &Path, force: bool) -> anyhow::Result<Output
         fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
         names.push(name);
     }
-    Ok(Output {
+    Ok(Printed {
         text: format!("{}: {} manifests", to.display(), names.len()),
         json: json!({"path": to.display().to_string(), "files": names}),
     })

@@ -16,6 +16,7 @@ use muster_api::client::{Client, ClientError};
 
 use crate::{
     connection::{Connection, explained},
+    format,
     get::find::{self, Kind},
     output,
 };
@@ -38,6 +39,8 @@ pub struct Watch {
     /// Begin with the whole history instead of now
     #[arg(long)]
     history: bool,
+    #[command(flatten)]
+    output: format::Output,
     #[command(flatten)]
     connection: Connection,
 }
@@ -76,7 +79,10 @@ async fn follow(watch: Watch) -> anyhow::Result<()> {
         (None, None) => String::new(),
     };
     let mut session = Session {
-        lines: Lines::default(),
+        lines: match watch.output.is_json() {
+            true => None,
+            false => Some(Lines::default()),
+        },
         last: watch.history.then(|| "0".to_owned()),
         failures: 0,
         gone: false,
@@ -134,7 +140,8 @@ impl From<io::Error> for Problem {
 
 /// What outlives a connection.
 struct Session {
-    lines: Lines,
+    /// What a person was shown; nothing if a program reads the messages.
+    lines: Option<Lines>,
     last: Option<String>,
     failures: usize,
     /// What was watched does not exist any more.
@@ -162,8 +169,16 @@ impl Session {
             self.gone |=
                 message.kind == "deleted" && target.is_some() && body["id"].as_str() == target;
             let mut out = io::stdout().lock();
-            for line in self.lines.of(&message.kind, &body) {
-                writeln!(out, "{line}")?;
+            match &mut self.lines {
+                Some(lines) => {
+                    for line in lines.of(&message.kind, &body) {
+                        writeln!(out, "{line}")?;
+                    }
+                }
+                None => {
+                    let message = serde_json::json!({"kind": message.kind, "body": body});
+                    writeln!(out, "{message}")?;
+                }
             }
             out.flush()?;
         }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::{Value, json};
+
 use super::{Document, Field, Kind, wording::plain_path};
 use crate::{findings::nearest, validation::RuleSummary};
 
@@ -26,6 +28,39 @@ impl Document {
         };
         let (path, field) = find(self, &plain_path(wanted))?;
         Ok(describe(&(self.rule_summaries)(), &path, field))
+    }
+
+    /// The same for programs: every field below the one that is asked for, and the rules about them.
+    ///
+    /// # Errors
+    /// As [`Document::explain`].
+    pub fn describe(&self, wanted: Option<&str>) -> Result<Value, String> {
+        let wanted = wanted.map(str::trim).filter(|wanted| !wanted.is_empty());
+        let top = match wanted {
+            Some(wanted) => find(self, &plain_path(wanted))?.0,
+            None => String::new(),
+        };
+        let about = |path: &str| top.is_empty() || path == top || below_of(path, &top);
+        let mut fields = Vec::new();
+        self.each_field(&mut |path, field| {
+            let path = plain_path(path);
+            if about(&path) {
+                fields.push(json!({
+                    "field": path,
+                    "type": field.kind.told(),
+                    "default": field.default,
+                    "meaning": field.about,
+                    "since": field.since.map(|since| since.to_string()),
+                    "instead": field.instead,
+                }));
+            }
+        });
+        let rules = (self.rule_summaries)().into_iter();
+        let rules = rules.filter(|rule| about(&plain_path(rule.path))).map(
+            |rule| json!({"rule": rule.name, "field": plain_path(rule.path), "text": rule.text}),
+        );
+        let rules: Vec<Value> = rules.collect();
+        Ok(json!({"file": self.name, "fields": fields, "rules": rules}))
     }
 
     /// The page of the manual: every field and every rule.

@@ -35,7 +35,7 @@ pub fn refusal(image: &OsImage, state: State) -> Failure {
         StatusCode::SERVICE_UNAVAILABLE,
         format!(
             "the OS image {} for OpenShift {} on {arch} cannot be used yet: {reason}; it can be \
-             added by hand: `muster os-images add FILE --version {} --arch {arch}`",
+             added by hand: `muster os-images add FILE --release {} --arch {arch}`",
             image.version,
             image.openshift_version,
             image.openshift_version,
@@ -48,7 +48,7 @@ pub fn refusal(image: &OsImage, state: State) -> Failure {
 fn advice(image: &OsImage, state: &State, fetch: FetchOsImages) -> Option<String> {
     let (version, arch) = (&image.openshift_version, image.cpu_architecture);
     let by_hand =
-        format!("add it with `muster os-images add FILE --version {version} --arch {arch}`");
+        format!("add it with `muster os-images add FILE --release {version} --arch {arch}`");
     Some(match state {
         State::Ready(_) => return None,
         State::Fetching { active: true, .. } => {
@@ -56,7 +56,7 @@ fn advice(image: &OsImage, state: &State, fetch: FetchOsImages) -> Option<String
         }
         State::Fetching { active: false, .. } => match fetch {
             FetchOsImages::Never => format!(
-                "A fetch was cut short; go on with `muster os-images fetch --version {version} \
+                "A fetch was cut short; go on with `muster os-images fetch --release {version} \
                  --arch {arch}`, or {by_hand}."
             ),
             FetchOsImages::WhenAsked | FetchOsImages::WhenNeeded => {
@@ -140,7 +140,7 @@ mod tests {
             let refusal = refusal(&image, state);
             assert_eq!(refusal.status, StatusCode::SERVICE_UNAVAILABLE);
             assert!(refusal.reason.contains(words), "{}", refusal.reason);
-            let command = "muster os-images add FILE --version 4.20 --arch x86_64";
+            let command = "muster os-images add FILE --release 4.20 --arch x86_64";
             assert!(refusal.reason.contains(command), "{}", refusal.reason);
         }
     }
@@ -161,11 +161,11 @@ mod tests {
             (
                 &State::Missing,
                 Never,
-                "os-images add FILE --version 4.20 --arch x86_64",
+                "os-images add FILE --release 4.20 --arch x86_64",
             ),
             (&State::Missing, WhenAsked, "first asked for"),
             (&State::Missing, WhenNeeded, "once an infra-env"),
-            (&cut, Never, "os-images fetch --version 4.20"),
+            (&cut, Never, "os-images fetch --release 4.20"),
             (&cut, WhenAsked, "goes on when"),
             (&broken, Never, "os-images add"),
             (&broken, WhenAsked, "tried again"),
