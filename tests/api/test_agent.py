@@ -30,6 +30,38 @@ def test_the_agent_registers_polls_and_tells_what_the_machine_is(api):
     inventory = json.loads(seen["inventory"])
     assert inventory["cpu"]["count"] == os.cpu_count()
     assert inventory["hostname"] == os.uname().nodename
+    words = [line.split() for line in pathlib.Path("/etc/resolv.conf").read_text().splitlines()]
+    servers = [word[1] for word in words if word[:1] == ["nameserver"]]
+    assert (inventory.get("dns") or {}).get("servers", []) == servers[:3]
+
+
+def test_the_agent_reads_its_settings_from_the_image_or_the_environment(api, tmp_path):
+    """Flags are left out; the file is below an /etc that only this agent sees."""
+    infra_env = api.new_infra_env("configured")["id"]
+    etc = tmp_path / "etc"
+    (etc / "assisted").mkdir(parents=True)
+    conf = etc / "assisted/agent.conf"
+    conf.write_text(f"SERVICE_URL={api.url}\nINFRA_ENV_ID={infra_env}\nAGENT_AUTH_TOKEN=unused\n")
+    (etc / "resolv.conf").write_text("search lab.example.com\nnameserver 192.0.2.53\n")
+    for name in ("passwd", "hosts", "nsswitch.conf"):
+        (etc / name).write_bytes(pathlib.Path("/etc", name).read_bytes())
+    enter = f'mount --bind {etc} /etc && exec "$@"'
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", enter, "sh", str(AGENT), "--once", "--host-id"]
+
+    def run(host, **variables):
+        environment = {**os.environ, **variables}
+        done = subprocess.run([*command, host], capture_output=True, text=True, timeout=60, env=environment)
+        assert done.returncode == 0, done.stderr
+
+    host = str(uuid.uuid4())
+    run(host)
+    dns = json.loads(api.host(infra_env, host)["inventory"])["dns"]
+    assert dns == {"servers": ["192.0.2.53"], "search_domains": ["lab.example.com"]}
+    # The environment wins over the file.
+    other = api.new_infra_env("configured-otherwise")["id"]
+    host = str(uuid.uuid4())
+    run(host, INFRA_ENV_ID=other)
+    assert api.host(other, host)["id"] == host
 
 
 def test_the_agent_trusts_the_generated_ca_and_nothing_else(servers):

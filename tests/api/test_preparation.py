@@ -367,6 +367,19 @@ def test_a_preparation_that_is_given_up_ends_and_leaves_nothing(servers, registr
     assert (stored / "bootstrap.ign").exists(), "the files are looked for where they are"
 
 
+def test_a_cluster_deleted_while_its_files_are_made_is_no_error(servers, registry):
+    server = servers("deleted", env=registry.environment({RELEASE: registry.pinned}, mirrored=True)).start()
+    fleet = fleet_of(server, registry, "short-lived")
+    fleet.drive_until("ready", 60)
+    press_install(fleet)
+    wait_for_line(server, "the release was read")
+    fleet.api.delete(fleet.path)
+    assert "install files are stored" not in server.log(), "the files came first; nothing was deleted in between"
+    wait_for_line(server, "a job is not needed any more", PATIENCE)
+    faults = [line for line in server.log().splitlines() if '"ERROR"' in line or " ERROR " in line]
+    assert faults == []
+
+
 @pytest.mark.timeout(600)
 def test_one_of_two_replicas_does_it_and_the_other_takes_over(servers, registry, postgres, s3, tmp_path):
     env = {
