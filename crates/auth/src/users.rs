@@ -137,6 +137,17 @@ impl Users {
             .map(|user| (user.role, fingerprint(&user.password_hash)))
     }
 
+    /// Names and roles, sorted by name.
+    pub fn list(&self) -> Vec<(String, Role)> {
+        let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = by_name
+            .values()
+            .map(|user| (user.name.clone(), user.role))
+            .collect();
+        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        all
+    }
+
     /// Whether nobody can log in.
     pub fn is_empty(&self) -> bool {
         self.by_name
@@ -325,6 +336,7 @@ mod tests {
     fn debug_output_holds_no_hash() {
         let users = Users::new([user("ann", "secret", Role::Admin)]).unwrap();
         assert!(!format!("{users:?}").contains("argon2"));
+        assert_eq!(users.list(), [("ann".to_owned(), Role::Admin)]);
         assert!(!format!("{:?}", user("ann", "secret", Role::Admin)).contains("argon2"));
     }
 }

@@ -52,35 +52,36 @@ impl BaseImages {
         mut progress: impl FnMut(u64, Option<u64>),
     ) -> io::Result<Record> {
         inspect(from, image.cpu_architecture).map_err(io::Error::other)?;
-        self.make_folder()?;
         let mut source = File::open(from)?;
         let total = source.metadata()?.len();
-        let mut copy = tempfile::Builder::new()
-            .prefix(ADDING)
-            .tempfile_in(&self.folder)?;
-        lock(copy.as_file());
-        let mut hash = Sha256::new();
+        let mut adding = self.begin_adding()?;
         let mut buffer = vec![0; 1 << 20];
-        let mut size = 0;
         loop {
             let count = source.read(&mut buffer)?;
             if count == 0 {
                 break;
             }
-            hash.update(&buffer[..count]);
-            copy.write_all(&buffer[..count])?;
-            size += count as u64;
-            progress(size, Some(total));
+            adding.push(&buffer[..count])?;
+            progress(adding.size, Some(total));
         }
-        copy.as_file().sync_all()?;
-        let record = Record {
-            sha256: hex(&hash.finalize()),
-            size,
-            origin: Origin::Added,
-        };
-        check_digest(&record.sha256, sha256.or(image.sha256.as_deref()))?;
-        self.take(image, copy.path(), &record)?;
-        Ok(record)
+        adding.finish(self, image, sha256)
+    }
+
+    /// Begins to add an image a piece at a time.
+    ///
+    /// # Errors
+    /// When the folder cannot be written to.
+    pub fn begin_adding(&self) -> io::Result<Adding> {
+        self.make_folder()?;
+        let copy = tempfile::Builder::new()
+            .prefix(ADDING)
+            .tempfile_in(&self.folder)?;
+        lock(copy.as_file());
+        Ok(Adding {
+            copy,
+            hash: Sha256::new(),
+            size: 0,
+        })
     }
 
     /// Makes a complete, checked file the image.
@@ -197,6 +198,50 @@ impl BaseImages {
         io::copy(&mut File::open(self.file(image))?, &mut hash)?;
         check_digest(&hex(&hash.finalize()), Some(&record.sha256))?;
         inspect_all(&self.file(image), image.cpu_architecture).map_err(io::Error::other)?;
+        Ok(record)
+    }
+}
+
+/// An image that is being added; nothing of it stays unless it is finished.
+#[derive(Debug)]
+pub struct Adding {
+    copy: tempfile::NamedTempFile,
+    hash: Sha256,
+    size: u64,
+}
+
+impl Adding {
+    /// Adds what has come.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.copy.write_all(bytes)?;
+        self.hash.update(bytes);
+        self.size += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Makes what has come the image, after checking what it is.
+    ///
+    /// # Errors
+    /// When it is not an image for this architecture, or has another digest than `sha256` or the
+    /// catalogue says.
+    pub fn finish(
+        self,
+        store: &BaseImages,
+        image: &OsImage,
+        sha256: Option<&str>,
+    ) -> io::Result<Record> {
+        let record = Record {
+            sha256: hex(&self.hash.finalize()),
+            size: self.size,
+            origin: Origin::Added,
+        };
+        check_digest(&record.sha256, sha256.or(image.sha256.as_deref()))?;
+        inspect(self.copy.path(), image.cpu_architecture).map_err(io::Error::other)?;
+        self.copy.as_file().sync_all()?;
+        store.take(image, self.copy.path(), &record)?;
         Ok(record)
     }
 }

@@ -4,14 +4,12 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use muster_auth::Role;
 use muster_config::{Config, settings};
 use muster_engine::tables;
-use muster_model::{Scheme, Timestamp};
 use serde_json::json;
 
-use super::{Reply, admission::recognise};
-use crate::{http::Failure, service::Shared};
+use super::{Reply, sessions::administrator};
+use crate::service::Shared;
 
 /// Answers `GET /explain/validations`: the same for everyone, as `muster explain` prints it.
 pub fn validations() -> Reply {
@@ -29,12 +27,8 @@ pub fn validations() -> Reply {
 
 /// Answers `GET /explain/settings`: every setting with its value, secrets hidden; for administrators.
 pub async fn in_force(app: &Shared, headers: &HeaderMap) -> Reply {
-    match recognise(app, &[Scheme::User], headers, "", Timestamp::now()).await {
+    match administrator(app, headers, "settings of the service").await {
         Err(failure) => Reply::failure(&failure),
-        Ok(caller) if caller.role != Role::Admin => Reply::failure(&Failure::infra(
-            StatusCode::FORBIDDEN,
-            "the settings of the service are for administrators",
-        )),
         Ok(_) => {
             let usual = Config::default();
             let entry = |setting: &muster_config::Setting| {

@@ -25,7 +25,7 @@ mod quiet;
 mod reply;
 mod routes;
 pub mod server;
-mod sessions;
+pub mod sessions;
 mod stall;
 mod warm;
 mod web;

@@ -32,6 +32,7 @@ pub enum Page {
     Login,
     Logout,
     Caller,
+    Users,
     Validations,
     Settings,
 }
@@ -54,6 +55,7 @@ pub fn find(path: &str) -> Option<Page> {
         "/auth/token" => Page::Login,
         "/auth/logout" => Page::Logout,
         "/auth/caller" => Page::Caller,
+        "/auth/users" => Page::Users,
         "/explain/validations" => Page::Validations,
         "/explain/settings" => Page::Settings,
         _ => return None,
@@ -94,6 +96,7 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
         Page::Login => login::answer(app, request).await,
         Page::Logout => sessions::log_out(app, request.headers()).await,
         Page::Caller => sessions::caller(app, request.headers()).await,
+        Page::Users => sessions::users(app, request.headers()).await,
         Page::Validations => explain::validations(),
         Page::Settings => explain::in_force(app, request.headers()).await,
     }

@@ -1,7 +1,7 @@
-//! Logins that were granted: whose they are, and ending them.
+//! Logins that were granted: whose they are, who can have one, and ending them.
 
 use http::{HeaderMap, StatusCode, header};
-use muster_auth::Role;
+use muster_auth::{Principal, Role, Users};
 use muster_config::Field;
 use muster_model::{Scheme, Timestamp};
 use serde_json::json;
@@ -40,12 +40,7 @@ pub async fn caller(app: &Shared, headers: &HeaderMap) -> Reply {
         Ok(caller) => caller,
         Err(failure) => return Reply::failure(&failure),
     };
-    let role = match caller.role {
-        Role::Admin => "admin",
-        Role::User => "user",
-        Role::ReadOnly => "read-only",
-        Role::Agent => "agent",
-    };
+    let role = role(caller.role);
     let ends = caller
         .login
         .map(|login| Timestamp::from_unix_seconds(login.expires_at).millis());
@@ -53,4 +48,41 @@ pub async fn caller(app: &Shared, headers: &HeaderMap) -> Reply {
     let body = json!({"mode": mode, "name": caller.name, "role": role, "expires_at": ends});
     Reply::json_bytes(StatusCode::OK, body.to_string().into())
         .header(header::CACHE_CONTROL, "no-store")
+}
+
+/// Answers `GET /auth/users`: who can log in, with which role; for administrators.
+pub async fn users(app: &Shared, headers: &HeaderMap) -> Reply {
+    match administrator(app, headers, "users of the service").await {
+        Err(failure) => Reply::failure(&failure),
+        Ok(_) => {
+            let users = app.auth.users().map(Users::list).unwrap_or_default();
+            let entry = |(name, of)| json!({"name": name, "role": role(of)});
+            let body: Vec<_> = users.into_iter().map(entry).collect();
+            Reply::json_bytes(StatusCode::OK, json!(body).to_string().into())
+                .header(header::CACHE_CONTROL, "no-store")
+        }
+    }
+}
+
+/// The caller, if it is an administrator; `what` is for administrators only.
+pub async fn administrator(
+    app: &Shared,
+    headers: &HeaderMap,
+    what: &str,
+) -> Result<Principal, Failure> {
+    let caller = recognise(app, &[Scheme::User], headers, "", Timestamp::now()).await?;
+    if caller.role != Role::Admin {
+        let message = format!("the {what} are for administrators");
+        return Err(Failure::infra(StatusCode::FORBIDDEN, message));
+    }
+    Ok(caller)
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Admin => "admin",
+        Role::User => "user",
+        Role::ReadOnly => "read-only",
+        Role::Agent => "agent",
+    }
 }

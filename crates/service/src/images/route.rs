@@ -7,6 +7,7 @@
 //! | `/images/<id>/pxe-initrd`, `/images/<id>/s390x-initrd-addrsize` | for a network boot |
 //! | `/boot-artifacts/{kernel,rootfs,ins-file}?version=&arch=`, `/boot-artifacts/<what>/<arch>/<version>` | parts of the OS image |
 //! | `/boot-artifacts` | which OS images are there |
+//! | `/boot-artifacts/os-image?version=&arch=` | one of them, to be brought in or removed |
 
 use muster_auth::ImageForm;
 
@@ -23,6 +24,8 @@ pub enum Route<'a> {
     Artifact(&'a str, Option<(&'a str, &'a str)>),
     /// The OS images and their states.
     States,
+    /// An OS image that is to be fetched, uploaded or removed.
+    OsImage,
 }
 
 /// The route of a path, if it is one of ours.
@@ -38,6 +41,7 @@ pub fn find(path: &str) -> Option<Route<'_>> {
             Route::OfInfraEnv(id, Some(Product::InitrdAddrsize))
         }
         ["boot-artifacts"] => Route::States,
+        ["boot-artifacts", "os-image"] => Route::OsImage,
         ["boot-artifacts", what] => Route::Artifact(what, None),
         ["boot-artifacts", what, arch, version] => Route::Artifact(what, Some((arch, version))),
         _ => return None,
@@ -59,7 +63,7 @@ impl Route<'_> {
     /// Whether boot firmware may ask for it without TLS.
     pub fn is_for_firmware(&self) -> bool {
         match self {
-            Self::Short(..) | Self::OfInfraEnv(_, None) | Self::States => false,
+            Self::Short(..) | Self::OfInfraEnv(_, None) | Self::States | Self::OsImage => false,
             Self::OfInfraEnv(_, Some(_)) | Self::Artifact(..) => true,
         }
     }
@@ -80,6 +84,7 @@ impl Route<'_> {
             Self::Artifact("ins-file", _) => "/boot-artifacts/ins-file",
             Self::Artifact(..) => "/boot-artifacts/other",
             Self::States => "/boot-artifacts",
+            Self::OsImage => "/boot-artifacts/os-image",
         }
     }
 }
@@ -109,6 +114,7 @@ mod tests {
                 Route::Artifact("rootfs", Some(("x86_64", "9.6.1-0"))),
             ),
             ("/boot-artifacts", Route::States),
+            ("/boot-artifacts/os-image", Route::OsImage),
         ] {
             assert_eq!(find(path), Some(route), "{path}");
         }
@@ -140,6 +146,7 @@ mod tests {
             ("/images/k", false),
             ("/byid/k/4.20/x86_64/full.iso", false),
             ("/boot-artifacts", false),
+            ("/boot-artifacts/os-image", false),
         ] {
             assert_eq!(
                 find(path).map(|route| route.is_for_firmware()),

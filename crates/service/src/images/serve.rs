@@ -28,7 +28,7 @@ use muster_model::{InfraEnv, InfraEnvId, Timestamp};
 use muster_store::Row;
 use tokio::sync::SemaphorePermit;
 
-use super::{absent, route::Route, send};
+use super::{absent, change, route::Route, send};
 use crate::{
     http::{
         Failure, Reply,
@@ -45,6 +45,12 @@ const RETRY_AFTER: &str = "15";
 
 /// Answers a request for a boot image.
 pub async fn answer(app: &Shared, route: &Route<'_>, request: Request<Incoming>) -> Reply {
+    if *route == Route::OsImage {
+        return match change::answer(app, request).await {
+            Ok(reply) => reply,
+            Err(failure) => Reply::failure(&failure),
+        };
+    }
     let (parts, _) = request.into_parts();
     if !matches!(parts.method, Method::GET | Method::HEAD) {
         let refusal = Failure::infra(StatusCode::METHOD_NOT_ALLOWED, "images can only be read");
@@ -115,6 +121,7 @@ async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply
             .await?;
             return absent::states(app);
         }
+        Route::OsImage => return Err(Failure::internal("a change came where images are read")),
     };
     send::answer(download, &parts.method, &parts.headers)
 }
@@ -189,19 +196,19 @@ fn no_disconnected() -> Failure {
     )
 }
 
-fn parameter(query: &str, name: &str) -> Option<String> {
+pub(super) fn parameter(query: &str, name: &str) -> Option<String> {
     url::form_urlencoded::parse(query.as_bytes())
         .find(|(key, value)| key == name && !value.is_empty())
         .map(|(_, value)| value.into_owned())
 }
 
-fn required(query: &str, name: &str) -> Result<String, Failure> {
+pub(super) fn required(query: &str, name: &str) -> Result<String, Failure> {
     parameter(query, name)
         .ok_or_else(|| Failure::bad_request(format!("the query parameter {name} is missing")))
 }
 
 /// The OS image that an address names; clients know the status of a miss by the kind of address.
-fn os_image<'a>(
+pub(super) fn os_image<'a>(
     app: &'a App,
     version: &str,
     arch: &str,
