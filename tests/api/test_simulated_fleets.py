@@ -84,3 +84,25 @@ def test_a_simulated_fleet_is_installed_with_real_files(server, name, tmp_path):
         hinted = [text for file, text in configs.items() if "-" in file and "KUBELET_NODEIP_HINT" in text]
         assert len(hinted) == sum(hosts.values())
     eventually(lambda: api.call("DELETE", path).status_code in (204, 404), "the cluster to go")
+
+
+@pytest.mark.timeout(120)
+def test_machines_boot_again_after_a_reset_whose_installation_they_never_saw(server):
+    """A person resets while files are still prepared: no look of the simulator shows an installation."""
+    api = server.api()
+    cluster = api.new_cluster(name="hasty", openshift_version=RELEASES[-1], high_availability_mode="None")
+    path = f"/v2/clusters/{cluster['id']}"
+    infra_env = api.new_infra_env(name="hasty", cluster_id=cluster["id"])
+    command = [str(BINARY), "simulate", "--url", server.url, "--join", infra_env["id"], "--topology", "sno"]
+    machines = subprocess.Popen([*command, "--speed", "1000"], env=quiet_environment(), stdout=subprocess.DEVNULL)
+    try:
+        network = {"machine_networks": [{"cidr": "192.168.126.0/24"}]}
+        eventually(lambda: api.call("PATCH", path, json=network).status_code == 201, "the network to be known")
+        eventually(lambda: api.get(path).json()["status"] == "ready", "the cluster to be ready")
+        for act in ("install", "reset"):
+            api.post(f"{path}/actions/{act}", expect=202)
+        eventually(lambda: api.get(path).json()["status"] == "ready", "the cluster to be ready again", timeout=90)
+    finally:
+        machines.terminate()
+        machines.wait(timeout=30)
+        eventually(lambda: api.call("DELETE", path).status_code in (204, 404), "the cluster to go")

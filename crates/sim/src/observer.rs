@@ -64,6 +64,13 @@ impl Snapshot {
                 .is_some_and(|seen| statuses.contains(&seen.status.as_str()))
         })
     }
+
+    /// Whether one of `hosts` is in one of the statuses.
+    #[must_use]
+    pub fn any_in(&self, hosts: &[Uuid], statuses: &[&str]) -> bool {
+        let mut seen = hosts.iter().filter_map(|host| self.hosts.get(host));
+        seen.any(|host| statuses.contains(&host.status.as_str()))
+    }
 }
 
 /// Where to look.

@@ -16,7 +16,8 @@ const AS_LONG_AS_IT_TAKES: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Where a cluster is while it is being installed.
 const ORDERED: &[&str] = &["installing", "installing-pending-user-action", "finalizing"];
-const DRAFT: &[&str] = &["ready", "insufficient", "pending-for-input"];
+/// A host whose user is asked to boot it again, after a reset.
+const AWAITS_BOOT: &str = "resetting-pending-user-action";
 
 impl Scenario {
     /// Plays the machines until the cluster is installed, or all of them were added to one.
@@ -37,19 +38,28 @@ impl Scenario {
         let hosts = self.ids(0..self.first);
         loop {
             let turn = |snapshot: &Snapshot| {
-                let status = snapshot.cluster.status.as_str();
-                ORDERED.contains(&status) || snapshot.all_in(&hosts, &["added-to-existing-cluster"])
+                ORDERED.contains(&snapshot.cluster.status.as_str())
+                    || snapshot.any_in(&hosts, &[AWAITS_BOOT])
+                    || snapshot.all_in(&hosts, &["added-to-existing-cluster"])
             };
             if let Flow::Enough(faults) = self.wait_for("an installation", turn).await? {
                 return Ok(End::Noticed(faults));
+            }
+            // A reset is told by the hosts: the cluster may have been cancelled and reset between
+            // two looks at it, or before its installation had begun.
+            if self.snapshot.borrow().any_in(&hosts, &[AWAITS_BOOT]) {
+                self.switch_on(0..self.first);
+                let booted = |snapshot: &Snapshot| !snapshot.any_in(&hosts, &[AWAITS_BOOT]);
+                self.wait_for("the machines to boot again", booted).await?;
+                continue;
             }
             if self.snapshot.borrow().cluster.status == "adding-hosts" {
                 return Ok(End::Reached);
             }
             self.start_controller(cluster);
             let ended = |snapshot: &Snapshot| {
-                matches!(snapshot.cluster.status.as_str(), "installed" | "cancelled")
-                    || DRAFT.contains(&snapshot.cluster.status.as_str())
+                let status = snapshot.cluster.status.as_str();
+                !ORDERED.contains(&status)
             };
             if let Flow::Enough(faults) = self.wait_for("the installation", ended).await? {
                 return Ok(End::Noticed(faults));
@@ -58,9 +68,6 @@ impl Scenario {
                 return Ok(End::Reached);
             }
             self.stop_controller();
-            let reset = |snapshot: &Snapshot| DRAFT.contains(&snapshot.cluster.status.as_str());
-            self.wait_for("the cluster to be reset", reset).await?;
-            self.switch_on(0..self.first);
         }
     }
 }
