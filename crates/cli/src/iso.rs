@@ -57,6 +57,8 @@ enum Command {
         /// With size and first sector.
         #[arg(short, long)]
         long: bool,
+        #[command(flatten)]
+        output: format::Output,
     },
     /// Print a file of the image.
     Cat {
@@ -210,9 +212,12 @@ pub fn run(iso: Iso) -> ExitCode {
             };
         }
         Command::Info { iso, .. } => return output::report(inspect::summary(&iso)),
-        Command::Ls { iso, path, long } => {
-            return output::report(inspect::list(&iso, path.as_deref(), long));
-        }
+        Command::Ls {
+            iso,
+            path,
+            long,
+            output,
+        } => return output::print(inspect::list(&iso, path.as_deref(), long), output),
         Command::Cat { iso, path } => inspect::cat(&iso, &path),
         Command::Extract {
             iso,

@@ -23,6 +23,7 @@ use muster_image::{
 use serde_json::{Value, json};
 
 use super::deliver::{copy, open};
+use crate::output::Printed;
 
 /// Everything about an image. Parts an image lacks are `null`.
 pub fn info(path: &Path) -> anyhow::Result<Value> {
@@ -184,29 +185,38 @@ pub fn summary(path: &Path) -> anyhow::Result<String> {
 }
 
 /// File names, one a line.
-pub fn list(path: &Path, below: Option<&str>, long: bool) -> anyhow::Result<String> {
+pub fn list(path: &Path, below: Option<&str>, long: bool) -> anyhow::Result<Printed> {
     let iso = open(path)?;
     let below = below.unwrap_or_default().trim_matches('/');
     if !below.is_empty() {
         iso.find(below)?;
     }
-    let mut out = String::new();
+    let mut text = String::new();
+    let mut rows = Vec::new();
     for (path, entry) in iso.walk()? {
         if !is_below(&path, below) {
             continue;
         }
-        let end = match &entry.kind {
-            Kind::File => String::new(),
-            Kind::Directory => "/".into(),
-            Kind::Link(target) => format!(" -> {target}"),
+        let (end, kind, target) = match &entry.kind {
+            Kind::File => (String::new(), "file", None),
+            Kind::Directory => ("/".into(), "directory", None),
+            Kind::Link(target) => (format!(" -> {target}"), "link", Some(target)),
         };
+        let sector = entry.extents.first().map_or(0, |extent| extent.sector);
         if long {
-            let sector = entry.extents.first().map_or(0, |extent| extent.sector);
-            let _ = write!(out, "{:>12} {sector:>9} ", entry.len());
+            let _ = write!(text, "{:>12} {sector:>9} ", entry.len());
         }
-        let _ = writeln!(out, "{path}{end}");
+        let _ = writeln!(text, "{path}{end}");
+        rows.push(json!({
+            "path": path,
+            "kind": kind,
+            "target": target,
+            "size": entry.len(),
+            "sector": sector,
+        }));
     }
-    Ok(out)
+    let json = rows.into();
+    Ok(Printed { text, json })
 }
 
 /// One file to standard output.
