@@ -33,17 +33,18 @@ export function refused(): void {
   sessionStorage.removeItem(KEY);
 }
 
-/** Asks for a token; the reason if it was refused. */
+/** A token of a user; fails with the reason of the service. */
+export async function token(username: string, password: string): Promise<{ token: string; expires_at: string }> {
+  const answer = await fetch("/auth/token", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ username, password }) });
+  const body = (await answer.json()) as { token: string; expires_at: string; message?: string };
+  if (!answer.ok) throw new Error(body.message ?? answer.statusText);
+  return body;
+}
+
+/** Logs in; the reason if that was refused. */
 export async function logIn(name: string, password: string): Promise<string | null> {
   try {
-    const answer = await fetch("/auth/token", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ username: name, password }),
-    });
-    const body = (await answer.json()) as { token: string; expires_at: string; message?: string };
-    if (!answer.ok) return body.message ?? answer.statusText;
-    login.value = { token: body.token, expires_at: body.expires_at, name };
+    login.value = { ...(await token(name, password)), name };
     sessionStorage.setItem(KEY, JSON.stringify(login.value));
     loginNeeded.value = null;
     return null;

@@ -8,7 +8,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const muster = process.env.MUSTER ?? path.join(root, "target/debug/muster");
 export const shots = path.join(root, "target/web-screenshots");
 const login = { auth: Buffer.from("user:secret").toString("base64") };
@@ -40,9 +40,9 @@ export class Service {
   }
 
   async up() {
-    const { auth = "none" } = this.options;
+    const { auth = "none", env = {} } = this.options;
     // Simulated machines live faster than real ones, so silence is noticed sooner as well.
-    this.child = run(["serve", "--listen", this.listen, "--data-dir", this.folder, "--auth", auth]);
+    this.child = run(["serve", "--listen", this.listen, "--data-dir", this.folder, "--auth", auth, ...(this.options.args ?? [])], env);
     this.url = await waitFor("the service to listen", () => /listening on (\S+)/.exec(this.child.text)?.[1], () => this.child.text);
     this.listen = new URL(this.url).host;
     this.password ??= /password\s+(\S+)/i.exec(this.child.text)?.[1];

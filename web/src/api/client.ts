@@ -1,5 +1,6 @@
 // Calls of the API, typed by the contract: name of an operation in, its answer out.
 import { calls, type Operations } from "./types";
+import { t } from "../messages";
 import { authorization, refused } from "../session";
 
 export const BASE = "/api/assisted-install";
@@ -59,13 +60,36 @@ export async function send({ method, url, body }: Request, signal?: AbortSignal)
 }
 
 async function failure(answer: Response): Promise<ApiError> {
-  const text = await answer.text();
+  return refusal(answer.status, answer.statusText, await answer.text());
+}
+
+function refusal(status: number, statusText: string, text: string): ApiError {
   try {
     const body = JSON.parse(text) as { reason?: string; message?: string };
-    return new ApiError(answer.status, body.reason ?? body.message ?? answer.statusText, body);
+    return new ApiError(status, body.reason ?? body.message ?? statusText, body);
   } catch {
-    return new ApiError(answer.status, text.slice(0, 500) || `${answer.status} ${answer.statusText}`);
+    return new ApiError(status, text.slice(0, 500) || `${status} ${statusText}`);
   }
+}
+
+/** Sends a file as the body of a PUT; fetch has no progress of what it sends. */
+export function upload(url: string, file: Blob, progress: (sent: number) => void, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest();
+    sending.open("PUT", url);
+    for (const [name, value] of Object.entries(authorization())) sending.setRequestHeader(name, value);
+    sending.setRequestHeader("Content-Type", "application/octet-stream");
+    sending.upload.onprogress = (event) => progress(event.loaded);
+    sending.onload = () => {
+      if (sending.status === 401) refused();
+      if (sending.status < 300) resolve();
+      else reject(refusal(sending.status, sending.statusText, sending.responseText));
+    };
+    sending.onerror = () => reject(new ApiError(0, t("The connection was lost.")));
+    sending.onabort = () => reject(new ApiError(0, t("The upload was ended.")));
+    signal.addEventListener("abort", () => sending.abort(), { once: true });
+    sending.send(file);
+  });
 }
 
 /** Calls an operation of the contract. */

@@ -38,6 +38,14 @@ export function when(text: string | undefined | null): string {
   return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" }).format(new Date(text));
 }
 
+/** The time of day, with the date unless it is today's. */
+export function shortTime(text: string | undefined | null, now = new Date()): string {
+  if (!isTime(text)) return "—";
+  const time = new Date(text);
+  const today = time.toDateString() === now.toDateString();
+  return new Intl.DateTimeFormat(undefined, today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" }).format(time);
+}
+
 export function ago(text: string | undefined | null, now = Date.now()): string {
   if (!isTime(text)) return "—";
   return span(now - Date.parse(text));

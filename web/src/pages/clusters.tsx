@@ -48,7 +48,7 @@ export function ClusterList() {
     .filter((one) => text(one).includes(search.toLowerCase()) && (!status || clusterStatus(one.status).text === status))
     .sort((a, b) => { const [x, y] = [key(a), key(b)]; const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true }); return sort.down ? -order : order; });
   const statuses = [...new Set(all.map((one) => clusterStatus(one.status).text))].sort();
-  const header = (by: string, name: string) => <th aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
+  const header = (by: string, name: string, wide = false) => <th class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
   return (
     <div class="page">
       <div class="row between"><h1>{t("Clusters")}</h1><div class="row"><Link to="/import" class="button">{t("Import a cluster")}</Link><Link to="/clusters/new" class="button primary">{t("Create cluster")}</Link></div></div>
@@ -60,16 +60,16 @@ export function ClusterList() {
             <div class="field"><input type="search" aria-label={t("Filter clusters")} placeholder={t("Name, id or domain")} value={search} onInput={(event) => navigate(withQuery({ q: event.currentTarget.value }), "replace")} /></div>
             <div class="field"><select aria-label={t("Status")} value={status} onChange={(event) => navigate(withQuery({ status: event.currentTarget.value }), "replace")}><option value="">{t("Any status")}</option>{statuses.map((one) => <option key={one} value={one} selected={one === status}>{one}</option>)}</select></div>
           </div>
-          <div class="tablewrap"><table>
+          <div class="tablewrap"><table class="middle">
             <caption class="vh">{t("Clusters")}</caption>
-            <thead><tr>{header("name", t("Name"))}{header("domain", t("Base domain"))}{header("version", t("Version"))}{header("status", t("Status"))}{header("hosts", t("Hosts"))}{header("created", t("Created"))}<th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead>
+            <thead><tr>{header("name", t("Name"))}{header("domain", t("Base domain"), true)}{header("version", t("Version"), true)}{header("status", t("Status"))}{header("hosts", t("Hosts"))}{header("created", t("Created"), true)}<th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead>
             <tbody>{shown.map((one) => {
               const state = clusterStatus(one.status);
               return (
                 <tr key={one.id} class="click">
-                  <td><Link to={`/clusters/${one.id}`}>{one.name}</Link></td><td>{one.base_dns_domain || "—"}</td><td class="nowrap">{one.openshift_version}{one.cpu_architecture === "multi" ? " multi" : ""}</td>
+                  <td><Link to={`/clusters/${one.id}`}>{one.name}</Link></td><td class="wide-only">{one.base_dns_domain || "—"}</td><td class="nowrap wide-only">{one.openshift_version}{one.cpu_architecture === "multi" ? " multi" : ""}</td>
                   <td><Label tone={state.tone} icon={state.icon}>{state.text}</Label>{isRunning(one) && <Progress thin value={one.progress?.total_percentage ?? 0} label={t("Installation of {name}", { name: one.name })} />}</td>
-                  <td>{counts.get(one.id) ?? "…"}</td><td class="nowrap">{when(one.created_at)}</td>
+                  <td>{counts.get(one.id) ?? "…"}</td><td class="nowrap wide-only">{when(one.created_at)}</td>
                   <td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/clusters/${one.id}`) }, { name: t("Events"), run: () => navigate(`/clusters/${one.id}/events`) }, { name: t("Delete"), why: isRunning(one) ? t("being installed") : null, run: () => setDeleting(one) }]} /></td>
                 </tr>
               );

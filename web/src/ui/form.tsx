@@ -4,7 +4,7 @@ import { useId, useRef } from "preact/hooks";
 import { t } from "../messages";
 import { Icon } from "./icons";
 
-interface Common {
+export interface Common {
   label: string;
   help?: ComponentChildren;
   required?: boolean;
@@ -15,7 +15,7 @@ interface Common {
   attempted?: boolean;
 }
 
-function useField(props: Common, value: string) {
+export function useField(props: Common, value: string) {
   const id = useId();
   // An error that appeared on leaving the field would move the button under the pointer.
   const had = useRef(false);

@@ -5,7 +5,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { Cluster, Host } from "../api/types";
 import { t, plural } from "../messages";
 import { activeNic, bytes, failing, hostStatus, inventory, isEditable, isRemovable, name, role, storage, SOFT } from "../model/hosts";
-import { isDay2, isDraft, isSno, ago } from "../model/clusters";
+import { isDay2, isDraft, isSno, shortTime } from "../model/clusters";
 import { navigate, query, withQuery } from "../router";
 import { HostDetails } from "./hostdetails";
 import { HostDialogs, hostActions, patchHost, roleName, type HostDialog } from "./hostactions";
@@ -13,17 +13,17 @@ import { Icon } from "./icons";
 import { Alert, Label, Menu, Progress } from "./parts";
 
 export type View = "hardware" | "storage" | "network" | "progress" | "pool";
-interface Column { name: string; cell: (host: Host, cluster?: Cluster) => preact.ComponentChildren; key: (host: Host, cluster?: Cluster) => string | number }
+interface Column { /** Left out on narrow screens: the expanded row has it. */ wide?: boolean; name: string; cell: (host: Host, cluster?: Cluster) => preact.ComponentChildren; key: (host: Host, cluster?: Cluster) => string | number }
 
 
 const failed = (host: Host, id: string) => failing(host).find((one) => one.id === id);
 const marked = (host: Host, id: string, text: string) => { const bad = failed(host, id); return bad ? <span><span class="label red"><Icon name="fail" />{text}</span><span class="vh">: {bad.message}</span></span> : text; };
 
 function columns(view: View): Column[] {
-  const cpu: Column = { name: t("CPU cores"), cell: (host) => marked(host, "has-cpu-cores-for-role", String(inventory(host).cpu?.count ?? "—")), key: (host) => inventory(host).cpu?.count ?? 0 };
-  const memory: Column = { name: t("Memory"), cell: (host) => marked(host, "has-memory-for-role", inventory(host).memory ? bytes(inventory(host).memory?.physical_bytes, 1024) : "—"), key: (host) => inventory(host).memory?.physical_bytes ?? 0 };
-  const total: Column = { name: t("Storage"), cell: (host) => marked(host, "has-min-valid-disks", storage(host) ? bytes(storage(host), 1000) : "—"), key: storage };
-  const discovered: Column = { name: t("Discovered"), cell: (host) => t("{span} ago", { span: ago(host.created_at) }), key: (host) => host.created_at ?? "" };
+  const cpu: Column = { wide: true, name: t("CPU cores"), cell: (host) => marked(host, "has-cpu-cores-for-role", String(inventory(host).cpu?.count ?? "—")), key: (host) => inventory(host).cpu?.count ?? 0 };
+  const memory: Column = { wide: true, name: t("Memory"), cell: (host) => marked(host, "has-memory-for-role", inventory(host).memory ? bytes(inventory(host).memory?.physical_bytes, 1024) : "—"), key: (host) => inventory(host).memory?.physical_bytes ?? 0 };
+  const total: Column = { wide: true, name: t("Storage"), cell: (host) => marked(host, "has-min-valid-disks", storage(host) ? bytes(storage(host), 1000) : "—"), key: storage };
+  const discovered: Column = { wide: true, name: t("Discovered"), cell: (host) => <span class="nowrap">{shortTime(host.created_at)}</span>, key: (host) => host.created_at ?? "" };
   const nic = (host: Host, cluster?: Cluster) => activeNic(host, cluster?.machine_networks?.[0]?.cidr);
   switch (view) {
     case "storage": return [total, { name: t("Disks"), cell: (host) => inventory(host).disks?.length ?? 0, key: (host) => inventory(host).disks?.length ?? 0 }, { name: t("Installation disk"), cell: (host) => host.installation_disk_path ?? "—", key: (host) => host.installation_disk_path ?? "" }];
@@ -69,12 +69,12 @@ const Row = memo(function Row({ host, cluster, view, list, expanded, selected, s
         {selectable && <td class="tight"><input type="checkbox" aria-label={t("Select {name}", { name: name(host) })} checked={selected} onChange={(event) => select(host.id, event.currentTarget.checked)} /></td>}
         <td class="tight"><button type="button" class="plain" aria-expanded={expanded} aria-label={t("Details of {name}", { name: name(host) })} onClick={() => toggle(host.id)}><Icon name={expanded ? "down" : "right"} /></button></td>
         <td>{editable ? <button type="button" class="link" aria-label={t("Change hostname {name}", { name: name(host) })} onClick={() => open({ kind: "rename", hosts: [host] })}>{name(host)}</button> : name(host)}{host.bootstrap && <span class="small muted"> {t("(bootstrap)")}</span>}</td>
-        <td>{editable && view !== "storage" && cluster && !isSno(cluster) && !isDay2(cluster)
-          ? <select aria-label={t("Role of {name}", { name: name(host) })} value={host.role} onChange={(event) => void patchHost(host, { host_role: event.currentTarget.value }).catch((bad: unknown) => report(String((bad as Error).message)))}>{roles.map((one) => <option key={one} value={one} selected={one === host.role}>{roleName(one)}{one === "auto-assign" && host.suggested_role && host.suggested_role !== "auto-assign" ? `: ${roleName(host.suggested_role)}` : ""}</option>)}</select>
+        <td class="wide-only">{editable && view !== "storage" && cluster && !isSno(cluster) && !isDay2(cluster)
+          ? <select aria-label={t("Role of {name}", { name: name(host) })} value={host.role} onChange={(event) => void patchHost(host, { host_role: event.currentTarget.value }).catch((bad: unknown) => report(String((bad as Error).message)))}>{roles.map((one) => <option key={one} value={one} selected={one === host.role}>{one === "auto-assign" && host.suggested_role && host.suggested_role !== "auto-assign" ? t("Auto: {role}", { role: roleName(host.suggested_role) }) : roleName(one)}</option>)}</select>
           : roleName(role(host))}</td>
         <td><Status host={host} open={() => toggle(host.id)} /></td>
-        {list.map((column) => <td key={column.name}>{column.cell(host, cluster)}</td>)}
-        <td class="tight right"><Menu kebab label={t("Actions of {name}", { name: name(host) })} actions={hostActions(host, cluster, open, report)} /></td>
+        {list.map((column) => <td key={column.name} class={column.wide ? "wide-only" : undefined}>{column.cell(host, cluster)}</td>)}
+        <td class="tight right stick"><Menu kebab label={t("Actions of {name}", { name: name(host) })} actions={hostActions(host, cluster, open, report)} /></td>
       </tr>
       {expanded && <tr class="more"><td colSpan={list.length + 5 + (selectable ? 1 : 0)}><HostDetails host={host} cluster={cluster} only={view === "storage" ? "disks" : view === "network" ? "network" : undefined} /></td></tr>}
     </>
@@ -107,8 +107,8 @@ export function HostTable({ hosts, cluster, view, clusters = [], empty }: { host
   const open = (kind: HostDialog["kind"]) => () => setDialog({ kind, hosts: chosen });
   const each = (work: (host: Host) => Promise<unknown>) => () => void (async () => { for (const host of chosen) await work(host); })().catch((bad: unknown) => setProblem(String((bad as Error).message)));
   const editable = chosen.length > 0 && chosen.every(isEditable) ? null : chosen.length ? t("not in this state") : t("select hosts first");
-  const header = (by: string, text: string) => (
-    <th key={by} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{text}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>
+  const header = (by: string, text: string, wide = false) => (
+    <th key={by} class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{text}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>
   );
   return (
     <div class="stack">
@@ -125,11 +125,11 @@ export function HostTable({ hosts, cluster, view, clusters = [], empty }: { host
         <Label>{shown.length === hosts.length ? plural(hosts.length, "{n} host", "{n} hosts") : t("{shown} of {n} hosts", { shown: shown.length, n: hosts.length })}</Label>
       </div>
       <div class="tablewrap">
-        <table>
+        <table class="middle">
           <caption class="vh">{t("Hosts")}</caption>
           <thead><tr>
             {selectable && <th class="tight"><input type="checkbox" aria-label={t("Select all")} checked={chosen.length > 0 && chosen.length === shown.length} onChange={(event) => setSelected(event.currentTarget.checked ? new Set(shown.map((host) => host.id)) : new Set())} /></th>}
-            <th class="tight"><span class="vh">{t("Details")}</span></th>{header("hostname", t("Hostname"))}{header("role", t("Role"))}{header("status", t("Status"))}{list.map((column) => header(column.name, column.name))}<th class="tight"><span class="vh">{t("Actions")}</span></th>
+            <th class="tight"><span class="vh">{t("Details")}</span></th>{header("hostname", t("Hostname"))}{header("role", t("Role"), true)}{header("status", t("Status"))}{list.map((column) => header(column.name, column.name, column.wide))}<th class="tight stick"><span class="vh">{t("Actions")}</span></th>
           </tr></thead>
           <tbody>{shown.map((host) => <Row key={host.id} host={host} cluster={cluster} view={view} list={list} expanded={expanded === host.id} selected={selected.has(host.id)} selectable={selectable} {...stable} />)}</tbody>
         </table>

@@ -129,7 +129,12 @@ export function Modal({ title, close, children, footer, wide, submit }: { title:
   const id = useId();
   useEffect(() => { dialog.current?.showModal(); }, []);
   return (
-    <dialog ref={dialog} class={wide ? "wide" : ""} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); close(); }}>
+    <dialog ref={dialog} class={wide ? "wide" : ""} aria-labelledby={id} onCancel={(event) => {
+      // File choosers inside that are left without a choice send the same event.
+      if (event.target !== dialog.current) return;
+      event.preventDefault();
+      close();
+    }}>
       <form noValidate onSubmit={(event) => { event.preventDefault(); submit?.(); }}>
         <header><h2 id={id}>{title}</h2><button type="button" class="plain" aria-label={t("Close")} onClick={close}><Icon name="cross" /></button></header>
         <div class="body">{children}</div>

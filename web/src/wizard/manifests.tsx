@@ -1,9 +1,11 @@
 // Custom manifests: typed, dropped or chosen; saved one by one, UTF-8, with the service's words per file.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { call, request, send } from "../api/client";
 import { t } from "../messages";
+import { faultOf, type Fault } from "../model/highlight";
 import { manifestContent, manifestName } from "../model/rules";
-import { Area, Select, Text } from "../ui/form";
+import { Code } from "../ui/code";
+import { Select, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
 import { Alert, Confirm, Empty, Label, Spinner, useAct, useLoad } from "../ui/parts";
 import { AsCall } from "../ui/ascall";
@@ -11,17 +13,24 @@ import { Frame, type StepProps } from "./frame";
 
 interface Edited { folder: "manifests" | "openshift"; file: string; content: string; was: { folder: "manifests" | "openshift"; file: string } | null }
 
-const encode = (text: string) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+/** Base64 of the UTF-8 form, piecewise: a call takes only so many arguments. */
+function encode(text: string): string {
+  const all = new TextEncoder().encode(text);
+  let binary = "";
+  for (let at = 0; at < all.length; at += 8192) binary += String.fromCharCode(...all.subarray(at, at + 8192));
+  return btoa(binary);
+}
+
 const isPatch = (file: string) => file.includes("patch");
 
-async function syntax(file: string, content: string): Promise<string | null> {
+async function syntax(file: string, content: string): Promise<Fault | null> {
   if (isPatch(file)) return null;
   try {
     if (file.endsWith(".json")) JSON.parse(content);
     else (await import("js-yaml")).loadAll(content);
     return null;
   } catch (failed) {
-    return failed instanceof Error ? failed.message.split("\n")[0] ?? "" : String(failed);
+    return faultOf(failed);
   }
 }
 
@@ -31,7 +40,14 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
   const [edited, setEdited] = useState<Edited | null>(null);
   const [removing, setRemoving] = useState<{ folder: string; file: string } | null>(null);
   const [attempted, setAttempted] = useState(false);
+  const [fault, setFault] = useState<Fault | null>(null);
   const { busy, problem, setProblem, act } = useAct();
+  // A moment after the last key: the fault shows while typing, not only on saving.
+  useEffect(() => {
+    if (!edited?.content) { setFault(null); return; }
+    const timer = setTimeout(() => void syntax(edited.file, edited.content).then(setFault), 400);
+    return () => clearTimeout(timer);
+  }, [edited?.file, edited?.content]);
   const mine = (found.value ?? []).filter((one) => one.manifest_source !== "system");
   const others = mine.map((one) => one.file_name ?? "").filter((one) => one !== edited?.was?.file);
   const error = edited ? { name: manifestName(others)(edited.file), content: manifestContent(edited.content) } : null;
@@ -43,7 +59,8 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
     if (!edited || !sent || error?.name || error?.content) return;
     void act(async () => {
       const bad = await syntax(edited.file, edited.content);
-      if (bad) throw new Error(t("{file} cannot be read: {reason}", { file: edited.file, reason: bad }));
+      setFault(bad);
+      if (bad) throw new Error(t("{file} cannot be read: {reason}", { file: edited.file, reason: bad.reason }));
       await send(sent);
     }).then((ok) => { if (ok) { setEdited(null); setAttempted(false); found.again(); } });
   };
@@ -59,7 +76,7 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
       {edited ? (
         <div class="tile">
           <div class="two"><Select label={t("Folder")} value={edited.folder} set={(folder) => setEdited({ ...edited, folder: folder as "manifests" })} choices={[{ value: "manifests", name: "manifests" }, { value: "openshift", name: "openshift" }]} /><Text label={t("File name")} required value={edited.file} set={(file) => setEdited({ ...edited, file: file.trim() })} error={error?.name} attempted={attempted} placeholder="50-example.yaml" /></div>
-          <Area label={t("Content")} required rows={14} value={edited.content} set={(content) => setEdited({ ...edited, content })} error={error?.content} attempted={attempted} file=".yaml,.yml,.json,.patch" help={t("YAML with one or more documents, or JSON.")} />
+          <Code label={t("Content")} required faultyLine={fault?.line} value={edited.content} set={(content) => setEdited({ ...edited, content })} error={error?.content ?? (fault ? t("{file} cannot be read: {reason}", { file: edited.file || t("The text"), reason: fault.reason }) : null)} attempted={attempted} file=".yaml,.yml,.json,.patch" help={t("YAML with one or more documents, or JSON.")} />
           {sent && <AsCall requests={[sent]} names={{ cluster: cluster.name }} />}
           <div class="row"><button type="button" class="primary" disabled={busy} onClick={save}>{busy && <Icon name="spin" />}{t("Save manifest")}</button><button type="button" onClick={() => { setEdited(null); setAttempted(false); }}>{t("Discard")}</button></div>
         </div>

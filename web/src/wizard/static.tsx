@@ -4,8 +4,10 @@ import { load } from "js-yaml";
 import type { InfraEnv } from "../api/types";
 import { call, request } from "../api/client";
 import { t } from "../messages";
+import { faultOf, type Fault } from "../model/highlight";
 import { network, range } from "../model/ip";
 import { BOND_MODES, NEW_FORM, NEW_HOST, entries, entryProblem, form, pasted, problems, type StaticEntry, type StaticForm, type StaticHost } from "../model/nmstate";
+import { Code } from "../ui/code";
 import { Area, Check, Radios, Select, Text } from "../ui/form";
 import { Alert, Confirm, Spinner, useLoad } from "../ui/parts";
 import { infraEnvOf } from "./addhosts";
@@ -59,9 +61,10 @@ export function Form({ cluster, list, infraEnv, reload }: StepProps & { infraEnv
   );
 }
 
-function yamlProblem(text: string): string | null {
-  try { load(text); return null; } catch (failed) { return failed instanceof Error ? failed.message.split("\n")[0] ?? "" : String(failed); }
+function yamlFault(text: string): Fault | null {
+  try { load(text); return null; } catch (failed) { return faultOf(failed); }
 }
+const yamlProblem = (text: string): string | null => yamlFault(text)?.reason ?? null;
 
 function FormView({ value, set, attempted, single }: { value: StaticForm; set: (changes: Partial<StaticForm>) => void; attempted: boolean; single: boolean }) {
   const wrong = new Map(problems(value));
@@ -107,7 +110,7 @@ function YamlView({ value, set, attempted }: { value: StaticEntry[]; set: (value
       {value.map((one, at) => (
         <div class="tile" key={at}>
           <div class="row between"><strong>{t("Host {n}", { n: at + 1 })}</strong><button type="button" class="plain" onClick={() => set(value.filter((_, index) => index !== at))}>{t("Remove host {n}", { n: at + 1 })}</button></div>
-          <Area label={t("nmstate YAML of host {n}", { n: at + 1 })} rows={12} required value={one.network_yaml} set={(network_yaml) => change(at, { network_yaml })} error={entryProblem(one, value) ?? yamlProblem(one.network_yaml)} attempted={attempted} file=".yaml,.yml" />
+          <Code label={t("nmstate YAML of host {n}", { n: at + 1 })} required value={one.network_yaml} set={(network_yaml) => change(at, { network_yaml })} faultyLine={yamlFault(one.network_yaml)?.line} error={entryProblem(one, value) ?? yamlProblem(one.network_yaml)} attempted={attempted} file=".yaml,.yml" />
           {one.mac_interface_map.map((pair, index) => {
             const put = (changes: Partial<typeof pair>) => change(at, { mac_interface_map: one.mac_interface_map.map((old, i) => (i === index ? { ...old, ...changes } : old)) });
             return <div class="row top" key={index}><div class="grow"><Text label={t("MAC address {n} of host {host}", { n: index + 1, host: at + 1 })} value={pair.mac_address} set={(text) => put({ mac_address: text.trim() })} /></div><div class="grow"><Text label={t("Interface {n} of host {host}", { n: index + 1, host: at + 1 })} value={pair.logical_nic_name} set={(text) => put({ logical_nic_name: text.trim() })} /></div>{one.mac_interface_map.length > 1 && <button type="button" onClick={() => change(at, { mac_interface_map: one.mac_interface_map.filter((_, i) => i !== index) })}>{t("Remove")}</button>}</div>;

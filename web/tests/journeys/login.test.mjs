@@ -35,8 +35,21 @@ test("a login is asked for, refused, granted, and asked for again when it has en
   assert.equal(await page.getByLabel("Cluster name").inputValue(), "half-typed");
   await page.goto("/settings");
   await page.getByText("Copy token").waitFor();
-  await page.getByText("admin", { exact: true }).first().waitFor();
+  await page.getByRole("table", { name: "Users" }).getByRole("row", { name: /admin \(you\) admin/ }).waitFor();
+
+  // A token for a script is a login of its own.
+  await page.getByRole("button", { name: "Make a token" }).click();
+  await page.getByRole("dialog").getByLabel("Password").fill("wrong");
+  await page.getByRole("dialog").getByRole("button", { name: "Make", exact: true }).click();
+  await page.getByRole("dialog").getByText("wrong user name or password").waitFor();
+  await page.getByRole("dialog").getByLabel("Password").fill(service.password);
+  await page.getByRole("dialog").getByRole("button", { name: "Make", exact: true }).click();
+  const made = (await page.getByRole("dialog").getByLabel("Token", { exact: true }).innerText()).trim();
+  await shot(page, "token");
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByRole("heading", { name: "Log in" }).waitFor();
+  const answer = await page.request.get("/auth/caller", { headers: { Authorization: `Bearer ${made}` } });
+  assert.equal((await answer.json()).name, "admin", "the token outlives the login of the page");
   assertClean(page);
 });
