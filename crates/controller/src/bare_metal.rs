@@ -109,11 +109,27 @@ fn annotation<'a>(host: &'a Value, name: &str) -> Option<&'a str> {
     host.pointer("/metadata/annotations")?.get(name)?.as_str()
 }
 
-/// The status in an annotation; it must have a time.
+/// The status in an annotation. It may hold only a part of a status; a time and what the schema
+/// requires are added, or the API would refuse it.
 fn status(text: &str) -> Option<Value> {
     let mut status: Value = serde_json::from_str(text).ok().filter(Value::is_object)?;
-    if status["lastUpdated"].is_null() {
-        status["lastUpdated"] = json!(now());
+    let required = [
+        ("/errorCount", json!(0)),
+        ("/errorMessage", json!("")),
+        ("/hardwareProfile", json!("")),
+        ("/operationalStatus", json!("")),
+        ("/poweredOn", json!(false)),
+        ("/provisioning", json!({})),
+        ("/provisioning/ID", json!("")),
+        ("/provisioning/state", json!("")),
+        ("/lastUpdated", json!(now())),
+    ];
+    for (pointer, value) in required {
+        let (parent, field) = pointer.rsplit_once('/')?;
+        let parent = status.pointer_mut(parent)?.as_object_mut()?;
+        if parent.get(field).is_none_or(Value::is_null) {
+            parent.insert(field.to_owned(), value);
+        }
     }
     Some(status)
 }
@@ -182,6 +198,7 @@ mod tests {
         let plan = plan([&host].into_iter(), [].iter(), false);
         let status = plan.changes[0].status.clone().unwrap();
         assert_eq!(status["poweredOn"], true);
+        assert_eq!(status["provisioning"], json!({"ID": "", "state": ""}));
         assert!(status["lastUpdated"].is_string());
         assert!(plan.changes[0].apply(&mut host));
         assert!(annotation(&host, STATUS).is_none());

@@ -6,7 +6,7 @@ use http::StatusCode;
 use muster_api::client::ClientError;
 use muster_model::HostStage;
 use tokio::{
-    sync::{Notify, watch},
+    sync::{Notify, OnceCell, watch},
     time::sleep,
 };
 use tracing::{debug, info, warn};
@@ -40,6 +40,8 @@ pub struct Context {
     pub nodes: Mirror,
     view: watch::Sender<Option<Arc<Cluster>>>,
     look: Notify,
+    over: watch::Sender<bool>,
+    administrator: OnceCell<String>,
 }
 
 impl Context {
@@ -64,7 +66,38 @@ impl Context {
             nodes,
             view: watch::Sender::new(None),
             look: Notify::new(),
+            over: watch::Sender::new(false),
+            administrator: OnceCell::new(),
         }
+    }
+
+    /// The cluster is installed: what waits for something that may never come can end.
+    pub fn conclude(&self) {
+        self.over.send_replace(true);
+    }
+
+    /// Whether [`Context::conclude`] was called.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        *self.over.borrow()
+    }
+
+    /// A kubeconfig with the rights of the installation's administrator: that of the service, which
+    /// is kept because the service may go, else that of this node.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn administrator(&self) -> Result<String, String> {
+        let of_service = || async { self.service.kubeconfig().await };
+        let refused = match self.administrator.get_or_try_init(of_service).await {
+            Ok(kubeconfig) => return Ok(kubeconfig.clone()),
+            Err(error) => chain(&error).to_string(),
+        };
+        let path = &self.options.node_kubeconfig;
+        tokio::fs::read_to_string(path).await.map_err(|cause| {
+            let path = path.display();
+            format!("kubeconfig of the service: {refused}; {path}: {cause}")
+        })
     }
 
     /// The cluster as it is known, which changes.
@@ -121,21 +154,28 @@ impl Context {
         self.look.notify_one();
     }
 
-    /// Reports a stage of a host. Where no service can be expected the record alone is told.
+    /// Reports a stage of a host. Where no service can be expected only the record gets it.
     ///
     /// # Errors
     /// The service refused, or did not answer though it should.
     pub async fn report_stage(&self, host: &Host, stage: HostStage) -> Result<(), ClientError> {
+        let message = || format!("Host {} reached stage {stage}", host.name());
         match self.service.report_stage(host, stage).await {
             Ok(()) => {}
             // 409: it is further already, or was cancelled.
             Err(error) if self.agent_based && error.status() != Some(StatusCode::CONFLICT) => {
                 debug!(error = %chain(&error), "stage is only recorded");
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                if !is_final(&error) {
+                    // The service learns of it when it is back; the cluster knows it now.
+                    self.record.note_once(message());
+                    self.record.stage(host.id, stage);
+                }
+                return Err(error);
+            }
         }
-        self.record
-            .note(format!("Host {} reached stage {stage}", host.name()));
+        self.record.note_once(message());
         self.view.send_if_modified(|view| {
             let Some(view) = view else { return false };
             let cluster = Arc::make_mut(view);
@@ -172,7 +212,7 @@ impl Context {
         }
     }
 
-    /// Waits for the first of these: a change of a list, of the cluster, or the time.
+    /// Waits for the first of these: a change of a list, of the cluster, the end, or the time.
     pub async fn wake(&self, mirrors: &mut [&mut Mirror], view: &mut View, limit: Duration) {
         let changed = async {
             let waiting: Vec<_> = mirrors
@@ -181,9 +221,16 @@ impl Context {
                 .collect();
             first(waiting).await;
         };
+        let ended = async {
+            match self.is_over() {
+                true => std::future::pending().await,
+                false => _ = self.over.subscribe().wait_for(|over| *over).await,
+            }
+        };
         tokio::select! {
             () = changed => {}
             () = view.changed() => {}
+            () = ended => {}
             () = sleep(limit) => {}
         }
     }

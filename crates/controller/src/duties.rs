@@ -14,15 +14,18 @@ use crate::{
     csr::{self, Answer},
     dns::{self, Holder},
     end::{End, is_complete},
-    hosts::Host,
-    kube::{Kind, KubeError, Mirror, Objects, Patch, condition, text},
+    hosts::{Cluster, Host},
+    kube::{Kind, KubeError, Mirror, Objects, Patch, condition, items, text},
     labels, mcs,
     nodes::{self, Node},
+    operators::{CLUSTER_VERSION, Report},
     reboots,
     service::{is_final, now},
 };
 
 const MCS_NAMESPACE: &str = "openshift-machine-config-operator";
+/// Attempts to restart the DNS operator.
+const DNS_RESTARTS: u32 = 5;
 /// How far back the log of the machine-config server is read.
 const MCS_LOG: Duration = Duration::from_secs(300);
 
@@ -47,9 +50,19 @@ pub async fn follow_nodes(context: Arc<Context>, credentials: bool) {
                 }
                 match context.report_stage(host, stage).await {
                     Ok(()) => {
-                        if stage == HostStage::Done && context.options.notify_num_reboots {
+                        let is_own = |node: &&Node| {
+                            nodes::host_of(node, &cluster.hosts)
+                                .is_some_and(|one| one.id == host.id)
+                        };
+                        if stage == HostStage::Done
+                            && context.options.notify_num_reboots
+                            && let Some(node) = nodes.iter().find(is_own)
+                        {
                             let (context, host) = (Arc::clone(&context), host.clone());
-                            tokio::spawn(async move { reboots::report(&context, &host).await });
+                            let node = node.name.clone();
+                            tokio::spawn(async move {
+                                reboots::report(&context, &host, &node).await;
+                            });
                         }
                     }
                     // The bootstrap host and the installer report stages too.
@@ -66,24 +79,35 @@ pub async fn follow_nodes(context: Arc<Context>, credentials: bool) {
             }
             let (platform, version) = (&cluster.platform, &context.options.openshift_version);
             if nodes::untaints(platform, context.agent_based, version, credentials) {
-                untaint(&context, &nodes).await;
+                let removed = untaint(&context, &nodes).await;
+                if !removed {
+                    limit = context.pace.retry;
+                }
             }
         }
         context.wake(&mut [&mut mirror], &mut view, limit).await;
     }
 }
 
-async fn untaint(context: &Context, nodes: &[Node]) {
-    for node in nodes.iter().filter(|node| !node.ready) {
+/// Whether it worked. A node that is ready is left to its cloud provider, unless there will be none.
+async fn untaint(context: &Context, nodes: &[Node]) -> bool {
+    let mut removed = true;
+    let ours = |node: &&Node| context.agent_based || !node.ready;
+    for node in nodes.iter().filter(ours) {
         let Some(patch) = &node.untaint else { continue };
         let at = Kind::NODE.named(&node.name);
         match context.kube.patch(&at, Patch::Json, patch).await {
-            Ok(_) => info!(node = node.name, "removed the taint of the cloud provider"),
+            Ok(_) => context.record.note(format!(
+                "Removed the taint of the missing cloud provider from node {}",
+                node.name
+            )),
             Err(error) => {
-                info!(node = node.name, error = %chain(&error), "taint not removed, retrying")
+                info!(node = node.name, error = %chain(&error), "taint not removed, retrying");
+                removed = false;
             }
         }
     }
+    removed
 }
 
 /// Stage `Configuring`, from the log of the machine-config server.
@@ -224,10 +248,11 @@ pub async fn label_nodes(context: Arc<Context>) {
         let nodes = read_nodes(mirror.take());
         if let Some(cluster) = view.take() {
             let hosts = &cluster.hosts;
-            if labels::complete(hosts, &nodes) && !paused {
-                return;
-            }
             if labels::complete(hosts, &nodes) {
+                // Also if this run did not pause it: an earlier one may have been killed meanwhile.
+                if !labels::pauses_workers(hosts) {
+                    return;
+                }
                 if set_paused(&context, false).await {
                     info!("machine config pool of workers goes on");
                     return;
@@ -291,8 +316,10 @@ pub async fn adopt_bare_metal_hosts(context: Arc<Context>) {
                     }
                 }
             }
-            // Without a Provisioning this may be too early: Metal3 is installed by an operator.
-            if !found.is_empty() && !failed && managed.is_some() {
+            // Without a Provisioning, or without hosts, this may be too early: Metal3 is installed
+            // by an operator.
+            let early = found.is_empty() || managed.is_none();
+            if !failed && (!early || context.is_over()) {
                 return;
             }
         }
@@ -349,30 +376,75 @@ async fn evict(context: &Context, namespace: &str, name: &str) -> bool {
         return false;
     }
     // The operator creates the DNS service again when it starts.
-    let operator = context.kube.delete_all(Kind::POD, "openshift-dns-operator");
-    if let Err(error) = operator.await {
-        warn!(error = %chain(&error), "DNS operator not restarted");
+    for _ in 0..DNS_RESTARTS {
+        let operator = context.kube.delete_all(Kind::POD, "openshift-dns-operator");
+        match operator.await {
+            Ok(()) => break,
+            Err(error) => warn!(error = %chain(&error), "DNS operator not restarted, retrying"),
+        }
+        sleep(context.pace.retry).await;
     }
     true
 }
 
-/// Waits until a cluster whose service is gone says itself that it is installed.
+/// Waits until a cluster whose service is gone says itself that it is installed, and records how its
+/// operators come up.
 pub async fn follow_cluster(context: &Context) -> End {
-    let mut versions = Mirror::start(context.kube.clone(), Kind::CLUSTER_VERSION, None);
+    let of = |kind| Mirror::start(context.kube.clone(), kind, None);
+    let (mut versions, mut operators) = (of(Kind::CLUSTER_VERSION), of(Kind::CLUSTER_OPERATOR));
     let (mut mirror, mut view) = (context.nodes.clone(), context.view());
     loop {
         let version = versions
             .take()
             .and_then(|list| list.get("version").cloned());
+        for (name, operator) in &*operators.take().unwrap_or_default() {
+            record_operator(context, name, &Report::of_cluster_operator(operator));
+        }
+        if let Some(version) = &version {
+            let report = Report::of_cluster_version(version);
+            let progress = items(version, "/status/conditions")
+                .find(|one| one["type"] == "Progressing")
+                .map(|one| text(one, "/message").to_owned());
+            let phase = progress.unwrap_or_default();
+            context.record.set(|state| state.phase = phase);
+            record_operator(context, CLUSTER_VERSION, &report);
+        }
         let available = version.is_some_and(|version| condition(&version, "Available", "True"));
         let nodes = read_nodes(mirror.take());
         if is_complete(available, &nodes, context.options.control_plane_count) {
             return End::Installed;
         }
-        let mut mirrors = [&mut versions, &mut mirror];
+        let mut mirrors = [&mut versions, &mut operators, &mut mirror];
         context
             .wake(&mut mirrors, &mut view, context.pace.resync)
             .await;
         view.take();
     }
+}
+
+fn record_operator(context: &Context, name: &str, report: &Report) {
+    if context.record.operator(name, report) {
+        let status = report.status.as_str();
+        context.record.note(format!("Operator {name} is {status}"));
+    }
+}
+
+/// Waits until no host is on its way any more.
+pub async fn await_hosts(context: &Context) {
+    let mut view = context.view();
+    let late = |host: &&Host| host.is_underway() && host.stage != Some(HostStage::Done);
+    let names = |cluster: &Cluster| {
+        let names: Vec<String> = cluster
+            .hosts
+            .iter()
+            .filter(late)
+            .map(|host| host.name().to_owned())
+            .collect();
+        names.join(", ")
+    };
+    if let Some(cluster) = view.take().filter(|cluster| !names(cluster).is_empty()) {
+        let message = format!("Waiting for late hosts: {}", names(&cluster));
+        context.record.note(message);
+    }
+    view.until(|cluster| names(cluster).is_empty()).await;
 }

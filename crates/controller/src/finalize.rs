@@ -1,7 +1,11 @@
 //! The last part of an installation: operators, the ingress CA, manifests of operators, and the
 //! report that all is done.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Instant,
+};
 
 use http::StatusCode;
 use muster_api::{client::ClientError, requests::DownloadClusterFilesFileName as FileName};
@@ -14,6 +18,7 @@ use crate::{
     chain::chain,
     context::Context,
     kube::{Access, Kind, Kube, KubeError, Mirror, condition, items, text},
+    logs::{self, Trouble},
     manifests,
     operators::{self, CLUSTER_VERSION, CONSOLE, Failures, Monitored, Report, Status},
 };
@@ -22,7 +27,7 @@ const MARKETPLACE: &str = "openshift-marketplace";
 const INGRESS_NAMESPACE: &str = "openshift-config-managed";
 const INGRESS: &str = "openshift-config-managed/default-ingress-cert";
 
-/// Operators that did not become available.
+/// Operators of users that did not become available.
 pub type Failed = Vec<String>;
 
 /// Brings the installation to the end with the help of the service.
@@ -34,7 +39,19 @@ pub async fn with_service(context: &Arc<Context>) -> Result<Failed, ClientError>
     let finalizing = |status: &str| matches!(status, "finalizing" | "installed");
     view.until(|cluster| finalizing(&cluster.status)).await;
     enter(context, Stage::WaitingForClusterOperators).await;
-    built_in(context).await?;
+    let limit = context.pace.operators;
+    match timeout(limit, built_in(context)).await {
+        Ok(ended) => ended?,
+        Err(_) => {
+            fail(
+                context,
+                format!("Operators are not available after {limit:?}"),
+            )
+            .await;
+            // The service decides what follows.
+            return std::future::pending().await;
+        }
+    }
     enter(context, Stage::AddingRouterCa).await;
     ingress_ca(context).await;
     let failed = lifecycle_managed(context).await?;
@@ -44,6 +61,19 @@ pub async fn with_service(context: &Arc<Context>) -> Result<Failed, ClientError>
     context.insist("completion", posted).await?;
     context.record.note("Reported the end of the installation");
     Ok(failed)
+}
+
+/// Reports that the installation failed, with the state of all operators, and hands over what
+/// explains it: the service may never say so itself.
+async fn fail(context: &Context, reason: String) {
+    context.record.note(reason.clone());
+    let data = summary(context).await;
+    let outcome = Err(reason);
+    let posted = || context.service.complete(&outcome, data.clone());
+    if let Err(error) = context.insist("failure", posted).await {
+        warn!(error = %chain(&error), "failure not reported");
+    }
+    logs::upload_last(context, Some(&Trouble::General)).await;
 }
 
 /// Reports a stage. One that comes late, because the service ended the installation meanwhile, is
@@ -220,30 +250,49 @@ async fn lifecycle_managed(context: &Context) -> Result<Failed, ClientError> {
     }
     enter(context, first).await;
     let mut olm = Lifecycle::start(context);
-    let mut complete = initialized(context, &mut olm, &operators).await;
-    if complete {
-        enter(context, Stage::ApplyingOlmManifests).await;
-        complete = apply_custom(context).await;
+    initialized(context, &mut olm, &operators).await;
+    // The service gave up those that have no CSV now; the others go on without them.
+    let mut absent = BTreeSet::new();
+    for operator in &mut operators {
+        if olm
+            .csv(&operator.namespace, &operator.subscription)
+            .is_none()
+        {
+            give_up(context, operator).await;
+            absent.insert(operator.name.clone());
+        }
     }
-    if complete {
+    if absent.len() < operators.len() {
+        enter(context, Stage::ApplyingOlmManifests).await;
+        apply_custom(context, &absent).await;
         enter(context, Stage::WaitingForOlmOperatorsCsv).await;
         follow_csvs(context, &mut olm, &mut operators).await;
     }
     let mut failed = Vec::new();
     for operator in &mut operators {
-        if !matches!(operator.status, Some(Status::Available | Status::Failed)) {
-            let late = Report {
-                status: Status::Failed,
-                message: format!("Not available in time: {}", operator.message),
-                version: String::new(),
-            };
-            report(context, operator, &late).await;
-        }
+        give_up(context, operator).await;
         if operator.status == Some(Status::Failed) {
             failed.push(operator.name.clone());
         }
     }
     Ok(failed)
+}
+
+/// Whether there is nothing more to be expected from it.
+fn is_settled(operator: &Monitored) -> bool {
+    matches!(operator.status, Some(Status::Available | Status::Failed))
+}
+
+/// An operator that has neither become available nor failed did not come in time.
+async fn give_up(context: &Context, operator: &mut Monitored) {
+    if !is_settled(operator) {
+        let late = Report {
+            status: Status::Failed,
+            message: format!("Not available in time: {}", operator.message),
+            version: String::new(),
+        };
+        report(context, operator, &late).await;
+    }
 }
 
 fn gave_up(context: &Context, stage: Stage) -> bool {
@@ -255,19 +304,17 @@ fn gave_up(context: &Context, stage: Stage) -> bool {
     gave_up
 }
 
-/// Waits until every operator has its CSV. False if the service gave up.
-async fn initialized(context: &Context, olm: &mut Lifecycle, operators: &[Monitored]) -> bool {
+/// Waits until every operator has its CSV, or the service gave up.
+async fn initialized(context: &Context, olm: &mut Lifecycle, operators: &[Monitored]) {
     loop {
         olm.take();
         let missing: Vec<&Monitored> = operators
             .iter()
+            .filter(|one| !is_settled(one))
             .filter(|one| olm.csv(&one.namespace, &one.subscription).is_none())
             .collect();
-        if missing.is_empty() {
-            return true;
-        }
-        if gave_up(context, Stage::WaitingForOlmOperatorsCsvInitialization) {
-            return false;
+        if missing.is_empty() || gave_up(context, Stage::WaitingForOlmOperatorsCsvInitialization) {
+            return;
         }
         for operator in missing {
             clean_up(context, &operator.namespace, &operator.subscription).await;
@@ -309,25 +356,44 @@ async fn clean_up(context: &Context, namespace: &str, subscription: &str) {
     }
 }
 
-/// Applies all manifests, again from the first if one fails. False if the service gave up.
-async fn apply_custom(context: &Context) -> bool {
+/// Applies all manifests but those of absent operators, again from the first if one fails, until
+/// the service gives up.
+async fn apply_custom(context: &Context, absent: &BTreeSet<String>) {
     loop {
         let file = context.service.file(FileName::CustomManifestsJson).await;
         let applied = match file.map_err(|error| error.to_string()) {
             Ok(file) => match manifests::of_service(&file) {
-                Ok(objects) => apply_all(context, &objects).await,
+                Ok(named) => apply_present(context, &named, absent).await,
                 Err(cause) => Err(cause),
             },
             Err(cause) => Err(cause),
         };
         match applied {
-            Ok(()) => return true,
+            Ok(()) => return,
             Err(cause) => warn!(cause, "manifests of operators not applied, retrying"),
         }
         if gave_up(context, Stage::ApplyingOlmManifests) {
-            return false;
+            return;
         }
         sleep(context.pace.retry).await;
+    }
+}
+
+/// Applies what can be applied; one operator's manifests do not wait for another's.
+async fn apply_present(
+    context: &Context,
+    named: &[(String, Vec<Value>)],
+    absent: &BTreeSet<String>,
+) -> Result<(), String> {
+    let mut failed = Vec::new();
+    for (_, objects) in named.iter().filter(|(name, _)| !absent.contains(name)) {
+        if let Err(cause) = apply_all(context, objects).await {
+            failed.push(cause);
+        }
+    }
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(failed.join("; ")),
     }
 }
 
@@ -347,7 +413,7 @@ async fn apply_all(context: &Context, objects: &[Value]) -> Result<(), String> {
             applied => applied,
         };
         applied.map_err(|error| format!("{}: {}", name(), chain(&error)))?;
-        context.record.note(format!("Applied {}", name()));
+        context.record.note_once(format!("Applied {}", name()));
     }
     Ok(())
 }
@@ -355,10 +421,9 @@ async fn apply_all(context: &Context, objects: &[Value]) -> Result<(), String> {
 /// The API with the rights of the installation's administrator: our own account has only those it
 /// needs for duties that are known beforehand.
 async fn as_administrator(context: &Context) -> Result<Kube, String> {
-    let unusable = |cause: &dyn std::error::Error| format!("kubeconfig of the service: {cause}");
-    let kubeconfig = context.service.kubeconfig().await;
-    let kubeconfig = kubeconfig.map_err(|cause| unusable(&cause))?;
-    let access = Access::parse(kubeconfig.as_bytes(), Path::new("kubeconfig-noingress"));
+    let unusable = |cause: &dyn std::error::Error| format!("administrator's kubeconfig: {cause}");
+    let kubeconfig = context.administrator().await?;
+    let access = Access::parse(kubeconfig.as_bytes(), &context.options.node_kubeconfig);
     Kube::new(access.map_err(|cause| unusable(&cause))?).map_err(|cause| unusable(&cause))
 }
 
@@ -369,11 +434,13 @@ async fn follow_csvs(context: &Context, olm: &mut Lifecycle, operators: &mut [Mo
         olm.take();
         let mut settled = true;
         for operator in operators.iter_mut() {
-            if let Some(csv) = olm.csv(&operator.namespace, &operator.subscription) {
+            if let Some(csv) = olm.csv(&operator.namespace, &operator.subscription)
+                && !is_settled(operator)
+            {
                 let seen = failures.report(&operator.name, &csv, Instant::now());
                 report(context, operator, &seen).await;
             }
-            settled &= matches!(operator.status, Some(Status::Available | Status::Failed));
+            settled &= is_settled(operator);
         }
         if settled || gave_up(context, Stage::WaitingForOlmOperatorsCsv) {
             return;
@@ -392,6 +459,7 @@ pub async fn without_service(context: &Context) {
                 Err(cause) => warn!(cause, "manifests of operators are unreadable"),
             },
             // Nothing was chosen, or it is not there yet.
+            Ok(None) if context.is_over() => return,
             Ok(None) => {}
             Err(error) if matches!(error.code().map(|code| code.as_u16()), Some(401 | 403)) => {
                 warn!(error = %chain(&error), "manifests of operators may not be read");
@@ -401,7 +469,9 @@ pub async fn without_service(context: &Context) {
                 info!(error = %chain(&error), "manifests of operators not read, retrying")
             }
         }
-        sleep(context.pace.resync).await;
+        context
+            .wake(&mut [], &mut context.view(), context.pace.resync)
+            .await;
     };
     let mut olm = Lifecycle::start(context);
     let mut left: BTreeMap<&str, _> = described.iter().map(|one| (&*one.name, one)).collect();

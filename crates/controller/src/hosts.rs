@@ -24,6 +24,8 @@ pub struct Cluster {
     pub status_info: String,
     /// For example `baremetal`.
     pub platform: String,
+    /// Domain of the cluster, in lower case.
+    pub domain: String,
     /// Stage of finalizing that the service has stored.
     pub finalizing_stage: String,
     /// The service says that this stage took too long.
@@ -85,6 +87,7 @@ impl Cluster {
                 .filter(|host| text(host, "/status") != "disabled")
                 .filter_map(|host| Host::read(host, &domain))
                 .collect(),
+            domain,
         }
     }
 

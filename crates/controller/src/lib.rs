@@ -5,7 +5,8 @@
 //! ([`nodes`], [`csr`], [`mcs`], [`operators`], [`labels`], [`bare_metal`], [`dns`]); the task round it
 //! (in `duties`) watches the objects it depends on, asks the function and does what it says. The
 //! state of the service reaches all of them through [`context`], and [`record`] keeps what happened
-//! in a ConfigMap, so that an installation can be followed when its service is gone.
+//! in a ConfigMap, so that an installation can be followed when its service is gone. What ends by
+//! itself (labels, BareMetalHosts, manifests, late hosts) is waited for after that, for a while.
 
 pub mod bare_metal;
 pub mod chain;

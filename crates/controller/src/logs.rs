@@ -1,13 +1,18 @@
 //! The controller's own logs, and the state of a cluster whose installation failed.
 
+mod gather;
+mod router;
+
 use std::{
     path::{Path, PathBuf},
     process::Stdio,
+    time::Duration,
 };
 
 use flate2::{Compression, write::GzEncoder};
 use serde_json::Value;
 use tokio::{
+    io::AsyncWriteExt,
     process::Command,
     time::{Instant, sleep, timeout},
 };
@@ -21,38 +26,64 @@ use crate::{
 
 /// Where this program keeps a copy of what it logs.
 pub const OWN_LOG: &str = "/tmp/controller_logs.log";
-const MUST_GATHER: &str = "/tmp/must-gather-logs";
-const MUST_GATHER_LIMIT: std::time::Duration = std::time::Duration::from_secs(40 * 60);
+const OWN_ENTRY: &str = "assisted-installer-controller.logs";
+const MUST_GATHER_LIMIT: Duration = Duration::from_secs(40 * 60);
 /// The end of a log is what explains a failure; more than this would not be read.
 const LONGEST: usize = 64 << 20;
+
+/// Why the state of the cluster is wanted beside the logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The installation failed.
+    General,
+    /// The cluster is installed, but these operators of a user are not available.
+    Operators(Vec<String>),
+}
 
 /// Uploads the logs now and then, for good.
 pub async fn upload_regularly(context: &Context) {
     loop {
         sleep(context.pace.logs).await;
-        let archive = archive(&[("assisted-installer-controller.logs", own(context).await)]);
+        if context.agent_based && !context.record.state().service_reachable {
+            continue;
+        }
+        let archive = archive(&[(OWN_ENTRY.to_owned(), own(context).await)]);
         if let Err(error) = context.service.upload_logs(&archive).await {
             info!(error = %chain(&error), "logs not uploaded");
         }
     }
 }
 
-/// Uploads the logs for the last time. With `failed`, the state of the cluster as well.
-pub async fn upload_last(context: &Context, failed: Option<&[String]>) {
+/// Uploads the logs for the last time. In trouble, the state of the cluster as well: the output of
+/// must-gather, or where that is not to be had, what the API itself shows.
+pub async fn upload_last(context: &Context, trouble: Option<&Trouble>) {
     if let Err(error) = context.service.logs_state("requested").await {
         info!(error = %chain(&error), "state of logs not delivered");
     }
-    let mut files = vec![("assisted-installer-controller.logs", own(context).await)];
-    if let Some(operators) = failed {
-        for path in ["/tmp/var-run-resolv.conf", "/tmp/host-resolv.conf"] {
+    let mut files = vec![(OWN_ENTRY.to_owned(), own(context).await)];
+    if let Some(trouble) = trouble {
+        for path in [
+            "/etc/resolv.conf",
+            "/tmp/var-run-resolv.conf",
+            "/tmp/host-resolv.conf",
+        ] {
             let content = tokio::fs::read_to_string(path).await.unwrap_or_default();
             info!(path, content, "resolver of this node");
         }
+        if *trouble == Trouble::General && context.options.control_plane_count == 1 {
+            router::log_health(context).await;
+        }
         // First what is at hand: collecting the rest takes long and may fail.
         deliver(context, &archive(&files)).await;
-        match must_gather(context, operators).await {
-            Ok(found) => files.push(("must-gather.tar.gz", found)),
-            Err(cause) => warn!(cause, "the state of the cluster was not collected"),
+        match must_gather(context, trouble).await {
+            Ok(found) => files.push(("must-gather.tar.gz".to_owned(), found)),
+            Err(cause) => {
+                warn!(
+                    cause,
+                    "must-gather is not possible, collecting from the API"
+                );
+                files.extend(gather::collect(context).await);
+            }
         }
         files[0].1 = own(context).await;
     }
@@ -105,7 +136,7 @@ fn shortened(mut log: Vec<u8>) -> Vec<u8> {
 }
 
 /// Files as `tar.gz`.
-fn archive(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let packed = || {
         let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
         for (name, content) in files {
@@ -120,11 +151,15 @@ fn archive(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     packed().unwrap_or_default()
 }
 
-/// Images to collect with: one for the release, more for operators that failed.
-fn images(setting: &str, operators: &[String]) -> Vec<String> {
+/// Images to collect with: one for the release if the installation failed, more for operators.
+fn images(setting: &str, trouble: &Trouble) -> Vec<String> {
+    let names: Vec<&str> = match trouble {
+        Trouble::General => vec!["ocp"],
+        Trouble::Operators(names) => names.iter().map(String::as_str).collect(),
+    };
     match serde_json::from_str::<Value>(setting) {
-        Ok(Value::Object(images)) => std::iter::once("ocp")
-            .chain(operators.iter().map(String::as_str))
+        Ok(Value::Object(images)) => names
+            .into_iter()
             .filter_map(|name| images.get(name)?.as_str().map(str::to_owned))
             .collect(),
         _ if setting.trim().is_empty() => Vec::new(),
@@ -132,25 +167,29 @@ fn images(setting: &str, operators: &[String]) -> Vec<String> {
     }
 }
 
-async fn must_gather(context: &Context, operators: &[String]) -> Result<Vec<u8>, String> {
-    if !has_program("oc") {
+async fn must_gather(context: &Context, trouble: &Trouble) -> Result<Vec<u8>, String> {
+    let oc = &context.options.oc;
+    if !has_program(oc) {
         return Err("`oc` is not installed in this image".to_owned());
     }
     let failed = |what: &str, cause: String| format!("{what}: {cause}");
     let kubeconfig = kubeconfig(context).await?;
-    let collected = Path::new(MUST_GATHER).join("collected");
-    let mut command = Command::new("oc");
+    let collected = context.options.gather_dir.join("collected");
+    let mut command = Command::new(oc);
     command
         .arg(format!("--kubeconfig={}", kubeconfig.display()))
         .args(["adm", "must-gather", "--dest-dir"])
         .arg(&collected);
-    for image in images(&context.options.must_gather_image, operators) {
+    for image in images(&context.options.must_gather_image, trouble) {
         command.arg(format!("--image={image}"));
     }
     command.stdin(Stdio::null()).kill_on_drop(true);
     match timeout(MUST_GATHER_LIMIT, command.output()).await {
         Ok(Ok(output)) if output.status.success() => {}
-        Ok(Ok(output)) => warn!(status = %output.status, "must-gather ended early"),
+        Ok(Ok(output)) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            warn!(status = %output.status, said = %said.trim(), "must-gather ended early");
+        }
         Ok(Err(cause)) => return Err(failed("oc", cause.to_string())),
         Err(_) => warn!("must-gather took too long"),
     }
@@ -168,18 +207,23 @@ async fn must_gather(context: &Context, operators: &[String]) -> Result<Vec<u8>,
 /// A file with credentials for `oc`.
 pub async fn kubeconfig(context: &Context) -> Result<PathBuf, String> {
     let failed = |cause: std::io::Error| format!("kubeconfig: {cause}");
-    let content = context.service.kubeconfig().await;
-    let content = content.map_err(|cause| format!("kubeconfig: {cause}"))?;
-    tokio::fs::create_dir_all(MUST_GATHER)
-        .await
-        .map_err(failed)?;
-    let path = Path::new(MUST_GATHER).join("kubeconfig");
-    tokio::fs::write(&path, content).await.map_err(failed)?;
+    let content = context.administrator().await?;
+    let folder = &context.options.gather_dir;
+    tokio::fs::create_dir_all(folder).await.map_err(failed)?;
+    let path = folder.join("kubeconfig");
+    let mut options = tokio::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(&path).await.map_err(failed)?;
+    file.write_all(content.as_bytes()).await.map_err(failed)?;
+    file.flush().await.map_err(failed)?;
     Ok(path)
 }
 
 /// Whether a program is at hand.
-pub fn has_program(name: &str) -> bool {
+pub fn has_program(name: &Path) -> bool {
+    if name.is_absolute() {
+        return name.is_file();
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
@@ -192,16 +236,20 @@ mod tests {
 
     #[test]
     fn images_follow_from_the_setting_and_the_failed_operators() {
-        let failed = ["lso".to_owned(), "unknown".to_owned()];
+        let failed = Trouble::Operators(vec!["lso".to_owned(), "unknown".to_owned()]);
         assert!(images("", &failed).is_empty());
         assert_eq!(images("quay.io/x:1", &failed), ["quay.io/x:1"]);
         let setting = r#"{"ocp": "a", "lso": "b", "odf": "c"}"#;
-        assert_eq!(images(setting, &failed), ["a", "b"]);
+        assert_eq!(images(setting, &failed), ["b"]);
+        assert_eq!(images(setting, &Trouble::General), ["a"]);
     }
 
     #[test]
     fn an_archive_can_be_unpacked() {
-        let packed = archive(&[("a", b"one".to_vec()), ("b", b"two".to_vec())]);
+        let packed = archive(&[
+            ("a".to_owned(), b"one".to_vec()),
+            ("b".to_owned(), b"two".to_vec()),
+        ]);
         let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(packed.as_slice()));
         let mut read = Vec::new();
         for entry in archive.entries().unwrap() {

@@ -19,11 +19,12 @@ pub struct Described {
     pub manifests: Vec<Value>,
 }
 
-/// Objects of the file `custom_manifests.json`: a list of names with YAML in base64.
+/// Objects of the file `custom_manifests.json`, each list with the name of its operator: a list of
+/// names with YAML in base64.
 ///
 /// # Errors
 /// What cannot be read.
-pub fn of_service(file: &str) -> Result<Vec<Value>, String> {
+pub fn of_service(file: &str) -> Result<Vec<(String, Vec<Value>)>, String> {
     let entries: Vec<Value> =
         serde_json::from_str(file).map_err(|cause| format!("custom manifests: {cause}"))?;
     let mut objects = Vec::new();
@@ -37,7 +38,8 @@ pub fn of_service(file: &str) -> Result<Vec<Value>, String> {
         };
         let name = of("name");
         let content = decoded(of("content")).ok_or_else(|| format!("{name} is not base64"))?;
-        objects.extend(documents(&content).map_err(|cause| format!("{name}: {cause}"))?);
+        let found = documents(&content).map_err(|cause| format!("{name}: {cause}"))?;
+        objects.push((name.to_owned(), found));
     }
     Ok(objects)
 }
@@ -121,11 +123,9 @@ mod tests {
         let content = STANDARD.encode(YAML);
         for (name, key) in [("Name", "Content"), ("name", "content")] {
             let file = json!([{name: "odf", key: content}]).to_string();
-            let kinds: Vec<String> = of_service(&file)
-                .unwrap()
-                .iter()
-                .map(|object| text(object, "/kind").to_owned())
-                .collect();
+            let read = of_service(&file).unwrap();
+            assert_eq!((read.len(), read[0].0.as_str()), (1, "odf"));
+            let kinds: Vec<&str> = read[0].1.iter().map(|one| text(one, "/kind")).collect();
             assert_eq!(kinds, ["A", "B", "C"]);
         }
         assert!(of_service("{}").is_err());

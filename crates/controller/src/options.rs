@@ -92,6 +92,26 @@ pub struct ControllerOptions {
         default_value = "/tmp/bootstrap-secrets/kubeconfig"
     )]
     pub kubeconfig: PathBuf,
+    /// Kubeconfig of an administrator that control-plane nodes have, for manifests that the account
+    /// of the controller may not apply
+    #[arg(
+        long,
+        value_name = "FILE",
+        hide = true,
+        default_value = "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/lb-int.kubeconfig"
+    )]
+    pub node_kubeconfig: PathBuf,
+    /// Program that collects the state of a failed cluster and counts reboots
+    #[arg(long, value_name = "PROGRAM", hide = true, default_value = "oc")]
+    pub oc: PathBuf,
+    /// Folder for what is collected
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        hide = true,
+        default_value = "/tmp/must-gather-logs"
+    )]
+    pub gather_dir: PathBuf,
 }
 
 /// Booleans as manifests contain them; an empty value is false.
@@ -145,8 +165,14 @@ pub struct Pace {
     pub dns_looks: u32,
     /// Changes of the record within this time are one write.
     pub record: Duration,
+    /// For the operators of the release, in all; the service has shorter limits and decides.
+    pub operators: Duration,
     /// For the last reports after the installation is over.
     pub farewell: Duration,
+    /// For hosts and manifests that are late, where no service waits for them.
+    pub leftovers: Duration,
+    /// Between two attempts to count the reboots of a node.
+    pub reboots: Duration,
 }
 
 impl Default for Pace {
@@ -165,7 +191,10 @@ impl Default for Pace {
             dns: seconds(20),
             dns_looks: 45,
             record: seconds(2),
+            operators: seconds(10 * 60 * 60),
             farewell: seconds(60),
+            leftovers: seconds(70 * 60),
+            reboots: seconds(15),
         }
     }
 }

@@ -11,13 +11,11 @@ use tracing::{info, warn};
 use crate::{context::Context, hosts::Host, logs};
 
 const ATTEMPTS: u32 = 10;
-const PAUSE: Duration = Duration::from_secs(15);
 const LIMIT: Duration = Duration::from_secs(6 * 60);
 
 /// Counts and reports. Only the node itself knows, and `oc` is the way to ask it.
-pub async fn report(context: &Context, host: &Host) {
-    let node = host.name();
-    if !logs::has_program("oc") {
+pub async fn report(context: &Context, host: &Host, node: &str) {
+    if !logs::has_program(&context.options.oc) {
         warn!(
             node,
             "reboots not counted: `oc` is not installed in this image"
@@ -26,7 +24,8 @@ pub async fn report(context: &Context, host: &Host) {
     }
     match timeout(LIMIT, counted(context, node)).await {
         Ok(Some(count)) => {
-            let message = format!("Node {node} has been rebooted {count} times");
+            let message = format!("Node {node} rebooted {count} times during the installation");
+            context.record.note(message.clone());
             context
                 .event("reboots_for_node", "info", &message, Some(host))
                 .await;
@@ -41,14 +40,14 @@ async fn counted(context: &Context, node: &str) -> Option<usize> {
             Ok(answer) => return Some(reboots(&answer)),
             Err(cause) => info!(node, cause, "reboots not counted, retrying"),
         }
-        sleep(PAUSE).await;
+        sleep(context.pace.reboots).await;
     }
     None
 }
 
 async fn asked(context: &Context, node: &str) -> Result<String, String> {
     let kubeconfig = logs::kubeconfig(context).await?;
-    let output = Command::new("oc")
+    let output = Command::new(&context.options.oc)
         .arg(format!("--kubeconfig={}", kubeconfig.display()))
         .args(["debug", &format!("node/{node}"), "--"])
         .args(["chroot", "/host", "last", "reboot"])

@@ -192,6 +192,13 @@ impl Record {
         self.changed.notify_one();
     }
 
+    /// The same for something that may have been noted before, by an earlier run too.
+    pub fn note_once(&self, message: String) {
+        if !self.contains(&message) {
+            self.note(message);
+        }
+    }
+
     /// A host reached a stage.
     pub fn stage(&self, id: Uuid, stage: HostStage) {
         self.set(|state| {
@@ -201,11 +208,16 @@ impl Record {
         });
     }
 
-    /// An operator has a state.
-    pub fn operator(&self, name: &str, report: &Report) {
+    /// An operator has a state. Whether its status is another one than before.
+    pub fn operator(&self, name: &str, report: &Report) -> bool {
         let message = report.message.chars().take(LONGEST_MESSAGE).collect();
         let entry = (report.status.as_str().to_owned(), message);
-        self.set(|state| _ = state.operators.insert(name.to_owned(), entry));
+        let mut differs = false;
+        self.set(|state| {
+            let before = state.operators.insert(name.to_owned(), entry);
+            differs = before.is_none_or(|(status, _)| status != report.status.as_str());
+        });
+        differs
     }
 
     /// The ConfigMap with everything in it.

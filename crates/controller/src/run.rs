@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use http::StatusCode;
 use muster_api::client::{ClientError, Proxies};
 use serde_json::{Value, json};
 use tokio::{
@@ -18,7 +19,7 @@ use crate::{
     finalize,
     hosts::Cluster,
     kube::{Access, AccessError, Kind, Kube, KubeError, text},
-    logs,
+    logs::{self, Trouble},
     options::{ControllerOptions, Pace},
     record::Record,
     service::{Service, now},
@@ -62,46 +63,79 @@ pub async fn run(options: ControllerOptions, pace: Pace, kube: Kube) -> Result<E
     let mut directions = options.directions();
     directions.proxies = proxies(&kube).await?;
     let service = Service::new(directions, options.cluster_id)?;
-    let agent_based = invoker(&kube).await == AGENT_BASED;
+    let agent_based = invoker(&kube).await? == AGENT_BASED;
     let record = Record::load(&kube, &options.namespace).await?;
-    let install_config = install_config(&kube).await;
+    let install_config = install_config(&kube).await?;
     info!(cluster = %options.cluster_id, agent_based, "controller started");
 
     let context = Context::new(options, pace, kube, service, record, agent_based);
     let context = Arc::new(context);
-    become_ready(&context, &install_config).await?;
-
-    let credentials = dns::platform(&install_config).is_some_and(|(_, credentials)| credentials);
-    let mut duties = JoinSet::new();
-    duties.spawn(duties::follow_nodes(Arc::clone(&context), credentials));
-    duties.spawn(duties::follow_machine_configs(Arc::clone(&context)));
-    duties.spawn(duties::approve_requests(Arc::clone(&context)));
-    duties.spawn(duties::label_nodes(Arc::clone(&context)));
-    duties.spawn(duties::adopt_bare_metal_hosts(Arc::clone(&context)));
-    duties.spawn(duties::free_dns_address(
-        Arc::clone(&context),
-        install_config,
-    ));
-    let shared = Arc::clone(&context);
-    duties.spawn(async move {
-        let (kube, namespace) = (&shared.kube, &shared.options.namespace);
-        shared.record.keep(kube, namespace, &shared.pace).await;
-    });
-    let shared = Arc::clone(&context);
-    if agent_based {
-        duties.spawn(async move { finalize::without_service(&shared).await });
-    } else {
-        duties.spawn(async move { logs::upload_regularly(&shared).await });
+    // A controller that starts again knows the hosts, and they need not wait for the service.
+    let known = recorded(&context, &install_config);
+    if !known.hosts.is_empty() {
+        context.publish(known);
     }
+    let mut duties = start_duties(&context, &install_config);
+    let mut errands = start_errands(&context);
+    become_ready(&context, &install_config).await?;
+    let shared = Arc::clone(&context);
+    duties.spawn(async move { logs::upload_regularly(&shared).await });
 
     let (end, failed) = match agent_based {
         true => (without_service(&context).await, Vec::new()),
         false => with_service(&context).await,
     };
-    info!(?end, "installation is over");
+    conclude(&context, &end).await;
+    if end == End::Installed {
+        let limit = match agent_based {
+            true => context.pace.leftovers,
+            false => context.pace.farewell,
+        };
+        let late = async {
+            let errands = async { while errands.join_next().await.is_some() {} };
+            tokio::join!(errands, duties::await_hosts(&context));
+        };
+        if timeout(limit, late).await.is_err() {
+            context
+                .record
+                .note("Not all hosts and objects were finished in time");
+        }
+    }
+    errands.shutdown().await;
     duties.shutdown().await;
-    finish(&context, &end, &failed).await;
+    finish(&context, &end, failed).await;
     Ok(end)
+}
+
+/// What goes on as long as the installation.
+fn start_duties(context: &Arc<Context>, install_config: &str) -> JoinSet<()> {
+    let credentials = dns::platform(install_config).is_some_and(|(_, credentials)| credentials);
+    let mut duties = JoinSet::new();
+    duties.spawn(duties::follow_nodes(Arc::clone(context), credentials));
+    duties.spawn(duties::follow_machine_configs(Arc::clone(context)));
+    duties.spawn(duties::approve_requests(Arc::clone(context)));
+    duties.spawn(duties::free_dns_address(
+        Arc::clone(context),
+        install_config.to_owned(),
+    ));
+    let shared = Arc::clone(context);
+    duties.spawn(async move {
+        let (kube, namespace) = (&shared.kube, &shared.options.namespace);
+        shared.record.keep(kube, namespace, &shared.pace).await;
+    });
+    duties
+}
+
+/// What ends by itself, and is waited for after the end of the installation.
+fn start_errands(context: &Arc<Context>) -> JoinSet<()> {
+    let mut errands = JoinSet::new();
+    errands.spawn(duties::label_nodes(Arc::clone(context)));
+    errands.spawn(duties::adopt_bare_metal_hosts(Arc::clone(context)));
+    if context.agent_based {
+        let shared = Arc::clone(context);
+        errands.spawn(async move { finalize::without_service(&shared).await });
+    }
+    errands
 }
 
 /// Follows the service to the end; finalizing runs beside it. Also returns the operators that
@@ -110,7 +144,7 @@ async fn with_service(context: &Arc<Context>) -> (End, Vec<String>) {
     let shared = Arc::clone(context);
     let mut finalizing = tokio::spawn(async move { finalize::with_service(&shared).await });
     let end = context.follow_service().await;
-    // The service may see the end before we have told it the rest.
+    // The service may see the end before it has got the last reports.
     let limit = match end {
         End::Installed => context.pace.farewell,
         End::Cancelled | End::Failed(_) | End::Gone | End::Unauthorized => Duration::ZERO,
@@ -136,7 +170,8 @@ async fn without_service(context: &Arc<Context>) -> End {
     }
 }
 
-async fn finish(context: &Context, end: &End, failed: &[String]) {
+/// Records the end, so that it is known whatever happens to this program.
+async fn conclude(context: &Context, end: &End) {
     let outcome = match end {
         End::Installed => "installed",
         End::Cancelled => "cancelled",
@@ -148,28 +183,48 @@ async fn finish(context: &Context, end: &End, failed: &[String]) {
         state.phase.clear();
         state.outcome = Some(outcome.to_owned());
     });
+    let cause = match end {
+        End::Failed(reason) => format!(": {reason}"),
+        _ => String::new(),
+    };
     context
         .record
-        .note(format!("The installation is over: {outcome}"));
+        .note(format!("The installation is over: {outcome}{cause}"));
+    write_record(context).await;
+    if *end == End::Installed {
+        context.conclude();
+    }
+}
+
+async fn write_record(context: &Context) {
     let namespace = &context.options.namespace;
     if let Err(error) = context.record.write(&context.kube, namespace).await {
         warn!(error = %chain(&error), "record not written");
     }
+}
+
+async fn finish(context: &Context, end: &End, failed: Vec<String>) {
+    write_record(context).await;
     if let End::Failed(reason) = end {
         let outcome = Err(reason.clone());
         let data = finalize::summary(context).await;
-        if let Err(error) = context.service.complete(&outcome, data).await {
-            warn!(error = %chain(&error), "failure not reported");
+        let posted = context.insist("failure", || {
+            context.service.complete(&outcome, data.clone())
+        });
+        match timeout(context.pace.last_logs, posted).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => warn!(error = %chain(&error), "failure not reported"),
+            Err(_) => warn!("failure not reported: the service does not answer"),
         }
     }
     match end {
-        // There is nobody to take them.
+        // Nothing accepts them.
         End::Gone | End::Unauthorized => {}
         _ if context.agent_based => {}
-        End::Failed(_) => logs::upload_last(context, Some(failed)).await,
+        End::Failed(_) => logs::upload_last(context, Some(&Trouble::General)).await,
         End::Installed | End::Cancelled => {
-            let failed = (!failed.is_empty()).then_some(failed);
-            logs::upload_last(context, failed).await;
+            let trouble = (!failed.is_empty()).then_some(Trouble::Operators(failed));
+            logs::upload_last(context, trouble.as_ref()).await;
         }
     }
 }
@@ -207,6 +262,12 @@ async fn become_ready(context: &Context, install_config: &str) -> Result<(), Fai
         }
         sleep(context.pace.retry.min(Duration::from_secs(1))).await;
     };
+    if context.agent_based && cluster.is_some() {
+        // For later: the service goes away with its node.
+        if let Err(cause) = context.administrator().await {
+            info!(cause, "administrator's kubeconfig not fetched");
+        }
+    }
     let cluster = cluster.unwrap_or_else(|| recorded(context, install_config));
     context.publish(cluster);
     let namespace = Some(context.options.namespace.as_str());
@@ -262,27 +323,35 @@ fn ready_event(context: &Context) -> Value {
     })
 }
 
-/// Who started the installation.
-async fn invoker(kube: &Kube) -> String {
+/// Who started the installation. Only an answer counts: one that is missed would make the
+/// controller wait for the wrong end.
+async fn invoker(kube: &Kube) -> Result<String, KubeError> {
     let at = Kind::CONFIG_MAP.within("openshift-config", "openshift-install-manifests");
     match kube.get(&at).await {
-        Ok(map) => text(&map, "/data/invoker").to_owned(),
-        Err(error) => {
+        Ok(map) => Ok(text(&map, "/data/invoker").to_owned()),
+        Err(error) if is_refusal(&error) => {
             warn!(error = %chain(&error), "invoker is unknown");
-            UNKNOWN_INVOKER.to_owned()
+            Ok(UNKNOWN_INVOKER.to_owned())
         }
+        Err(error) => Err(error),
     }
 }
 
-async fn install_config(kube: &Kube) -> String {
+async fn install_config(kube: &Kube) -> Result<String, KubeError> {
     let at = Kind::CONFIG_MAP.within("kube-system", "cluster-config-v1");
     match kube.get(&at).await {
-        Ok(map) => text(&map, "/data/install-config").to_owned(),
-        Err(error) => {
+        Ok(map) => Ok(text(&map, "/data/install-config").to_owned()),
+        Err(error) if is_refusal(&error) => {
             warn!(error = %chain(&error), "install-config not read");
-            String::new()
+            Ok(String::new())
         }
+        Err(error) => Err(error),
     }
+}
+
+/// It is not there, or not for this account; asking again changes nothing.
+fn is_refusal(error: &KubeError) -> bool {
+    error.is_missing() || error.code() == Some(StatusCode::FORBIDDEN)
 }
 
 /// Proxies of the cluster, for the way to the service.

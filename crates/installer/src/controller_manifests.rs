@@ -13,6 +13,10 @@ use crate::options::InstallOptions;
 pub const PROGRAM_ON_NODES: &str = "/usr/local/bin/muster-agent";
 /// Where the bootstrap of a single node keeps its kubeconfig on the installed system.
 const BOOTSTRAP_SECRETS: &str = "/etc/kubernetes/bootstrap-secrets";
+/// Where control-plane nodes have, among others, a kubeconfig of an administrator: manifests of
+/// operators need more rights than the account of the controller has, and the service that could
+/// hand out another kubeconfig may be gone.
+const API_SERVER_FILES: &str = "/etc/kubernetes/static-pod-resources";
 /// The name of the service in clusters that get its addresses instead of a DNS entry.
 const SERVICE_NAME: &str = "assisted-api.local.openshift.io";
 const NAMESPACE: &str = "assisted-installer";
@@ -102,7 +106,7 @@ fn cluster_role() -> Value {
             rule(
                 &["metal3.io"],
                 &["baremetalhosts", "baremetalhosts/status"],
-                &["get", "list", "update", "patch"],
+                &["get", "list", "watch", "update", "patch"],
             ),
             rule(&["metal3.io"], &["provisionings"], &read),
             rule(&["machine.openshift.io"], &["machines"], &read),
@@ -110,7 +114,7 @@ fn cluster_role() -> Value {
             rule(
                 &["operators.coreos.com"],
                 &["subscriptions", "installplans"],
-                &["get", "list", "update", "delete"],
+                &["get", "list", "watch", "update", "delete"],
             ),
             rule(&["machineconfiguration.openshift.io"], &["*"], &["get", "list", "patch"]),
             json!({
@@ -179,6 +183,7 @@ fn job(options: &InstallOptions) -> Value {
         host_path("pki", "/etc/pki", "Directory"),
         host_path("resolv-nm", "/var/run/NetworkManager/resolv.conf", ""),
         host_path("resolv", "/etc/resolv.conf", ""),
+        host_path("api-server", API_SERVER_FILES, "DirectoryOrCreate"),
         json!({"name": "token", "secret": {
             "secretName": format!("{NAME}-secret"), "defaultMode": 0o400,
             "items": [{"key": "pull-secret-token", "path": "token"}],
@@ -190,6 +195,7 @@ fn job(options: &InstallOptions) -> Value {
         json!({"name": "resolv", "mountPath": "/tmp/host-resolv.conf", "readOnly": true}),
         json!({"name": "token", "mountPath": "/etc/assisted-installer-controller",
                "readOnly": true}),
+        json!({"name": "api-server", "mountPath": API_SERVER_FILES, "readOnly": true}),
     ];
     if single {
         volumes.push(host_path(
@@ -253,7 +259,9 @@ fn job(options: &InstallOptions) -> Value {
             "selector": {"matchLabels": {"app": NAME}},
             "manualSelector": true,
             "backoffLimit": 100,
-            "template": {"metadata": {"labels": {"app": NAME}}, "spec": pod},
+            // With a selector of its own the job does not add its name, by which the controller
+            // finds its pod.
+            "template": {"metadata": {"labels": {"app": NAME, "job-name": NAME}}, "spec": pod},
         },
     })
 }

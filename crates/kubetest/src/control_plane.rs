@@ -63,6 +63,8 @@ impl ControlPlane {
             format!("--service-account-signing-key-file={}", file("signer.key")),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             "--authorization-mode=RBAC".to_owned(),
+            // As OpenShift's is started.
+            "--allow-privileged=true".to_owned(),
             "--disable-admission-plugins=ServiceAccount".to_owned(),
             "--service-cluster-ip-range=172.30.0.0/16".to_owned(),
         ];

@@ -228,6 +228,7 @@ impl Access {
             .timeout(Duration::from_secs(60))
             .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true)
+            .tcp_keepalive(Duration::from_secs(20))
             // The API of the cluster this program runs in is never behind the cluster's proxy.
             .no_proxy();
         if let Some(pem) = &self.ca_pem {

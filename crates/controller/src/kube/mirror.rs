@@ -2,13 +2,18 @@
 //!
 //! A watch ends now and then by design and goes on from the last version seen. When the server no
 //! longer keeps that version (410), or anything else goes wrong, the list is read again; readers
-//! see one consistent list after the other and never learn of it.
+//! see one consistent list after the other and never learn of it. A watch whose server went away
+//! without a word is replaced after a while.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::{Method, StatusCode};
 use serde_json::Value;
-use tokio::{sync::watch, task::JoinHandle, time::sleep};
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
 use tracing::{debug, info};
 
 use crate::chain::chain;
@@ -17,6 +22,11 @@ use super::{Kind, Kube, KubeError, escaped, text};
 
 /// After this long the server ends a watch by itself.
 const WATCH: Duration = Duration::from_secs(290);
+/// A watch that brings nothing for so long is replaced: the server sends a bookmark every minute,
+/// so the connection is dead, and nothing else would say so before the watch's own end.
+pub(super) const SILENCE: Duration = Duration::from_secs(90);
+/// A watch that lived shorter counts as one that does not work.
+const SHORT_LIFE: Duration = Duration::from_secs(5);
 /// No honest object is larger.
 const LONGEST_LINE: usize = 16 << 20;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -90,23 +100,35 @@ async fn run(
     loop {
         match kube.list(kind, namespace.as_deref(), "").await {
             Ok((items, mut version)) => {
-                pause = FIRST_PAUSE;
                 let objects: Objects = items.into_iter().map(entry).collect();
                 publish.send_replace(Some(Arc::new(objects)));
                 loop {
+                    let began = Instant::now();
                     let ended = follow(&kube, kind, namespace.as_deref(), &version, |event| {
                         apply(&publish, event)
                     })
                     .await;
+                    let short = began.elapsed() < SHORT_LIFE;
+                    if !short {
+                        pause = FIRST_PAUSE;
+                    }
                     match ended {
-                        Ended::At(last) => version = last,
+                        Ended::At(last) => {
+                            // One that ends without having said anything new would spin.
+                            if short && last == version {
+                                sleep(pause).await;
+                                pause = longer(pause);
+                            }
+                            version = last;
+                        }
                         Ended::Expired => {
                             info!(%kind, "watch expired, listing again");
                             break;
                         }
                         Ended::Failed(error) => {
                             debug!(%kind, error = %chain(&error), "watch failed, listing again");
-                            sleep(FIRST_PAUSE).await;
+                            sleep(pause).await;
+                            pause = longer(pause);
                             break;
                         }
                     }
@@ -119,10 +141,14 @@ async fn run(
                     false => info!(%kind, error = %chain(&error), "list failed, retrying"),
                 }
                 sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = longer(pause);
             }
         }
     }
+}
+
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(LONGEST_PAUSE)
 }
 
 fn entry(mut object: Value) -> (String, Arc<Value>) {
@@ -182,18 +208,27 @@ pub(crate) async fn follow(
     );
     let limit = WATCH + Duration::from_secs(30);
     let sent = kube.send(Method::GET, &path, |request| request.timeout(limit));
-    let mut response = match sent.await {
-        Ok(response) => response,
-        Err(error) if error.is_gone() => return Ended::Expired,
-        Err(error) => return Ended::Failed(error),
-    };
+    let silent = || debug!(%kind, "watch is silent, replacing it");
     let mut version = version.to_owned();
+    let mut response = match timeout(SILENCE, sent).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) if error.is_gone() => return Ended::Expired,
+        Ok(Err(error)) => return Ended::Failed(error),
+        Err(_) => {
+            silent();
+            return Ended::At(version);
+        }
+    };
     let mut lines = Lines::default();
     loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) => lines.pending.extend_from_slice(&chunk),
-            Ok(None) => return Ended::At(version),
-            Err(error) => return Ended::Failed(KubeError::Unreachable(error)),
+        match timeout(SILENCE, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => lines.pending.extend_from_slice(&chunk),
+            Ok(Ok(None)) => return Ended::At(version),
+            Ok(Err(error)) => return Ended::Failed(KubeError::Unreachable(error)),
+            Err(_) => {
+                silent();
+                return Ended::At(version);
+            }
         }
         while let Some(line) = lines.next() {
             let mut event: Value = match serde_json::from_slice(&line) {

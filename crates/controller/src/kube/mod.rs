@@ -270,10 +270,21 @@ impl Kube {
     /// # Errors
     /// See [`KubeError`].
     pub async fn pod_log(&self, at: &At, since: Option<Duration>) -> Result<Vec<u8>, KubeError> {
-        let mut path = format!("{}/log", at.path());
-        if let Some(since) = since {
-            path = format!("{path}?sinceSeconds={}", since.as_secs().max(1));
-        }
+        let since = since.map(|since| format!("sinceSeconds={}", since.as_secs().max(1)));
+        self.log(at, &since.unwrap_or_default()).await
+    }
+
+    /// The end of the log of one container of a pod.
+    ///
+    /// # Errors
+    /// See [`KubeError`].
+    pub async fn container_log(&self, at: &At, container: &str) -> Result<Vec<u8>, KubeError> {
+        let query = format!("container={}&tailLines=2000", escaped(container));
+        self.log(at, &query).await
+    }
+
+    async fn log(&self, at: &At, query: &str) -> Result<Vec<u8>, KubeError> {
+        let path = format!("{}/log?{query}", at.path());
         let response = self
             .send(Method::GET, &path, |request| {
                 request.timeout(Duration::from_secs(120))

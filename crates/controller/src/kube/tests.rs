@@ -24,7 +24,7 @@ impl Server {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&asked);
         thread::spawn(move || {
-            let mut answers = answers.into_iter();
+            let (mut answers, mut quiet) = (answers.into_iter(), Vec::new());
             for stream in listener.incoming().flatten() {
                 let mut reader = BufReader::new(stream);
                 let (mut first, mut line, mut length) = (String::new(), String::new(), 0);
@@ -39,7 +39,7 @@ impl Server {
                 seen.lock().unwrap().push(first);
                 let Some((status, body)) = answers.next() else {
                     // Nothing more to say: the connection stays open like a quiet watch.
-                    thread::sleep(Duration::from_secs(60));
+                    quiet.push(reader);
                     continue;
                 };
                 let head = format!(
@@ -121,6 +121,31 @@ async fn an_expired_watch_lists_again_and_an_ended_one_goes_on() {
     assert!(
         asked[2].contains("resourceVersion=9"),
         "bookmarks move on: {asked:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_watch_that_fell_silent_is_replaced() {
+    let server = Server::answering(vec![list(&[node("a", "1")], "5", "")]);
+    let _mirror = Mirror::start(server.kube.clone(), Kind::NODE, None);
+    let asked = async |count: usize| {
+        while server.asked().len() < count {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let limit = Duration::from_secs(20);
+    tokio::time::timeout(limit, asked(2)).await.unwrap();
+    // Let the client finish sending before the clock moves.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(server.asked().len(), 2);
+    tokio::time::pause();
+    tokio::time::advance(mirror::SILENCE + Duration::from_secs(1)).await;
+    tokio::time::resume();
+    tokio::time::timeout(limit, asked(3)).await.unwrap();
+    let asked = server.asked();
+    assert!(
+        asked[2].contains("watch=true") && asked[2].contains("resourceVersion=5"),
+        "{asked:?}"
     );
 }
 

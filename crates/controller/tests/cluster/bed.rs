@@ -1,6 +1,14 @@
 //! A new cluster: a real API with the kinds of OpenShift, and what tests do to it.
+//!
+//! One API server serves all tests of this program, one after the other; each finds it as bootkube
+//! leaves it. The controller has the account and the rights that the installer's manifests give it.
 
-use std::{path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+    time::Duration,
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::Parser;
@@ -10,16 +18,30 @@ use muster_controller::{
     options::Pace,
     run,
 };
+use muster_installer::{controller_manifests, options::InstallOptions};
 use muster_kubetest::ControlPlane;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{
+    sync::{Mutex, MutexGuard},
+    task::JoinHandle,
+};
 
 use crate::service::CLUSTER;
 
 pub const BOOTSTRAPPER: &str =
     "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
 /// Much longer than anything takes, for machines with other things to do.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(60);
+const NAMESPACES: &[&str] = &[
+    "openshift-config",
+    "openshift-config-managed",
+    "openshift-machine-api",
+    "openshift-marketplace",
+    "openshift-dns",
+    "openshift-dns-operator",
+    "openshift-local-storage",
+    "openshift-machine-config-operator",
+];
 
 #[derive(Parser)]
 struct Line {
@@ -40,6 +62,13 @@ pub fn options(url: &str) -> ControllerOptions {
         "--token-file",
         "/nonexistent",
         "--check-cluster-version",
+        // Neither is what this computer may have.
+        "--oc",
+        "/nonexistent",
+        "--node-kubeconfig",
+        "/nonexistent",
+        "--gather-dir",
+        concat!(env!("CARGO_TARGET_TMPDIR"), "/gathered"),
     ];
     Line::try_parse_from(words).unwrap().options
 }
@@ -55,6 +84,7 @@ pub fn pace() -> Pace {
         csv: Duration::ZERO,
         dns: short,
         record: short,
+        reboots: short,
         readiness_without_service: short,
         // Long on purpose: nothing may depend on looking now and then.
         resync: Duration::from_secs(600),
@@ -72,79 +102,85 @@ pub async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
 }
 
 pub struct Cluster {
-    pub plane: ControlPlane,
+    pub plane: &'static ControlPlane,
+    /// Of an administrator.
     pub kube: Kube,
+    /// Of the controller.
+    account: Kube,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Cluster {
-    pub async fn start(name: &str, invoker: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let plane = ControlPlane::start(&folder);
+    pub async fn start(invoker: &str) -> Self {
+        static ALONE: Mutex<()> = Mutex::const_new(());
+        let alone = ALONE.lock().await;
+        static PLANE: OnceLock<ControlPlane> = OnceLock::new();
+        let plane = PLANE.get_or_init(|| {
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("controller");
+            let plane = ControlPlane::start(&folder);
+            define_kinds(&plane);
+            plane
+        });
         let kube = Kube::new(Access::from_kubeconfig(&plane.kubeconfig()).unwrap()).unwrap();
-        let cluster = Self { plane, kube };
+        let cluster = Self {
+            plane,
+            kube,
+            account: account(plane),
+            _alone: alone,
+        };
+        cluster.clean_up().await;
         cluster.set_up(invoker);
         cluster
     }
 
+    /// Removes what an earlier test left.
+    async fn clean_up(&self) {
+        let delete = |words: &[&str]| {
+            let forced = [
+                "delete",
+                "--all",
+                "--force",
+                "--grace-period=0",
+                "--wait=false",
+            ];
+            let _ = self.plane.kubectl(&[&forced[..], words].concat(), "");
+        };
+        delete(&[
+            "nodes,csr,clusteroperators,clusterversions,proxies,machineconfigpools,provisionings",
+        ]);
+        delete(&[
+            "-A",
+            "baremetalhosts,machines,subscriptions,clusterserviceversions,installplans,jobs,pods",
+        ]);
+        for namespace in NAMESPACES.iter().chain(&["assisted-installer", "default"]) {
+            for kind in [Kind::CONFIG_MAP, Kind::SECRET, Kind::EVENT] {
+                self.kube.delete_all(kind, namespace).await.unwrap();
+            }
+        }
+        for (namespace, name) in [("default", "thief"), ("openshift-dns", "dns-default")] {
+            let at = Kind::SERVICE.within(namespace, name);
+            self.kube.delete(&at).await.unwrap();
+        }
+    }
+
     /// What bootkube and the operators have created before the controller starts.
     fn set_up(&self, invoker: &str) {
-        let published = muster_kubetest::published();
-        let mut objects: Vec<Value> = [
-            ("config.openshift.io/v1", "ClusterOperator"),
-            ("config.openshift.io/v1", "ClusterVersion"),
-            ("config.openshift.io/v1", "Proxy"),
-            ("machineconfiguration.openshift.io/v1", "MachineConfigPool"),
-            ("machine.openshift.io/v1beta1", "Machine"),
-            ("metal3.io/v1alpha1", "BareMetalHost"),
-            ("metal3.io/v1alpha1", "Provisioning"),
-        ]
-        .map(|(version, kind)| published[&(version.to_owned(), kind.to_owned())].clone())
-        .into();
-        for (kind, plural) in [
-            ("Subscription", "subscriptions"),
-            ("ClusterServiceVersion", "clusterserviceversions"),
-            ("InstallPlan", "installplans"),
-        ] {
-            objects.push(lifecycle_kind(kind, plural));
-        }
-        for name in [
-            "assisted-installer",
-            "openshift-config",
-            "openshift-config-managed",
-            "openshift-machine-api",
-            "openshift-marketplace",
-            "openshift-dns",
-            "openshift-dns-operator",
-            "openshift-local-storage",
-            "openshift-machine-config-operator",
-        ] {
-            objects
-                .push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
-        }
-        objects.push(config_map(
-            "openshift-config/openshift-install-manifests",
-            "invoker",
-            invoker,
-        ));
         let install_config =
             "networking: {serviceNetwork: [172.30.0.0/16]}\nplatform: {baremetal: {}}\n";
-        objects.push(config_map(
-            "kube-system/cluster-config-v1",
-            "install-config",
-            install_config,
-        ));
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        let _ = self
-            .plane
-            .kubectl(&["create", "-f", "-"], &list.to_string());
-        let wait = [
-            "wait",
-            "--for=condition=Established",
-            "--timeout=60s",
-            "crd",
-            "--all",
+        let objects = [
+            config_map(
+                "openshift-config/openshift-install-manifests",
+                "invoker",
+                invoker,
+            ),
+            config_map(
+                "kube-system/cluster-config-v1",
+                "install-config",
+                install_config,
+            ),
         ];
-        let _ = self.plane.kubectl(&wait, "");
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        let _ = self.plane.kubectl(&["apply", "-f", "-"], &list.to_string());
     }
 
     /// Creates an object, and its status where that is apart.
@@ -228,8 +264,35 @@ impl Cluster {
     }
 
     pub fn run(&self, url: &str) -> JoinHandle<End> {
-        let (options, kube) = (options(url), self.kube.clone());
-        tokio::spawn(async move { run(options, pace(), kube).await.unwrap() })
+        self.run_with(options(url), pace())
+    }
+
+    pub fn run_with(&self, options: ControllerOptions, pace: Pace) -> JoinHandle<End> {
+        let kube = self.account.clone();
+        tokio::spawn(async move { run(options, pace, kube).await.unwrap() })
+    }
+
+    /// A run that is expected to fail.
+    pub async fn refused(&self, options: ControllerOptions, pace: Pace) -> String {
+        let failure = run(options, pace, self.account.clone()).await.unwrap_err();
+        failure.to_string()
+    }
+
+    /// A program in place of `oc`, with its folder in `$FOLDER`.
+    pub fn oc(&self, script: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = self.plane.kubeconfig().parent().unwrap().to_owned();
+        let path = folder.join("oc");
+        let text = format!("#!/bin/sh\nFOLDER={}\n{script}", folder.display());
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    pub async fn note(&self, words: &str) -> bool {
+        let at = Kind::CONFIG_MAP.within("assisted-installer", "muster-installation");
+        let map = self.kube.find(&at).await.unwrap().unwrap_or_default();
+        text(&map["data"], "/history.json").contains(words)
     }
 
     pub async fn record(&self) -> (Value, Value) {
@@ -238,6 +301,103 @@ impl Cluster {
         let read = |key: &str| serde_json::from_str(text(&map["data"], key)).unwrap();
         (read("/status.json"), read("/history.json"))
     }
+}
+
+/// The kinds, the namespaces, and what the installer's manifests create.
+fn define_kinds(plane: &ControlPlane) {
+    let published = muster_kubetest::published();
+    let mut objects: Vec<Value> = [
+        ("config.openshift.io/v1", "ClusterOperator"),
+        ("config.openshift.io/v1", "ClusterVersion"),
+        ("config.openshift.io/v1", "Proxy"),
+        ("machineconfiguration.openshift.io/v1", "MachineConfigPool"),
+        ("machine.openshift.io/v1beta1", "Machine"),
+        ("metal3.io/v1alpha1", "BareMetalHost"),
+        ("metal3.io/v1alpha1", "Provisioning"),
+    ]
+    .map(|(version, kind)| published[&(version.to_owned(), kind.to_owned())].clone())
+    .into();
+    for (kind, plural) in [
+        ("Subscription", "subscriptions"),
+        ("ClusterServiceVersion", "clusterserviceversions"),
+        ("InstallPlan", "installplans"),
+    ] {
+        objects.push(lifecycle_kind(kind, plural));
+    }
+    for name in NAMESPACES {
+        objects.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+    }
+    let manifests = controller_manifests::manifests(&install_options(), "token");
+    let manifests = manifests
+        .iter()
+        .map(|(_, text)| serde_json::from_str::<Value>(text).unwrap());
+    objects.extend(manifests);
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    let _ = plane.kubectl(&["create", "-f", "-"], &list.to_string());
+    let wait = [
+        "wait",
+        "--for=condition=Established",
+        "--timeout=60s",
+        "crd",
+        "--all",
+    ];
+    let _ = plane.kubectl(&wait, "");
+    // The log of the controller is that of the pod with this label.
+    let template = "jsonpath={.spec.template.metadata.labels.job-name}";
+    let name = "assisted-installer-controller";
+    let label = plane.kubectl(
+        &[
+            "get",
+            "job",
+            "-n",
+            "assisted-installer",
+            name,
+            "-o",
+            template,
+        ],
+        "",
+    );
+    assert_eq!(label, name);
+}
+
+fn install_options() -> InstallOptions {
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: InstallOptions,
+    }
+    let id = CLUSTER.to_string();
+    let words = [
+        "install",
+        "--infra-env-id",
+        &id,
+        "--cluster-id",
+        &id,
+        "--host-id",
+        &id,
+        "--boot-device",
+        "/dev/sda",
+        "--url",
+        "http://service.example",
+        "--role",
+        "bootstrap",
+        "--openshift-version",
+        "4.20.1",
+        "--mco-image",
+        "registry.example/mco",
+    ];
+    Line::try_parse_from(words).unwrap().options
+}
+
+/// The API as the account of the controller's job may use it.
+fn account(plane: &ControlPlane) -> Kube {
+    let name = "assisted-installer-controller";
+    let token = plane.kubectl(&["create", "token", "-n", "assisted-installer", name], "");
+    let path = plane.kubeconfig();
+    let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    config["users"][0]["user"] = json!({"token": token.trim()});
+    let access = Access::parse(config.to_string().as_bytes(), &path).unwrap();
+    Kube::new(access).unwrap()
 }
 
 pub fn config_map(place: &str, key: &str, value: &str) -> Value {

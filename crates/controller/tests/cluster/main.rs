@@ -6,7 +6,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod bed;
+mod failures;
 mod installation;
+mod operators;
+mod restarts;
 mod service;
 mod troubles;
 mod without_service;

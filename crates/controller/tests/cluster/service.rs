@@ -2,6 +2,7 @@
 //! real one, and remembers what it was told.
 
 use std::{
+    collections::BTreeMap,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex, MutexGuard},
@@ -25,7 +26,11 @@ pub struct State {
     pub events: Vec<Value>,
     pub ingress_ca: Option<String>,
     pub completed: Option<Value>,
-    pub log_bytes: usize,
+    /// Bodies of uploads of logs.
+    pub logs: Vec<Vec<u8>>,
+    pub kubeconfig: String,
+    /// Nothing is answered but 503.
+    pub away: bool,
     pub log_states: Vec<String>,
     pub finalizing: Vec<String>,
     /// Statuses to answer with before anything else is looked at.
@@ -81,6 +86,24 @@ impl Service {
             .as_str()
             .unwrap()
             .to_owned()
+    }
+
+    /// Files of the logs that were uploaded last, with their contents.
+    pub fn last_logs(&self) -> BTreeMap<String, Vec<u8>> {
+        let state = self.state();
+        let body = state.logs.last().unwrap();
+        // One part of a form; the archive begins with its magic number.
+        let start = body.windows(3).position(|bytes| bytes == [0x1f, 0x8b, 8]);
+        let unpacked = flate2::read::GzDecoder::new(&body[start.unwrap()..]);
+        let mut files = BTreeMap::new();
+        for entry in tar::Archive::new(unpacked).entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let name = entry.path().unwrap().display().to_string();
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).unwrap();
+            files.insert(name, content);
+        }
+        files
     }
 
     pub fn operator(&self, name: &str) -> String {
@@ -143,6 +166,9 @@ fn serve(shared: &Mutex<State>, stream: TcpStream) {
 
 impl State {
     fn answer(&mut self, method: &str, path: &str, body: &[u8]) -> (u16, String) {
+        if self.away {
+            return (503, "{}".to_owned());
+        }
         if let Some(status) = self.refusals.pop() {
             return (status, "{}".to_owned());
         }
@@ -158,6 +184,11 @@ impl State {
             ("GET", "/monitored-operators") => return (200, json!(self.operators).to_string()),
             ("GET", "/downloads/files?file_name=custom_manifests.json") => {
                 return (200, self.manifests.clone());
+            }
+            ("GET", "/downloads/credentials?file_name=kubeconfig-noingress")
+                if !self.kubeconfig.is_empty() =>
+            {
+                return (200, self.kubeconfig.clone());
             }
             ("PUT", "/monitored-operators") => self.operator(&value),
             ("PUT", "/progress") if finalizing => {
@@ -180,7 +211,7 @@ impl State {
                 202
             }
             ("POST", "/logs?logs_type=controller") => {
-                self.log_bytes += body.len();
+                self.logs.push(body.to_vec());
                 204
             }
             ("PUT", "/logs-progress") => {
