@@ -278,6 +278,17 @@ impl Cluster {
         failure.to_string()
     }
 
+    /// Lists and watches that the server forbade: the account lacks a right it needs all the time.
+    pub fn forbidden_watches(&self) -> Vec<String> {
+        let metrics = self.plane.kubectl(&["get", "--raw", "/metrics"], "");
+        let refused = metrics.lines().filter(|line| {
+            line.starts_with("apiserver_request_total{")
+                && line.contains("code=\"403\"")
+                && (line.contains("verb=\"WATCH\"") || line.contains("verb=\"LIST\""))
+        });
+        refused.map(str::to_owned).collect()
+    }
+
     /// A program in place of `oc`, with its folder in `$FOLDER`.
     pub fn oc(&self, script: &str) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;

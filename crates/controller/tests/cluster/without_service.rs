@@ -1,5 +1,7 @@
 //! Agent-based installations: the service disappears with the node it runs on.
 
+use std::time::Duration;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use muster_controller::{
     End,
@@ -130,6 +132,20 @@ async fn without_a_service_the_record_carries_the_installation_over() {
             .to_string()
             .contains("Host master-2 reached stage Done")
     );
+    a_single_node_does_not_wait_for_its_service(&cluster).await;
+    assert_eq!(cluster.forbidden_watches(), [""; 0]);
+}
+
+/// The service ran on the only node, before that rebooted.
+async fn a_single_node_does_not_wait_for_its_service(cluster: &Cluster) {
+    let mut options = options("http://127.0.0.1:1");
+    options.control_plane_count = 1;
+    let mut pace = pace();
+    pace.readiness_without_service = Duration::from_secs(600);
+    // Without an administrator's kubeconfig the manifest cannot be applied; that ends too.
+    pace.leftovers = Duration::from_secs(1);
+    assert_eq!(ended(cluster.run_with(options, pace)).await, End::Installed);
+    assert!(cluster.note("Not all hosts and objects were finished in time").await);
 }
 
 const STATUS: &str = "baremetalhost.metal3.io/status";
