@@ -107,9 +107,9 @@ web-tests: programs ## Journeys through the web page in Chromium, with simulated
 	scripts/test-web
 
 bench: web ## Load figures against the reference's and nginx's, with ratios
-	@scripts/prepare build agents bench
-	@node web/sizes.mjs
+	@scripts/prepare build agents web bench
 	cargo build --release --locked -p muster-cli -p muster-bench
+	@MUSTER=target/release/muster node web/sizes.mjs
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view

@@ -37,9 +37,35 @@ export function follow(query: Record<string, string>): void {
   });
   // Objects that the new connection does not send again were deleted in between.
   let seen: Set<string> | null = null;
-  stop = watch(query, () => (seen = new Set()), (messages) => {
-    seen = take(messages, seen);
-  });
+  const gather = gatherer((messages) => { seen = take(messages, seen); });
+  const end = watch(query, () => { gather.flush(); seen = new Set(); }, gather.add);
+  stop = () => { end(); gather.drop(); };
+}
+
+/** How long what comes is gathered at least, and how much longer than taking it took: most of the time is the user's. */
+const GATHER_MS = 40;
+const GATHER_FACTOR = 3;
+
+/** Takes the first messages at once and what follows closely together, so that a crowd of changes is drawn once. */
+export function gatherer(take: (messages: Message[]) => void): { add: (messages: Message[]) => void; flush: () => void; drop: () => void } {
+  let waiting: Message[] = [];
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  const flush = () => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    if (waiting.length === 0) return;
+    const messages = waiting;
+    waiting = [];
+    const began = performance.now();
+    take(messages);
+    // Drawing follows; it takes about as long again.
+    timer = setTimeout(() => { timer = null; flush(); }, Math.max(GATHER_MS, (performance.now() - began) * GATHER_FACTOR));
+  };
+  return {
+    add: (messages) => { waiting.push(...messages); if (timer === null) flush(); },
+    flush,
+    drop: () => { waiting = []; if (timer !== null) clearTimeout(timer); timer = null; },
+  };
 }
 
 /** Applies messages; what is seen between the begin of a connection and `sync` replaces the rest. */

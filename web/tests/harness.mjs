@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, mkdir, rm } from "node:fs/promises";
+import https from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -60,6 +61,14 @@ export class Service {
     await rm(this.folder, { recursive: true, force: true });
   }
 
+  /** The text at a path, without a browser. */
+  get(at) {
+    return new Promise((resolve, reject) => https.get(this.url + at, { rejectUnauthorized: false }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8").on("data", (data) => (text += data)).on("end", () => resolve(text));
+    }).on("error", reject));
+  }
+
   /** Machines that boot the image of an infra-env; ends with the cluster installed or when stopped. */
   simulate(infraEnv, args = [], speed = 240) {
     return this.machines(["simulate", "--url", this.url, "--ca", path.join(this.folder, "tls/ca.crt"), "--join", infraEnv, "--speed", String(speed), ...args]);
@@ -100,9 +109,11 @@ async function front(service) {
   return service.front;
 }
 
+export const chrome = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+
 let browser;
 export async function open(service, options = {}) {
-  browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+  browser ??= await chrome();
   const origin = await front(service);
   const context = await browser.newContext({ baseURL: origin, ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 }, ...options });
   context.setDefaultTimeout(LONG);

@@ -58,6 +58,24 @@ async function watching(scope) {
   return stream;
 }
 
+test("messages that come closely together are taken together, the first at once", async () => {
+  const taken = [];
+  const { add, flush, drop } = store.gatherer((messages) => taken.push(messages.length));
+  add([1]);
+  assert.deepEqual(taken, [1]);
+  for (let n = 0; n < 100; n++) add([n]);
+  assert.deepEqual(taken, [1], "the crowd waits");
+  await until("the crowd", () => taken.length === 2);
+  assert.deepEqual(taken, [1, 100]);
+  add([1, 2]);
+  flush();
+  assert.deepEqual(taken, [1, 100, 2]);
+  add([3]);
+  drop();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.deepEqual(taken, [1, 100, 2], "what was dropped does not come");
+});
+
 test("an answer shows at once", async () => {
   await watching("at once");
   await store.changeCluster(async () => cluster("installing"));

@@ -19,9 +19,10 @@ before(async () => {
   globalThis.location = { pathname: "/", search: "" };
   globalThis.addEventListener ??= () => undefined;
   folder = await mkdtemp(path.join(tmpdir(), "muster-web-unit-"));
-  const names = ["rules", "ip", "nmstate", "commands", "networks", "links", "operators", "clusters", "hosts"];
-  await build({ absWorkingDir: path.join(here, ".."), entryPoints: [...names.map((name) => `src/model/${name}.ts`), "src/watch.ts"], bundle: true, format: "esm", outdir: folder, outExtension: { ".js": ".mjs" }, platform: "neutral", mainFields: ["module", "main"], jsx: "automatic", jsxImportSource: "preact", logLevel: "error" });
+  const names = ["rules", "ip", "nmstate", "commands", "networks", "links", "operators", "clusters", "hosts", "highlight"];
+  await build({ absWorkingDir: path.join(here, ".."), entryPoints: [...names.map((name) => `src/model/${name}.ts`), "src/watch.ts", "src/ui/rows.tsx"], bundle: true, format: "esm", outdir: folder, outExtension: { ".js": ".mjs" }, platform: "neutral", mainFields: ["module", "main"], jsx: "automatic", jsxImportSource: "preact", logLevel: "error" });
   for (const name of names) modules[name] = await import(path.join(folder, `model/${name}.mjs`));
+  modules.rows = await import(path.join(folder, "ui/rows.mjs"));
   modules.watch = await import(path.join(folder, "watch.mjs"));
 });
 after(() => rm(folder, { recursive: true }));
@@ -124,6 +125,30 @@ test("the watch protocol is read across any cut", () => {
     assert.equal(parser.lastId, "7");
     assert.equal(parser.retryMs, 2000);
   }
+});
+
+test("a long table draws the rows near the window", () => {
+  const { near } = modules.rows;
+  assert.deepEqual(near(500, 50, -200, 700), { from: 0, to: 29 });
+  assert.deepEqual(near(500, 50, 5000, 5900), { from: 85, to: 133 });
+  assert.deepEqual(near(500, 50, 24_500, 25_400), { from: 475, to: 500 });
+  assert.deepEqual(near(90, 50, 99_999, 100_900), { from: 74, to: 90 }, "below the end: the last ones");
+});
+
+test("YAML is coloured without losing a character, and new lines are indented", () => {
+  const { parts, indentAfter, faultOf } = modules.highlight;
+  const kinds = (line) => parts(line).filter(([kind]) => kind).map(([kind, text]) => `${kind}:${text}`);
+  assert.deepEqual(kinds("- name: eth0  # first"), ["mark:- ", "key:name", "mark::", "text:eth0", "comment:# first"]);
+  assert.deepEqual(kinds("  mtu: 1500"), ["mark:  ", "key:mtu", "mark::", "number:1500"]);
+  assert.deepEqual(kinds('{"a": [true, "b: c"]}'), ["mark:{", 'key:"a"', "mark::", "mark:[", "number:true", "mark:,", 'text:"b: c"', "mark:]", "mark:}"]);
+  assert.deepEqual(kinds("url: http://a:80/#x"), ["key:url", "mark::", "text:http://a:80/#x"]);
+  assert.deepEqual(kinds("---"), ["mark:---"]);
+  for (const line of ["", "   ", "a", "a:", "- - b", "x: 'it''s' # y", '"open', "a: b: c", "key with blanks : v", "? k", "*ref", "<<: *x", "a: |", "\t- x", "#", "a#b", "[", "é: ü"]) assert.equal(parts(line).map(([, text]) => text).join(""), line, line);
+  assert.deepEqual(["a:", "  - b: c", "  x", "- y:", "k: v # not:"].map(indentAfter), ["  ", "    ", "  ", "    ", ""]);
+  let failed;
+  try { load("a: 1\nb: [\nc: 2\n"); } catch (problem) { failed = problem; }
+  assert.ok(faultOf(failed).line >= 2 && faultOf(failed).reason.length > 3);
+  assert.deepEqual(faultOf(new SyntaxError("Unexpected token")), { reason: "Unexpected token", line: null });
 });
 
 test("links between hosts are good, slow or bad", () => {

@@ -32,6 +32,9 @@ export interface RemoteHost {
 export const connectivity = (host: Host): RemoteHost[] => once<{ remote_hosts?: RemoteHost[] | null }>(host, host.connectivity, "connectivity", {}).remote_hosts ?? [];
 
 export const name = (host: Host): string => host.requested_hostname || inventory(host).hostname || host.id;
+const collator = new Intl.Collator(undefined, { numeric: true });
+/** By name, with numbers by their value. */
+export const compare = (a: string, b: string): number => collator.compare(a, b);
 export const role = (host: Host): string => (host.role === "auto-assign" ? host.suggested_role ?? "auto-assign" : host.role ?? "");
 
 /** Failed or pending ones that hold nothing back. */

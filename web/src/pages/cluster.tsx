@@ -1,6 +1,6 @@
 // One cluster: title, what can be done now, and its parts as tabs with addresses.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Cluster, Host } from "../api/types";
 import { call, download, request } from "../api/client";
 import { t } from "../messages";
@@ -31,9 +31,9 @@ export function ClusterPage({ id }: { id: string }) {
   const [dialog, setDialog] = useState<Dialog>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const cluster = clusters.value.get(id);
+  const list = useMemo(() => clusterHosts(id), [hosts.value, id]);
   if (gone.value) return <div class="page"><h1>{t("This cluster does not exist")}</h1><p>{t("It was deleted, or the address is wrong.")} <Link to="/clusters">{t("To the clusters")}</Link></p></div>;
   if (!cluster || !synced.value) return <div class="page"><Spinner /></div>;
-  const list = clusterHosts(id);
   const tab = segments.value[2] ?? (isDraft(cluster) ? "setup" : isDay2(cluster) ? "hosts" : "progress");
   const state = clusterStatus(cluster.status);
   const at = { path: { cluster_id: id } };

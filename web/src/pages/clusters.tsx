@@ -4,6 +4,7 @@ import type { Cluster } from "../api/types";
 import { call } from "../api/client";
 import { t } from "../messages";
 import { clusterStatus, isRunning, when } from "../model/clusters";
+import { compare } from "../model/hosts";
 import { navigate, query, withQuery } from "../router";
 import { clusters, follow, synced } from "../store";
 import { Icon } from "../ui/icons";
@@ -46,7 +47,7 @@ export function ClusterList() {
   const key = (one: Cluster): string | number => ({ name: one.name ?? "", domain: one.base_dns_domain ?? "", version: one.openshift_version ?? "", status: clusterStatus(one.status).text, hosts: counts.get(one.id) ?? 0, created: one.created_at ?? "" })[sort.by] ?? "";
   const shown = all
     .filter((one) => text(one).includes(search.toLowerCase()) && (!status || clusterStatus(one.status).text === status))
-    .sort((a, b) => { const [x, y] = [key(a), key(b)]; const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true }); return sort.down ? -order : order; });
+    .sort((a, b) => { const [x, y] = [key(a), key(b)]; const order = typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); return sort.down ? -order : order; });
   const statuses = [...new Set(all.map((one) => clusterStatus(one.status).text))].sort();
   const header = (by: string, name: string, wide = false) => <th class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
   return (

@@ -2,7 +2,7 @@
 // says the same in words.
 import type { Host } from "../api/types";
 import { t } from "../messages";
-import { activeNic, connectivity, failing, name } from "../model/hosts";
+import { activeNic, compare, connectivity, failing, name } from "../model/hosts";
 import { links, type HostLink } from "../model/links";
 import { Alert, Empty, Label } from "../ui/parts";
 import type { TabProps } from "./cluster";
@@ -11,7 +11,7 @@ const DRAWN = 40;
 
 export default function NetworkMap({ cluster, list }: TabProps) {
   if (list.length === 0) return <div class="card"><Empty title={t("No hosts yet")} /></div>;
-  const hosts = [...list].sort((a, b) => name(a).localeCompare(name(b), undefined, { numeric: true }));
+  const hosts = [...list].sort((a, b) => compare(name(a), name(b)));
   const all = links(hosts.map((host) => ({ id: host.id, remotes: connectivity(host) })));
   const bad = all.filter((one) => one.state !== "good");
   const names = new Map(hosts.map((host) => [host.id, name(host)]));
@@ -45,7 +45,7 @@ function Drawing({ hosts, all, net, vips, names }: { hosts: Host[]; all: HostLin
       {vips.map(([title, ip], index) => ip && <g key={title}><rect class="vip" x={width - 190} y={16 + index * 34} width="172" height="28" rx="14" /><text x={width - 178} y={35 + index * 34}>{`${title} ${ip}`}</text></g>)}
       {drawn.map((one) => { const [a, b] = [at.get(one.from), at.get(one.to)]; return a && b && <line key={`${one.from}${one.to}`} class={`link ${one.state === "good" ? "" : one.state}`} x1={a.x} y1={a.y} x2={b.x} y2={b.y}><title>{`${names.get(one.from)} → ${names.get(one.to)}: ${one.failed.join(", ") || (one.rtt === null ? "" : `${one.rtt} ms`)}`}</title></line>; })}
       {hosts.map((host) => { const p = at.get(host.id) ?? { x: 0, y: 0 }; const nic = activeNic(host, net); return (
-        <g key={host.id}><rect class={`host ${failing(host).some((one) => one.status === "failure" && /majority|latency|loss|cidr|route/.test(one.id)) ? "bad" : ""}`} x={p.x - 80} y={p.y - 22} width="160" height="44" rx="8" /><text x={p.x} y={p.y - 3} text-anchor="middle">{name(host).slice(0, 22)}</text><text class="sub" x={p.x} y={p.y + 13} text-anchor="middle">{nic?.v4[0] ?? nic?.v6[0] ?? t("no address")}</text></g>
+        <g key={host.id}><rect class={`host ${failing(host).some((one) => one.status === "failure" && /majority|latency|packet-loss|belongs-to-machine|default-route|collisions/.test(one.id)) ? "bad" : ""}`} x={p.x - 80} y={p.y - 22} width="160" height="44" rx="8" /><text x={p.x} y={p.y - 3} text-anchor="middle">{name(host).slice(0, 22)}</text><text class="sub" x={p.x} y={p.y + 13} text-anchor="middle">{nic?.v4[0] ?? nic?.v6[0] ?? t("no address")}</text></g>
       ); })}
     </svg>
   );

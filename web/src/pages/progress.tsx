@@ -4,9 +4,11 @@ import type { Credentials, Host, MonitoredOperator } from "../api/types";
 import { call } from "../api/client";
 import { t, plural } from "../messages";
 import { ago, hasEnded, isRunning, isTime, span, when } from "../model/clusters";
-import { hostStatus, name, role } from "../model/hosts";
+import { compare, hostStatus, name, role } from "../model/hosts";
 import { roleName } from "../ui/hostactions";
 import { Icon } from "../ui/icons";
+import { memo } from "../ui/memo";
+import { Rows } from "../ui/rows";
 import { Alert, CodeBox, CopyButton, Facts, Label, Link, Progress, Spinner, type Tone } from "../ui/parts";
 import type { TabProps } from "./cluster";
 
@@ -30,7 +32,7 @@ function Stages({ host }: { host: Host }) {
   );
 }
 
-function HostProgress({ host, clusterId }: { host: Host; clusterId: string }) {
+const HostProgress = memo(function HostProgress({ host, clusterId }: { host: Host; clusterId: string }) {
   const shown = hostStatus(host);
   const percent = host.status === "installed" ? 100 : host.progress?.installation_percentage ?? 0;
   const tone: Tone | undefined = host.status === "error" ? "red" : host.status === "installed" ? "green" : undefined;
@@ -50,7 +52,7 @@ function HostProgress({ host, clusterId }: { host: Host; clusterId: string }) {
       </td>
     </tr>
   );
-}
+});
 
 const OPERATOR: Record<string, { tone: Tone; icon: "ok" | "spin" | "fail" }> = { available: { tone: "green", icon: "ok" }, progressing: { tone: "blue", icon: "spin" }, failed: { tone: "red", icon: "fail" } };
 
@@ -90,7 +92,7 @@ export function ProgressTab({ cluster, list }: TabProps) {
   const now = useNow(running);
   const percent = cluster.progress?.total_percentage ?? 0;
   const tone: Tone | undefined = cluster.status === "installed" ? "green" : cluster.status === "error" || cluster.status === "cancelled" ? "red" : undefined;
-  const shown = list.filter((host) => host.status !== "disabled").sort((a, b) => role(a).localeCompare(role(b)) || name(a).localeCompare(name(b), undefined, { numeric: true }));
+  const shown = list.filter((host) => host.status !== "disabled").sort((a, b) => role(a).localeCompare(role(b)) || compare(name(a), name(b)));
   const waiting = shown.filter((host) => host.status === "installing-pending-user-action");
   const broken = shown.filter((host) => host.status === "error");
   const stage = cluster.progress?.finalizing_stage;
@@ -114,7 +116,7 @@ export function ProgressTab({ cluster, list }: TabProps) {
       </section>
       <Access cluster={cluster} />
       <section class="card"><h2>{t("Hosts")}</h2>
-        <div class="tablewrap"><table><caption class="vh">{t("Progress of the hosts")}</caption><thead><tr><th>{t("Hostname")}</th><th>{t("Role")}</th><th>{t("Status")}</th><th>{t("Progress")}</th></tr></thead><tbody>{shown.map((host) => <HostProgress key={host.id} host={host} clusterId={cluster.id} />)}</tbody></table></div>
+        <div class="tablewrap"><table><caption class="vh">{t("Progress of the hosts")}</caption><thead><tr><th>{t("Hostname")}</th><th>{t("Role")}</th><th>{t("Status")}</th><th>{t("Progress")}</th></tr></thead><Rows count={shown.length} columns={4} row={(index) => { const host = shown[index]; return host && <HostProgress key={host.id} host={host} clusterId={cluster.id} />; }} /></table></div>
       </section>
       <Operators list={cluster.monitored_operators ?? []} />
     </div>

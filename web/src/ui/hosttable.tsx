@@ -4,13 +4,14 @@ import { memo } from "./memo";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Cluster, Host } from "../api/types";
 import { t, plural } from "../messages";
-import { activeNic, bytes, failing, hostStatus, inventory, isEditable, isRemovable, name, role, storage, SOFT } from "../model/hosts";
+import { activeNic, bytes, compare, failing, hostStatus, inventory, isEditable, isRemovable, name, role, SOFT, storage } from "../model/hosts";
 import { isDay2, isDraft, isSno, shortTime } from "../model/clusters";
 import { navigate, query, withQuery } from "../router";
 import { HostDetails } from "./hostdetails";
 import { HostDialogs, hostActions, patchHost, roleName, type HostDialog } from "./hostactions";
 import { Icon } from "./icons";
 import { Alert, Label, Menu, Progress } from "./parts";
+import { Rows, WHOLE } from "./rows";
 
 export type View = "hardware" | "storage" | "network" | "progress" | "pool";
 interface Column { /** Left out on narrow screens: the expanded row has it. */ wide?: boolean; name: string; cell: (host: Host, cluster?: Cluster) => preact.ComponentChildren; key: (host: Host, cluster?: Cluster) => string | number }
@@ -55,9 +56,9 @@ function Status({ host, open }: { host: Host; open: () => void }) {
   );
 }
 
-interface RowProps { host: Host; cluster: Cluster | undefined; view: View; list: Column[]; expanded: boolean; selected: boolean; selectable: boolean; toggle: (id: string) => void; select: (id: string, on: boolean) => void; open: (dialog: HostDialog) => void; report: (problem: string) => void }
+interface RowProps { index: number; host: Host; cluster: Cluster | undefined; view: View; list: Column[]; expanded: boolean; selected: boolean; selectable: boolean; toggle: (id: string) => void; select: (id: string, on: boolean) => void; open: (dialog: HostDialog) => void; report: (problem: string) => void }
 
-const Row = memo(function Row({ host, cluster, view, list, expanded, selected, selectable, toggle, select, open, report }: RowProps) {
+const Row = memo(function Row({ index, host, cluster, view, list, expanded, selected, selectable, toggle, select, open, report }: RowProps) {
   const before = useRef(host.status);
   const changed = before.current !== host.status;
   before.current = host.status;
@@ -65,7 +66,7 @@ const Row = memo(function Row({ host, cluster, view, list, expanded, selected, s
   const roles = ["auto-assign", "master", "worker", ...(cluster?.control_plane_count === 2 ? ["arbiter"] : [])];
   return (
     <>
-      <tr class={`click${changed ? " changed" : ""}`} data-host={name(host)}>
+      <tr class={`click${changed ? " changed" : ""}`} data-host={name(host)} aria-rowindex={index + 2}>
         {selectable && <td class="tight"><input type="checkbox" aria-label={t("Select {name}", { name: name(host) })} checked={selected} onChange={(event) => select(host.id, event.currentTarget.checked)} /></td>}
         <td class="tight"><button type="button" class="plain" aria-expanded={expanded} aria-label={t("Details of {name}", { name: name(host) })} onClick={() => toggle(host.id)}><Icon name={expanded ? "down" : "right"} /></button></td>
         <td>{editable ? <button type="button" class="link" aria-label={t("Change hostname {name}", { name: name(host) })} onClick={() => open({ kind: "rename", hosts: [host] })}>{name(host)}</button> : name(host)}{host.bootstrap && <span class="small muted"> {t("(bootstrap)")}</span>}</td>
@@ -74,14 +75,20 @@ const Row = memo(function Row({ host, cluster, view, list, expanded, selected, s
           : roleName(role(host))}</td>
         <td><Status host={host} open={() => toggle(host.id)} /></td>
         {list.map((column) => <td key={column.name} class={column.wide ? "wide-only" : undefined}>{column.cell(host, cluster)}</td>)}
-        <td class="tight right stick"><Menu kebab label={t("Actions of {name}", { name: name(host) })} actions={hostActions(host, cluster, open, report)} /></td>
+        <td class="tight right stick"><Menu kebab label={t("Actions of {name}", { name: name(host) })} actions={() => hostActions(host, cluster, open, report)} /></td>
       </tr>
       {expanded && <tr class="more"><td colSpan={list.length + 5 + (selectable ? 1 : 0)}><HostDetails host={host} cluster={cluster} only={view === "storage" ? "disks" : view === "network" ? "network" : undefined} /></td></tr>}
     </>
   );
 });
 
-export function HostTable({ hosts, cluster, view, clusters = [], empty }: { hosts: Host[]; cluster?: Cluster | undefined; view: View; clusters?: Cluster[]; empty: preact.ComponentChildren }) {
+/** The cluster as rows need it: the same object until something that they show has changed. */
+function useSettled(cluster: Cluster | undefined): Cluster | undefined {
+  return useMemo(() => cluster, [cluster?.id, cluster?.status, cluster?.kind, cluster?.control_plane_count, JSON.stringify(cluster?.machine_networks)]);
+}
+
+export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { hosts: Host[]; cluster?: Cluster | undefined; view: View; clusters?: Cluster[]; empty: preact.ComponentChildren }) {
+  const cluster = useSettled(of);
   const [sort, setSort] = useState<{ by: string; down: boolean }>({ by: "hostname", down: false });
   const [filter, setFilter] = useState("");
   const [selected, setSelected] = useState<Set<string>>(new Set());
@@ -93,15 +100,16 @@ export function HostTable({ hosts, cluster, view, clusters = [], empty }: { host
     const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
     const kept = hosts.filter((host) => words.every((word) => searched(host).includes(word)));
     const key = (host: Host): string | number => sort.by === "hostname" ? name(host) : sort.by === "role" ? role(host) : sort.by === "status" ? hostStatus(host).text : list.find((one) => one.name === sort.by)?.key(host, cluster) ?? "";
-    const order = (a: Host, b: Host) => { const [x, y] = [key(a), key(b)]; return typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true }); };
-    return kept.sort((a, b) => (sort.down ? order(b, a) : order(a, b)) || name(a).localeCompare(name(b), undefined, { numeric: true }));
-  }, [hosts, filter, sort, list, cluster?.machine_networks]);
+    const order = (a: Host, b: Host) => { const [x, y] = [key(a), key(b)]; return typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); };
+    return kept.sort((a, b) => (sort.down ? order(b, a) : order(a, b)) || compare(name(a), name(b)));
+  }, [hosts, filter, sort, list, cluster]);
   const stable = useRef({
     toggle: (id: string) => navigate(withQuery({ host: new URLSearchParams(location.search).get("host") === id ? null : id }), "replace"),
     select: (id: string, on: boolean) => setSelected((old) => { const next = new Set(old); if (on) next.add(id); else next.delete(id); return next; }),
     open: setDialog, report: setProblem,
   }).current;
   if (hosts.length === 0) return <>{empty}</>;
+  const at = expanded ? shown.findIndex((host) => host.id === expanded) : -1;
   const selectable = view !== "storage" && view !== "progress";
   const chosen = hosts.filter((host) => selected.has(host.id));
   const open = (kind: HostDialog["kind"]) => () => setDialog({ kind, hosts: chosen });
@@ -125,13 +133,13 @@ export function HostTable({ hosts, cluster, view, clusters = [], empty }: { host
         <Label>{shown.length === hosts.length ? plural(hosts.length, "{n} host", "{n} hosts") : t("{shown} of {n} hosts", { shown: shown.length, n: hosts.length })}</Label>
       </div>
       <div class="tablewrap">
-        <table class="middle">
+        <table class="middle" aria-rowcount={shown.length > WHOLE ? shown.length + 1 : undefined}>
           <caption class="vh">{t("Hosts")}</caption>
           <thead><tr>
             {selectable && <th class="tight"><input type="checkbox" aria-label={t("Select all")} checked={chosen.length > 0 && chosen.length === shown.length} onChange={(event) => setSelected(event.currentTarget.checked ? new Set(shown.map((host) => host.id)) : new Set())} /></th>}
             <th class="tight"><span class="vh">{t("Details")}</span></th>{header("hostname", t("Hostname"))}{header("role", t("Role"), true)}{header("status", t("Status"))}{list.map((column) => header(column.name, column.name, column.wide))}<th class="tight stick"><span class="vh">{t("Actions")}</span></th>
           </tr></thead>
-          <tbody>{shown.map((host) => <Row key={host.id} host={host} cluster={cluster} view={view} list={list} expanded={expanded === host.id} selected={selected.has(host.id)} selectable={selectable} {...stable} />)}</tbody>
+          <Rows count={shown.length} columns={list.length + 5 + (selectable ? 1 : 0)} keep={at < 0 ? undefined : at} row={(index) => { const host = shown[index]; return host && <Row key={host.id} index={index} host={host} cluster={cluster} view={view} list={list} expanded={expanded === host.id} selected={selected.has(host.id)} selectable={selectable} {...stable} />; }} />
         </table>
       </div>
       <HostDialogs dialog={dialog} all={hosts} clusters={clusters} close={() => setDialog(null)} />

@@ -86,7 +86,7 @@ export interface Action {
 }
 
 /** A button that opens a list of actions. Arrow keys move, Escape closes. */
-export function Menu({ label, actions, kebab }: { label: string; actions: Action[]; kebab?: boolean }) {
+export function Menu({ label, actions, kebab }: { label: string; actions: Action[] | (() => Action[]); kebab?: boolean }) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -112,7 +112,7 @@ export function Menu({ label, actions, kebab }: { label: string; actions: Action
       </button>
       {open && (
         <div role="menu" id={id} aria-label={label}>
-          {actions.map((action) => (
+          {(typeof actions === "function" ? actions() : actions).map((action) => (
             <button type="button" role="menuitem" key={action.name} disabled={Boolean(action.why)} onClick={() => { setOpen(false); action.run(); }}>
               <span>{action.name}{action.why && <span class="small muted"> ({action.why})</span>}</span>
             </button>

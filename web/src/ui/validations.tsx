@@ -57,24 +57,25 @@ export function ValidationList({ of, subject, clusterId }: { of: { validations_i
   const [everything, setEverything] = useState(false);
   const groups = Object.entries(validations(of));
   if (groups.length === 0) return <p class="muted">{t("Nothing has been checked yet.")}</p>;
+  const bad = (list: Validation[]) => list.filter((one) => one.status !== "success" && one.status !== "disabled");
+  const shown = groups.filter(([, list]) => everything || bad(list).length > 0);
+  const fine = groups.filter(([, list]) => !everything && bad(list).length === 0);
   return (
     <div class="stack">
       <div class="row between"><span class="muted small">{t("What was measured, what is needed, and what to do.")}</span>
         <button type="button" class="link" onClick={() => setEverything(!everything)}>{everything ? t("Only what needs attention") : t("Show all checks")}</button></div>
-      <div class="grid">
-        {groups.map(([category, list]) => {
-          const bad = list.filter((one) => one.status !== "success" && one.status !== "disabled");
-          const failed = bad.filter((one) => one.status !== "pending" && !SOFT.includes(one.id)).length;
-          const tone: Tone = failed ? "red" : bad.length ? "orange" : "green";
-          const shown = everything ? list : bad;
-          return (
-            <div key={category}>
-              <h3 class="row">{categoryName(category)} <Label tone={tone}>{failed ? t("{n} failed", { n: failed }) : bad.length ? t("{n} to watch", { n: bad.length }) : t("{n} passed", { n: list.length })}</Label></h3>
-              <ul class="checks">{shown.map((one) => <Line key={one.id} one={one} subject={subject} clusterId={clusterId} />)}</ul>
-            </div>
-          );
-        })}
-      </div>
+      <div class="row">{fine.map(([category, list]) => <span key={category} class="row"><span class="strong">{categoryName(category)}</span><Label tone="green">{t("{n} passed", { n: list.length })}</Label></span>)}</div>
+      {shown.map(([category, list]) => {
+        const open = bad(list);
+        const failed = open.filter((one) => one.status !== "pending" && !SOFT.includes(one.id)).length;
+        const tone: Tone = failed ? "red" : open.length ? "orange" : "green";
+        return (
+          <section key={category} aria-label={categoryName(category)}>
+            <h3 class="row">{categoryName(category)} <Label tone={tone}>{failed ? t("{n} failed", { n: failed }) : open.length ? t("{n} to watch", { n: open.length }) : t("{n} passed", { n: list.length })}</Label></h3>
+            <ul class="checks">{(everything ? list : open).map((one) => <Line key={one.id} one={one} subject={subject} clusterId={clusterId} />)}</ul>
+          </section>
+        );
+      })}
     </div>
   );
 }
