@@ -61,12 +61,21 @@ export class Service {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** The text at a path, without a browser. */
-  get(at) {
-    return new Promise((resolve, reject) => https.get(this.url + at, { rejectUnauthorized: false }, (answer) => {
-      let text = "";
-      answer.setEncoding("utf8").on("data", (data) => (text += data)).on("end", () => resolve(text));
-    }).on("error", reject));
+  /** A request without a browser. */
+  ask(method, at, body, headers = {}) {
+    return new Promise((resolve, reject) => {
+      const sent = body === undefined ? "" : JSON.stringify(body);
+      const request = https.request(this.url + at, { method, rejectUnauthorized: false, headers: { ...headers, ...(sent ? { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(sent) } : {}) } }, (answer) => {
+        let text = "";
+        answer.setEncoding("utf8").on("data", (data) => (text += data)).on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, text })).on("error", reject);
+      });
+      request.on("error", reject).end(sent);
+    });
+  }
+
+  /** The text at a path. */
+  async get(at) {
+    return (await this.ask("GET", at)).text;
   }
 
   /** Machines that boot the image of an infra-env; ends with the cluster installed or when stopped. */

@@ -55,9 +55,11 @@ export function withStack(of: NetworkFields, dual: boolean, nets: Candidate[], d
 export function problems(of: NetworkFields, sno: boolean): Array<[string, string | null]> {
   const managed = of.managed === "cluster" && !sno;
   const nets = of.machine.filter(Boolean);
+  // Of dual stack each pair of addresses belongs to the network at its place.
+  const own = (at: number) => (of.dual && nets[at] ? [nets[at]] : nets);
   const vips = managed && !of.dhcp ? of.api.length || of.ingress.length || nets.length ? [0, ...(of.dual && (of.api[1] || of.ingress[1]) ? [1] : [])] : [0] : [];
   return [
-    ...vips.flatMap((at): Array<[string, string | null]> => [[apiLabel(at), vip(nets, of.ingress[at] ?? "")(of.api[at] ?? "")], [ingressLabel(at), vip(nets, of.api[at] ?? "")(of.ingress[at] ?? "")]]),
+    ...vips.flatMap((at): Array<[string, string | null]> => [[apiLabel(at), vip(own(at), of.ingress[at] ?? "")(of.api[at] ?? "")], [ingressLabel(at), vip(own(at), of.api[at] ?? "")(of.ingress[at] ?? "")]]),
     [t("Machine network"), of.dual && managed && !isDual(of.machine) ? t("Dual stack needs one IPv4 and one IPv6 network.") : null],
     ...(of.advanced ? of.pods.flatMap((one, at): Array<[string, string | null]> => [[podLabel(at), clusterCidr(one.cidr)], [prefixLabel(at), hostPrefix(one.cidr)(one.prefix)]]) : []),
     ...(of.advanced ? of.services.map((one, at): [string, string | null] => [serviceLabel(at), clusterCidr(one)]) : []),

@@ -19,7 +19,7 @@ export function problems(of: StaticForm): Array<[string, string | null]> {
   const twice = (list: string[], at: number) => list.filter((_, index) => index !== at);
   return [
     [t("VLAN id"), of.useVlan ? vlan(of.vlan) : null],
-    [t("DNS servers"), of.dns ? servers("addresses")(of.dns) : t("This is required.")],
+    [t("DNS servers"), of.dns ? servers("addresses")(of.dns) ?? (!of.dual && of.dns.includes(":") ? t("IPv6 addresses are for dual stack.") : null) : t("This is required.")],
     [t("IPv4 subnet"), subnet(4)(of.net4)], [t("IPv4 gateway"), inSubnet(of.net4, [])(of.gateway4)],
     ...(of.dual ? ([[t("IPv6 subnet"), subnet(6)(of.net6)], [t("IPv6 gateway"), inSubnet(of.net6, [])(of.gateway6)]] as Array<[string, string | null]>) : []),
     ...of.hosts.flatMap((host, at): Array<[string, string | null]> => [

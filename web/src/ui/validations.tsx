@@ -70,10 +70,10 @@ export function ValidationList({ of, subject, clusterId }: { of: { validations_i
         const failed = open.filter((one) => one.status !== "pending" && !SOFT.includes(one.id)).length;
         const tone: Tone = failed ? "red" : open.length ? "orange" : "green";
         return (
-          <section key={category} aria-label={categoryName(category)}>
+          <div key={category}>
             <h3 class="row">{categoryName(category)} <Label tone={tone}>{failed ? t("{n} failed", { n: failed }) : open.length ? t("{n} to watch", { n: open.length }) : t("{n} passed", { n: list.length })}</Label></h3>
             <ul class="checks">{(everything ? list : open).map((one) => <Line key={one.id} one={one} subject={subject} clusterId={clusterId} />)}</ul>
-          </section>
+          </div>
         );
       })}
     </div>

@@ -57,12 +57,13 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
   const save = () => {
     setAttempted(true);
     if (!edited || !sent || error?.name || error?.content) return;
-    void act(async () => {
-      const bad = await syntax(edited.file, edited.content);
+    void syntax(edited.file, edited.content).then(async (bad) => {
       setFault(bad);
-      if (bad) throw new Error(t("{file} cannot be read: {reason}", { file: edited.file, reason: bad.reason }));
-      await send(sent);
-    }).then((ok) => { if (ok) { setEdited(null); setAttempted(false); found.again(); } });
+      if (bad || !(await act(() => send(sent)))) return;
+      setEdited(null);
+      setAttempted(false);
+      found.again();
+    });
   };
   const open = (folder: "manifests" | "openshift", file: string) => void act(async () => setEdited({ folder, file, was: { folder, file }, content: await (await send(request("v2DownloadClusterManifest", { path: at, query: { folder, file_name: file } }))).text() }));
   const drop = (files: FileList | null | undefined) => void act(async () => { for (const file of files ?? []) await call("V2CreateClusterManifest", { path: at, body: { folder: "manifests", file_name: file.name, content: encode(await file.text()) } }); found.again(); });

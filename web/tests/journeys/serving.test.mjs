@@ -40,14 +40,3 @@ test("the first view is small, asks nothing outside, and is usable at once", asy
   assert.ok(bytes > 10_000 && bytes < 100_000, `${bytes} bytes`);
   assertClean(page);
 });
-
-test("calls as the upstream page makes them are answered as it expects", async () => {
-  const page = await open(service);
-  for (const path of ["/v2/clusters/", "/v2/infra-envs/", "/v2/clusters//default-config", "/v2/openshift-versions?only_latest=true", "/v2/openshift-versions?only_latest=false", "/v2/domains", "/v2/supported-operators", "/v2/operators/bundles", "/v2/operators/bundles?feature_ids=SNO", "/v2/component-versions", "/v2/support-levels/features?openshift_version=4.20&cpu_architecture=x86_64&unknown=1", "/v2/events?order=descending&limit=10&offset=0"]) {
-    const answer = await page.request.get(`/api/assisted-install${path}`);
-    assert.equal(answer.status(), 200, `${path}: ${await answer.text()}`);
-    await answer.json();
-  }
-  const events = await page.request.get("/api/assisted-install/v2/events?limit=1");
-  for (const name of ["severity-count-info", "severity-count-warning", "severity-count-error", "severity-count-critical", "event-count"]) assert.ok(name in events.headers(), name);
-});
