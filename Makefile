@@ -7,9 +7,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 LISTEN ?= 127.0.0.1:8090
 DATA_DIR ?= $(CURDIR)/target/run-data
-# With --tests, so that dependencies have the features they have in `cargo test --workspace` and
+# With all targets, so that dependencies have the features they have in `cargo test --workspace` and
 # nothing is compiled twice.
-build_programs = cargo build --locked --workspace --bins --tests
+build_programs = cargo build --locked --workspace --all-targets
 run_stories = scripts/ignored-tests stories --
 # Stories of `make stories` that `make test` has no time for: what a single node that is installed shows
 # as well (boot from a CD, discovery, preparation), and what few changes touch (clocks, crashes, proxies).
@@ -43,8 +43,12 @@ test: ## Everything that is checked before a change lands, with a table of what 
 check: lint ## Formatting, lints and unit tests of what changed (BASE=origin/main): the inner loop
 	scripts/unit --changed
 
+lint: lint-text ## Formatting and lints of Rust, shell and Python
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
 # Scripts in crates/assets are parts of files that Muster makes; tests check the whole ones.
-lint: ## Formatting and lints of Rust, shell and Python
+.PHONY: lint-text
+lint-text:
 	@scripts/prepare build lint
 	cargo fmt --all --check
 	@echo "shellcheck, ruff"
@@ -52,7 +56,6 @@ lint: ## Formatting and lints of Rust, shell and Python
 	@tests/setup-venv
 	@target/test-venv/bin/ruff check --quiet
 	@target/test-venv/bin/ruff format --quiet --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 unit: tools ## Unit, property and store tests (SQLite and a real PostgreSQL), images against coreos-installer
 	scripts/unit
@@ -84,7 +87,7 @@ machines:
 	@scripts/prepare build test boot agents testbed
 	$(build_programs)
 	@tests/setup-coreos-installer
-	scripts/build-agents x86_64
+	scripts/build-static x86_64
 
 programs: web
 	@scripts/prepare build
@@ -113,7 +116,7 @@ bench: web ## Load figures against the reference's and nginx's, with ratios
 	target/release/muster-bench --muster target/release/muster
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
-	scripts/build-agents "$$(uname -m)"
+	PROFILE=small scripts/build-static --agents "$$(uname -m)"
 	cargo bench --quiet --locked -p muster-agent --bench inventory --bench agent
 	cargo bench --quiet --locked -p muster-release --bench extract
 	cargo bench --quiet --locked -p muster-assets --bench create
@@ -121,26 +124,23 @@ bench: web ## Load figures against the reference's and nginx's, with ratios
 
 agents: programs ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
-	scripts/build-agents x86_64 aarch64
+	PROFILE=small scripts/build-static --agents x86_64 aarch64
 	scripts/ignored-tests static_agents
 
 # Needs a few minutes for each architecture: the smallest programs take the longest to link.
 dist: ## Everything a release consists of, in target/dist: executables, container images, packages, checksums
 	@scripts/prepare build agents
-	scripts/build-agents x86_64 aarch64
-	PROFILE=small scripts/build-programs x86_64 aarch64
+	PROFILE=small scripts/build-static x86_64 aarch64
 	packaging/build --out target/dist
 
 container: ## The container images run under rootless podman: aicli, pods made for the reference (as root)
 	@scripts/prepare build test agents container
-	scripts/build-agents x86_64
-	scripts/build-programs x86_64
+	scripts/build-static x86_64
 	tests/run-container
 
 packages: ## Packages install, upgrade and go on clean roots of Debian and rpm (as root)
 	@scripts/prepare build test agents packages
-	scripts/build-agents x86_64
-	scripts/build-programs x86_64
+	scripts/build-static x86_64
 	tests/run-packages
 
 fmt: ## Format the code

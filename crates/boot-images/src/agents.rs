@@ -179,7 +179,7 @@ fn find_one(
         let paths = names.iter().map(|name| folder.join(name).join(program));
         paths.collect()
     };
-    // `make agents` and `scripts/build-programs` write to the first two.
+    // `make agents` and `scripts/build-static` write to the first two.
     let places = ["agents", "programs", ""].into_iter().flat_map(below);
     let mut faults = Vec::new();
     for path in places.chain([folder.join(program)]) {

@@ -80,7 +80,7 @@ fn find(folder: Option<&Path>, program: &str, architecture: &str) -> anyhow::Res
     find_program(folder, program, architecture).map_err(|why| {
         anyhow!(
             "no {program} for hosts of {architecture} goes into the image: {why}; `make agents` \
-             and scripts/build-programs build static ones below target; --programs or \
+             and scripts/build-static build static ones below target; --programs or \
              MUSTER_IMAGES_AGENT_DIR says where they are"
         )
     })
