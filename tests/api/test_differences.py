@@ -163,7 +163,8 @@ def test_a_role_that_was_set_stays_while_the_cluster_is_not_ready(api):
     for _ in range(3):
         fleet.step()
         assert fleet.state()["status"] != "ready"
-        assert machine.state()["role"] == "worker"
+        host = machine.state()
+        assert (host["role"], host["suggested_role"]) == ("worker", "worker")
     fleet.disband()
 
 
