@@ -1,4 +1,4 @@
-//! The real podman reads every command of a single node's bootstrap: it takes the options, finds an
+//! The real podman reads every command of a bootstrap host: it takes the options, finds an
 //! image and looks for the source of each mount. The container itself is only made, not started,
 //! because not every machine that runs tests may start one.
 
@@ -63,4 +63,19 @@ fn podman_takes_every_command_of_a_single_node() {
     assert!(host.run("bootkube.sh"), "{}", host.stderr());
     let accepted = host.read("/accepted").lines().count();
     assert!(accepted > 15, "{accepted}");
+}
+
+/// The oldest release, and one that knows every option there is.
+#[test]
+fn podman_takes_every_command_of_several_nodes() {
+    for (name, version) in [
+        ("none-compact", "4.14.0"),
+        ("none-highly-available", "5.0.0"),
+    ] {
+        let host = Host::new(name, version);
+        with_real_podman(&host);
+        assert!(host.run("bootkube.sh"), "{version}: {}", host.stderr());
+        let accepted = host.read("/accepted").lines().count();
+        assert!(accepted > 10, "{version}: {accepted}");
+    }
 }
