@@ -66,7 +66,7 @@ export function ClusterPage({ id }: { id: string }) {
         {isDraft(cluster) && link("setup", t("Setup"))}{!isDraft(cluster) && !isDay2(cluster) && link("progress", t("Progress"))}{link("hosts", t("Hosts"))}{link("network", t("Network map"))}{link("validations", t("Validations"))}{link("events", t("Events"))}{link("logs", t("Logs"))}
       </nav>
       {tab === "setup" && (isDraft(cluster) ? <Setup cluster={cluster} list={list} /> : <Alert title={t("The setup is closed")}>{t("The installation has begun.")} <Link to={`/clusters/${id}/progress`}>{t("To the progress")}</Link></Alert>)}
-      {tab === "progress" && <ProgressTab {...props} />}
+      {tab === "progress" && (isDraft(cluster) ? <Alert title={t("No installation is under way")}>{t("It has not begun, or was cancelled while it was being prepared.")} <Link to={`/clusters/${id}/setup/review`}>{t("Review and install")}</Link></Alert> : <ProgressTab {...props} />)}
       {tab === "hosts" && <HostsTab {...props} />}
       {tab === "network" && <Lazy key="network" load={() => import("./networkmap")} of={props} />}
       {tab === "validations" && <Lazy key="validations" load={() => import("./validationstab")} of={props} />}

@@ -104,6 +104,8 @@ test("a pool's hosts are bound to a cluster and unbound again; an installation i
   await hostRow(page, "node-0").getByText("Ready").waitFor();
   await menu(page, "node-0", "Bind to a cluster");
   await page.getByRole("dialog").getByRole("button", { name: "Bind" }).click();
+  // Leaving the page earlier would end the call.
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
   await page.goto(`/clusters/${id}/hosts`);
   await hostRow(page, "node-0").waitFor();
   await menu(page, "node-0", /Unbind/);
@@ -113,7 +115,8 @@ test("a pool's hosts are bound to a cluster and unbound again; an installation i
   await machines.ended;
 
   const { id: other, infraEnv } = await createCluster(page, { name: "again", masters: "1" });
-  const again = service.simulate(infraEnv, ["--topology", "sno", "--seed", "5"]);
+  // Slow enough to be caught in the middle.
+  const again = service.simulate(infraEnv, ["--topology", "sno", "--seed", "5"], 90);
   await page.goto(`/clusters/${other}/setup/networking`);
   await page.getByRole("cell", { name: "192.168.126", exact: false }).first().waitFor();
   await page.getByRole("button", { name: /^(Save and continue|Next)$/ }).click();
@@ -121,6 +124,8 @@ test("a pool's hosts are bound to a cluster and unbound again; an installation i
   await page.goto(`/clusters/${other}/setup/review`);
   await readyToInstall(page, other);
   await page.getByRole("button", { name: "Install cluster" }).click();
+  // While it is only being prepared, cancelling leads back to the setup without a reset.
+  await waitFor("the installation", async () => ["installing", "finalizing"].includes((await api(page, "GET", `/clusters/${other}`)).status), () => again.text);
   await page.getByRole("button", { name: "Cancel installation" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel installation" }).click();
   await page.getByText("The installation was cancelled").waitFor();
