@@ -215,7 +215,7 @@ pub const PROFILES: &[Profile] = &[
 const FIRST_OKD: (u64, u64) = (4, 19);
 
 /// The release to be installed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Release {
     /// Version, as `4.20.3` or `4.20.0-okd-scos.1`.
     pub version: String,

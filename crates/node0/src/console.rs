@@ -91,6 +91,17 @@ fn text(cluster: &Cluster, gate: &Gate) -> String {
             )
         }
         Gate::Open => "All hosts are ready. The installation is starting.\n".to_owned(),
+        Gate::Underway if cluster.imported => {
+            format!(
+                "This host is being installed for cluster {}.\n",
+                cluster.name
+            )
+        }
+        Gate::Over if cluster.imported => format!(
+            "This host is installed and reboots to join cluster {}. Approve its two certificate \
+             requests there.\n",
+            cluster.name
+        ),
         Gate::Underway => format!(
             "The installation of cluster {} is under way: {} ({} %)\n",
             cluster.name, cluster.status, cluster.progress.total

@@ -13,6 +13,7 @@ use crate::{
     environment::Environment,
     hints::Hints,
     host_config::{Fencing, HostConfig},
+    join::Join,
 };
 
 /// Largest file that is read.
@@ -110,6 +111,8 @@ pub struct Files {
     pub fencing: BTreeMap<String, Fencing>,
     /// The seed.
     pub seed: Option<Seed>,
+    /// The running cluster that this host joins.
+    pub join: Option<Join>,
 }
 
 impl Files {
@@ -137,6 +140,7 @@ impl Files {
                 .map(|one| (one.hostname.clone(), one))
                 .collect(),
             seed: seed(&places.tls.join("cluster-seed.json"))?,
+            join: join(&places.config.join("add-nodes.json"))?,
         })
     }
 }
@@ -251,6 +255,18 @@ fn seed(path: &Path) -> Result<Option<Seed>, FilesError> {
         seed: Secret(seed.to_owned()),
         created,
     }))
+}
+
+fn join(path: &Path) -> Result<Option<Join>, FilesError> {
+    let text = text(path)?;
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let read = serde_json::from_str(&text).map_err(|cause| FilesError::Form {
+        path: path.to_owned(),
+        problem: cause.to_string(),
+    });
+    read.map(Some)
 }
 
 /// The text of a file; empty if it is not there.

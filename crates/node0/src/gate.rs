@@ -141,7 +141,7 @@ fn by_role(hosts: &[&Host], required: Required) -> String {
 }
 
 /// The validations that failed, or else what the status says.
-fn because(info: &str, validations: Option<&str>) -> String {
+pub(crate) fn because(info: &str, validations: Option<&str>) -> String {
     let failed = failed_validations(validations);
     match (failed.is_empty(), info.is_empty()) {
         (false, _) => format!(": {}", failed.join("; ")),

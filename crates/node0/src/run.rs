@@ -25,7 +25,7 @@ use crate::{
     files::{Files, FilesError, Places, Seed},
     gate::{self, Gate, Required},
     handover::Handover,
-    host_config, registration,
+    host_config, join, registration,
     settings::{self, Ids, SettingsError, Workflow},
 };
 
@@ -73,9 +73,9 @@ pub enum Failure {
         "manifest {0} was registered with another content before; remove the data directory to start again"
     )]
     Changed(String),
-    /// Nothing here adds hosts to a running cluster yet.
-    #[error("images that add nodes are not supported by this program")]
-    AddNodes,
+    /// An image for a running cluster does not say which.
+    #[error("add-nodes.json is missing; make the image again")]
+    NoCluster,
 }
 
 /// The running service with its one cluster.
@@ -108,7 +108,8 @@ impl Node0 {
         let ids = Ids::of(&files.environment)?;
         match settings::workflow(&files.environment)? {
             Workflow::Install => {}
-            Workflow::AddNodes => return Err(Failure::AddNodes),
+            Workflow::AddNodes if files.join.is_none() => return Err(Failure::NoCluster),
+            Workflow::AddNodes => {}
         }
         let config = settings::config(&files, &options.places, &options.data)?;
         let running = muster_service::start(config).await?;
@@ -140,6 +141,12 @@ impl Node0 {
         let refused = |what| move |cause| Failure::Refused { what, cause };
         let (app, id) = (&self.app, self.cluster);
         let cause = Cause::internal();
+        if let Some(join) = &self.files.join {
+            join.register(app, id, USER, &cause)
+                .await
+                .map_err(refused("the cluster"))?;
+            return self.register_infra_env().await;
+        }
         if app
             .store
             .cluster(id)
@@ -169,6 +176,13 @@ impl Node0 {
                 .map_err(refused("the changes of the install-config"))?;
         }
         self.register_manifests().await?;
+        self.register_infra_env().await
+    }
+
+    async fn register_infra_env(&self) -> Result<(), Failure> {
+        let refused = |what| move |cause| Failure::Refused { what, cause };
+        let (app, id) = (&self.app, self.cluster);
+        let cause = Cause::internal();
         let infra_env = app.store.infra_env(self.infra_env).await;
         if infra_env
             .map_err(Error::from)
@@ -252,6 +266,9 @@ impl Node0 {
     /// # Errors
     /// The records cannot be read.
     pub async fn look(&mut self) -> Result<Gate, Error> {
+        if self.files.join.is_some() {
+            return self.look_at_joining().await;
+        }
         let cluster = self.app.cluster(self.cluster).await?;
         if cluster.status.accepts_changes() {
             self.plant_seed().await?;
@@ -288,6 +305,39 @@ impl Node0 {
             Gate::Underway => self.handover.write(&self.app, &cluster, &hosts).await,
             Gate::Waiting(_) | Gate::Over => {}
         }
+        Ok(gate)
+    }
+
+    /// The same where this host joins a running cluster.
+    async fn look_at_joining(&mut self) -> Result<Gate, Error> {
+        let rows = self.app.store.hosts_of_infra_env(self.infra_env).await?;
+        let hosts: Vec<&Host> = rows.iter().map(|row| &*row.value).collect();
+        let before = host_config::decide(
+            &self.files.hosts,
+            &self.files.fencing,
+            &hosts,
+            &self.settled,
+        );
+        self.apply(&before, &hosts).await;
+        let cluster = self.app.cluster(self.cluster).await?;
+        let rows = self.app.store.hosts_of_infra_env(self.infra_env).await?;
+        let hosts: Vec<&Host> = rows.iter().map(|row| &*row.value).collect();
+        let mut decision = host_config::decide(
+            &self.files.hosts,
+            &self.files.fencing,
+            &hosts,
+            &self.settled,
+        );
+        decision
+            .failures
+            .extend(self.refused.iter().map(|(_, text)| text.clone()));
+        let expiry = self.files.environment.get("AUTH_TOKEN_EXPIRY");
+        let expiry: Option<i64> = expiry.and_then(|text| text.parse().ok());
+        let is_expired = expiry.is_some_and(|end| jiff::Timestamp::now().as_second() >= end);
+        let is_listed = !self.files.hosts.is_empty();
+        let (gate, ready) = join::decide(&hosts, &decision, is_listed, is_expired);
+        self.report(&cluster, &gate, &decision.failures);
+        join::press(&self.app, &ready).await;
         Ok(gate)
     }
 

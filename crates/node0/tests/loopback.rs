@@ -286,6 +286,84 @@ async fn a_host_is_configured_and_installed_without_a_further_word() {
     assert!(matches!(refused, Failure::Changed(_)), "{refused}");
 }
 
+/// The host is its own rendezvous host; only its cluster knows whether it joins.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_joins_a_running_cluster_without_a_further_word() {
+    let network = Arc::new(Network::with(Seed(6), &[Build::Worker], Site::default()));
+    let machine = Arc::clone(&network.machines()[0]);
+    let image = Image::new(&machine.macs[0], &machine.disk_serial);
+    for name in ["agent-cluster-install", "cluster-deployment"] {
+        let path = format!("config/manifests/{name}.yaml");
+        fs::remove_file(image.folder.path().join(path)).unwrap();
+    }
+    fs::remove_file(image.folder.path().join("tls/cluster-seed.json")).unwrap();
+    image.put("hostconfig/lab-0/role", "worker");
+    let settings = image.folder.path().join("config/rendezvous-host.env");
+    let text = fs::read_to_string(&settings).unwrap();
+    fs::write(&settings, text.replace("=install", "=addnodes")).unwrap();
+    let unnamed = Node0::start(image.options()).await.unwrap_err();
+    assert!(matches!(unnamed, Failure::NoCluster), "{unnamed}");
+    let described = json!({
+        "name": "lab", "api_vip_dnsname": "api.lab.example.com",
+        "openshift_cluster_id": CLUSTER, "openshift_version": "4.20.1",
+        "user_managed_networking": false,
+        "ignition_endpoint": {"url": "https://api-int.lab.example.com:22623/config",
+                              "ca_certificate": STANDARD.encode(&image.ca_pem)},
+    });
+    image.put("add-nodes.json", &described.to_string());
+    let mut node0 = Node0::start(image.options()).await.unwrap();
+    let gate = node0.look().await.unwrap();
+    let Gate::Waiting(reasons) = gate else {
+        panic!("{gate:?}");
+    };
+    assert!(reasons[0].contains("not registered"), "{reasons:?}");
+    let watcher = image.watcher();
+    let seen = cluster(&watcher).await;
+    assert_eq!(
+        (&seen["name"], &seen["status"]),
+        (&json!("lab"), &json!("adding-hosts"))
+    );
+
+    let options = ClientOptions {
+        ca_pem: Some(image.ca_pem.clone()),
+        ..ClientOptions::default()
+    };
+    let boot = BootImage {
+        infra_env: INFRA_ENV.parse().unwrap(),
+        token: Some(image.token("agentAuth")),
+        agent_version: "simulated".to_owned(),
+    };
+    let host = Host::new(
+        machine.clone(),
+        network,
+        Arc::new(Nodes::of(1)),
+        boot,
+        &Line::new(Client::new(&image.url, options).unwrap()),
+        HostOptions {
+            pace: Pace::new(100.0),
+            faithful: false,
+        },
+    );
+    let host = tokio::spawn(host.run());
+    let mut last = Value::Null;
+    let joined = tokio::time::timeout(LIMIT, async {
+        loop {
+            let gate = node0.look().await.unwrap();
+            last = cluster(&watcher).await["hosts"][0].clone();
+            if gate == Gate::Over {
+                break;
+            }
+            assert_ne!(last["status"], "error", "{gate:?}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    });
+    joined.await.unwrap();
+    assert_eq!(last["status"], "added-to-existing-cluster");
+    assert_eq!(last["role"], "worker");
+    host.abort();
+    node0.running.stop().await;
+}
+
 async fn restarted(image: &Image) -> Node0 {
     assert!(Path::new(&image.options().data).exists());
     Node0::start(image.options()).await.unwrap()

@@ -43,7 +43,23 @@ pub async fn import(
     user: &str,
     cause: &Cause,
 ) -> Result<Cluster, Error> {
-    let cluster = new_cluster::imported(params, birth(user, cause))?;
+    import_as(app, ClusterId(Uuid::new_v4()), params, user, cause).await
+}
+
+/// The same under an id that was chosen before (hosts that join by an image).
+pub async fn import_as(
+    app: &App,
+    id: ClusterId,
+    params: &wire::ImportClusterParams,
+    user: &str,
+    cause: &Cause,
+) -> Result<Cluster, Error> {
+    let birth = Birth {
+        id,
+        user,
+        now: cause.now,
+    };
+    let cluster = new_cluster::imported(params, birth)?;
     store(app, cause, &cluster).await?;
     Ok(cluster)
 }

@@ -5,7 +5,7 @@ use muster_documents::cluster_manifests::{self, ClusterManifests};
 use muster_model::{HostNetwork, MacInterface};
 use serde_json::json;
 
-use super::{Planned, Secrets, state::service_url};
+use super::{Joining, Planned, Secrets, state::service_url};
 use crate::{
     file::File,
     static_network::{self, carried},
@@ -59,6 +59,7 @@ pub fn files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, String> 
         files.push(File::secret(path, text.as_str()));
     }
     files.extend(super::hosts::files(&planned.hosts, &planned.fencing));
+    files.extend(planned.joining.as_ref().map(Joining::file));
     for (name, text) in &planned.extra_manifests {
         let path = format!("etc/assisted/extra-manifests/{name}");
         files.push(File::open(path, text.as_str()));
@@ -123,10 +124,14 @@ fn common(planned: &Planned) -> Vec<File> {
         requirements_of(|all| all.arbiter_agents),
         requirements_of(|all| all.worker_agents),
     );
-    let issue = format!(
-        "\\S\nImage of an agent-based installation{}\n\n",
-        name.unwrap_or_default()
-    );
+    let purpose = match &planned.joining {
+        Some(joining) => format!("Image for a node of {}", joining.name),
+        None => format!(
+            "Image of an agent-based installation{}",
+            name.unwrap_or_default()
+        ),
+    };
+    let issue = format!("\\S\n{purpose}\n\n");
     vec![
         File::secret(
             "etc/assisted/agent-installer.env",
@@ -163,16 +168,25 @@ fn common(planned: &Planned) -> Vec<File> {
 fn settings(planned: &Planned) -> String {
     let (tokens, ids) = (planned.state.tokens(), planned.state.ids());
     let url = service_url(planned.rendezvous);
+    let (workflow, cluster) = match &planned.joining {
+        Some(joining) => ("addnodes", joining.id),
+        None => ("install", ids.cluster),
+    };
+    let expiry = match planned.state.tokens_expire {
+        Some(second) => format!("AUTH_TOKEN_EXPIRY={second}\n"),
+        None => String::new(),
+    };
     format!(
         "# Where the hosts of this installation meet.\n\
          NODE_ZERO_IP={}\n\
          SERVICE_BASE_URL={url}\n\
          PULL_SECRET_TOKEN={}\n\
          USER_AUTH_TOKEN={}\n\
-         WORKFLOW_TYPE=install\n\
-         CLUSTER_ID={}\n\
-         INFRA_ENV_ID={}\n",
-        planned.rendezvous, tokens.agent, tokens.user, ids.cluster, ids.infra_env,
+         WORKFLOW_TYPE={workflow}\n\
+         CLUSTER_ID={cluster}\n\
+         INFRA_ENV_ID={}\n\
+         {expiry}",
+        planned.rendezvous, tokens.agent, tokens.user, ids.infra_env,
     )
 }
 
@@ -249,7 +263,10 @@ fn trust(planned: &Planned) -> Vec<File> {
     let sources = infra_env.map_or(&[][..], |infra_env| {
         &infra_env.spec.additional_ntp_sources[..]
     });
-    if !sources.is_empty() {
+    let chrony = planned.joining.as_ref();
+    if let Some(chrony) = chrony.and_then(|joining| joining.chrony.as_deref()) {
+        files.push(File::open("etc/chrony.conf", chrony));
+    } else if !sources.is_empty() {
         let mut text: String = sources
             .iter()
             .map(|source| format!("server {source} iburst\n"))
@@ -276,9 +293,12 @@ fn keys(planned: &Planned, secrets: &Secrets) -> Vec<File> {
         ),
         tls("service.crt", &secrets.service.certificate),
         tls("service.key", &secrets.service.key),
-        tls("cluster-seed.json", &format!("{seed}\n")),
-        tls("kubeadmin-password.hash", &secrets.kubeadmin.hash),
     ];
+    if planned.joining.is_some() {
+        return files;
+    }
+    files.push(tls("cluster-seed.json", &format!("{seed}\n")));
+    files.push(tls("kubeadmin-password.hash", &secrets.kubeadmin.hash));
     for (name, issued) in secrets
         .pki
         .issued()

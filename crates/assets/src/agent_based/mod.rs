@@ -10,6 +10,7 @@ mod files;
 pub mod graph;
 mod hosts;
 mod inputs;
+mod joining;
 mod mirrors;
 mod overrides;
 mod planned;
@@ -39,6 +40,7 @@ use thiserror::Error;
 pub use derive::image_set;
 pub use files::networks;
 pub use inputs::{AGENT_CONFIG, FOLDERS, INSTALL_CONFIG, TOP};
+pub use joining::{Joining, NODES_CONFIG, Running, plan_joining};
 pub use mirrors::Mirrors;
 pub use planned::{Planned, ignition};
 pub use secrets::{Secrets, certificates, log_ins};
@@ -267,6 +269,7 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, AgentError> {
         reports,
         notes,
         used,
+        joining: None,
     })
 }
 

@@ -13,7 +13,7 @@ use muster_ignition::{Builder, Config, Version, file, user};
 use muster_model::HostNetwork;
 
 use super::{
-    AgentError, Mirrors, Secrets, State,
+    AgentError, Joining, Mirrors, Secrets, State,
     files::{files, networks},
     units::units,
 };
@@ -47,6 +47,8 @@ pub struct Planned {
     pub notes: Vec<String>,
     /// Files that are used up.
     pub used: Vec<String>,
+    /// The cluster that hosts join, if it runs already.
+    pub joining: Option<Joining>,
 }
 
 impl Planned {
@@ -57,6 +59,15 @@ impl Planned {
         match infra_env.map(|infra_env| &*infra_env.spec.cpu_architecture) {
             None | Some("") => "x86_64",
             Some(architecture) => architecture,
+        }
+    }
+
+    /// How the names of files to boot from begin.
+    #[must_use]
+    pub fn file_prefix(&self) -> &'static str {
+        match self.joining {
+            Some(_) => "node",
+            None => "agent",
         }
     }
 
@@ -127,6 +138,9 @@ impl Planned {
     }
 
     fn is_fips(&self) -> bool {
+        if let Some(joining) = &self.joining {
+            return joining.fips;
+        }
         let install = self.manifests.agent_cluster_install.as_ref();
         let overrides = install.and_then(|install| install.install_config_overrides());
         let overrides: Option<serde_json::Value> =
@@ -152,7 +166,8 @@ pub fn ignition(planned: &Planned, secrets: &Secrets) -> Result<Config, AgentErr
     let infra_env = planned.manifests.infra_env.as_ref();
     let keys = infra_env.map_or("", |infra_env| &infra_env.spec.ssh_authorized_key);
     let mut core = user::with_keys("core", keys.lines());
-    core.password_hash = Some(secrets.kubeadmin.hash.clone());
+    let hash = &secrets.kubeadmin.hash;
+    core.password_hash = Some(hash.clone()).filter(|hash| !hash.is_empty());
     builder.user(core);
     for one in host_files(planned, secrets)? {
         let path = format!("/{}", one.path);

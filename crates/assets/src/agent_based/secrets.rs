@@ -53,6 +53,20 @@ impl Secrets {
             service,
         })
     }
+
+    /// Those of an image for hosts of a cluster that runs: only their service has keys.
+    ///
+    /// # Errors
+    /// A key cannot be made.
+    pub fn for_joining(planned: &Planned) -> Result<Self, AgentError> {
+        let state = &planned.state;
+        let service = ServiceTls::generate(&state.entropy(), planned.rendezvous, state.created)?;
+        Ok(Self {
+            pki: Pki::none(),
+            kubeadmin: Kubeadmin::supplied("", None),
+            service,
+        })
+    }
 }
 
 /// Kubeconfig and password of the administrator.

@@ -146,6 +146,18 @@ pub struct Pki {
     form: KeyForm,
 }
 
+impl Pki {
+    /// Of a cluster whose keys are elsewhere.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            issued: BTreeMap::new(),
+            plain: BTreeMap::new(),
+            form: KeyForm::Pkcs8,
+        }
+    }
+}
+
 /// What to make: a manifest needs two keys, a bootstrap host all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {

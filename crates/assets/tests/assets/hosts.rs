@@ -94,3 +94,19 @@ fn the_version_operator_is_not_bothered_with_machines_of_any_role() {
         assert!(!of_machines, "{entry}");
     }
 }
+
+#[test]
+fn a_static_address_of_the_bootstrap_host_is_in_its_config() {
+    let mut directory = changed(|config| {
+        let address = "  baremetal:\n    bootstrapExternalStaticIP: 192.168.111.9\n    \
+                       bootstrapExternalStaticGateway: 192.168.111.1\n    \
+                       bootstrapExternalStaticDNS: 192.168.111.2\n";
+        config.replacen("  baremetal:\n", address, 1)
+    });
+    directory.create(Target::IgnitionConfigs, "4.22.0");
+    let config = directory.config("bootstrap.ign");
+    let path = "/etc/NetworkManager/system-connections/nmconnection";
+    let profile = config.file(path).unwrap().expect(path);
+    let profile = String::from_utf8(profile).unwrap();
+    assert!(profile.contains("192.168.111.9/24"), "{profile}");
+}

@@ -56,7 +56,11 @@ fn customization(planned: &Planned, made: &Boots) -> Customization {
 }
 
 fn rootfs_name(planned: &Planned) -> String {
-    format!("agent.{}-rootfs.img", planned.architecture())
+    format!(
+        "{}.{}-rootfs.img",
+        planned.file_prefix(),
+        planned.architecture()
+    )
 }
 
 /// Writes the root file system that a minimal image fetches.
@@ -73,7 +77,8 @@ pub fn pxe(directory: &Path, planned: &Planned, made: &Boots) -> anyhow::Result<
     let early = planned.early_ramdisk().map_err(|why| anyhow!(why))?;
     custom.ramdisks.extend(early.map(View::bytes));
     let set = PxeSet::of(&made.iso, &custom.payload()?)?;
-    let name = |part: &str| format!("agent.{}{part}", planned.architecture());
+    let prefix = planned.file_prefix();
+    let name = |part: &str| format!("{prefix}.{}{part}", planned.architecture());
     write(&folder.join(rootfs_name(planned)), &set.rootfs)?;
     write(&folder.join(name("-initrd.img")), &set.initrd)?;
     write(&folder.join(name("-vmlinuz")), &set.kernel)?;

@@ -1,5 +1,6 @@
 //! `muster agent …`: the agent-based installer, a drop-in for `openshift-install agent …`.
 
+mod add_nodes;
 mod base_iso;
 mod boot_files;
 mod create;
@@ -39,6 +40,8 @@ enum Command {
     },
     /// Follow an installation to its end, also while its rendezvous host reboots
     WaitFor(WaitFor),
+    /// Make an image for hosts that join a running cluster
+    AddNodes(Box<add_nodes::Command>),
     /// Follow hosts that join a running cluster until their nodes are ready
     Monitor(monitor::Command),
 }
@@ -46,6 +49,7 @@ enum Command {
 /// Runs the command.
 pub fn run(agent: Agent) -> ExitCode {
     match agent.command {
+        Command::AddNodes(command) => add_nodes::run(*command),
         Command::Monitor(command) => monitor::run(command),
         Command::WaitFor(wait) => wait_for::run(wait, wait_for::Kind::Agent),
         Command::Create(command) => create::run(*command),

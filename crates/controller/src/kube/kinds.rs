@@ -32,6 +32,16 @@ impl Kind {
     pub const ETCD: Self = Self::of("operator.openshift.io", "v1", "etcds");
     pub const ROUTE: Self = Self::of("route.openshift.io", "v1", "routes");
     pub const PROXY: Self = Self::of("config.openshift.io", "v1", "proxies");
+    pub const INFRASTRUCTURE: Self = Self::of("config.openshift.io", "v1", "infrastructures");
+    pub const IMAGE_DIGEST_MIRROR_SET: Self =
+        Self::of("config.openshift.io", "v1", "imagedigestmirrorsets");
+    pub const IMAGE_CONTENT_SOURCE_POLICY: Self = Self::of(
+        "operator.openshift.io",
+        "v1alpha1",
+        "imagecontentsourcepolicies",
+    );
+    pub const MACHINE_CONFIG: Self =
+        Self::of("machineconfiguration.openshift.io", "v1", "machineconfigs");
     pub const MACHINE: Self = Self::of("machine.openshift.io", "v1beta1", "machines");
     pub const MACHINE_CONFIG_POOL: Self = Self::of(
         "machineconfiguration.openshift.io",
