@@ -245,8 +245,10 @@ pub async fn label_nodes(context: Arc<Context>) {
     let (mut mirror, mut view) = (context.nodes.clone(), context.view());
     let mut paused = false;
     loop {
-        let nodes = read_nodes(mirror.take());
-        if let Some(cluster) = view.take() {
+        let listed = mirror.take();
+        // Nodes that are not listed yet are not missing.
+        if let (Some(cluster), Some(_)) = (view.take(), &listed) {
+            let nodes = read_nodes(listed);
             let hosts = &cluster.hosts;
             if labels::complete(hosts, &nodes) {
                 // Also if this run did not pause it: an earlier one may have been killed meanwhile.
