@@ -105,6 +105,19 @@ def test_the_certificate_is_signed_by_the_generated_ca_and_nothing_else_trusts_i
         Api(guarded.url, verify=True).get("//health")
 
 
+def test_users_and_changes_of_os_images_are_for_administrators(people, guarded):
+    expected = [{"name": name, "role": role} for name, (_, role) in sorted(PASSWORDS.items())]
+    assert people["ada"].get("//auth/users").json() == expected
+    change = "//boot-artifacts/os-image?version=4.20&arch=x86_64"
+    for name in ("bob", "eve"):
+        people[name].call("GET", "//auth/users", 403)
+        for method in ("POST", "PUT", "DELETE"):
+            people[name].call(method, change, 403)
+    guarded.api().call("GET", "//auth/users", 401)
+    guarded.api().call("DELETE", change, 401)
+    people["ada"].call("DELETE", change, 404)
+
+
 def test_old_tls_is_refused(guarded):
     parts = urlsplit(guarded.url)
     context = ssl.create_default_context(cafile=str(guarded.data_dir / "tls" / "ca.crt"))

@@ -124,6 +124,44 @@ def test_a_source_that_refuses_is_named_as_the_reason(servers):
     eventually(told, "the failure to be told", timeout=60)
 
 
+# --- over HTTP, for administrators ------------------------------------------------------------
+
+
+def change(api, method, arch="x86_64", expect=200, **options):
+    parameters = {"version": VERSION, "arch": arch, **options.pop("query", {})}
+    return api.call(method, "//boot-artifacts/os-image", expect, params=parameters, **options)
+
+
+def test_an_image_is_uploaded_and_removed_over_http(servers, iso):
+    server = servers("uploads", env={"OS_IMAGES": catalogue()}).start()
+    api = server.api()
+    content = iso.read_bytes()
+    assert "fetches no OS images" in change(api, "POST", expect=409).json()["reason"]
+    assert "the upload cannot be used" in change(api, "PUT", expect=400, data=b"<html>").json()["reason"]
+    assert "x86_64" in change(api, "PUT", "s390x", expect=400, data=content).json()["reason"]
+    wrong = change(api, "PUT", expect=400, data=content, query={"sha256": "00" * 32})
+    assert "its SHA-256 is" in wrong.json()["reason"]
+    assert not list((server.data_dir / "os-images").iterdir()), "nothing stays of what was refused"
+    right = {"sha256": hashlib.sha256(content).hexdigest()}
+    states = {entry["cpu_architecture"]: entry for entry in change(api, "PUT", data=content, query=right).json()}
+    assert states["x86_64"]["state"] == "ready" and states["x86_64"]["origin"] == "added"
+    made = api.new_infra_env("from-upload", openshift_version=VERSION)
+    assert fetch(made["download_url"]).status_code == 200
+    change(api, "DELETE")
+    change(api, "DELETE", expect=404)
+    api.call("PUT", "//boot-artifacts/os-image", 404, params={"version": "4.99"}, data=content)
+    assert change(api, "GET", expect=405).headers["Allow"] == "POST, PUT, DELETE"
+
+
+def test_a_fetch_begins_over_http(servers, mirror):
+    server = servers("fetch-now", env={"OS_IMAGES": catalogue(mirror.url), **WHEN_ASKED}).start()
+    api = server.api()
+    change(api, "POST")
+    ready = lambda: api.get("//boot-artifacts").json()[0]["state"] == "ready"  # noqa: E731
+    eventually(ready, "the image to be there")
+    assert len(mirror.asked) == 1
+
+
 # --- how they are reached -------------------------------------------------------------------
 
 
