@@ -386,6 +386,18 @@ impl ControlPlane {
     /// # Errors
     /// When the Job is not what it should be, or the controller has ended with a failure.
     pub fn run_controller(&mut self, network: &Network) -> Result<()> {
+        self.run_controller_trusting(network, None)
+    }
+
+    /// The same for a service whose authority nodes have on their disks, and this machine in a file.
+    ///
+    /// # Errors
+    /// As [`Self::run_controller`].
+    pub fn run_controller_trusting(
+        &mut self,
+        network: &Network,
+        authority: Option<&Path>,
+    ) -> Result<()> {
         // The Job may be there before what it refers to.
         if self.controller.is_some() || !self.has_manifests() {
             return Ok(());
@@ -412,6 +424,9 @@ impl ControlPlane {
                 None => self.value(network, "configmap", &from["name"], &from["key"])?,
             };
             controller.env(name, value);
+        }
+        if let Some(authority) = authority {
+            controller.env("CA_CERT_PATH", authority);
         }
         let secret = pod["volumes"]
             .as_array()
@@ -520,9 +535,9 @@ impl ControlPlane {
     /// # Errors
     /// When the API refuses an object.
     pub fn report_operators(&self, network: &Network, version: &str) -> Result<()> {
-        let now = run(command("date").args(["-u", "+%FT%TZ"]))?;
+        let now = now()?;
         let condition = |kind: &str, status: &str| {
-            json!({"type": kind, "status": status, "lastTransitionTime": now.trim(),
+            json!({"type": kind, "status": status, "lastTransitionTime": now,
                    "reason": "AsExpected", "message": "the stand-in works"})
         };
         let conditions = [
@@ -559,6 +574,34 @@ impl ControlPlane {
         }))
     }
 
+    /// What the version operator would report once every operator works.
+    ///
+    /// # Errors
+    /// When there is no ClusterVersion, or the API refuses its status.
+    pub fn report_version(&self, network: &Network, version: &str) -> Result<()> {
+        let path = "/apis/config.openshift.io/v1/clusterversions/version";
+        let found = self.kubectl(network, &["get", "--raw", path])?;
+        let mut found: Value = serde_json::from_str(&found)?;
+        let now = now()?;
+        let condition = |kind: &str, status: &str| {
+            json!({"type": kind, "status": status, "lastTransitionTime": now,
+                   "reason": "AsExpected", "message": format!("the stand-in is {version}")})
+        };
+        let image = "stand-in";
+        found["status"] = json!({
+            "availableUpdates": null, "observedGeneration": 1, "versionHash": "stand-in",
+            "desired": {"version": version, "image": image},
+            "history": [{"state": "Completed", "version": version, "image": image,
+                         "startedTime": now, "completionTime": now, "verified": false}],
+            "conditions": [
+                condition("Available", "True"),
+                condition("Failing", "False"),
+                condition("Progressing", "False"),
+            ],
+        });
+        self.replace_status(network, path, &found)
+    }
+
     /// Whether the manifests of the bootstrap have been applied.
     #[must_use]
     pub fn has_manifests(&self) -> bool {
@@ -583,6 +626,12 @@ fn api_operator() -> Value {
             }],
         },
     })
+}
+
+/// The time as the API writes it.
+fn now() -> Result<String> {
+    let now = run(command("date").args(["-u", "+%FT%TZ"]))?;
+    Ok(now.trim().to_owned())
 }
 
 fn is_ready(node: &Value) -> bool {

@@ -38,111 +38,25 @@ pub struct Setup {
     pub flags: Vec<String>,
 }
 
-/// A running `muster serve`; may be stopped and started again on the same data.
-#[derive(Debug)]
-pub struct Service {
+/// Requests to a service on a wire, with curl.
+#[derive(Clone, Debug)]
+pub struct Client {
     network_command: Vec<String>,
-    setup: Setup,
-    data: PathBuf,
-    log: PathBuf,
-    process: Mutex<Background>,
+    url: String,
+    authority: Option<PathBuf>,
     token: Option<String>,
 }
 
-/// A program of this workspace that must have been built.
-///
-/// # Errors
-/// When it was not.
-pub fn built(name: &str) -> Result<PathBuf> {
-    let path = crate::target().join(name);
-    if !path.exists() {
-        bail!(
-            "{} is missing; `make testbed` builds it first",
-            path.display()
-        );
-    }
-    Ok(path.canonicalize()?)
-}
-
-impl Service {
-    /// Starts it on a wire with the stand-in as its OS image.
-    ///
-    /// # Errors
-    /// When it does not become ready; with the end of its log.
-    pub fn start(network: &Network, evidence: &Evidence, os: &Os, setup: Setup) -> Result<Self> {
-        if setup.outside {
-            network.add_outside()?;
-        }
-        let data = evidence.file("data");
-        fs::create_dir_all(&data)?;
-        add_os_image(os, &data)?;
-        let ip = network.command("");
-        let mut network_command = vec![ip.get_program().to_string_lossy().into_owned()];
-        network_command.extend(
-            ip.get_args()
-                .map(|word| word.to_string_lossy().into_owned()),
-        );
-        network_command.pop();
-        let log = evidence.file("muster.log");
-        if setup.secure {
-            write_users(&data)?;
-        }
-        let process = launch(&network_command, &data, &log, &setup)?;
-        let mut service = Self {
-            network_command,
-            setup,
-            data,
-            log,
-            process: Mutex::new(process),
-            token: None,
-        };
-        service.wait_ready()?;
-        if service.setup.secure {
-            service.log_in()?;
-        }
-        Ok(service)
-    }
-
-    /// Its address for hosts and users.
+impl Client {
+    /// For a service with TLS and tokens.
     #[must_use]
-    pub fn url(&self) -> String {
-        url(&self.setup)
-    }
-
-    /// Ends it as a power cut does, and starts it again.
-    ///
-    /// # Errors
-    /// When it does not come back.
-    pub fn crash_and_restart(&self) -> Result<()> {
-        self.process().kill();
-        let process = launch(&self.network_command, &self.data, &self.log, &self.setup)?;
-        *self.process() = process;
-        self.wait_ready()
-    }
-
-    fn process(&self) -> MutexGuard<'_, Background> {
-        self.process.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait_ready(&self) -> Result<()> {
-        let address = format!("{}/ready", self.url());
-        eventually(PATIENCE, "the service to be ready", || {
-            self.process().must_live(&self.log)?;
-            Ok(self.curl(&["--fail", &address]).is_ok().then_some(()))
-        })
-        .with_context(|| last_lines(&fs::read_to_string(&self.log).unwrap_or_default(), 10))
-    }
-
-    fn log_in(&mut self) -> Result<()> {
-        let body = json!({"username": USER, "password": PASSWORD}).to_string();
-        let address = format!("{}/auth/token", self.url());
-        let answer = self.curl(&["--fail", "--data", &body, &address])?;
-        let answer: Value = serde_json::from_str(&answer)?;
-        self.token = answer["token"].as_str().map(str::to_owned);
-        self.token
-            .as_ref()
-            .map(drop)
-            .context("logging in gives a token")
+    pub fn new(network: &Network, url: &str, authority: &Path, token: &str) -> Self {
+        Self {
+            network_command: words_before(network),
+            url: url.trim_end_matches('/').to_owned(),
+            authority: Some(authority.to_owned()),
+            token: Some(token.to_owned()),
+        }
     }
 
     fn curl(&self, arguments: &[&str]) -> Result<String> {
@@ -157,8 +71,8 @@ impl Service {
             "--max-time",
             "60",
         ]);
-        if self.setup.secure {
-            curl.arg("--cacert").arg(self.data.join("tls/ca.crt"));
+        if let Some(authority) = &self.authority {
+            curl.arg("--cacert").arg(authority);
         }
         run(curl.args(arguments))
     }
@@ -168,7 +82,7 @@ impl Service {
     /// # Errors
     /// When it is none; with what the service said.
     pub fn call(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        let address = format!("{}/api/assisted-install/v2{path}", self.url());
+        let address = format!("{}/api/assisted-install/v2{path}", self.url);
         let body = body.to_string();
         let bearer = self
             .token
@@ -216,7 +130,7 @@ impl Service {
     /// # Errors
     /// When there is none.
     pub fn text(&self, path: &str) -> Result<String> {
-        let address = format!("{}/api/assisted-install/v2{path}", self.url());
+        let address = format!("{}/api/assisted-install/v2{path}", self.url);
         let bearer = self.token.as_ref();
         let bearer = bearer.map(|token| format!("Authorization: Bearer {token}"));
         let mut arguments = vec!["--fail", &address];
@@ -224,6 +138,134 @@ impl Service {
             arguments.extend(["--header", bearer]);
         }
         self.curl(&arguments)
+    }
+
+    /// The hosts of an infra-env.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn hosts(&self, infra_env: &str) -> Result<Vec<Value>> {
+        let hosts = self.get(&format!("/infra-envs/{infra_env}/hosts"))?;
+        Ok(hosts.as_array().cloned().unwrap_or_default())
+    }
+}
+
+/// A running `muster serve`; may be stopped and started again on the same data.
+#[derive(Debug)]
+pub struct Service {
+    client: Client,
+    setup: Setup,
+    data: PathBuf,
+    log: PathBuf,
+    process: Mutex<Background>,
+}
+
+impl std::ops::Deref for Service {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+/// A program of this workspace that must have been built.
+///
+/// # Errors
+/// When it was not.
+pub fn built(name: &str) -> Result<PathBuf> {
+    let path = crate::target().join(name);
+    if !path.exists() {
+        bail!(
+            "{} is missing; `make testbed` builds it first",
+            path.display()
+        );
+    }
+    Ok(path.canonicalize()?)
+}
+
+impl Service {
+    /// Starts it on a wire with the stand-in as its OS image.
+    ///
+    /// # Errors
+    /// When it does not become ready; with the end of its log.
+    pub fn start(network: &Network, evidence: &Evidence, os: &Os, setup: Setup) -> Result<Self> {
+        if setup.outside {
+            network.add_outside()?;
+        }
+        let data = evidence.file("data");
+        fs::create_dir_all(&data)?;
+        add_os_image(os, &data)?;
+        let client = Client {
+            network_command: words_before(network),
+            url: url(&setup),
+            authority: setup.secure.then(|| data.join("tls/ca.crt")),
+            token: None,
+        };
+        let log = evidence.file("muster.log");
+        if setup.secure {
+            write_users(&data)?;
+        }
+        let process = launch(&client.network_command, &data, &log, &setup)?;
+        let mut service = Self {
+            client,
+            setup,
+            data,
+            log,
+            process: Mutex::new(process),
+        };
+        service.wait_ready()?;
+        if service.setup.secure {
+            service.log_in()?;
+        }
+        Ok(service)
+    }
+
+    /// Its address for hosts and users.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.client.url
+    }
+
+    /// Ends it as a power cut does, and starts it again.
+    ///
+    /// # Errors
+    /// When it does not come back.
+    pub fn crash_and_restart(&self) -> Result<()> {
+        self.process().kill();
+        let process = launch(
+            &self.client.network_command,
+            &self.data,
+            &self.log,
+            &self.setup,
+        )?;
+        *self.process() = process;
+        self.wait_ready()
+    }
+
+    fn process(&self) -> MutexGuard<'_, Background> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_ready(&self) -> Result<()> {
+        let address = format!("{}/ready", self.url());
+        eventually(PATIENCE, "the service to be ready", || {
+            self.process().must_live(&self.log)?;
+            Ok(self.curl(&["--fail", &address]).is_ok().then_some(()))
+        })
+        .with_context(|| last_lines(&fs::read_to_string(&self.log).unwrap_or_default(), 10))
+    }
+
+    fn log_in(&mut self) -> Result<()> {
+        let body = json!({"username": USER, "password": PASSWORD}).to_string();
+        let address = format!("{}/auth/token", self.url());
+        let answer = self.curl(&["--fail", "--data", &body, &address])?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        self.client.token = answer["token"].as_str().map(str::to_owned);
+        self.client
+            .token
+            .as_ref()
+            .map(drop)
+            .context("logging in gives a token")
     }
 
     /// Registers an infra-env; `fields` are added to what each needs.
@@ -247,15 +289,6 @@ impl Service {
         self.call("POST", "/clusters", &merged(body, fields))
     }
 
-    /// The hosts of an infra-env.
-    ///
-    /// # Errors
-    /// As [`Self::call`].
-    pub fn hosts(&self, infra_env: &str) -> Result<Vec<Value>> {
-        let hosts = self.get(&format!("/infra-envs/{infra_env}/hosts"))?;
-        Ok(hosts.as_array().cloned().unwrap_or_default())
-    }
-
     /// Downloads the image of an infra-env.
     ///
     /// # Errors
@@ -272,6 +305,20 @@ impl Service {
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
+}
+
+/// The words that put a command onto a wire.
+fn words_before(network: &Network) -> Vec<String> {
+    let command = network.command("");
+    let words = [command.get_program()]
+        .into_iter()
+        .chain(command.get_args());
+    let mut words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    // The program itself, which is none here.
+    words.pop();
+    words
 }
 
 fn address(setup: &Setup) -> std::net::Ipv4Addr {

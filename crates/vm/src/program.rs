@@ -137,6 +137,14 @@ impl Background {
         })
     }
 
+    /// Whether it has ended by itself, and then whether it succeeded.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn ended(&mut self) -> Result<Option<bool>> {
+        Ok(self.child.try_wait()?.map(|status| status.success()))
+    }
+
     /// Ends it at once, as `kill -9` does.
     pub fn kill(&mut self) {
         // It may have ended by itself; then there is nothing left to do.

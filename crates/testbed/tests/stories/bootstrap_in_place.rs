@@ -40,8 +40,7 @@ fn a_single_node_is_installed_from_power_on_to_the_running_cluster() -> Result<(
     site.expect(&[&machine])?;
     let lab = site.lab();
     let mut machine = site.scene.start(machine)?;
-    let host = site.scene.discovered(&mut machine, lab.infra_env)?;
-    lab.take_disk_image_from_here(&host, &[])?;
+    site.scene.discovered(&mut machine, lab.infra_env)?;
     lab.wait_for("ready")?;
     lab.install()?;
     lab.wait_for("installing")?;

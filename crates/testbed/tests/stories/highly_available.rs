@@ -82,7 +82,7 @@ fn three_control_plane_nodes_and_a_worker_are_installed() -> Result<()> {
         .collect::<Result<_>>()?;
     for machine in &mut machines {
         let host = site.scene.discovered(machine, lab.infra_env)?;
-        lab.take_disk_image_from_here(&host, KEPT_PARTITIONS)?;
+        lab.set_installer_arguments(&host, KEPT_PARTITIONS)?;
         lab.set_role(&host, machine.machine.name.split('-').next())?;
     }
     lab.wait_for("ready")?;

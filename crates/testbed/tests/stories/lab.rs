@@ -124,13 +124,10 @@ impl Lab<'_> {
         )
     }
 
-    /// Lets a host install from the image that [`Scene::serve_disk_image`] serves, with further
-    /// arguments of coreos-installer.
-    pub fn take_disk_image_from_here(&self, host: &Value, more: &[&str]) -> Result<()> {
+    /// Further arguments of coreos-installer for a host.
+    pub fn set_installer_arguments(&self, host: &Value, arguments: &[&str]) -> Result<()> {
         let id = host["id"].as_str().context("a host has an id")?;
         let path = format!("/infra-envs/{}/hosts/{id}/installer-args", self.infra_env);
-        let mut arguments = vec!["--image-url".to_owned(), Scene::disk_image_url()];
-        arguments.extend(more.iter().map(|word| (*word).to_owned()));
         let body = json!({"args": arguments});
         self.scene.service.call("PATCH", &path, &body).map(drop)
     }
@@ -226,7 +223,6 @@ impl Lab<'_> {
         let network = &self.scene.network;
         let name = machine.machine.name.clone();
         let host = self.scene.discovered(machine, self.infra_env)?;
-        self.take_disk_image_from_here(&host, &[])?;
         let id = host["id"].as_str().context("a host has an id")?.to_owned();
         let is_it = |host: &Value| host["id"] == id.as_str();
         self.when_a_host("to be known", |host| {

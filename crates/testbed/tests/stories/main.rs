@@ -1,6 +1,7 @@
 //! Stories: real machines boot what Muster makes. `make testbed` runs them; each takes a minute
 //! or more, so plain `cargo test` passes them over.
 
+mod agent_based;
 mod bootstrap_in_place;
 mod cluster;
 mod discovery;

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 /// fails to start says so at once, so patience costs nothing.
 pub const BOOT: Duration = Duration::from_secs(1200);
 
+/// The stand-in's `coreos-installer` knows it.
 const DISK_IMAGE_PORT: u16 = 8000;
 
 /// A config with a file, and a unit that says on the first serial port what is in it.
@@ -89,15 +90,9 @@ impl Scene {
         &self.os.iso
     }
 
-    /// A key to log in with: made when it is first asked for; returns its public half.
+    /// A key to log in with, for images; returns its public half.
     pub fn key(&self) -> Result<String> {
-        let private = self.evidence.file("key");
-        if !private.exists() {
-            let words = ["-q", "-t", "ed25519", "-N", "", "-C", "storyteller", "-f"];
-            run(command("ssh-keygen").args(words).arg(&private))?;
-        }
-        let public = fs::read_to_string(private.with_extension("pub"))?;
-        Ok(public.trim().to_owned())
+        key(&self.evidence)
     }
 
     /// A command that runs what is added to it on the machine of this number, whose image got the
@@ -112,25 +107,9 @@ impl Scene {
         ssh
     }
 
-    /// Serves the image of the installed system, which a real live image carries itself.
+    /// Serves the image of the installed system.
     pub fn serve_disk_image(&self) -> Result<Background> {
-        let web = self.evidence.part("web")?;
-        fs::hard_link(self.os.metal()?, web.file("metal.img.zst"))?;
-        let mut server = self.network.command("python3");
-        server
-            .args(["-m", "http.server"])
-            .arg(DISK_IMAGE_PORT.to_string())
-            .arg("--directory")
-            .arg(web.folder());
-        Background::start("web server", &mut server, &self.evidence.file("web.log"))
-    }
-
-    /// Where machines find it.
-    pub fn disk_image_url() -> String {
-        format!(
-            "http://{}:{DISK_IMAGE_PORT}/metal.img.zst",
-            Network::GATEWAY
-        )
+        serve_disk_image(&self.network, &self.os, &self.evidence)
     }
 
     pub fn start(&self, machine: Machine) -> Result<Running> {
@@ -156,6 +135,31 @@ impl Scene {
             false => "its agent.service was not started",
         })
     }
+}
+
+/// Serves the image of the installed system where the stand-in's `coreos-installer` asks for it: a
+/// real live image carries it itself.
+pub fn serve_disk_image(network: &Network, os: &Os, evidence: &Evidence) -> Result<Background> {
+    let web = evidence.part("web")?;
+    fs::hard_link(os.metal()?, web.file("metal.img.zst"))?;
+    let mut server = network.command("python3");
+    server
+        .args(["-m", "http.server"])
+        .arg(DISK_IMAGE_PORT.to_string())
+        .arg("--directory")
+        .arg(web.folder());
+    Background::start("web server", &mut server, &evidence.file("web.log"))
+}
+
+/// A key to log in with: made when it is first asked for; returns its public half.
+pub fn key(evidence: &Evidence) -> Result<String> {
+    let private = evidence.file("key");
+    if !private.exists() {
+        let words = ["-q", "-t", "ed25519", "-N", "", "-C", "storyteller", "-f"];
+        run(command("ssh-keygen").args(words).arg(&private))?;
+    }
+    let public = fs::read_to_string(private.with_extension("pub"))?;
+    Ok(public.trim().to_owned())
 }
 
 /// No further fields.

@@ -4,7 +4,6 @@
 use std::{fs, net::IpAddr, path::PathBuf};
 
 use anyhow::{Context, Result};
-use muster_ignition::file;
 use muster_testbed::{Registry, evidence_of, release};
 use muster_vm::{Machine, Network, Offer, program::Background};
 use serde_json::{Value, json};
@@ -16,8 +15,8 @@ use crate::{
 
 /// The cluster and its domain.
 pub const DOMAIN: &str = "lab.example.com";
-/// Runs the programs of a bootstrap without containers.
-const QUICK_PODMAN: &str = include_str!("../../release/podman.sh");
+/// Kernel argument of the stand-in: the programs of a bootstrap run without containers.
+pub const QUICK_PODMAN: &str = "standin.quick_podman";
 
 /// What a story needs before its first machine is switched on. Machines go away before it.
 pub struct Site {
@@ -67,12 +66,7 @@ impl Site {
             "ssh_authorized_key": scene.key()?,
         });
         if plan.quick_bootstrap {
-            let podman = file::packed("/usr/local/bin/podman", 0o755, QUICK_PODMAN.as_bytes());
-            let config = json!({
-                "ignition": {"version": "3.2.0"},
-                "storage": {"files": [serde_json::to_value(podman)?]},
-            });
-            fields["ignition_config_override"] = json!(config.to_string());
+            fields["kernel_arguments"] = json!([{"operation": "append", "value": QUICK_PODMAN}]);
         }
         let (infra_env, image) = scene.image(&fields)?;
         let web = scene.serve_disk_image()?;
@@ -96,13 +90,18 @@ impl Site {
 
     /// Puts these machines and the names of the cluster into DHCP and DNS.
     pub fn expect(&mut self, machines: &[&Machine]) -> Result<()> {
-        let address = IpAddr::from(Network::GATEWAY);
-        let offer = Offer {
-            names: ["api", "api-int", "apps"]
-                .map(|name| (format!("{name}.{DOMAIN}"), address))
-                .into(),
-            ..Offer::default()
-        };
-        self.scene.network.serve(&offer, machines)
+        expect(&mut self.scene.network, machines)
     }
+}
+
+/// Puts these machines and the names of the cluster into DHCP and DNS.
+pub fn expect(network: &mut Network, machines: &[&Machine]) -> Result<()> {
+    let address = IpAddr::from(Network::GATEWAY);
+    let offer = Offer {
+        names: ["api", "api-int", "apps"]
+            .map(|name| (format!("{name}.{DOMAIN}"), address))
+            .into(),
+        ..Offer::default()
+    };
+    network.serve(&offer, machines)
 }
