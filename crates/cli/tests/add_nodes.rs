@@ -9,6 +9,7 @@ use std::{
     process::{Command, Output},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use muster_controller::kube::{Access, At, Kind, Kube};
 use muster_image::{View, config_iso::ConfigIso};
 use muster_kubetest::ControlPlane;
@@ -269,6 +270,49 @@ fn has(config: &Value, path: &str) -> bool {
     files.iter().any(|file| file["path"] == path)
 }
 
+/// The text of a file of the image.
+fn content(config: &Value, path: &str) -> String {
+    let files = config["storage"]["files"].as_array().unwrap();
+    let file = files.iter().find(|file| file["path"] == path).unwrap();
+    let source = file["contents"]["source"].as_str().unwrap();
+    let (head, data) = source.split_once(',').unwrap();
+    match head.ends_with(";base64") {
+        true => String::from_utf8(STANDARD.decode(data).unwrap()).unwrap(),
+        false => percent_encoding::percent_decode_str(data)
+            .decode_utf8()
+            .unwrap()
+            .into_owned(),
+    }
+}
+
+/// What the service on a host reads about its cluster.
+fn check_cluster(config: &Value) {
+    let described = content(config, "/etc/assisted/add-nodes.json");
+    let described: Value = serde_json::from_str(&described).unwrap();
+    let expected = json!({
+        "name": "lab",
+        "api_vip_dnsname": "api.lab.example.org",
+        "openshift_cluster_id": "11111111-1111-4111-8111-111111111111",
+        "openshift_version": "4.20.1",
+        "user_managed_networking": false,
+        "ignition_endpoint": {"url": ENDPOINT, "ca_certificate": "UEVN"},
+    });
+    assert_eq!(described, expected);
+    assert_eq!(
+        content(config, "/etc/chrony.conf"),
+        "server 192.0.2.1 iburst\n"
+    );
+    let mirrors = content(config, "/etc/containers/registries.conf");
+    assert!(mirrors.contains("mirror.lab:5000/ocp"), "{mirrors}");
+    let proxy = content(config, "/etc/systemd/system.conf.d/10-default-env.conf");
+    assert!(proxy.contains("NO_PROXY=\"a,b\""), "{proxy}");
+    let settings = content(config, "/etc/assisted/rendezvous-host.env");
+    assert!(
+        settings.contains("WORKFLOW_TYPE=addnodes\n") && settings.contains("AUTH_TOKEN_EXPIRY="),
+        "{settings}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_is_made_from_what_the_cluster_says() {
     let site = Site::new().await;
@@ -296,14 +340,9 @@ async fn an_image_is_made_from_what_the_cluster_says() {
         "the config is not used up"
     );
     let config = ignition(&dir.join("node.x86_64.iso"));
-    for path in [
-        "/etc/assisted/add-nodes.json",
-        "/etc/chrony.conf",
-        "/etc/assisted/hostconfig/worker-5/root-device-hints.yaml",
-        "/etc/containers/registries.conf",
-    ] {
-        assert!(has(&config, path), "{path}");
-    }
+    check_cluster(&config);
+    let hints = "/etc/assisted/hostconfig/worker-5/root-device-hints.yaml";
+    assert!(content(&config, hints).contains("/dev/sdb"));
     assert!(!has(&config, "/opt/agent/tls/cluster-seed.json"));
     let core = &config["passwd"]["users"][0];
     assert_eq!(
