@@ -71,7 +71,7 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
     <Frame step="manifests" cluster={cluster} list={list}>
       <p>{t("Manifests are applied while the cluster is installed. Most clusters need none; some platforms and network types do.")}</p>
       {problem && <Alert tone="red" title={t("The service refused")} close={() => setProblem(null)} live>{problem}</Alert>}
-      {!found.value ? (found.problem ? <Alert tone="red">{found.problem}</Alert> : <Spinner />) : mine.length === 0 && !edited ? <Empty title={t("No custom manifests")} /> : (
+      {!found.value ? (found.problem ? <Alert tone="red">{found.problem}</Alert> : <Spinner />) : mine.length === 0 ? !edited && <Empty title={t("No custom manifests")} /> : (
         <div class="tablewrap"><table><caption class="vh">{t("Custom manifests")}</caption><thead><tr><th>{t("Folder")}</th><th>{t("File")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead><tbody>{mine.map((one) => <tr key={`${one.folder}/${one.file_name}`}><td><Label>{one.folder}</Label></td><td><code>{one.file_name}</code></td><td class="tight"><div class="row"><button type="button" class="plain" aria-label={t("Edit {file}", { file: one.file_name })} onClick={() => open(one.folder as "manifests", one.file_name ?? "")}>{t("Edit")}</button><button type="button" class="plain" aria-label={t("Remove {file}", { file: one.file_name })} onClick={() => setRemoving({ folder: one.folder ?? "", file: one.file_name ?? "" })}>{t("Remove")}</button></div></td></tr>)}</tbody></table></div>
       )}
       {edited ? (
