@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from boot_images import VERSION, catalogue, fetch, os_images, stock
 from machines import Machine, resolutions
-from muster import BINARY, ROOT, pull_secret, quiet_environment
+from muster import BINARY, ROOT, eventually, pull_secret, quiet_environment
 
 
 def run(*arguments, expect=0, prefix=(), **variables):
@@ -107,15 +107,22 @@ def test_a_host_is_called_insufficient_for_what_holds_it_back_only(api):
     machine = Machine(api, infra_env["id"], 8, "blocked-8")
     machine.register()
     machine.send_inventory()
-    for step in machine.poll()["instructions"]:
-        if step["step_type"] == "domain-resolution":
-            found = resolutions(json.loads(step["args"][0]), machine.ip)
-            for entry in found["resolutions"]:
-                entry.update(ipv4_addresses=[], ipv6_addresses=[], cnames=None)
-            machine.reply("domain-resolution", found, step_id=step["step_id"])
-        if step["step_type"] == "ntp-synchronizer":
-            sources = [{"source_name": "clock.example.com", "source_state": "unreachable"}]
-            machine.reply("ntp-synchronizer", {"ntp_sources": sources}, step_id=step["step_id"])
+    answered = set()
+
+    def answer():
+        for step in machine.poll()["instructions"]:
+            if step["step_type"] == "domain-resolution":
+                found = resolutions(json.loads(step["args"][0]), machine.ip)
+                for entry in found["resolutions"]:
+                    entry.update(ipv4_addresses=[], ipv6_addresses=[], cnames=None)
+                machine.reply("domain-resolution", found, step_id=step["step_id"])
+            elif step["step_type"] == "ntp-synchronizer":
+                sources = [{"source_name": "clock.example.com", "source_state": "unreachable"}]
+                machine.reply("ntp-synchronizer", {"ntp_sources": sources}, step_id=step["step_id"])
+            answered.add(step["step_type"])
+        return {"domain-resolution", "ntp-synchronizer"} <= answered
+
+    eventually(answer, "the questions about names and time")
     host = machine.wait_for("insufficient")
     checks = {
         check["id"]: check["status"] for group in json.loads(host["validations_info"]).values() for check in group
@@ -205,7 +212,8 @@ OTHERWISE = {
     },
     "scripts written for the reference look at its exit codes, files and log": {
         "agent create agent-config-template", "agent create cluster-manifests", "agent create image",
-        "agent create pxe-files", "agent create config-image", "image-based create image-config-template",
+        "agent create pxe-files", "agent add-nodes", "agent create config-image",
+        "image-based create image-config-template",
         "image-based create image", "image-based create config-template", "image-based create config-image",
         "image-based create config-images", "image-based create seed",
     },
