@@ -31,7 +31,7 @@ use crate::service::CLUSTER;
 pub const BOOTSTRAPPER: &str =
     "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
 /// Much longer than anything takes, for machines with other things to do.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 const NAMESPACES: &[&str] = &[
     "openshift-config",
     "openshift-config-managed",
