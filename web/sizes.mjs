@@ -12,4 +12,4 @@ const reference = 727_000;
 console.log(`web page, first view: ${kb(sum(first, "brotli"))} Brotli, ${kb(sum(first, "gzip"))} gzip in ${first.length} files; reference ${kb(reference)} gzip (ratio ${(reference / sum(first, "gzip")).toFixed(1)})`);
 console.log(`web page, everything: ${kb(sum(sizes, "brotli"))} Brotli, ${kb(sum(sizes, "gzip"))} gzip in ${sizes.length} files`);
 if (existsSync(process.env.CHROMIUM ?? "/usr/bin/chromium")) await bench();
-else console.log("web page, 500 hosts: not measured, there is no Chromium (scripts/prepare web installs it)");
+else console.log("web page, 500 hosts: not measured, there is no Chromium (scripts/prepare bench installs it)");
