@@ -442,9 +442,14 @@ impl Node {
     }
 }
 
-/// The last line that is not one of podman's own records of what containers do.
+/// The last line that is neither one of podman's own records of what containers do nor one of systemd's
+/// accounts of a unit that has ended.
 fn last_telling(said: &str) -> Option<&str> {
-    let is_record = |line: &str| line.contains(" m=+") && line.contains(" UTC ");
+    let is_record = |line: &str| {
+        line.contains(" m=+") && line.contains(" UTC ")
+            || line.contains(".service: Consumed ")
+            || line.ends_with(".service: Deactivated successfully.")
+    };
     said.lines()
         .rev()
         .map(str::trim)
@@ -518,8 +523,9 @@ mod tests {
 
     #[test]
     fn what_a_script_said_last_is_not_hidden_behind_records_of_podman() {
-        let said =
-            "== etcd-bootstrap\n2026-11-17 01:37:47.6 +0000 UTC m=+3.8 container died 53c\n\n";
+        let said = "== etcd-bootstrap\n2026-11-17 01:37:47.6 +0000 UTC m=+3.8 container died 53c\n\
+             progress.service: Deactivated successfully.\n\
+             progress.service: Consumed 23.584s CPU time.\n\n";
         assert_eq!(last_telling(said), Some("== etcd-bootstrap"));
         assert_eq!(last_telling("\n"), None);
     }
