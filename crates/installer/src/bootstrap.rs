@@ -358,8 +358,12 @@ impl Node {
             .map_err(|cause| format!("oc did not answer in JSON: {cause}"))
     }
 
+    /// The hosts with their inventories, which hold the addresses that they are known by in logs.
     async fn cluster_hosts(&self) -> Option<Vec<Value>> {
-        let options = ListClusterHostsOptions::default();
+        let options = ListClusterHostsOptions {
+            with_inventory: Some(true),
+            ..ListClusterHostsOptions::default()
+        };
         let request = requests::list_cluster_hosts(self.options.cluster_id, &options);
         self.client.fetch(&request.answered_as()).await.ok()
     }

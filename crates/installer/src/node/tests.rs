@@ -31,6 +31,12 @@ const BOOTSTRAP: &str = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[
     {"path":"/opt/openshift/word","contents":{"source":"data:,hello"}}]},
     "systemd":{"units":[{"name":"bootkube.service","contents":"[Service]\n"}]}}"#;
 
+/// What the service says of another host of the cluster, if it is asked for inventories.
+const OTHER_HOST: &str = r#"[{"id":"6d757374-6572-4000-8000-000000000052","role":"master",
+    "infra_env_id":"6d757374-6572-4000-8000-000000000000","requested_hostname":"c",
+    "progress":{"current_stage":"Rebooting"},
+    "inventory":"{\"interfaces\":[{\"ipv4_addresses\":[\"192.168.77.82/24\"]}]}"}]"#;
+
 /// A service that hands out a config and remembers the stages it was told.
 #[derive(Default)]
 struct Service {
@@ -84,8 +90,8 @@ impl Service {
         if first.contains("file_name=bootstrap.ign") {
             return (200, BOOTSTRAP);
         }
-        if first.starts_with("GET") && first.contains("/hosts ") {
-            return (200, "[]");
+        if first.contains("/hosts?with-inventory=true ") {
+            return (200, OTHER_HOST);
         }
         if first.contains("/downloads/ignition") {
             return match self.no_config.load(Ordering::Relaxed) {
@@ -341,6 +347,21 @@ fn bootstrapped(count: &str, url: &str) -> (Arc<Simulated>, Node) {
     let mut node = self::node(&machine, url, "bootstrap");
     node.options.control_plane_count = count.parse().unwrap();
     (machine, node)
+}
+
+#[tokio::test]
+async fn a_host_that_fetched_its_config_is_reported_as_configuring() {
+    let service = Arc::new(Service::default());
+    let (machine, node) = bootstrapped("3", &service.start());
+    machine.change(|tree| {
+        tree.line(
+            "/var/log/containers/machine-config-server.log",
+            r#"Pool master requested by address:"192.168.77.82:41234" User-Agent:"Ignition/2.14.0""#,
+        );
+    });
+    node.wait_for_nodes().await.unwrap();
+    let stages = service.stages();
+    assert!(stages.contains(&"Configuring".to_owned()), "{stages:?}");
 }
 
 #[tokio::test]

@@ -152,7 +152,9 @@ impl Mishaps {
             site.scene.service.crash_and_restart()?;
             self.service_crashed = true;
         }
-        if !self.stranger_asked && is_at("Configuring") {
+        // Looks are seconds apart, and a stage may lie between two of them.
+        let nodes_come = ["Configuring", "Joined", "Done"].into_iter().any(is_at);
+        if !self.stranger_asked && nodes_come {
             eprintln!("   a stranger asks for a certificate");
             plane.ask_as_stranger(&site.scene.network)?;
             self.stranger_asked = true;
