@@ -85,6 +85,7 @@ pub fn pace() -> Pace {
         dns: short,
         record: short,
         reboots: short,
+        farewell: Duration::from_secs(20),
         readiness_without_service: short,
         // Long on purpose: nothing may depend on looking now and then.
         resync: Duration::from_secs(600),
@@ -278,17 +279,6 @@ impl Cluster {
         failure.to_string()
     }
 
-    /// Lists and watches that the server forbade: the account lacks a right it needs all the time.
-    pub fn forbidden_watches(&self) -> Vec<String> {
-        let metrics = self.plane.kubectl(&["get", "--raw", "/metrics"], "");
-        let refused = metrics.lines().filter(|line| {
-            line.starts_with("apiserver_request_total{")
-                && line.contains("code=\"403\"")
-                && (line.contains("verb=\"WATCH\"") || line.contains("verb=\"LIST\""))
-        });
-        refused.map(str::to_owned).collect()
-    }
-
     /// A program in place of `oc`, with its folder in `$FOLDER`.
     pub fn oc(&self, script: &str) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
@@ -353,6 +343,21 @@ fn define_kinds(plane: &ControlPlane) {
         "--all",
     ];
     let _ = plane.kubectl(&wait, "");
+    // A watch that is forbidden would make the controller list all the time.
+    let account = "--as=system:serviceaccount:assisted-installer:assisted-installer-controller";
+    for kind in [
+        "nodes",
+        "configmaps",
+        "certificatesigningrequests.certificates.k8s.io",
+        "clusteroperators.config.openshift.io",
+        "clusterversions.config.openshift.io",
+        "machines.machine.openshift.io",
+        "baremetalhosts.metal3.io",
+        "subscriptions.operators.coreos.com",
+        "clusterserviceversions.operators.coreos.com",
+    ] {
+        let _ = plane.kubectl(&["auth", "can-i", "watch", kind, "-A", account], "");
+    }
     // The log of the controller is that of the pod with this label.
     let template = "jsonpath={.spec.template.metadata.labels.job-name}";
     let name = "assisted-installer-controller";
