@@ -103,7 +103,10 @@ impl Context {
     /// The cluster as it is known, which changes.
     #[must_use]
     pub fn view(&self) -> View {
-        View(self.view.subscribe())
+        View {
+            cluster: self.view.subscribe(),
+            over: self.over.subscribe(),
+        }
     }
 
     /// Replaces what is known; readers are woken only if it differs.
@@ -221,16 +224,9 @@ impl Context {
                 .collect();
             first(waiting).await;
         };
-        let ended = async {
-            match self.is_over() {
-                true => std::future::pending().await,
-                false => _ = self.over.subscribe().wait_for(|over| *over).await,
-            }
-        };
         tokio::select! {
             () = changed => {}
             () = view.changed() => {}
-            () = ended => {}
             () = sleep(limit) => {}
         }
     }
@@ -262,17 +258,25 @@ async fn first<F: Future<Output = ()> + Unpin>(mut waiting: Vec<F>) {
 
 /// The cluster as it is known.
 #[derive(Clone, Debug)]
-pub struct View(watch::Receiver<Option<Arc<Cluster>>>);
+pub struct View {
+    cluster: watch::Receiver<Option<Arc<Cluster>>>,
+    over: watch::Receiver<bool>,
+}
 
 impl View {
     /// What is known at present, and marks it as seen.
     pub fn take(&mut self) -> Option<Arc<Cluster>> {
-        self.0.borrow_and_update().clone()
+        self.over.mark_unchanged();
+        self.cluster.borrow_and_update().clone()
     }
 
-    /// Waits until it differs from what was taken last.
+    /// Waits until it differs from what was taken last, or the installation is over since then.
     pub async fn changed(&mut self) {
-        if self.0.changed().await.is_err() {
+        let ended = tokio::select! {
+            ended = self.cluster.changed() => ended,
+            ended = self.over.changed() => ended,
+        };
+        if ended.is_err() {
             std::future::pending::<()>().await;
         }
     }

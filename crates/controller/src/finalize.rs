@@ -452,6 +452,8 @@ async fn follow_csvs(context: &Context, olm: &mut Lifecycle, operators: &mut [Mo
 /// Applies the manifests of operators where there is no service: they are in a ConfigMap.
 pub async fn without_service(context: &Context) {
     let at = Kind::CONFIG_MAP.within(&context.options.namespace, "olm-operator-manifests");
+    // From before the first look, so that an end in the middle of a look is not slept through.
+    let mut view = context.view();
     let described = loop {
         match context.kube.find(&at).await {
             Ok(Some(map)) => match manifests::of_config_map(&map) {
@@ -469,9 +471,7 @@ pub async fn without_service(context: &Context) {
                 info!(error = %chain(&error), "manifests of operators not read, retrying")
             }
         }
-        context
-            .wake(&mut [], &mut context.view(), context.pace.resync)
-            .await;
+        context.wake(&mut [], &mut view, context.pace.resync).await;
     };
     let mut olm = Lifecycle::start(context);
     let mut left: BTreeMap<&str, _> = described.iter().map(|one| (&*one.name, one)).collect();

@@ -82,9 +82,11 @@ async fn a_failure_is_handed_over_with_what_must_gather_collected() {
         calls.contains("--image=image-of-release") && !calls.contains("image-of-lso"),
         "{calls}"
     );
-    let state = service.state();
-    assert_eq!(state.completed.as_ref().unwrap()["is_success"], false);
-    assert_eq!(state.log_states, ["requested", "completed"]);
+    {
+        let state = service.state();
+        assert_eq!(state.completed.as_ref().unwrap()["is_success"], false);
+        assert_eq!(state.log_states, ["requested", "completed"]);
+    }
     let (status, history) = cluster.record().await;
     assert_eq!(status["outcome"], "failed");
     assert!(

@@ -85,7 +85,7 @@ impl Call {
     fn path_id(&self, name: &str) -> Uuid {
         // The binder refuses requests whose path ids are missing or malformed, so nil is
         // never reached; it names no record, should a contract edit break that.
-        self.args.uuid(name).unwrap_or(Uuid::nil())
+        self.args.uuid(name).unwrap_or_default()
     }
 }
 
