@@ -135,6 +135,12 @@ impl Service {
 
     /// One call, which must succeed.
     pub fn call(&self, method: Method, path: &str, body: &Value) -> Value {
+        self.ask(method, path, body)
+            .unwrap_or_else(|refusal| panic!("{refusal}"))
+    }
+
+    /// The same; what was refused is returned.
+    pub fn ask(&self, method: Method, path: &str, body: &Value) -> Result<Value, String> {
         let address = url(&format!("/api/assisted-install/v2{path}"));
         let mut request = self.client.request(method, address);
         if !body.is_null() {
@@ -144,8 +150,10 @@ impl Service {
             let answer = request.send().await.expect("the service answers");
             let status = answer.status();
             let text = answer.text().await.expect("an answer has a body");
-            assert!(status.is_success(), "{path}: {status}: {text}");
-            serde_json::from_str(&text).unwrap_or(Value::Null)
+            match status.is_success() {
+                true => Ok(serde_json::from_str(&text).unwrap_or(Value::Null)),
+                false => Err(format!("{path}: {status}: {text}")),
+            }
         })
     }
 
