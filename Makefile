@@ -79,7 +79,7 @@ boot: ## Start made images, and a machine to look at, in virtual machines (takes
 testbed: machines ## Real machines boot our images and are discovered (builds their OS the first time; as root)
 	$(run_stories) $(addprefix --skip ,$(long_stories) $(unfinished_stories))
 
-stories: machines container packages ## The same with the long stories that `make test` leaves out, container images and packages
+stories: machines agents container packages ## The same with the long stories that `make test` leaves out, container images and packages
 	$(run_stories) $(addprefix --skip ,$(unfinished_stories))
 
 .PHONY: machines
