@@ -13,7 +13,8 @@ build_programs = cargo build --locked --workspace --all-targets
 run_stories = scripts/ignored-tests stories --
 # Stories of `make stories` that `make test` has no time for: what a single node that is installed shows
 # as well (boot from a CD, discovery, preparation), and what few changes touch (clocks, crashes, proxies).
-long_stories = a_machine_finds_its_address_in_the_full_image \
+long_stories = a_single_node_runs_every_program_of_its_bootstrap_in_a_container \
+  a_machine_finds_its_address_in_the_full_image \
   a_machine_that_reaches_the_service_only_through_a_proxy_is_discovered \
   a_machine_with_a_cd_and_bios_is_discovered_as_it_is \
   a_machine_whose_clock_is_years_off_trusts_the_service_and_is_discovered \

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     lab::Scheduling,
-    site::{DOMAIN, Plan, Site},
+    site::{DOMAIN, Plan, Site, small_machines},
 };
 
 const NUMBER: u8 = 91;
@@ -31,11 +31,22 @@ const STAGES: &[&str] = &[
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
 fn a_single_node_is_installed_from_power_on_to_the_running_cluster() -> Result<()> {
+    install("single-node", true)
+}
+
+#[test]
+#[ignore = "starts virtual machines; run `make stories`"]
+fn a_single_node_runs_every_program_of_its_bootstrap_in_a_container() -> Result<()> {
+    install("single-node-containers", false)
+}
+
+fn install(story: &str, quick_bootstrap: bool) -> Result<()> {
     let plan = Plan {
+        settings: vec![small_machines()],
         cluster: json!({"high_availability_mode": "None"}),
-        ..Plan::default()
+        quick_bootstrap,
     };
-    let mut site = Site::build("single-node", plan)?;
+    let mut site = Site::build(story, plan)?;
     let machine = single_node(Boot::DiskThenCd(site.image.clone()));
     site.expect(&[&machine])?;
     let lab = site.lab();
@@ -60,8 +71,8 @@ fn a_single_node_is_installed_from_power_on_to_the_running_cluster() -> Result<(
 
 fn single_node(boot: Boot) -> Machine {
     let mut machine = Machine::numbered("single", NUMBER, boot);
-    machine.cpus = 8;
-    machine.memory_mib = 16_384;
+    machine.cpus = 2;
+    machine.memory_mib = 8192;
     machine.disks = vec![Disk::new(Bus::Virtio, 120, "MUSTER-ROOT-91")];
     machine
 }

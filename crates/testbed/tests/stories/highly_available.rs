@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     lab::Scheduling,
-    site::{DOMAIN, Plan, Site},
+    site::{DOMAIN, Plan, Site, small_machines},
 };
 
 /// Four emulated machines share two cores.
@@ -166,21 +166,6 @@ impl Mishaps {
         }
         Ok(())
     }
-}
-
-/// Requirements that machines of one processor and little memory meet: a cluster that runs no pods
-/// needs no more, and more processors than the machine has make all of them slower.
-fn small_machines() -> String {
-    let small = json!({
-        "cpu_cores": 1, "ram_mib": 2048, "disk_size_gb": 100,
-        "installation_disk_speed_threshold_ms": 1000,
-        "network_latency_threshold_ms": 10_000, "packet_loss_percentage": 100,
-    });
-    let list = json!([{
-        "version": "default",
-        "master": small, "arbiter": small, "worker": small, "sno": small, "edge-worker": small,
-    }]);
-    format!("catalog.hardware_requirements={list}")
 }
 
 fn machine(name: &str, number: u8, site: &Site) -> Machine {

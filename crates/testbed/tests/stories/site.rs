@@ -94,6 +94,21 @@ impl Site {
     }
 }
 
+/// Requirements that machines of one processor and little memory meet: a cluster that runs no pods
+/// needs no more, and more processors than the machine has make all of them slower.
+pub fn small_machines() -> String {
+    let small = json!({
+        "cpu_cores": 1, "ram_mib": 2048, "disk_size_gb": 100,
+        "installation_disk_speed_threshold_ms": 1000,
+        "network_latency_threshold_ms": 10_000, "packet_loss_percentage": 100,
+    });
+    let list = json!([{
+        "version": "default",
+        "master": small, "arbiter": small, "worker": small, "sno": small, "edge-worker": small,
+    }]);
+    format!("catalog.hardware_requirements={list}")
+}
+
 /// Puts these machines and the names of the cluster into DHCP and DNS.
 pub fn expect(network: &mut Network, machines: &[&Machine]) -> Result<()> {
     let address = IpAddr::from(Network::GATEWAY);
