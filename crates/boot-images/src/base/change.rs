@@ -81,6 +81,7 @@ impl BaseImages {
             copy,
             hash: Sha256::new(),
             size: 0,
+            limit: LARGEST,
         })
     }
 
@@ -202,20 +203,28 @@ impl BaseImages {
     }
 }
 
+/// Largest image that is taken: several times the largest live ISO there is.
+const LARGEST: u64 = 16 << 30;
+
 /// An image that is being added; nothing of it stays unless it is finished.
 #[derive(Debug)]
 pub struct Adding {
     copy: tempfile::NamedTempFile,
     hash: Sha256,
     size: u64,
+    limit: u64,
 }
 
 impl Adding {
     /// Adds what has come.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written, or is more than any live ISO has.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.size + bytes.len() as u64 > self.limit {
+            let message = format!("it is larger than {} bytes, as no live ISO is", self.limit);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
         self.copy.write_all(bytes)?;
         self.hash.update(bytes);
         self.size += bytes.len() as u64;
@@ -298,6 +307,19 @@ mod tests {
         fs::write(&file, "<html>not found</html>").unwrap();
         assert!(store.add(&image, &file, None, |_, _| {}).is_err());
         assert_eq!(store.state(&image), State::Missing);
+    }
+
+    #[test]
+    fn an_image_without_end_is_refused_and_leaves_nothing() {
+        let (_folder, store) = store();
+        let mut adding = store.begin_adding().unwrap();
+        adding.limit = 10;
+        adding.push(&[0; 6]).unwrap();
+        let refused = adding.push(&[0; 6]).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::FileTooLarge);
+        let path = adding.copy.path().to_owned();
+        drop(adding);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -129,6 +129,7 @@ fn remove(app: &Shared, image: &OsImage) -> Result<(), Failure> {
 fn unwritten(cause: io::Error) -> Failure {
     let status = match cause.kind() {
         io::ErrorKind::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
+        io::ErrorKind::FileTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     Failure::infra(status, format!("the OS image cannot be stored: {cause}"))
