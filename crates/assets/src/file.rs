@@ -20,7 +20,7 @@ impl File {
     }
 
     /// A file that everybody reads.
-    pub fn open(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+    pub fn public(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         Self::with_mode(path, content, 0o644)
     }
 

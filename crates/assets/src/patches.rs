@@ -254,7 +254,7 @@ mod tests {
 
     fn files(list: &[(&str, &str)]) -> BTreeMap<String, File> {
         list.iter()
-            .map(|(path, text)| ((*path).to_owned(), File::open(*path, *text)))
+            .map(|(path, text)| ((*path).to_owned(), File::public(*path, *text)))
             .collect()
     }
 

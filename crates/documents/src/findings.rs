@@ -1,4 +1,4 @@
-//! What is wrong with a file of a user: each finding with its place, its rule and its remedy.
+//! What is wrong with a file of a user: each finding with its place, its rule and its fix.
 //!
 //! A [`Report`] can be shown plainly ([`std::fmt::Display`]) anywhere; a command line may dress
 //! it up. It holds the file only with secrets blotted out, so it can be logged as it is.
@@ -124,7 +124,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Two lines per finding: place, field, what is wrong, rule; then the remedy.
+/// Two lines per finding: place, field, what is wrong, rule; then the fix.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {

@@ -42,7 +42,7 @@ async fn rehearse(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
     let ignition = |name: String| {
         let title = name.trim_end_matches(".ign");
         let content = placeholders::ignition(title).to_string();
-        File::open(name, content)
+        File::public(name, content)
     };
     let mut names: BTreeSet<String> = ["bootstrap.ign", "master.ign", "worker.ign"]
         .map(str::to_owned)
@@ -62,13 +62,13 @@ async fn rehearse(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
     };
     let metadata = placeholders::metadata(&cluster, identity.cluster_id, &identity.infra_id);
     files.extend([
-        File::open(places::INSTALL_CONFIG, config),
-        File::open(
+        File::public(places::INSTALL_CONFIG, config),
+        File::public(
             places::KUBECONFIG_NOINGRESS,
             kubeconfig::placeholder(&cluster),
         ),
-        File::open(places::METADATA, metadata.to_string()),
-        File::open(places::PASSWORD, password),
+        File::public(places::METADATA, metadata.to_string()),
+        File::public(places::PASSWORD, password),
     ]);
     // Manifests of the service cost nothing to make, so they are real.
     let hosts: Vec<Arc<Host>> = hosts.iter().map(|row| Arc::clone(&row.value)).collect();

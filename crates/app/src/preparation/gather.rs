@@ -103,7 +103,7 @@ async fn user_manifests(app: &App, id: ClusterId) -> Result<Vec<File>, Error> {
         let content = app.blobs.get(&path).await?;
         let content = content.ok_or_else(|| missing(&place))?;
         let path = format!("{}/{}", place.folder.as_str(), place.name.as_str());
-        files.push(File::open(path, content.to_vec()));
+        files.push(File::public(path, content.to_vec()));
     }
     Ok(files)
 }

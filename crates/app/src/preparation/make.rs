@@ -68,7 +68,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
         .ok_or("the administrator's certificate is missing; this is a defect of the service")?;
     files.push(File::secret(names::KUBECONFIG_NOINGRESS, kubeconfig));
     if let Some(text) = system.for_controller {
-        files.push(File::open(names::CUSTOM_MANIFESTS, text));
+        files.push(File::public(names::CUSTOM_MANIFESTS, text));
     }
     files.extend(hosts::configs(from, &pointers, &addresses)?);
     let cluster_id: Uuid = plan
@@ -156,7 +156,7 @@ fn put_together(
         }]);
         // Applied after the user's, whatever those are called.
         let path = format!("{INFRASTRUCTURE}.patch~one_worker");
-        all.insert(path.clone(), File::open(path, patch.to_string()));
+        all.insert(path.clone(), File::public(path, patch.to_string()));
     }
     patches::apply(&mut all).map_err(|error| error.to_string())?;
     bare_metal::describe(&mut all, from)?;
@@ -189,13 +189,13 @@ fn documents(manifest: &File) -> Vec<File> {
     };
     let parts = split_documents(&text);
     if let [only] = parts.as_slice() {
-        return vec![File::open(manifest.path.as_str(), only.as_str())];
+        return vec![File::public(manifest.path.as_str(), only.as_str())];
     }
     let digest = <sha2::Sha256 as sha2::Digest>::digest(&manifest.content);
     let mark: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let named = |(index, part)| {
         let path = format!("{stem}-{}-{index:02}{ending}", &mark[..7]);
-        File::open(path, part)
+        File::public(path, part)
     };
     parts.into_iter().enumerate().map(named).collect()
 }
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn several_documents_become_several_manifests_and_one_stays_as_it_is() {
         let paths = |text: &str| -> Vec<String> {
-            let made = documents(&File::open("manifests/a.yaml", text));
+            let made = documents(&File::public("manifests/a.yaml", text));
             made.iter()
                 .map(|file| {
                     let _: serde_json::Value = serde_yaml_ng::from_slice(&file.content).unwrap();
@@ -262,7 +262,7 @@ mod tests {
             "{two:?}"
         );
         assert_eq!(paths("# nothing\n---\n"), [""; 0]);
-        let json = documents(&File::open("manifests/a.json", "{}"));
+        let json = documents(&File::public("manifests/a.json", "{}"));
         assert_eq!(json.len(), 1);
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn manifests(from: &Facts<'_>) -> Result<System, String> {
     made.extend(operators.manifests);
     if cluster.schedulable_masters || cluster.schedulable_masters_forced_true {
         let text = "- op: replace\n  path: /spec/mastersSchedulable\n  value: true\n";
-        made.push(File::open(SCHEDULABLE, text));
+        made.push(File::public(SCHEDULABLE, text));
     }
     made.extend(encryption(from, &roles)?);
     made.extend(roles.iter().map(|role| reapply(*role)));

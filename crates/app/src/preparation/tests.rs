@@ -250,7 +250,7 @@ fn a_pool_that_nobody_makes_is_refused_with_the_host() {
     assert!(why.contains("host-4") && why.contains("infra"), "{why}");
     let pool = "kind: MachineConfigPool\napiVersion: machineconfiguration.openshift.io/v1\n\
                 metadata: {name: infra}\n";
-    from.user_manifests = vec![File::open("openshift/pool.yaml", pool)];
+    from.user_manifests = vec![File::public("openshift/pool.yaml", pool)];
     let name = places::host_ignition(&from.hosts[3]);
     assert!(file(&made(&from), &name).text().contains("/config/infra"));
 }
@@ -261,11 +261,11 @@ fn a_users_manifest_replaces_the_services_and_a_doubled_object_is_named() {
     let own = "kind: MachineConfig\napiVersion: machineconfiguration.openshift.io/v1\n\
                metadata: {name: 50-masters-chrony-configuration}\nspec: {mine: true}\n";
     let name = "openshift/50-masters-chrony-configuration.yaml";
-    from.user_manifests = vec![File::open(name, own)];
+    from.user_manifests = vec![File::public(name, own)];
     let config = Config::read(&file(&made(&from), places::BOOTSTRAP).text()).unwrap();
     let path = format!("/opt/openshift/{name}");
     assert_eq!(config.file(&path).unwrap().unwrap(), own.as_bytes());
-    from.user_manifests = vec![File::open("openshift/other.yaml", own)];
+    from.user_manifests = vec![File::public("openshift/other.yaml", own)];
     let why = make::make(&from).unwrap_err();
     assert!(why.contains("50-masters-chrony-configuration"), "{why}");
 }

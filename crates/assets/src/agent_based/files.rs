@@ -62,7 +62,7 @@ pub fn files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, String> 
     files.extend(planned.joining.as_ref().map(Joining::file));
     for (name, text) in &planned.extra_manifests {
         let path = format!("etc/assisted/extra-manifests/{name}");
-        files.push(File::open(path, text.as_str()));
+        files.push(File::public(path, text.as_str()));
     }
     files.extend(network_files(&planned.manifests)?);
     files.extend(trust(planned));
@@ -137,13 +137,13 @@ fn common(planned: &Planned) -> Vec<File> {
             "etc/assisted/agent-installer.env",
             format!("RELEASE_IMAGE={}\n", planned.state.release.image),
         ),
-        File::open("etc/issue", issue),
-        File::open("etc/motd.d/10-agent-installer", include_str!("assets/motd")),
-        File::open(
+        File::public("etc/issue", issue),
+        File::public("etc/motd.d/10-agent-installer", include_str!("assets/motd")),
+        File::public(
             "etc/multipath.conf",
             include_str!("../discovery/assets/multipath.conf"),
         ),
-        File::open(
+        File::public(
             "etc/NetworkManager/conf.d/clientid.conf",
             "[connection]\nipv6.dhcp-duid=ll\nipv6.dhcp-iaid=mac\n",
         ),
@@ -152,11 +152,11 @@ fn common(planned: &Planned) -> Vec<File> {
             include_str!("../discovery/assets/oci-eval-user-data.sh"),
             0o755,
         ),
-        File::open(
+        File::public(
             "etc/systemd/system.conf.d/10-default-env.conf",
             default_environment(planned),
         ),
-        File::open("usr/local/share/start-cluster/start-cluster.env", start),
+        File::public("usr/local/share/start-cluster/start-cluster.env", start),
         File::secret(
             "usr/local/share/assisted-service/assisted-service.env",
             service_settings(planned),
@@ -243,12 +243,12 @@ fn default_environment(planned: &Planned) -> String {
 
 /// Mirrors, certificates, credentials and time.
 fn trust(planned: &Planned) -> Vec<File> {
-    let mut files = vec![File::open(
+    let mut files = vec![File::public(
         "etc/containers/registries.conf",
         planned.mirrors.registries_conf.as_str(),
     )];
     if !planned.mirrors.ca_bundle.is_empty() {
-        files.push(File::open(
+        files.push(File::public(
             "etc/pki/ca-trust/source/anchors/domain.crt",
             planned.mirrors.ca_bundle.as_str(),
         ));
@@ -265,7 +265,7 @@ fn trust(planned: &Planned) -> Vec<File> {
     });
     let chrony = planned.joining.as_ref();
     if let Some(chrony) = chrony.and_then(|joining| joining.chrony.as_deref()) {
-        files.push(File::open("etc/chrony.conf", chrony));
+        files.push(File::public("etc/chrony.conf", chrony));
     } else if !sources.is_empty() {
         let mut text: String = sources
             .iter()
@@ -274,7 +274,7 @@ fn trust(planned: &Planned) -> Vec<File> {
         text.push_str(
             "driftfile /var/lib/chrony/drift\nmakestep 1.0 3\nrtcsync\nlogdir /var/log/chrony\n",
         );
-        files.push(File::open("etc/chrony.conf", text));
+        files.push(File::public("etc/chrony.conf", text));
     }
     files
 }
@@ -287,7 +287,7 @@ fn keys(planned: &Planned, secrets: &Secrets) -> Vec<File> {
         "created": planned.state.created.to_string(),
     });
     let mut files = vec![
-        File::open(
+        File::public(
             "opt/agent/tls/service-ca.crt",
             secrets.service.authority.as_str(),
         ),

@@ -104,15 +104,15 @@ pub fn files(hosts: &[Host], fencing: &[Credential]) -> Vec<File> {
             files.push(File::secret(path, host.hostname.as_str()));
         }
         let lines: String = macs.iter().map(|mac| format!("{mac}\n")).collect();
-        files.push(File::open(format!("{folder}/mac_addresses"), lines));
+        files.push(File::public(format!("{folder}/mac_addresses"), lines));
         if let Some(role) = host.role {
-            files.push(File::open(format!("{folder}/role"), role.word()));
+            files.push(File::public(format!("{folder}/role"), role.word()));
         }
         let hints = host.root_device_hints.as_ref().map(yaml::value);
         if let Some(hints) = hints.filter(|hints| hints.as_object().is_some_and(|o| !o.is_empty()))
         {
             let path = format!("{folder}/root-device-hints.yaml");
-            files.push(File::open(path, yaml::text(&hints)));
+            files.push(File::public(path, yaml::text(&hints)));
         }
     }
     files.extend(fencing_files(fencing, &folders, hosts.len()));
@@ -144,7 +144,7 @@ fn fencing_files(
                 let folder = format!("{FOLDER}/host-{next}");
                 next += 1;
                 let path = format!("{folder}/mac_addresses");
-                files.push(File::open(path, format!("{mac}\n")));
+                files.push(File::public(path, format!("{mac}\n")));
                 folder
             }
         };

@@ -334,8 +334,8 @@ fn hand_written_manifests_are_enough() {
     let files = manifest_files(&derived);
     let files: Vec<(&str, String)> = files.iter().map(|f| (&*f.path, f.text())).collect();
     let mut files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (*p, &**t)).collect();
-    let (told, _) = failure(&files);
-    assert!(told.contains("no rendezvous address"), "{told}");
+    let (message, _) = failure(&files);
+    assert!(message.contains("no rendezvous address"), "{message}");
     files.push((AGENT_CONFIG, RENDEZVOUS));
     let (planned, secrets, _) = made(&files);
     assert_eq!(planned.manifests, derived.manifests);
@@ -389,18 +389,18 @@ fn what_is_wrong_is_reported_with_its_line_and_the_right_code() {
         ),
     ] {
         let text = good.replacen(from, to, 1);
-        let (told, is_unparsable) = failure(&[(INSTALL_CONFIG, &text), (AGENT_CONFIG, agent)]);
-        assert!(told.contains(part), "{part} is not in:\n{told}");
-        assert_eq!(is_unparsable, unparsable, "{told}");
-        assert!(!told.contains("dXNlcjpw"));
+        let (message, is_unparsable) = failure(&[(INSTALL_CONFIG, &text), (AGENT_CONFIG, agent)]);
+        assert!(message.contains(part), "{part} is not in:\n{message}");
+        assert_eq!(is_unparsable, unparsable, "{message}");
+        assert!(!message.contains("dXNlcjpw"));
     }
-    let (told, _) = failure(&[(INSTALL_CONFIG, &good)]);
-    assert!(told.contains("rendezvousIP"), "{told}");
-    let (told, _) = failure(&[]);
-    assert!(told.contains("agent-config-template"), "{told}");
+    let (message, _) = failure(&[(INSTALL_CONFIG, &good)]);
+    assert!(message.contains("rendezvousIP"), "{message}");
+    let (message, _) = failure(&[]);
+    assert!(message.contains("agent-config-template"), "{message}");
     let nameless = good.replace("dXNlcjpwYXNzd29yZA==", "bm9ib2R5");
-    let (told, _) = failure(&[(INSTALL_CONFIG, &nameless), (AGENT_CONFIG, RENDEZVOUS)]);
-    assert!(told.contains("base64 of user:password"), "{told}");
+    let (message, _) = failure(&[(INSTALL_CONFIG, &nameless), (AGENT_CONFIG, RENDEZVOUS)]);
+    assert!(message.contains("base64 of user:password"), "{message}");
 }
 
 #[test]

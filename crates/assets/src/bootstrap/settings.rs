@@ -26,7 +26,7 @@ pub(super) fn files(plan: &Plan) -> Vec<File> {
     });
     let proxy = EffectiveProxy::of(plan);
     vec![
-        File::open("etc/containers/registries.conf", registries::conf(config)),
+        File::public("etc/containers/registries.conf", registries::conf(config)),
         File::secret("etc/profile.d/proxy.sh", profile(proxy.as_ref())),
         File::secret(
             "etc/systemd/system.conf.d/10-default-env.conf",

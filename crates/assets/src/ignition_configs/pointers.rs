@@ -120,7 +120,7 @@ impl Pointers {
                 "openshift/99_openshift-installer-ignition_{}.yaml",
                 pointer.role
             );
-            files.push(File::open(path, yaml::text(&object)));
+            files.push(File::public(path, yaml::text(&object)));
         }
         Ok(files)
     }

@@ -116,7 +116,7 @@ pub fn apply(
     let patch = json!({ "spec": { "overrides": original } }).to_string();
     Ok(Overridden {
         files,
-        patch: File::open("original_cvo_overrides.patch", patch),
+        patch: File::public("original_cvo_overrides.patch", patch),
     })
 }
 
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     fn version() -> File {
-        File::open(
+        File::public(
             CLUSTER_VERSION,
             "apiVersion: config.openshift.io/v1\nkind: ClusterVersion\nmetadata: {name: version}\nspec: {channel: x}\n",
         )
@@ -196,7 +196,7 @@ mod tests {
     fn map(path: &str, name: &str) -> File {
         let text =
             format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: n}}\n");
-        File::open(path, text)
+        File::public(path, text)
     }
 
     #[test]
@@ -227,10 +227,10 @@ mod tests {
             version(),
             map("manifests/a.yaml", "a"),
             map("openshift/b.yaml", "a"),
-            File::open("openshift/c.yaml", "a: [\n"),
-            File::open("openshift/d.yaml", "kind: X\n"),
-            File::open("openshift/e.yaml", "# nothing\n"),
-            File::open("openshift/f.yaml", [0xff, 0xfe]),
+            File::public("openshift/c.yaml", "a: [\n"),
+            File::public("openshift/d.yaml", "kind: X\n"),
+            File::public("openshift/e.yaml", "# nothing\n"),
+            File::public("openshift/f.yaml", [0xff, 0xfe]),
         ];
         let said = apply(files, false).unwrap_err().to_string();
         for part in [
@@ -248,7 +248,11 @@ mod tests {
     #[test]
     fn documents_and_lists_count_one_by_one() {
         let text = "kind: List\napiVersion: v1\nitems:\n- {apiVersion: v1, kind: A, metadata: {name: x}}\n---\napiVersion: g/v1\nkind: A\nmetadata: {name: x}\n---\n";
-        let made = apply(vec![version(), File::open("openshift/a.yaml", text)], false).unwrap();
+        let made = apply(
+            vec![version(), File::public("openshift/a.yaml", text)],
+            false,
+        )
+        .unwrap();
         assert_eq!(made.files[0].text().matches("unmanaged: true").count(), 2);
     }
 }

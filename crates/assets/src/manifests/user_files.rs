@@ -129,7 +129,7 @@ mod tests {
             "openshift/99_openshift-cluster-api_master-user-data-secret.yaml",
             "openshift/99_openshift-cluster-api_master-machines-0.yaml",
         ]
-        .map(|path| File::open(path, "generated"))
+        .map(|path| File::public(path, "generated"))
         .into()
     }
 

@@ -52,7 +52,7 @@ fn manifest(file: &str, name: &str, role: Role, spec: Value) -> File {
         },
         "spec": spec,
     });
-    File::open(format!("openshift/{file}"), yaml::text(&object))
+    File::public(format!("openshift/{file}"), yaml::text(&object))
 }
 
 /// A file of a node that replaces the image's.

@@ -266,7 +266,7 @@ impl Pki {
                     files.push(File::secret(path("crt"), issued.file_pem.as_str()));
                 }
                 Shipped::CertificateOnly => {
-                    files.push(File::open(path("crt"), issued.file_pem.as_str()))
+                    files.push(File::public(path("crt"), issued.file_pem.as_str()))
                 }
                 Shipped::Nothing => {}
             }

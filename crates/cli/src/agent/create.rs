@@ -168,7 +168,7 @@ fn image(common: &Common, boot: &Boot, log: &Log) -> anyhow::Result<()> {
     }
     let mut files = made.log_ins;
     let address = planned.rendezvous.to_string();
-    files.push(File::open("rendezvousIP", address.as_str()));
+    files.push(File::public("rendezvousIP", address.as_str()));
     finish(common, &planned, files, log)?;
     log.info(&format!("rendezvous host: {address}"));
     log.info(&format!(
@@ -207,7 +207,7 @@ fn config_image(common: &Common, log: &Log) -> anyhow::Result<()> {
 fn unconfigured(common: &Common, log: &Log) -> anyhow::Result<()> {
     let request = request(common, Target::BootImage, None)?;
     let config = agent_based::unconfigured(&request)?;
-    let file = File::open("unconfigured-agent.ign", config.to_text());
+    let file = File::public("unconfigured-agent.ign", config.to_text());
     directory::write(&common.dir, &file, 0o644)?;
     log.info(&format!(
         "unconfigured-agent.ign written to {}",

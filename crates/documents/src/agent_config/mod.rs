@@ -1,4 +1,4 @@
-//! `agent-config.yaml`: the machines of an agent-based installation, read and judged.
+//! `agent-config.yaml`: the machines of an agent-based installation, read and validated.
 //!
 //! It is read the way of the [install-config](crate::install_config): [`load`] gives the typed
 //! [`AgentConfig`], or everything that is wrong with the file at once.

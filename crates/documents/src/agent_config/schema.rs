@@ -14,7 +14,7 @@ pub static DOCUMENT: Document = Document {
     name: "agent-config",
     about: "what the machines of an agent-based installation are",
     begins: "apiVersion: v1beta1",
-    remedy: "begin with `apiVersion: v1beta1`; `muster explain agent-config` tells what goes in",
+    fix: "begin with `apiVersion: v1beta1`; `muster explain agent-config` tells what goes in",
     fields: ROOT,
     rule_summaries: || RULES.iter().map(|rule| rule.summary).collect(),
 };

@@ -177,7 +177,7 @@ impl Folder<'_> {
         let Some(bytes) = self.files.get(name) else {
             if is_required {
                 let message = "there is no such file".to_owned();
-                let findings = vec![whole_file(message, document.remedy)];
+                let findings = vec![whole_file(message, document.fix)];
                 self.reports
                     .push(Report::new(name, String::new(), findings));
             }

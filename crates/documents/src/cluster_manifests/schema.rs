@@ -14,7 +14,7 @@ macro_rules! document {
             name: $file,
             about: $about,
             begins: $begins,
-            remedy: concat!("begin with `", $begins, "`; `muster agent create cluster-manifests` writes one from an install-config"),
+            fix: concat!("begin with `", $begins, "`; `muster agent create cluster-manifests` writes one from an install-config"),
             fields: $fields,
             rule_summaries: || $rules.iter().map(|rule| rule.summary).collect(),
         };

@@ -104,7 +104,7 @@ fn folder(changed: &[(&str, &str, &str)]) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-fn told(files: &BTreeMap<String, Vec<u8>>, expected: &Expected<'_>) -> String {
+fn report(files: &BTreeMap<String, Vec<u8>>, expected: &Expected<'_>) -> String {
     let reports = match load(files, expected) {
         Ok(loaded) => loaded.reports,
         Err(reports) => reports,
@@ -299,14 +299,14 @@ fn each_rule_reports_its_line() {
             release_image: Some("quay.io/x/y:4.19.3-x86_64"),
             ..Expected::default()
         };
-        let told = told(&files, &expected);
+        let report = report(&files, &expected);
         if part.is_empty() {
             continue;
         }
         let place = format!("{name}:{line}:");
-        let found = told.lines().any(|line| line.starts_with(&place)) && told.contains(part);
-        assert!(found, "{place} {part:?} is not in:\n{told}");
-        assert!(!told.contains("c2VjcmV0"), "secrets stay hidden");
+        let found = report.lines().any(|line| line.starts_with(&place)) && report.contains(part);
+        assert!(found, "{place} {part:?} is not in:\n{report}");
+        assert!(!report.contains("c2VjcmV0"), "secrets stay hidden");
     }
 }
 
@@ -325,10 +325,10 @@ fn platforms_without_networking_are_user_managed() {
         "serviceNetwork:",
         "userManagedNetworking: false\n    serviceNetwork:",
     );
-    let told = told(&folder(&[none, off]), &Expected::default());
+    let report = report(&folder(&[none, off]), &Expected::default());
     assert!(
-        told.contains(":15:") && told.contains("[user-managed]"),
-        "{told}"
+        report.contains(":15:") && report.contains("[user-managed]"),
+        "{report}"
     );
 }
 

@@ -11,7 +11,7 @@ pub static DOCUMENT: Document = Document {
     name: "image-based-config",
     about: "what the node of one site has of its own",
     begins: "apiVersion: v1beta1",
-    remedy: "`muster image-based create config-template` writes one; `muster explain image-based-config` lists its fields",
+    fix: "`muster image-based create config-template` writes one; `muster explain image-based-config` lists its fields",
     fields: ROOT,
     rule_summaries: || RULES.iter().map(|rule| rule.summary).collect(),
 };

@@ -11,7 +11,7 @@ pub static DOCUMENT: Document = Document {
     name: "image-based-installation-config",
     about: "what a machine is prepared with in the factory",
     begins: "apiVersion: v1beta1",
-    remedy: "`muster image-based create image-config-template` writes one; `muster explain image-based-installation-config` lists its fields",
+    fix: "`muster image-based create image-config-template` writes one; `muster explain image-based-installation-config` lists its fields",
     fields: ROOT,
     rule_summaries: || RULES.iter().map(|rule| rule.summary).collect(),
 };

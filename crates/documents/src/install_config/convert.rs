@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use super::{
-    rules::Judge,
+    rules::Validator,
     types::{
         BareMetal, ClusterNetwork, FailureDomain, MachineNetwork, Networking, Nutanix,
         ProvisioningNetwork, Topology, VCenter, Vsphere,
@@ -17,51 +17,51 @@ use super::{
 const OLD_VERSIONS: &[&str] = &["v1beta3", "v1beta4"];
 
 /// Converts all of them.
-pub fn convert(judge: &mut Judge) {
-    if OLD_VERSIONS.contains(&&*judge.config.api_version) {
-        judge.config.api_version = "v1".to_owned();
+pub fn convert(validator: &mut Validator) {
+    if OLD_VERSIONS.contains(&&*validator.config.api_version) {
+        validator.config.api_version = "v1".to_owned();
     }
-    if let Some(mut networking) = judge.config.networking.take() {
-        convert_networking(&mut networking, judge);
-        judge.config.networking = Some(networking);
+    if let Some(mut networking) = validator.config.networking.take() {
+        convert_networking(&mut networking, validator);
+        validator.config.networking = Some(networking);
     }
-    if let Some(mut baremetal) = judge.config.platform.baremetal.take() {
-        convert_baremetal(&mut baremetal, judge);
-        judge.config.platform.baremetal = Some(baremetal);
+    if let Some(mut baremetal) = validator.config.platform.baremetal.take() {
+        convert_baremetal(&mut baremetal, validator);
+        validator.config.platform.baremetal = Some(baremetal);
     }
-    if let Some(mut vsphere) = judge.config.platform.vsphere.take() {
-        convert_vsphere(&mut vsphere, judge);
-        judge.config.platform.vsphere = Some(vsphere);
+    if let Some(mut vsphere) = validator.config.platform.vsphere.take() {
+        convert_vsphere(&mut vsphere, validator);
+        validator.config.platform.vsphere = Some(vsphere);
     }
-    if let Some(mut nutanix) = judge.config.platform.nutanix.take() {
-        convert_nutanix(&mut nutanix, judge);
-        judge.config.platform.nutanix = Some(nutanix);
+    if let Some(mut nutanix) = validator.config.platform.nutanix.take() {
+        convert_nutanix(&mut nutanix, validator);
+        validator.config.platform.nutanix = Some(nutanix);
     }
 }
 
-fn convert_networking(networking: &mut Networking, judge: &mut Judge) {
+fn convert_networking(networking: &mut Networking, validator: &mut Validator) {
     let at = |name: &str| format!("networking.{name}");
     if networking.cluster_network.is_empty() && !networking.deprecated_cluster_networks.is_empty() {
         networking.cluster_network = networking.deprecated_cluster_networks.clone();
-        judge.moved(&at("clusterNetwork"), &at("clusterNetworks"));
+        validator.moved(&at("clusterNetwork"), &at("clusterNetworks"));
     }
     if let (true, Some(cidr)) = (
         networking.machine_network.is_empty(),
         networking.deprecated_machine_cidr,
     ) {
         networking.machine_network = vec![MachineNetwork { cidr }];
-        judge.moved(&at("machineNetwork"), &at("machineCIDR"));
+        validator.moved(&at("machineNetwork"), &at("machineCIDR"));
     }
     if let (true, Some(cidr)) = (
         networking.service_network.is_empty(),
         networking.deprecated_service_cidr,
     ) {
         networking.service_network = vec![cidr];
-        judge.moved(&at("serviceNetwork"), &at("serviceCIDR"));
+        validator.moved(&at("serviceNetwork"), &at("serviceCIDR"));
     }
     if networking.network_type.is_empty() && !networking.deprecated_type.is_empty() {
         networking.network_type = networking.deprecated_type.clone();
-        judge.moved(&at("networkType"), &at("type"));
+        validator.moved(&at("networkType"), &at("type"));
     }
     for known in ["OpenShiftSDN", "OVNKubernetes"] {
         if networking.network_type.eq_ignore_ascii_case(known) {
@@ -71,7 +71,7 @@ fn convert_networking(networking: &mut Networking, judge: &mut Judge) {
     for (index, network) in networking.cluster_network.iter_mut().enumerate() {
         if convert_subnet_length(network) {
             let entry = at(&format!("clusterNetwork[{index}]"));
-            judge.moved(
+            validator.moved(
                 &format!("{entry}.hostPrefix"),
                 &format!("{entry}.hostSubnetLength"),
             );
@@ -88,11 +88,11 @@ fn convert_subnet_length(network: &mut ClusterNetwork) -> bool {
     true
 }
 
-fn convert_baremetal(platform: &mut BareMetal, judge: &mut Judge) {
+fn convert_baremetal(platform: &mut BareMetal, validator: &mut Validator) {
     let at = |name: &str| format!("platform.baremetal.{name}");
     if platform.deprecated_provisioning_dhcp_external && platform.provisioning_network.is_none() {
         platform.provisioning_network = Some(ProvisioningNetwork::Unmanaged);
-        judge.moved(&at("provisioningNetwork"), &at("provisioningDHCPExternal"));
+        validator.moved(&at("provisioningNetwork"), &at("provisioningDHCPExternal"));
     }
     match (
         platform.deprecated_provisioning_host_ip,
@@ -100,9 +100,9 @@ fn convert_baremetal(platform: &mut BareMetal, judge: &mut Judge) {
     ) {
         (Some(old), None) => {
             platform.cluster_provisioning_ip = Some(old);
-            judge.moved(&at("clusterProvisioningIP"), &at("provisioningHostIP"));
+            validator.moved(&at("clusterProvisioningIP"), &at("provisioningHostIP"));
         }
-        (Some(old), Some(new)) if old != new => judge.diagnostics.fault(
+        (Some(old), Some(new)) if old != new => validator.diagnostics.fault(
             at("provisioningHostIP"),
             format!("{old} differs from clusterProvisioningIP, which replaced it: {new}"),
             "remove provisioningHostIP",
@@ -115,14 +115,14 @@ fn convert_baremetal(platform: &mut BareMetal, judge: &mut Judge) {
         platform.deprecated_api_vip,
         prefix,
         "apiVIP",
-        judge,
+        validator,
     );
     convert_vip(
         &mut platform.ingress_vips,
         platform.deprecated_ingress_vip,
         prefix,
         "ingressVIP",
-        judge,
+        validator,
     );
 }
 
@@ -131,14 +131,14 @@ fn convert_vip(
     old: Option<IpAddr>,
     prefix: &str,
     name: &str,
-    judge: &mut Judge,
+    validator: &mut Validator,
 ) {
     let Some(vip) = old else { return };
     if list.is_empty() {
         list.push(vip);
-        judge.moved(&format!("{prefix}.{name}s"), &format!("{prefix}.{name}"));
+        validator.moved(&format!("{prefix}.{name}s"), &format!("{prefix}.{name}"));
     } else if !list.contains(&vip) {
-        judge.diagnostics.fault(
+        validator.diagnostics.fault(
             format!("{prefix}.{name}"),
             format!("{vip} is not among {name}s, which replaced this field"),
             format!("remove {name}"),
@@ -146,43 +146,43 @@ fn convert_vip(
     }
 }
 
-fn convert_vsphere(platform: &mut Vsphere, judge: &mut Judge) {
+fn convert_vsphere(platform: &mut Vsphere, validator: &mut Validator) {
     let prefix = "platform.vsphere";
     convert_vip(
         &mut platform.api_vips,
         platform.deprecated_api_vip,
         prefix,
         "apiVIP",
-        judge,
+        validator,
     );
     convert_vip(
         &mut platform.ingress_vips,
         platform.deprecated_ingress_vip,
         prefix,
         "ingressVIP",
-        judge,
+        validator,
     );
-    convert_vcenters(platform, judge);
-    convert_topology(platform, judge);
+    convert_vcenters(platform, validator);
+    convert_topology(platform, validator);
     for domain in &mut platform.failure_domains {
         make_absolute(&mut domain.topology);
     }
 }
 
-fn convert_nutanix(platform: &mut Nutanix, judge: &mut Judge) {
+fn convert_nutanix(platform: &mut Nutanix, validator: &mut Validator) {
     let prefix = "platform.nutanix";
     let (api, ingress) = (platform.deprecated_api_vip, platform.deprecated_ingress_vip);
-    convert_vip(&mut platform.api_vips, api, prefix, "apiVIP", judge);
+    convert_vip(&mut platform.api_vips, api, prefix, "apiVIP", validator);
     let vips = &mut platform.ingress_vips;
-    convert_vip(vips, ingress, prefix, "ingressVIP", judge);
+    convert_vip(vips, ingress, prefix, "ingressVIP", validator);
 }
 
 /// Login data at the top become a vCenter, and failure domains without one get it.
-fn convert_vcenters(platform: &mut Vsphere, judge: &mut Judge) {
+fn convert_vcenters(platform: &mut Vsphere, validator: &mut Validator) {
     let path = "platform.vsphere.vcenters";
     if !platform.vcenters.is_empty() {
         if !platform.deprecated_vcenter.is_empty() {
-            judge.diagnostics.warn(
+            validator.diagnostics.warn(
                 "platform.vsphere.vCenter",
                 "vcenters is set too and wins",
                 "remove vCenter, username, password and datacenter",
@@ -226,12 +226,12 @@ fn convert_vcenters(platform: &mut Vsphere, judge: &mut Judge) {
         ("[0].password", "password"),
         ("[0].datacenters", "datacenter"),
     ] {
-        judge.moved(&format!("{path}{new}"), &format!("platform.vsphere.{old}"));
+        validator.moved(&format!("{path}{new}"), &format!("platform.vsphere.{old}"));
     }
 }
 
 /// A flat topology becomes the one failure domain there is.
-fn convert_topology(platform: &mut Vsphere, judge: &mut Judge) {
+fn convert_topology(platform: &mut Vsphere, validator: &mut Validator) {
     let flat = [
         ("defaultDatastore", &platform.deprecated_default_datastore),
         ("folder", &platform.deprecated_folder),
@@ -241,7 +241,7 @@ fn convert_topology(platform: &mut Vsphere, judge: &mut Judge) {
     ];
     if !platform.failure_domains.is_empty() {
         if let Some((name, _)) = flat.iter().find(|(_, value)| !value.is_empty()) {
-            judge.diagnostics.warn(
+            validator.diagnostics.warn(
                 format!("platform.vsphere.{name}"),
                 "failureDomains is set too and wins",
                 "remove datacenter, defaultDatastore, folder, cluster, resourcePool and network",
@@ -278,7 +278,7 @@ fn convert_topology(platform: &mut Vsphere, judge: &mut Judge) {
         ("resourcePool", "resourcePool"),
         ("folder", "folder"),
     ] {
-        judge.moved(
+        validator.moved(
             &format!("platform.vsphere.failureDomains[0].topology.{new}"),
             &format!("platform.vsphere.{old}"),
         );

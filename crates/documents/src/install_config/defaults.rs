@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net};
 
 use super::{
     Environment, FipsHost, Given,
-    rules::Judge,
+    rules::Validator,
     types::{
         BareMetal, BootMode, ClusterNetwork, CredentialsMode, DnsRecordsType, Hyperthreading,
         InstallConfig, MachineNetwork, MachinePool, Networking, OsImageStream, ProvisioningNetwork,
@@ -18,27 +18,27 @@ use super::{
 const FIPS_BYPASSED: &str = "install.openshift.io/hostcrypt-check-bypassed";
 
 /// Fills in every default.
-pub fn fill_in(judge: &mut Judge, around: &mut Environment<'_>) {
-    let names_no_stream = !judge.was_written("osImageStream");
+pub fn fill_in(validator: &mut Validator, around: &mut Environment<'_>) {
+    let names_no_stream = !validator.was_written("osImageStream");
     for (path, name, forced) in [
         (
             "controlPlane.name",
-            judge.config.control_plane.as_ref(),
+            validator.config.control_plane.as_ref(),
             "master",
         ),
-        ("arbiter.name", judge.config.arbiter.as_ref(), "arbiter"),
+        ("arbiter.name", validator.config.arbiter.as_ref(), "arbiter"),
     ]
     .map(|(path, pool, forced)| (path, pool.map_or("", |pool| &*pool.name).to_owned(), forced))
     {
         if !name.is_empty() && name != forced {
-            judge.diagnostics.warn(
+            validator.diagnostics.warn(
                 path,
                 format!("the pool will be called `{forced}`"),
                 format!("write `{forced}`, or leave it out"),
             );
         }
     }
-    let config = &mut judge.config;
+    let config = &mut validator.config;
     default_networking(config.networking.get_or_insert_default());
     config.publish.get_or_insert(Publish::External);
 

@@ -1,4 +1,4 @@
-//! What an install-config is judged by besides itself.
+//! What an install-config is validated against besides itself.
 
 use std::{fmt, net::IpAddr};
 

@@ -1,4 +1,4 @@
-//! `install-config.yaml`: read, converted, filled in, judged, written back.
+//! `install-config.yaml`: read, converted, filled in, validated, written back.
 //!
 //! ```text
 //! bytes ── spanned_yaml ── schema::walk ── InstallConfig ── convert ── defaults ── rules
@@ -8,7 +8,7 @@
 //!
 //! [`load`] does all of it. It gives a [`Loaded`] with the typed [`InstallConfig`] (fields are
 //! named as in the file, see [`types`]) and warnings, or a [`Report`] with everything that is
-//! wrong at once, each with line, column, rule and remedy. [`InstallConfig`] has what consumers
+//! wrong at once, each with line, column, rule and fix. [`InstallConfig`] has what consumers
 //! ask for: [`InstallConfig::cluster_domain`], [`InstallConfig::control_plane_replicas`],
 //! [`Platform::name`](types::Platform::name) and so on; after loading `networking`,
 //! `control_plane`, the platform and every default are there. [`to_yaml`] writes the effective
@@ -59,16 +59,16 @@ pub fn load(name: &str, bytes: &[u8], around: &mut Environment<'_>) -> Result<Lo
         ..
     } = around.given;
     let (config, sheet, draft) = read(&schema::DOCUMENT, name, bytes, unknown_keys, release)?;
-    let mut judge = rules::Judge::new(config, sheet);
-    convert::convert(&mut judge);
-    let written = judge.config.clone();
-    defaults::fill_in(&mut judge, around);
-    rules::run(&mut judge, around.given);
-    let rules::Judge {
+    let mut validator = rules::Validator::new(config, sheet);
+    convert::convert(&mut validator);
+    let written = validator.config.clone();
+    defaults::fill_in(&mut validator, around);
+    rules::run(&mut validator, around.given);
+    let rules::Validator {
         mut config,
         diagnostics,
         sheet,
-    } = judge;
+    } = validator;
     defaults::arrange(&mut config);
     let report = draft.finish(&sheet, diagnostics);
     if report.has_errors() {

@@ -47,7 +47,7 @@ impl Document {
             if about(&path) {
                 fields.push(json!({
                     "field": path,
-                    "type": field.kind.told(),
+                    "type": field.kind.description(),
                     "default": field.default,
                     "meaning": field.about,
                     "since": field.since.map(|since| since.to_string()),
@@ -80,7 +80,7 @@ impl Document {
                 if let Some(instead) = field.instead {
                     let _ = write!(about, " Deprecated: `{instead}`.");
                 }
-                let kind = field.kind.told().replace('|', "\\|");
+                let kind = field.kind.description().replace('|', "\\|");
                 let _ = writeln!(text, "| `{path}` | {kind} | {} | {about} |", field.default);
             }
         });
@@ -143,7 +143,11 @@ fn find(document: &Document, wanted: &str) -> Result<(String, &'static Field), S
 }
 
 fn describe(rule_summaries: &[RuleSummary], path: &str, field: &'static Field) -> String {
-    let mut text = format!("{path}  <{}>\n\n  {}\n", field.kind.told(), field.about);
+    let mut text = format!(
+        "{path}  <{}>\n\n  {}\n",
+        field.kind.description(),
+        field.about
+    );
     let mut row = |name: &str, value: &str| {
         if !value.is_empty() {
             let _ = writeln!(text, "  {name:<14} {value}");

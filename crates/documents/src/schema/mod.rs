@@ -22,7 +22,7 @@ pub struct Document {
     /// How one begins.
     pub begins: &'static str,
     /// How to come to one.
-    pub remedy: &'static str,
+    pub fix: &'static str,
     /// What can be set in it.
     pub fields: &'static [Field],
     /// What must hold in it.
@@ -154,7 +154,7 @@ impl Field {
 impl Kind {
     /// What to write, in a few words.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         match self {
             Self::Text => "text".to_owned(),
             Self::OnlyText => "text, quoted if it reads as a number or switch".to_owned(),
@@ -164,7 +164,7 @@ impl Kind {
             Self::Cidr => "network (address/prefix)".to_owned(),
             Self::Ip => "IP address".to_owned(),
             Self::Word(words) => words.join(" | "),
-            Self::List(kind) => format!("list of {}", kind.told()),
+            Self::List(kind) => format!("list of {}", kind.description()),
             Self::Object(_) => "mapping".to_owned(),
             Self::Labels => "mapping of texts".to_owned(),
             Self::Anything => "anything".to_owned(),

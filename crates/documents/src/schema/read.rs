@@ -105,7 +105,7 @@ impl Unfinished {
     fn nothing(mut self, document: &Document, text: &str) -> Report {
         if self.findings.iter().all(|f| f.severity != Severity::Error) {
             let message = "there is nothing in the file".to_owned();
-            self.findings.push(whole_file(message, document.remedy));
+            self.findings.push(whole_file(message, document.fix));
         }
         Report::new(self.name, mask(text, &[]), self.findings)
     }

@@ -94,7 +94,11 @@ fn misfit(message: String, help: String) -> Misfit {
 }
 
 fn wrong_kind(kind: &Kind, scalar: &Scalar, help: String) -> Misfit {
-    let message = format!("this is {}, but must be: {}", scalar.kind(), kind.told());
+    let message = format!(
+        "this is {}, but must be: {}",
+        scalar.kind(),
+        kind.description()
+    );
     misfit(message, help)
 }
 

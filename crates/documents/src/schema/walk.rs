@@ -2,7 +2,7 @@
 //!
 //! Keys match as the reference matches them: exactly, else without regard to case. All faults
 //! are found, not the first; what is at fault is left out of the result and remembered as
-//! broken, so that later rules do not judge what is not there.
+//! broken, so that later rules do not validator what is not there.
 
 use std::collections::HashMap;
 
@@ -176,7 +176,7 @@ impl Walker {
             whole &= object.contains_key(field.name);
             let below = join(path, field.name);
             if !object.contains_key(field.name) && !self.walked.broken.contains(&below) {
-                let help = format!("add `{}: …` ({})", field.name, field.kind.told());
+                let help = format!("add `{}: …` ({})", field.name, field.kind.description());
                 self.broken(
                     node.span,
                     "required",
@@ -301,7 +301,11 @@ impl Walker {
     }
 
     fn wrong_kind(&mut self, kind: &Kind, node: &Node, path: &str, help: &str) {
-        let message = format!("this is {}, but must be: {}", node.kind(), kind.told());
+        let message = format!(
+            "this is {}, but must be: {}",
+            node.kind(),
+            kind.description()
+        );
         self.broken(
             self.anchor(node, path),
             "type",

@@ -1,7 +1,7 @@
 //! A copy of a file that can be shown: secrets blotted out, every position kept.
 //!
 //! Error messages quote the lines around a fault, and the file may be too broken to know its
-//! structure. So lines are judged by the look of their key, besides the places the schema knows.
+//! structure. So lines are classified by the look of their key, besides the places the schema knows.
 
 use super::Span;
 

@@ -33,10 +33,10 @@ pub struct RuleSummary {
 /// What rules say.
 pub(crate) struct Diagnostics {
     rule: &'static str,
-    told: Vec<Verdict>,
+    reported: Vec<Diagnostic>,
 }
 
-struct Verdict {
+struct Diagnostic {
     severity: Severity,
     rule: &'static str,
     path: String,
@@ -49,7 +49,7 @@ impl Diagnostics {
     pub fn of(rule: &'static str) -> Self {
         Self {
             rule,
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -65,21 +65,21 @@ impl Diagnostics {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.tell(Severity::Error, path.into(), message.into(), help.into());
+        self.report(Severity::Error, path.into(), message.into(), help.into());
     }
 
-    /// Somebody should know.
+    /// The file can be used, but the user should know.
     pub fn warn(
         &mut self,
         path: impl Into<String>,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.tell(Severity::Warning, path.into(), message.into(), help.into());
+        self.report(Severity::Warning, path.into(), message.into(), help.into());
     }
 
-    fn tell(&mut self, severity: Severity, path: String, message: String, help: String) {
-        self.told.push(Verdict {
+    fn report(&mut self, severity: Severity, path: String, message: String, help: String) {
+        self.reported.push(Diagnostic {
             severity,
             rule: self.rule,
             path,
@@ -127,17 +127,17 @@ impl Sheet {
 
     /// What was said, each at its place; nothing about what has the wrong form anyway.
     pub fn findings(&self, diagnostics: Diagnostics) -> Vec<Finding> {
-        let told = diagnostics.told.into_iter().filter(|verdict| {
+        let reported = diagnostics.reported.into_iter().filter(|diagnostic| {
             let mut broken = self.broken.iter();
-            !broken.any(|broken| are_related(&verdict.path, broken))
+            !broken.any(|broken| are_related(&diagnostic.path, broken))
         });
-        let findings = told.map(|verdict| Finding {
-            severity: verdict.severity,
-            rule: verdict.rule,
-            span: self.place_of(&verdict.path),
-            path: verdict.path,
-            message: verdict.message,
-            help: verdict.help,
+        let findings = reported.map(|diagnostic| Finding {
+            severity: diagnostic.severity,
+            rule: diagnostic.rule,
+            span: self.place_of(&diagnostic.path),
+            path: diagnostic.path,
+            message: diagnostic.message,
+            help: diagnostic.help,
         });
         findings.collect()
     }

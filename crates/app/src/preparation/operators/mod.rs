@@ -148,7 +148,7 @@ fn first(row: &Row, version: &OpenshiftVersion) -> Vec<(String, Value)> {
 }
 
 fn yaml(path: &str, object: &Value) -> Result<File, String> {
-    Ok(File::open(path, text(object)?))
+    Ok(File::public(path, text(object)?))
 }
 
 fn text(object: &Value) -> Result<String, String> {

@@ -84,7 +84,7 @@ pub(super) struct Facts<'a> {
 }
 
 /// The config on its way through conversion, defaults and rules.
-pub(super) struct Judge {
+pub(super) struct Validator {
     pub config: InstallConfig,
     pub diagnostics: Diagnostics,
     pub sheet: Sheet,
@@ -109,7 +109,7 @@ impl Facts<'_> {
     }
 }
 
-impl Judge {
+impl Validator {
     pub fn new(config: InstallConfig, sheet: Sheet) -> Self {
         Self {
             config,
@@ -130,15 +130,18 @@ impl Judge {
 }
 
 /// Asks every rule whose fields have the right form.
-pub(super) fn run(judge: &mut Judge, around: Given) {
+pub(super) fn run(validator: &mut Validator, around: Given) {
     let facts = Facts {
-        config: &judge.config,
+        config: &validator.config,
         around,
-        sheet: &judge.sheet,
+        sheet: &validator.sheet,
     };
-    for rule in RULES.iter().filter(|rule| judge.sheet.is_sound(rule.reads)) {
-        judge.diagnostics.under(rule.name);
-        (rule.check)(&facts, &mut judge.diagnostics);
+    for rule in RULES
+        .iter()
+        .filter(|rule| validator.sheet.is_sound(rule.reads))
+    {
+        validator.diagnostics.under(rule.name);
+        (rule.check)(&facts, &mut validator.diagnostics);
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn platform<'a>(facts: &Facts<'a>) -> Option<&'a Vsphere> {
     facts.config.platform.vsphere.as_ref()
 }
 
-/// Failure domains that are judged. Hosts that install themselves need none, so one that only
+/// Failure domains that are validated. Hosts that install themselves need none, so one that only
 /// stands for nothing is left alone.
 fn domains<'a>(facts: &Facts<'a>) -> Vec<(String, &'a FailureDomain)> {
     let all = platform(facts).map_or(&[][..], |platform| &platform.failure_domains);
