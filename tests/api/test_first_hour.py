@@ -69,15 +69,15 @@ def test_an_event_does_not_call_an_image_ready_that_is_not_here(servers, iso):
     server = servers("eventful", env={"OS_IMAGES": catalogue()}).start()
     api = server.api()
 
-    def told(name):
+    def event_messages(name):
         infra_env = api.new_infra_env(name, openshift_version=VERSION)
         events = api.events(infra_env_id=infra_env["id"])
         return [event["message"] for event in events if event["name"] == "image_info_updated"][-1]
 
-    before = told("early")
+    before = event_messages("early")
     assert "ready for download" not in before and "cannot be downloaded yet" in before, before
     stock(server, iso)
-    assert "is ready for download" in told("late")
+    assert "is ready for download" in event_messages("late")
 
 
 def test_hosts_boot_the_release_of_their_cluster_and_never_a_pre_release_unasked(api):
@@ -206,7 +206,7 @@ OTHERWISE = {
         "graph", "agent graph", "openapi", "completion", "deploy podman", "deploy kubernetes",
         "iso cat", "iso ignition show", "iso kargs show", "iso network show",
     },
-    "it writes the file that it is told to, and `iso info -o json` describes it": {
+    "it writes the file that it is given, and `iso info -o json` describes it": {
         "iso ignition embed", "iso ignition remove", "iso kargs append", "iso kargs delete", "iso kargs replace",
         "iso kargs reset", "iso network embed", "iso network remove", "iso extract", "iso minimal", "live-iso create",
     },

@@ -1,4 +1,4 @@
-"""A firewall between hosts is told in the history of a host, and no validation changes for it."""
+"""A firewall between hosts is an event of the host, and changes no validation."""
 
 import json
 
@@ -20,11 +20,11 @@ def test_dropped_ports_are_told_once_until_they_are_reachable(api):
     assert report() == [], "agents that probe no ports say nothing"
     ids = validation_ids(machine)
     walls = [{"remote_ip_address": "192.168.126.11", "ports": [2379, 6443]}]
-    (told,) = report(blocked_ports=walls)
-    assert told["severity"] == "warning"
-    assert "192.168.126.11 TCP 2379 (etcd" in told["message"] and "6443 (Kubernetes API" in told["message"]
+    (event,) = report(blocked_ports=walls)
+    assert event["severity"] == "warning"
+    assert "192.168.126.11 TCP 2379 (etcd" in event["message"] and "6443 (Kubernetes API" in event["message"]
     assert json.loads(machine.state()["connectivity"])["remote_hosts"][0]["blocked_ports"] == walls
-    assert len(report(blocked_ports=walls)) == 1, "told already"
+    assert len(report(blocked_ports=walls)) == 1, "reported already"
     assert validation_ids(machine) == ids, "clients know the validations of the reference and no others"
     assert [event["name"] for event in report()][-1] == "host_ports_reachable"
 

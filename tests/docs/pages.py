@@ -61,7 +61,7 @@ def apply(block, marker):
         block.reason = words
         return
     kind, *pairs = [part.strip() for part in words.split(";")]
-    assert kind in KINDS, f"{block.place}: nobody knows how to run {kind!r}"
+    assert kind in KINDS, f"{block.place}: no runner for {kind!r}"
     block.kind = kind
     for pair in pairs:
         prompt, separator, answer = pair.partition("=>")

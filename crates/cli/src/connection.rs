@@ -71,7 +71,7 @@ impl Connection {
     pub fn target(&self) -> anyhow::Result<Target> {
         let login = Login::read()?;
         let given = self.url.as_deref().map(|url| url.trim_end_matches('/'));
-        // A token must reach nobody but the service that issued it.
+        // A token must be sent only to the service that issued it.
         let login = login.filter(|login| given.is_none_or(|url| url == login.url));
         let url = given
             .map(str::to_owned)

@@ -10,8 +10,18 @@ use anyhow::bail;
 const NAME: &str = "openshift-install";
 /// Commands of the reference that Muster has, too.
 const KNOWN: &[&str] = &[
-    "agent", "create", "explain", "graph", "version", "wait-for", "help",
+    "agent",
+    "create",
+    "explain",
+    "graph",
+    "image-based",
+    "version",
+    "wait-for",
+    "help",
 ];
+
+/// Those that keep a log file, and take the flag for what is shown of it.
+const LOGGING: &[&str] = &["agent", "image-based"];
 
 /// The command line as Muster spells it; unchanged under any other name.
 pub fn respelled(words: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
@@ -37,7 +47,8 @@ pub fn respelled(words: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
                 out.push(known.to_owned());
                 out.extend(rest.iter().cloned());
                 // Commands without a log file show all they have to say.
-                let takes_level = known == "agent" && rest.first().is_some_and(|w| w == "create");
+                let takes_level = LOGGING.contains(&known)
+                    && rest.first().is_some_and(|word| word == "create");
                 let kept = flags
                     .iter()
                     .filter(|flag| takes_level || !flag.starts_with("--log-level"));
@@ -49,7 +60,7 @@ pub fn respelled(words: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
             ),
         },
     }
-    if !out.iter().any(|word| word == "agent") {
+    if !out.iter().any(|word| LOGGING.contains(&word.as_str())) {
         out = without_level(out);
     }
     Ok(out.into_iter().map(OsString::from).collect())
@@ -134,6 +145,10 @@ mod tests {
             (
                 "openshift-install --dir=d create ignition-configs --log-level=debug",
                 "openshift-install create ignition-configs --dir=d",
+            ),
+            (
+                "openshift-install --dir d --log-level=error image-based create config-image",
+                "openshift-install image-based create config-image --dir=d --log-level=error",
             ),
             ("openshift-install version", "openshift-install --version"),
             (

@@ -237,12 +237,12 @@ fn other_programs_read_the_configuration_image_as_the_reference_describes_it() {
     ];
     for (index, certificate) in certificates.iter().enumerate() {
         fs::write(at.join("c.pem"), certificate).unwrap();
-        let told = other(
+        let subject = other(
             at,
             "openssl x509 -in c.pem -noout -subject -nameopt oneline",
         );
         let plain = |text: &str| text.replace(' ', "");
-        assert_eq!(plain(told.trim()), plain(&subjects[index]));
+        assert_eq!(plain(subject.trim()), plain(&subjects[index]));
         let text = other(at, "openssl x509 -in c.pem -noout -text");
         assert!(
             text.contains("CA:TRUE") && text.contains("Subject Key Identifier"),

@@ -1,6 +1,6 @@
 //! Operators of the new cluster: which were chosen, what they report, and when all are settled.
 //!
-//! What they ask of hosts is evaluated in `checks::operators`; [`explained`] tells it in words.
+//! What they ask of hosts is evaluated in `checks::operators`; [`explained`] describes it.
 //! During finalizing the controller inside the cluster reports each one. The installation is
 //! complete when every built-in one is available and every optional one is available or has
 //! failed; the slowest optional one stretches the stages that wait for them.

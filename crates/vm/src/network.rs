@@ -408,7 +408,7 @@ fn sweep() -> Result<()> {
             .strip_prefix("muster-")
             .and_then(|rest| rest.split('-').next());
         if owner.is_some_and(|pid| !PathBuf::from("/proc").join(pid).exists()) {
-            // Another story may sweep at the same time; what stays is in nobody's way.
+            // Another story may sweep at the same time; a namespace that stays does no harm.
             let _ = run(command("ip").args(["netns", "delete", name]));
         }
     }

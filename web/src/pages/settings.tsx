@@ -7,7 +7,7 @@ import { login, token } from "../session";
 import { follow } from "../store";
 import { Text } from "../ui/form";
 import { Icon } from "../ui/icons";
-import { Alert, CodeBox, CopyButton, Facts, Label, Modal, Spinner, useAct, useLoad } from "../ui/parts";
+import { Alert, CodeBox, CopyButton, Facts, Label, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 
 interface Caller { mode: string; name: string; role: string; expires_at?: string }
 interface Setting { key: string; value: string; variable: string; help: string; is_default: boolean }
@@ -27,13 +27,13 @@ function MakeToken({ close }: { close: () => void }) {
   return (
     <Modal title={t("Make a token")} close={close} submit={submit} footer={made ? <button type="button" class="primary" onClick={close}>{t("Close")}</button> : <><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Make")}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
       {made ? <>
-        <Alert tone="green" title={t("Valid until {time}", { time: when(made.expires_at) })}>{t("It is shown once. Whoever has it may do what {name} may.", { name })}</Alert>
+        <Alert tone="green" title={t("Valid until {time}", { time: when(made.expires_at) })}>{t("It is shown once. Anyone who has it can do what {name} can.", { name })}</Alert>
         <CodeBox name={t("Token")} text={made.token} />
         <CodeBox name={t("Command")} text={`export AI_TOKEN=…\ncurl -H "Authorization: Bearer $AI_TOKEN" ${location.origin}/api/assisted-install/v2/clusters`} />
       </> : <>
         <Text label={t("User name")} required value={name} set={setName} error={needed(name)} attempted={attempted} autoComplete="username" />
         <Text label={t("Password")} required kind="password" value={password} set={setPassword} error={needed(password)} attempted={attempted} autoComplete="current-password" autoFocus />
-        {problem && <Alert tone="red" live>{problem}</Alert>}
+        <Problem of={problem} />
       </>}
     </Modal>
   );
@@ -54,16 +54,16 @@ export default function Settings() {
       <h1>{t("Service")}</h1>
       <section class="card"><h2>{t("Versions")}</h2>{!versions.value ? <Spinner /> : <Facts of={[...Object.entries(versions.value.versions ?? {}).map(([key, value]): [string, string] => [key, String(value)]), [t("Release"), versions.value.release_tag ?? ""]]} />}<p><a href="/docs">{t("API reference")}</a> · <a href="/openapi.json">OpenAPI</a> · <a href="/metrics">{t("Metrics")}</a></p></section>
       <section class="card stack"><h2>{t("Access")}</h2>
-        {caller.problem ? <Alert tone="orange">{caller.problem}</Alert> : !caller.value ? <Spinner /> : <Facts of={[[t("Mode"), caller.value.mode], [t("You are"), caller.value.name || "—"], [t("Role"), <Label tone="blue">{caller.value.role}</Label>], [t("Login ends"), caller.value.expires_at ? when(caller.value.expires_at) : "—"]]} />}
+        {caller.problem ? <Problem of={caller.problem} quiet /> : !caller.value ? <Spinner /> : <Facts of={[[t("Mode"), caller.value.mode], [t("You are"), caller.value.name || "—"], [t("Role"), <Label tone="blue">{caller.value.role}</Label>], [t("Login ends"), caller.value.expires_at ? when(caller.value.expires_at) : "—"]]} />}
         {login.value && <div class="row"><button type="button" onClick={() => setMaking(true)}>{t("Make a token")}</button><span class="small muted">{t("For a script. The token of this login:")}</span><CopyButton text={login.value.token} label={t("Copy token")} /></div>}
       </section>
       <section class="card stack"><h2>{t("Users")}</h2>
-        {users.problem ? <Alert tone="orange">{users.problem}</Alert> : !users.value ? <Spinner /> : users.value.length === 0 ? <p class="muted">{t("There are no users in this mode: everyone who reaches the service may use it as administrator.")}</p>
+        {users.problem ? <Problem of={users.problem} quiet /> : !users.value ? <Spinner /> : users.value.length === 0 ? <p class="muted">{t("There are no users in this mode: everyone who reaches the service may use it as administrator.")}</p>
           : <div class="tablewrap"><table><caption class="vh">{t("Users")}</caption><thead><tr><th>{t("Name")}</th><th>{t("Role")}</th><th>{t("May")}</th></tr></thead><tbody>{users.value.map((one) => <tr key={one.name}><td>{one.name}{one.name === caller.value?.name && <span class="muted"> {t("(you)")}</span>}</td><td><Label tone={one.role === "admin" ? "blue" : "grey"}>{one.role}</Label></td><td>{mayDo(one.role)}</td></tr>)}</tbody></table></div>}
         {users.value && users.value.length > 0 && <details class="panel"><summary>{t("Add, change or remove a user")}</summary><p>{t("Users are in muster.toml, and changes there take effect within seconds, without a restart. A new password ends all logins of its user.")}</p><CodeBox name={t("Add, change or remove a user")} text={'muster hash-password        # asks for the password, prints its hash\n\n[[auth.users]]\nname = "alice"\npassword_hash = "$argon2id$…"\nrole = "user"                # admin, user or read-only'} /></details>}
       </section>
       <section class="card stack"><h2>{t("Settings in force")}</h2>
-        {settings.problem ? <Alert tone="orange">{settings.problem}</Alert> : !settings.value ? <Spinner /> : <>
+        {settings.problem ? <Problem of={settings.problem} quiet /> : !settings.value ? <Spinner /> : <>
           <div class="row"><div class="field"><input type="search" aria-label={t("Filter settings")} placeholder={t("Filter settings")} value={filter} onInput={(event) => setFilter(event.currentTarget.value)} /></div><div class="field"><select aria-label={t("Which settings")} value={changedOnly ? "changed" : "all"} onChange={(event) => setChangedOnly(event.currentTarget.value === "changed")}><option value="changed">{t("Changed from the default")}</option><option value="all">{t("All")}</option></select></div></div>
           <div class="tablewrap"><table><caption class="vh">{t("Settings in force")}</caption><thead><tr><th>{t("Setting")}</th><th>{t("Value")}</th><th>{t("Meaning")}</th><th>{t("Variable")}</th></tr></thead><tbody>{shown.map((one) => <tr key={one.key}><td><code>{one.key}</code></td><td><code>{one.value || "—"}</code></td><td class="small">{one.help}</td><td><code>{one.variable}</code></td></tr>)}{shown.length === 0 && <tr><td colSpan={4} class="muted">{t("None.")}</td></tr>}</tbody></table></div>
         </>}

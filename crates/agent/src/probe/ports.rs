@@ -3,7 +3,7 @@
 //! Nothing listens on these ports yet, so the other machine refuses the connection: that is an
 //! answer, and the way is free. No answer, or word from a router that it may not, means that
 //! something in between drops packets. A firewall that refuses in the other machine's name cannot be
-//! told apart from it; see docs/ports.md.
+//! distinguished from it; see docs/ports.md.
 
 use std::{
     collections::BTreeMap,

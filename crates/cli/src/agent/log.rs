@@ -102,7 +102,8 @@ impl Log {
 }
 
 impl Level {
-    const fn word(self) -> &'static str {
+    /// As the log file has it.
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Error => "error",
             Self::Warn => "warning",

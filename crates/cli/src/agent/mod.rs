@@ -4,7 +4,7 @@ mod add_nodes;
 mod base_iso;
 mod boot_files;
 mod create;
-mod log;
+pub mod log;
 mod monitor;
 mod outcome;
 mod programs;

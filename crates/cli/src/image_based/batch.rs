@@ -24,9 +24,12 @@ use serde::Serialize;
 
 use super::{
     config_image::{self, Choices, State, Work},
-    directory, seeds,
+    Shown, directory,
+    messages::Messages,
+    seeds,
 };
 use crate::{
+    agent::log::Level,
     create::FILE as INSTALL_CONFIG,
     output,
     release::access::{Access, Known},
@@ -55,6 +58,8 @@ pub struct Batch {
     seed: Option<String>,
     #[command(flatten)]
     choices: Choices,
+    #[command(flatten)]
+    shown: Shown,
     #[command(flatten)]
     access: Access,
 }
@@ -91,22 +96,40 @@ struct Row {
     seconds: f64,
 }
 
-/// Makes all sites.
-pub fn run(batch: &Batch) -> ExitCode {
-    match make_all(batch) {
-        Ok((text, true)) => output::text(&text),
-        Ok((text, false)) => {
-            output::text(&text);
-            ExitCode::FAILURE
-        }
-        Err(error) => output::failure(&error),
+impl Batch {
+    pub(super) fn messages(&self) -> Messages {
+        Messages::open(&self.output, self.shown.log_level)
     }
 }
 
-fn make_all(batch: &Batch) -> anyhow::Result<(String, bool)> {
+/// Makes all sites.
+pub fn run(batch: &Batch, messages: &Messages) -> ExitCode {
+    match make_all(batch, messages) {
+        Ok((text, true)) => {
+            messages.ended(Level::Info, &text);
+            output::text(&text)
+        }
+        Ok((text, false)) => {
+            messages.ended(Level::Error, &text);
+            output::text(&text);
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            messages.ended(Level::Error, &format!("{error:#}"));
+            output::failure(&error)
+        }
+    }
+}
+
+fn make_all(batch: &Batch, messages: &Messages) -> anyhow::Result<(String, bool)> {
     let jobs = jobs(batch)?;
     let seed = match &batch.seed {
-        Some(named) => Some(seeds::cluster(&batch.access, &Known::default(), named)?),
+        Some(named) => Some(seeds::cluster(
+            &batch.access,
+            &Known::default(),
+            named,
+            messages,
+        )?),
         None => None,
     };
     let workers = batch
@@ -120,7 +143,7 @@ fn make_all(batch: &Batch) -> anyhow::Result<(String, bool)> {
         for _ in 0..workers.min(jobs.len()) {
             scope.spawn(|| {
                 while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let row = row(batch, job, seed.as_ref());
+                    let row = row(batch, job, seed.as_ref(), messages);
                     rows.lock()
                         .unwrap_or_else(PoisonError::into_inner)
                         .push(row);
@@ -148,9 +171,9 @@ fn make_all(batch: &Batch) -> anyhow::Result<(String, bool)> {
     Ok((text, failed.is_empty()))
 }
 
-fn row(batch: &Batch, job: &Job, seed: Option<&SeedCluster>) -> Row {
+fn row(batch: &Batch, job: &Job, seed: Option<&SeedCluster>, messages: &Messages) -> Row {
     let started = Instant::now();
-    let made = make_one(batch, job, seed);
+    let made = make_one(batch, job, seed, messages);
     let seconds = started.elapsed().as_secs_f64();
     let name = job.name.clone();
     match made {
@@ -181,6 +204,7 @@ fn make_one(
     batch: &Batch,
     job: &Job,
     seed: Option<&SeedCluster>,
+    messages: &Messages,
 ) -> anyhow::Result<muster_image_based::site::Site> {
     let (install_config, site_config, from) = match &job.source {
         Source::Folder(folder) => (
@@ -206,6 +230,7 @@ fn make_one(
         tls: config_image::tls(from)?,
         seed,
         choices: &batch.choices,
+        messages,
     };
     let to = batch.output.join(&job.name);
     let state = State::of(&to, None)?;

@@ -26,10 +26,9 @@ use muster_image_based::{
 use muster_release::SeedCluster;
 use serde::{Deserialize, Serialize};
 
-use super::{Directory, Failure, directory, image::LOOKUPS, seeds};
+use super::{Directory, Failure, directory, image::LOOKUPS, messages::Messages, seeds};
 use crate::{
     create::FILE as INSTALL_CONFIG,
-    diagnostics,
     release::access::{Access, Known},
 };
 
@@ -40,7 +39,7 @@ const STATE: &str = ".muster_image_based_state.json";
 #[derive(Debug, Args)]
 pub struct ConfigImage {
     #[command(flatten)]
-    at: Directory,
+    pub(super) at: Directory,
     #[command(flatten)]
     access: Access,
     #[command(flatten)]
@@ -75,6 +74,7 @@ pub struct Work<'a> {
     pub tls: BTreeMap<String, String>,
     pub seed: Option<&'a SeedCluster>,
     pub choices: &'a Choices,
+    pub messages: &'a Messages,
 }
 
 /// What the next run in the same directory needs, so that it makes the same keys.
@@ -117,7 +117,7 @@ impl State {
 }
 
 /// Creates the image.
-pub fn create(options: &ConfigImage) -> Result<String, Failure> {
+pub fn create(options: &ConfigImage, messages: &Messages) -> Result<String, Failure> {
     let dir = &options.at.dir;
     let work = Work {
         prefix: String::new(),
@@ -127,6 +127,7 @@ pub fn create(options: &ConfigImage) -> Result<String, Failure> {
         tls: tls(dir)?,
         seed: None,
         choices: &options.choices,
+        messages,
     };
     let seed = find_seed(options, &work)?;
     let work = Work {
@@ -144,7 +145,7 @@ pub fn create(options: &ConfigImage) -> Result<String, Failure> {
     let mut used = vec![INSTALL_CONFIG, site_config::FILE];
     used.extend(extra.iter().map(String::as_str));
     directory::use_up(dir, &used)?;
-    seeds::show(
+    messages.info(
         "note: the image holds private keys of the cluster; destroy copies when the site is installed\n",
     );
     Ok(format!(
@@ -200,17 +201,17 @@ fn find_seed(options: &ConfigImage, work: &Work<'_>) -> anyhow::Result<Option<Se
             mirrors: text.contains("imageDigestSources").then_some(text),
             ..Known::default()
         };
-        return seeds::cluster(&options.access, &known, named).map(Some);
+        return seeds::cluster(&options.access, &known, named, work.messages).map(Some);
     }
     let beside = options.at.dir.join(seeds::INFO);
     if beside.is_file() {
-        seeds::show(&format!(
+        work.messages.info(&format!(
             "note: the site is compared with the seed of {}\n",
             beside.display()
         ));
         return seeds::of_file(&beside);
     }
-    seeds::show(
+    work.messages.info(
         "note: the site was not compared with a seed; --seed names an image, or the seed-info.json \
          of `create image`\n",
     );
@@ -237,11 +238,11 @@ pub fn make(work: &Work<'_>, state: &State) -> Result<Site, Failure> {
     let loaded = install_config::load(&name, &work.install_config, &mut around);
     let cluster = match loaded {
         Ok(loaded) => {
-            diagnostics::show(&loaded.report);
+            work.messages.report(&loaded.report);
             Some(loaded)
         }
         Err(report) => {
-            diagnostics::show(&report);
+            work.messages.report(&report);
             None
         }
     };
@@ -251,11 +252,11 @@ pub fn make(work: &Work<'_>, state: &State) -> Result<Site, Failure> {
     let own = site_config::load(&name, &work.site_config, of_cluster, LOOKUPS.network);
     let own = match own {
         Ok(loaded) => {
-            diagnostics::show(&loaded.report);
+            work.messages.report(&loaded.report);
             Some(loaded.config)
         }
         Err(report) => {
-            diagnostics::show(&report);
+            work.messages.report(&report);
             None
         }
     };
@@ -268,13 +269,16 @@ pub fn make(work: &Work<'_>, state: &State) -> Result<Site, Failure> {
     };
     let (errors, warnings) = manifests::check(&work.manifests);
     for warning in &warnings {
-        seeds::show(&format!("warning: {warning}\n"));
+        work.messages.warn(&format!("warning: {warning}\n"));
     }
     if !errors.is_empty() {
         return Err(anyhow!("extra manifests cannot be used: {}", errors.join("; ")).into());
     }
     if let Some(seed) = work.seed {
-        seeds::settle(&seed::check_site(seed, &cluster.written, &own))?;
+        seeds::settle(
+            &seed::check_site(seed, &cluster.written, &own),
+            work.messages,
+        )?;
     }
     let supplied = ACCEPTED.iter().filter_map(|name| {
         let certificate_pem = work.tls.get(&format!("{name}.crt"))?.clone();

@@ -17,7 +17,7 @@ use muster_image::{
 };
 use muster_image_based::{factory, seed};
 
-use super::{Directory, directory, seeds};
+use super::{Directory, directory, messages::Messages, seeds};
 use crate::{diagnostics, iso::deliver, os_images, release::access::Access};
 
 const IMAGE: &str = "rhcos-ibi.iso";
@@ -43,7 +43,7 @@ enum LiveSide {
 #[derive(Debug, Args)]
 pub struct Image {
     #[command(flatten)]
-    at: Directory,
+    pub(super) at: Directory,
     #[command(flatten)]
     access: Access,
     /// Live ISO to install from: a file or a URL, which may end in ?sha256=HEX [default: that of
@@ -69,7 +69,7 @@ pub struct Image {
 }
 
 /// Creates the image.
-pub fn create(options: &Image) -> anyhow::Result<String> {
+pub fn create(options: &Image, messages: &Messages) -> anyhow::Result<String> {
     let dir = &options.at.dir;
     let Some(bytes) = directory::read(dir, FILE)? else {
         return Err(anyhow!(
@@ -78,12 +78,12 @@ pub fn create(options: &Image) -> anyhow::Result<String> {
         ));
     };
     let Loaded { config, report } = load(FILE, &bytes, LOOKUPS).map_err(|report| {
-        diagnostics::show(&report);
+        messages.report(&report);
         anyhow!("{}", diagnostics::summary(&report))
     })?;
-    diagnostics::show(&report);
+    messages.report(&report);
     let post_script = directory::read(dir, POST_SCRIPT)?;
-    let seed = look_up(options, &config)?;
+    let seed = look_up(options, &config, messages)?;
     let pinned = match &seed {
         Some(seed) => seed.image.to_string(),
         None => config.seed_image.clone(),
@@ -117,7 +117,7 @@ pub fn create(options: &Image) -> anyhow::Result<String> {
             )
         })?);
     }
-    let iso = base_iso(options, &config)?;
+    let iso = base_iso(options, &config, messages)?;
     directory::write_image(&dir.join(IMAGE), &custom.apply(&iso)?, 0o600)?;
     let mut written = vec![IMAGE.to_owned()];
     if let Some(url) = &options.boot_artifacts_url {
@@ -140,9 +140,10 @@ pub fn create(options: &Image) -> anyhow::Result<String> {
 fn look_up(
     options: &Image,
     config: &InstallationConfig,
+    messages: &Messages,
 ) -> anyhow::Result<Option<muster_release::Seed>> {
     if options.offline {
-        seeds::show(
+        messages.info(
             "note: --offline: the seed image is neither checked nor pinned; what does not fit shows \
              up on the machine, after its disk was erased\n",
         );
@@ -156,12 +157,16 @@ fn look_up(
         image,
         Some(config.architecture()),
     )?;
-    seeds::show(&seeds::summary(&seed));
-    seeds::settle(&seed::check_factory(&seed, config))?;
+    messages.info(&seeds::summary(&seed));
+    seeds::settle(&seed::check_factory(&seed, config), messages)?;
     Ok(Some(seed))
 }
 
-fn base_iso(options: &Image, config: &InstallationConfig) -> anyhow::Result<Iso> {
+fn base_iso(
+    options: &Image,
+    config: &InstallationConfig,
+    messages: &Messages,
+) -> anyhow::Result<Iso> {
     let arch = match config.architecture() {
         "arm64" => Arch::Arm64,
         _ => Arch::X86_64,
@@ -183,7 +188,7 @@ fn base_iso(options: &Image, config: &InstallationConfig) -> anyhow::Result<Iso>
     let live = muster_boot_images::inspect(&path, arch)
         .with_context(|| format!("{} cannot be used as base", path.display()))?;
     if let Some(other) = other_release(&live.version, &config.seed_version) {
-        seeds::show(&format!(
+        messages.warn(&format!(
             "warning: the live ISO is of OpenShift {other}, the seed of {}; what one of them writes the \
              other may not read\n",
             config.seed_version

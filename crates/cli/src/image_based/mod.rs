@@ -2,8 +2,10 @@
 
 mod batch;
 mod config_image;
+mod content;
 mod directory;
 mod image;
+mod messages;
 mod seed;
 mod seeds;
 mod serve;
@@ -13,7 +15,10 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Subcommand};
 
+use messages::Messages;
+
 use crate::{
+    agent::log::Level,
     output,
     wait_for::{self, WaitFor},
 };
@@ -68,6 +73,22 @@ struct Directory {
     /// Directory of the files
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+/// Which messages are shown.
+#[derive(Clone, Copy, Debug, Args)]
+struct Shown {
+    /// Messages to show; the log file of the directory gets all of them
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log_level: Level,
+}
+
+impl Directory {
+    fn messages(&self) -> Messages {
+        Messages::open(&self.dir, self.shown.log_level)
+    }
 }
 
 /// Why a command failed, as far as its exit code depends on it.
@@ -126,17 +147,28 @@ pub fn run(command: ImageBased) -> ExitCode {
     if let Err(error) = end_when_interrupted() {
         return output::failure(&error);
     }
+    let messages = match &target {
+        Target::ImageConfigTemplate(at) | Target::ConfigTemplate(at) => at.messages(),
+        Target::Image(image) => image.at.messages(),
+        Target::ConfigImage(config) => config.at.messages(),
+        Target::ConfigImages(batch) => batch.messages(),
+        Target::Seed(seed) => seed.at.messages(),
+    };
     let result = match target {
-        Target::ImageConfigTemplate(at) => templates::factory(&at.dir),
-        Target::ConfigTemplate(at) => templates::site(&at.dir),
-        Target::Image(image) => image::create(&image).map_err(Failure::Other),
-        Target::ConfigImage(config) => config_image::create(&config),
-        Target::ConfigImages(batch) => return batch::run(&batch),
-        Target::Seed(seed) => seed::create(&seed).map_err(Failure::Other),
+        Target::ImageConfigTemplate(at) => templates::factory(&at.dir, &messages),
+        Target::ConfigTemplate(at) => templates::site(&at.dir, &messages),
+        Target::Image(image) => image::create(&image, &messages).map_err(Failure::Other),
+        Target::ConfigImage(config) => config_image::create(&config, &messages),
+        Target::ConfigImages(batch) => return batch::run(&batch, &messages),
+        Target::Seed(seed) => seed::create(&seed, &messages).map_err(Failure::Other),
     };
     match result {
-        Ok(text) => output::text(&text),
+        Ok(text) => {
+            messages.ended(Level::Info, &text);
+            output::text(&text)
+        }
         Err(failure) => {
+            messages.ended(Level::Error, &format!("{:#}", failure.error()));
             output::failure(failure.error());
             match failure {
                 Failure::InstallConfig(_) => ExitCode::from(BAD_INSTALL_CONFIG),

@@ -1,10 +1,6 @@
 //! The seed image: looked up in its registry, summarised, remembered for the site.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::{fs, path::Path};
 
 use anyhow::{Context, anyhow};
 use muster_catalog::Arch;
@@ -13,6 +9,7 @@ use muster_image_based::seed::Findings;
 use muster_release::{Client, ImageRef, Platform, Proxies, Seed, SeedCluster};
 use serde_json::{Value, json};
 
+use super::messages::Messages;
 use crate::release::access::{Access, Known};
 
 /// What `create image` leaves behind for `create config-image`.
@@ -97,14 +94,19 @@ pub fn info(seed: &Seed) -> Value {
 }
 
 /// The cluster of a seed named by a file that `create image` left behind, or by its image.
-pub fn cluster(access: &Access, known: &Known, named: &str) -> anyhow::Result<SeedCluster> {
+pub fn cluster(
+    access: &Access,
+    known: &Known,
+    named: &str,
+    messages: &Messages,
+) -> anyhow::Result<SeedCluster> {
     let missing =
         || anyhow!("seed {named} does not describe its cluster, so nothing can be compared");
     if Path::new(named).is_file() {
         return of_file(Path::new(named))?.ok_or_else(missing);
     }
     let seed = inspect(access, Some(known), named, None)?;
-    show(&summary(&seed));
+    messages.info(&summary(&seed));
     seed.cluster.ok_or_else(missing)
 }
 
@@ -117,15 +119,10 @@ pub fn of_file(path: &Path) -> anyhow::Result<Option<SeedCluster>> {
 }
 
 /// Prints what was found; errors end the command.
-pub fn settle(findings: &Findings) -> anyhow::Result<()> {
-    show(&findings.to_string());
+pub fn settle(findings: &Findings, messages: &Messages) -> anyhow::Result<()> {
+    messages.findings(findings);
     match findings.has_errors() {
         true => Err(anyhow!("the seed does not fit; nothing was written")),
         false => Ok(()),
     }
-}
-
-/// Notes go to standard error.
-pub fn show(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
 }

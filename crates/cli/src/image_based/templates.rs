@@ -7,13 +7,13 @@ use muster_documents::{
     findings::Report, image_based_config as site, image_based_installation_config as factory,
 };
 
-use super::{Failure, directory};
+use super::{Failure, directory, messages::Messages};
 use crate::diagnostics;
 
 /// Writes the file of the factory.
-pub fn factory(dir: &Path) -> Result<String, Failure> {
+pub fn factory(dir: &Path, messages: &Messages) -> Result<String, Failure> {
     write(
-        dir,
+        (dir, messages),
         "Image-Config-Template",
         factory::FILE,
         factory::TEMPLATE,
@@ -24,9 +24,9 @@ pub fn factory(dir: &Path) -> Result<String, Failure> {
 }
 
 /// Writes the file of a site.
-pub fn site(dir: &Path) -> Result<String, Failure> {
+pub fn site(dir: &Path, messages: &Messages) -> Result<String, Failure> {
     write(
-        dir,
+        (dir, messages),
         "Config-Template",
         site::FILE,
         site::TEMPLATE,
@@ -38,7 +38,7 @@ pub fn site(dir: &Path) -> Result<String, Failure> {
 }
 
 fn write(
-    dir: &Path,
+    (dir, messages): (&Path, &Messages),
     title: &str,
     name: &str,
     template: &str,
@@ -47,14 +47,14 @@ fn write(
     if let Some(bytes) = directory::read(dir, name)? {
         return match load(&bytes) {
             Ok(report) => {
-                diagnostics::show(&report);
+                messages.report(&report);
                 Ok(format!(
                     "{} is there already and was kept",
                     dir.join(name).display()
                 ))
             }
             Err(report) => {
-                diagnostics::show(&report);
+                messages.report(&report);
                 Err(anyhow!("{}", diagnostics::summary(&report)).into())
             }
         };

@@ -73,7 +73,7 @@ pub fn options(url: &str) -> ControllerOptions {
     Line::try_parse_from(words).unwrap().options
 }
 
-/// Waits that would only make the test longer are short; everything else is told by watches.
+/// Waits that would only make the test longer are short; everything else comes from watches.
 pub fn pace() -> Pace {
     let short = Duration::from_millis(100);
     Pace {
@@ -200,7 +200,7 @@ impl Cluster {
         self.kube.update(at, "status", set).await.unwrap();
     }
 
-    /// A kubelet, or somebody who claims to be one, asks for a certificate.
+    /// A kubelet, or a machine that claims to be one, requests a certificate.
     pub fn request(
         &self,
         name: &str,

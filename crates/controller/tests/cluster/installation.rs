@@ -231,7 +231,7 @@ async fn an_installation_is_brought_to_the_end() {
     a_controller_that_nobody_knows_ends(&cluster, &service).await;
 }
 
-/// What the service was told in an installation that went well.
+/// What is reported to the service in an installation that succeeds.
 fn check_reports(state: &service::State) {
     assert_eq!(state.operators[2]["status"], "available");
     assert_eq!(state.operators[2]["version"], "1.2.3");

@@ -495,18 +495,18 @@ fn a_firewall_between_hosts_is_told_once_and_its_end_too() {
     let mut tell = |blocked: &str| -> Vec<(String, String)> {
         let decision = say(&fleet, StepType::ConnectivityCheck, 0, &report(blocked)).unwrap();
         let events = decision.events.iter();
-        let told = events.map(|event| (event.name.clone(), event.message.clone()));
-        let told = told
+        let reported = events.map(|event| (event.name.clone(), event.message.clone()));
+        let reported = reported
             .filter(|(name, _)| name.starts_with("host_ports"))
             .collect();
         fleet.store(decision);
-        told
+        reported
     };
     assert_eq!(tell(""), [], "agents that do not probe ports are fine");
     let first = tell(dropped);
     assert_eq!(first[0].0, "host_ports_blocked");
     let words = "192.0.2.7 TCP 6443 (Kubernetes API of control-plane nodes), 7";
     assert!(first[0].1.contains(words), "{}", first[0].1);
-    assert_eq!(tell(dropped), [], "told already");
+    assert_eq!(tell(dropped), [], "reported already");
     assert_eq!(tell("")[0].0, "host_ports_reachable");
 }

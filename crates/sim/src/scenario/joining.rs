@@ -45,7 +45,7 @@ impl Scenario {
             if let Flow::Enough(faults) = self.wait_for("an installation", turn).await? {
                 return Ok(End::Noticed(faults));
             }
-            // A reset is told by the hosts: the cluster may have been cancelled and reset between
+            // The status of the hosts shows a reset: the cluster may have been cancelled and reset between
             // two looks at it, or before its installation had begun.
             if self.snapshot.borrow().any_in(&hosts, &[AWAITS_BOOT]) {
                 self.switch_on(0..self.first);

@@ -166,9 +166,9 @@ impl Desk {
             install_config.to_string(),
         )?;
         fs::write(folder.file("agent-config.yaml"), agent_config.to_string())?;
-        let mut wish = Customization::default();
-        wish.kargs.append.push(QUICK_PODMAN.to_owned());
-        let base = customized(os, evidence, &wish)?;
+        let mut customization = Customization::default();
+        customization.kargs.append.push(QUICK_PODMAN.to_owned());
+        let base = customized(os, evidence, &customization)?;
         let mut create = network.command(&built("debug/muster")?.display().to_string());
         create
             .args([

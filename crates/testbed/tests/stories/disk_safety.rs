@@ -33,11 +33,11 @@ const CHUNK: usize = 1 << 20;
 fn only_the_chosen_disk_is_written() -> Result<()> {
     let evidence = evidence_of("disk-safety")?;
     let os = Os::ready()?;
-    let wish = Customization {
+    let customization = Customization {
         ignition: Some(config()?.into_bytes().into()),
         ..Customization::default()
     };
-    let image = customized(&os, &evidence, &wish)?;
+    let image = customized(&os, &evidence, &customization)?;
     let mut machine = Machine::numbered("many-disks", 71, Boot::Cd(image));
     machine.disks = (0..DISKS)
         .map(|number| Disk::new(Bus::Scsi, 4, &serial(number)))

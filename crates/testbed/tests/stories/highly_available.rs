@@ -104,7 +104,11 @@ fn three_control_plane_nodes_and_a_worker_are_installed() -> Result<()> {
         "not everything went wrong that should"
     );
     let waiting = plane.sign_approved(&site.scene.network)?;
-    assert_eq!(waiting, [STRANGER], "the only request nobody approved");
+    assert_eq!(
+        waiting,
+        [STRANGER],
+        "the only request that was not approved"
+    );
 
     let bootstrap = lab.bootstrap_hostname()?;
     for name in CONTROL_PLANE {

@@ -55,11 +55,11 @@ fn an_installed_machine_runs_ignition_at_its_first_boot_only() -> Result<()> {
     let evidence = evidence_of("installed-disk")?;
     let os = Os::ready()?;
     let address = format!("http://{}:8000", Network::GATEWAY);
-    let wish = Customization {
+    let customization = Customization {
         ignition: Some(installs_itself(&address).into_bytes().into()),
         ..Customization::default()
     };
-    let image = customized(&os, &evidence, &wish)?;
+    let image = customized(&os, &evidence, &customization)?;
     let mut machine = Machine::numbered("installed", 81, Boot::Cd(image));
     machine.firmware = Firmware::Uefi;
     let mut network = Network::new(&evidence)?;
