@@ -1,15 +1,16 @@
 // The frame of the page: masthead, connection state, login, and which page the address shows.
 import "./style.css";
-import { render, type ComponentChildren } from "preact";
+import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { t } from "./messages";
 import { segments } from "./router";
-import { login, loginNeeded, logOut } from "./session";
+import { waitingSince } from "./api/client";
+import { caller, login, loginNeeded, logOut } from "./session";
 import { connection, lastHeard } from "./watch";
 import { span } from "./model/clusters";
 import { Icon } from "./ui/icons";
-import { Alert, Link, Spinner } from "./ui/parts";
+import { Label, Later, Link, ROLE_NOTE } from "./ui/parts";
 import { LoginForm } from "./pages/login";
 import { ClusterList } from "./pages/clusters";
 import { ClusterPage } from "./pages/cluster";
@@ -30,37 +31,42 @@ function ThemeSwitch() {
   );
 }
 
+/** A call that takes longer than this is shown. */
+const SLOW_MS = 4000;
+
 /** A thin bar while the service is away: what is shown stays, with its age. */
 function LostBar() {
   const [, tick] = useState(0);
   const lost = connection.value === "lost";
+  const since = waitingSince.value;
+  const watched = lost || since !== null;
   useEffect(() => {
-    if (!lost) return;
+    if (!watched) return;
     const timer = setInterval(() => tick((n) => n + 1), 1000);
     return () => clearInterval(timer);
-  }, [lost]);
-  if (!lost || loginNeeded.value) return null;
-  return <div class="lostbar" role="status"><Icon name="plug" /> {t("The service does not answer. What you see is {age} old; the page reconnects by itself.", { age: span(Date.now() - lastHeard.value) })}</div>;
+  }, [watched]);
+  if (loginNeeded.value) return null;
+  const bar = (text: string) => <div class="lostbar" role="status"><Icon name="plug" /> {text}</div>;
+  if (lost) return bar(t("The service does not answer. What you see is {age} old; the page reconnects by itself.", { age: span(Date.now() - lastHeard.value) }));
+  if (since !== null && Date.now() - since > SLOW_MS) return bar(t("The service has not answered a request for {age}.", { age: span(Date.now() - since) }));
+  return null;
 }
 
-/** A part of the page that is loaded when it is first shown. */
-function Later({ load }: { load: () => Promise<{ default: () => ComponentChildren }> }) {
-  const [Shown, set] = useState<{ it: () => ComponentChildren } | null>(null);
-  const [problem, setProblem] = useState(false);
-  useEffect(() => { load().then((module) => set({ it: module.default }), () => setProblem(true)); }, []);
-  if (problem) return <Alert tone="red">{t("This part of the page could not be loaded. Reload the page.")}</Alert>;
-  return Shown ? <Shown.it /> : <Spinner />;
+/** What a role cannot do, said once; disabled buttons refer to it. */
+function RoleNote() {
+  if (caller.value?.role !== "read-only") return null;
+  return <div class="rolenote" id={ROLE_NOTE} role="note"><Icon name="info" /> {t("Your role is read-only: you can look at everything except secrets, and change nothing. An administrator can give you another role.")}</div>;
 }
 
 function Content() {
   const [first, second] = segments.value;
   switch (first) {
     case undefined: return <ClusterList />;
-    case "clusters": return second === undefined ? <ClusterList /> : second === "new" || second === "~new" ? <Later key="new" load={() => import("./wizard/create")} /> : <ClusterPage key={second} id={second} />;
-    case "infra-envs": return <Later key={`envs-${second ?? ""}`} load={() => (second ? import("./pages/infraenv") : import("./pages/infraenvs"))} />;
-    case "os-images": case "releases": return <Later key="images" load={() => import("./pages/images")} />;
-    case "import": return <Later key="import" load={() => import("./pages/import")} />;
-    case "settings": return <Later key="settings" load={() => import("./pages/settings")} />;
+    case "clusters": return second === undefined ? <ClusterList /> : second === "new" || second === "~new" ? <Later key="new" load={() => import("./wizard/create")} of={{}} /> : <ClusterPage key={second} id={second} />;
+    case "infra-envs": return <Later key={`envs-${second ?? ""}`} load={() => (second ? import("./pages/infraenv") : import("./pages/infraenvs"))} of={{}} />;
+    case "os-images": case "releases": return <Later key="images" load={() => import("./pages/images")} of={{}} />;
+    case "import": return <Later key="import" load={() => import("./pages/import")} of={{}} />;
+    case "settings": return <Later key="settings" load={() => import("./pages/settings")} of={{}} />;
     default: return <div class="page"><h1>{t("There is no such page")}</h1><p><Link to="/">{t("To the clusters")}</Link></p></div>;
   }
 }
@@ -77,7 +83,7 @@ function Masthead() {
       <span class="grow" />
       {connection.value === "live" && <span class="small muted row"><Icon name="plug" />{t("Live")}</span>}
       <ThemeSwitch />
-      {login.value && <><span class="small muted">{login.value.name}</span><button type="button" class="plain" onClick={() => void logOut()}>{t("Log out")}</button></>}
+      {login.value && <><span class="small muted">{login.value.name}</span>{caller.value?.role === "read-only" && <Label>{t("read-only")}</Label>}<button type="button" class="plain" onClick={() => void logOut()}>{t("Log out")}</button></>}
     </header>
   );
 }
@@ -88,7 +94,7 @@ function App() {
       <a class="skip" href="#main">{t("Skip to the content")}</a>
       <Masthead />
       <LostBar />
-      <main id="main" tabIndex={-1}>{loginNeeded.value === "first" ? <LoginForm /> : <Content />}</main>
+      <main id="main" tabIndex={-1}>{loginNeeded.value === "first" ? <LoginForm /> : <><RoleNote /><Content /></>}</main>
       {loginNeeded.value === "expired" && <LoginForm asDialog />}
     </>
   );

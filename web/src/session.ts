@@ -1,5 +1,6 @@
-// Who is logged in, as far as the page knows: a bearer token until it ends or is refused.
-import { signal } from "@preact/signals";
+// Who is logged in, as far as the page knows: a bearer token until it ends or is refused, and a role.
+import { effect, signal } from "@preact/signals";
+import { t } from "./messages";
 
 interface Login {
   token: string;
@@ -8,6 +9,7 @@ interface Login {
 }
 
 const KEY = "muster-login";
+const ANSWER_MS = 15_000;
 
 function stored(): Login | null {
   try {
@@ -22,20 +24,50 @@ export const login = signal<Login | null>(stored());
 /** Set when the service refused a call for want of a login: what is on the screen stays, a dialog asks. */
 export const loginNeeded = signal<null | "first" | "expired">(null);
 
+/** The caller as the service knows it. */
+export interface Caller { mode: string; name: string; role: string; expires_at?: string }
+export const caller = signal<Caller | null>(null);
+
+/** Which role a control needs: changes and secrets are for users, OS images for administrators. */
+export type Needs = "user" | "admin";
+
+/** Why the caller's role cannot use such a control, or null. The service decides; this saves the attempt. */
+export function roleRefusal(needs: Needs): string | null {
+  const role = caller.value?.role;
+  if (role === "read-only") return t("your role is read-only");
+  return needs === "admin" && role === "user" ? t("for administrators only") : null;
+}
+
+/** Asks for the caller's role again: after a login, and when a call was forbidden. */
+export async function askRole(): Promise<void> {
+  try {
+    const answer = await fetch("/auth/caller", { headers: authorization(), signal: AbortSignal.timeout(ANSWER_MS) });
+    caller.value = answer.ok ? ((await answer.json()) as Caller) : null;
+  } catch {
+    // What was known stays; `watch` asks again when the service is back.
+  }
+}
+
+effect(() => {
+  if (login.value) void askRole();
+  else caller.value = null;
+});
+
 export function authorization(): Record<string, string> {
   return login.value ? { Authorization: `Bearer ${login.value.token}` } : {};
 }
 
 /** The service answered 401. */
 export function refused(): void {
-  loginNeeded.value = login.value ? "expired" : "first";
+  // Calls that were under way are refused after the first: they do not change what is asked.
+  loginNeeded.value ??= login.value ? "expired" : "first";
   login.value = null;
   sessionStorage.removeItem(KEY);
 }
 
 /** A token of a user; fails with the reason of the service. */
 export async function token(username: string, password: string): Promise<{ token: string; expires_at: string }> {
-  const answer = await fetch("/auth/token", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ username, password }) });
+  const answer = await fetch("/auth/token", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ username, password }), signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => { throw new Error(t("The service could not be reached.")); });
   const body = (await answer.json()) as { token: string; expires_at: string; message?: string };
   if (!answer.ok) throw new Error(body.message ?? answer.statusText);
   return body;

@@ -2,7 +2,7 @@
 // Reconnects by itself after the pause the service names, and goes on after the last event.
 import { signal } from "@preact/signals";
 import { BASE } from "./api/client";
-import { authorization, login, refused } from "./session";
+import { askRole, authorization, login, refused } from "./session";
 
 export type Connection = "connecting" | "live" | "lost";
 export interface Message {
@@ -14,8 +14,10 @@ export const connection = signal<Connection>("connecting");
 /** When something last came, for the age of what is shown. */
 export const lastHeard = signal(Date.now());
 
-/** Longer silence than this means that the service is gone (it sends something every 15 s). */
-const SILENCE_MS = 45_000;
+/** Longer silence than this means that the connection is dead (the service sends something every 15 s). */
+export const SILENCE_MS = 35_000;
+/** The begin of an answer comes sooner. */
+const CONNECT_MS = 15_000;
 
 /** Splits a stream of server-sent events; comments keep the connection alive and are not given on. */
 export class Parser {
@@ -60,7 +62,8 @@ export function watch(query: Record<string, string>, began: () => void, take: (m
       const attempt = new AbortController();
       const end = () => attempt.abort();
       stopped.signal.addEventListener("abort", end);
-      let quiet = setTimeout(end, SILENCE_MS);
+      addEventListener("offline", end);
+      let quiet = setTimeout(end, CONNECT_MS);
       try {
         const parameters = new URLSearchParams({ ...query, ...(lastId ? { last_event_id: lastId } : {}) });
         const answer = await fetch(`${BASE}/v2/watch?${parameters}`, { headers: authorization(), signal: attempt.signal });
@@ -75,8 +78,13 @@ export function watch(query: Record<string, string>, began: () => void, take: (m
           return;
         }
         if (!answer.ok || !answer.body) throw new Error(answer.statusText);
+        clearTimeout(quiet);
+        quiet = setTimeout(end, SILENCE_MS);
         connection.value = "live";
+        lastHeard.value = Date.now();
         failures = 0;
+        // Without a login the mode decides about the role, and it may be another service by now.
+        void askRole();
         began();
         const parser = new Parser();
         parser.lastId = lastId;
@@ -97,6 +105,7 @@ export function watch(query: Record<string, string>, began: () => void, take: (m
       } finally {
         clearTimeout(quiet);
         stopped.signal.removeEventListener("abort", end);
+        removeEventListener("offline", end);
       }
       if (stopped.signal.aborted) return;
       connection.value = "lost";
@@ -109,9 +118,15 @@ export function watch(query: Record<string, string>, began: () => void, take: (m
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
-    addEventListener("online", () => { clearTimeout(timer); resolve(); }, { once: true, signal });
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      removeEventListener("online", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+    addEventListener("online", end);
   });
 }
 

@@ -2,15 +2,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, mkdir, rm } from "node:fs/promises";
+import { mkdtemp, mkdir, readFile, rm } from "node:fs/promises";
 import https from "node:https";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
-const muster = process.env.MUSTER ?? path.join(root, "target/debug/muster");
+export const muster = process.env.MUSTER ?? path.join(root, "target/debug/muster");
 export const shots = path.join(root, "target/web-screenshots");
 const login = { auth: Buffer.from("user:secret").toString("base64") };
 export const PULL_SECRET = JSON.stringify({ auths: Object.fromEntries(["cloud.openshift.com", "quay.io", "registry.connect.redhat.com", "registry.redhat.io", "registry.ci.openshift.org"].map((name) => [name, login])) });
@@ -154,7 +155,7 @@ export async function api(page, method, url, data) {
 /** The new-cluster form from the first click; returns the ids. */
 export async function createCluster(page, { name, masters = "3", domain = "example.com" }) {
   await page.goto("/");
-  await page.getByRole("link", { name: "Create cluster" }).first().click();
+  await page.getByRole("button", { name: "Create cluster" }).first().click();
   await page.getByLabel("Cluster name").fill(name);
   await page.getByLabel("Base domain").fill(domain);
   await page.getByLabel("Control plane nodes").selectOption(masters);
@@ -174,6 +175,21 @@ export async function shot(page, name) {
   await page.setViewportSize({ width: size.width, height: Math.min(Math.max(size.height, height), 4000) });
   await page.screenshot({ path: path.join(shots, `${name}.png`) });
   await page.setViewportSize(size);
+}
+
+/** In the second theme only colours differ. */
+const AXE_RULES = { light: {}, dark: { runOnly: ["color-contrast"] } };
+let axe;
+
+/** What axe finds on the page as it is. */
+export async function violations(page, theme) {
+  axe ??= await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  // Through the protocol, which the policy of the page does not hold back.
+  const client = await page.context().newCDPSession(page);
+  await client.send("Runtime.evaluate", { expression: axe });
+  const { result } = await client.send("Runtime.evaluate", { expression: `axe.run(document, ${JSON.stringify({ resultTypes: ["violations"], ...AXE_RULES[theme] })}).then((r) => JSON.stringify(r.violations.map((v) => v.id + ": " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join(" | "))))`, awaitPromise: true });
+  await client.detach();
+  return JSON.parse(result.value);
 }
 
 export const hostRow = (page, name) => page.locator(`tr[data-host="${name}"]`);

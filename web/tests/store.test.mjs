@@ -13,6 +13,7 @@ let streams;
 before(async () => {
   globalThis.sessionStorage = { getItem: () => null };
   globalThis.addEventListener ??= () => undefined;
+  globalThis.removeEventListener ??= () => undefined;
   folder = await mkdtemp(path.join(tmpdir(), "muster-web-store-"));
   await build({ absWorkingDir: path.join(path.dirname(fileURLToPath(import.meta.url)), ".."), entryPoints: ["src/store.ts"], bundle: true, format: "esm", outfile: path.join(folder, "store.mjs"), platform: "neutral", mainFields: ["module", "main"], logLevel: "error" });
   store = await import(path.join(folder, "store.mjs"));
@@ -28,6 +29,7 @@ after(async () => {
 beforeEach(() => {
   streams = [];
   globalThis.fetch = (url, { signal }) => new Promise((resolve, reject) => {
+    if (!url.includes("/v2/watch")) return resolve(new Response("{}"));
     const { readable, writable } = new TransformStream();
     const writer = writable.getWriter();
     const fail = () => { void writer.abort().catch(() => undefined); reject(new Error("aborted")); };

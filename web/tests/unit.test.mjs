@@ -18,6 +18,7 @@ before(async () => {
   globalThis.sessionStorage = { getItem: () => null };
   globalThis.location = { pathname: "/", search: "" };
   globalThis.addEventListener ??= () => undefined;
+  globalThis.removeEventListener ??= () => undefined;
   folder = await mkdtemp(path.join(tmpdir(), "muster-web-unit-"));
   const names = ["rules", "ip", "nmstate", "commands", "networks", "links", "operators", "clusters", "hosts", "highlight"];
   await build({ absWorkingDir: path.join(here, ".."), entryPoints: [...names.map((name) => `src/model/${name}.ts`), "src/watch.ts", "src/ui/rows.tsx"], bundle: true, format: "esm", outdir: folder, outExtension: { ".js": ".mjs" }, platform: "neutral", mainFields: ["module", "main"], jsx: "automatic", jsxImportSource: "preact", logLevel: "error" });

@@ -1,7 +1,8 @@
 // Calls of the API, typed by the contract: name of an operation in, its answer out.
 import { calls, type Operations } from "./types";
+import { signal } from "@preact/signals";
 import { t } from "../messages";
-import { authorization, refused } from "../session";
+import { askRole, authorization, refused } from "../session";
 
 export const BASE = "/api/assisted-install";
 
@@ -15,10 +16,42 @@ type Arguments<K extends keyof Operations> = keyof Parts<K> extends never
     ? [Given<Parts<K>>?]
     : [Given<Parts<K>>];
 
-/** What the service refused, in its words. */
+/** What the service refused, in its words. Status 0: it was not reached, or did not answer. */
 export class ApiError extends Error {
   constructor(readonly status: number, message: string, readonly body?: unknown) {
     super(message);
+  }
+}
+
+/** Without an answer for this long a call has failed: a connection that is cut somewhere between stays silent. */
+const ANSWER_MS = 30_000;
+const waiting = new Set<number>();
+/** Since when the oldest call has been waiting for its answer. */
+export const waitingSince = signal<number | null>(null);
+
+/** Runs work that must end within the limit; the signal ends what it started. */
+async function limited<T>(work: (signal: AbortSignal) => Promise<T>, outer?: AbortSignal): Promise<T> {
+  const stop = new AbortController();
+  const end = () => stop.abort();
+  outer?.addEventListener("abort", end);
+  if (outer?.aborted) end();
+  // Distinct for calls that begin in the same moment.
+  let began = Date.now();
+  while (waiting.has(began)) began += 0.001;
+  waiting.add(began);
+  waitingSince.value = Math.min(...waiting);
+  let late = false;
+  const timer = setTimeout(() => { late = true; stop.abort(); }, ANSWER_MS);
+  try {
+    return await work(stop.signal);
+  } catch (problem) {
+    if (outer?.aborted || problem instanceof ApiError) throw problem;
+    throw new ApiError(0, late ? t("The service has not answered for {n} s. Whether it made a change is not known.", { n: ANSWER_MS / 1000 }) : t("The service could not be reached."));
+  } finally {
+    clearTimeout(timer);
+    outer?.removeEventListener("abort", end);
+    waiting.delete(began);
+    waitingSince.value = waiting.size ? Math.min(...waiting) : null;
   }
 }
 
@@ -41,22 +74,22 @@ export function request<K extends keyof Operations>(id: K, ...[given]: Arguments
   return { method, url: BASE + filled + (text ? `?${text}` : ""), body: parts.body };
 }
 
-export async function send({ method, url, body }: Request, signal?: AbortSignal): Promise<Response> {
-  let answer: Response;
-  try {
-    answer = await fetch(url, {
-      method,
-      headers: { ...authorization(), ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
-      body: body === undefined ? null : JSON.stringify(body),
-      signal: signal ?? null,
-    });
-  } catch (problem) {
-    if (signal?.aborted) throw problem;
-    throw new ApiError(0, problem instanceof Error ? problem.message : String(problem));
-  }
+async function exchange({ method, url, body }: Request, signal: AbortSignal): Promise<Response> {
+  const answer = await fetch(url, {
+    method,
+    headers: { ...authorization(), ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+    body: body === undefined ? null : JSON.stringify(body),
+    signal,
+  });
   if (answer.status === 401) refused();
+  if (answer.status === 403) void askRole();
   if (!answer.ok) throw await failure(answer);
   return answer;
+}
+
+/** The body may take as long as it takes: archives are large. */
+export function send(request: Request, signal?: AbortSignal): Promise<Response> {
+  return limited((end) => exchange(request, end), signal);
 }
 
 async function failure(answer: Response): Promise<ApiError> {
@@ -85,7 +118,7 @@ export function upload(url: string, file: Blob, progress: (sent: number) => void
       if (sending.status < 300) resolve();
       else reject(refusal(sending.status, sending.statusText, sending.responseText));
     };
-    sending.onerror = () => reject(new ApiError(0, t("The connection was lost.")));
+    sending.onerror = () => reject(new ApiError(0, t("The service could not be reached.")));
     sending.onabort = () => reject(new ApiError(0, t("The upload was ended.")));
     signal.addEventListener("abort", () => sending.abort(), { once: true });
     sending.send(file);
@@ -94,14 +127,13 @@ export function upload(url: string, file: Blob, progress: (sent: number) => void
 
 /** Calls an operation of the contract. */
 export async function call<K extends keyof Operations>(id: K, ...given: Arguments<K>): Promise<Operations[K]["answer"]> {
-  const answer = await send(request(id, ...given));
-  const text = answer.status === 204 ? "" : await answer.text();
+  const text = await limited(async (end) => { const answer = await exchange(request(id, ...given), end); return answer.status === 204 ? "" : answer.text(); });
   return (text ? JSON.parse(text) : null) as Operations[K]["answer"];
 }
 
 /** What the service serves beside the contract. */
 export async function get<T>(url: string): Promise<T> {
-  return (await (await send({ method: "GET", url })).json()) as T;
+  return (await limited(async (end) => (await exchange({ method: "GET", url }, end)).json())) as T;
 }
 
 /** Saves a file under the name the service gives it. */

@@ -8,7 +8,7 @@ import { compare } from "../model/hosts";
 import { navigate, query, withQuery } from "../router";
 import { clusters, follow, synced } from "../store";
 import { Icon } from "../ui/icons";
-import { Confirm, Empty, Label, Link, Menu, Progress, Spinner } from "../ui/parts";
+import { Button, Confirm, Empty, Label, Link, Menu, Progress, Spinner } from "../ui/parts";
 
 /** Numbers of hosts, which messages about clusters leave out: asked for again when clusters changed. */
 function useCounts(): Map<string, number> {
@@ -52,9 +52,9 @@ export function ClusterList() {
   const header = (by: string, name: string, wide = false) => <th class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
   return (
     <div class="page">
-      <div class="row between"><h1>{t("Clusters")}</h1><div class="row"><Link to="/import" class="button">{t("Import a cluster")}</Link><Link to="/clusters/new" class="button primary">{t("Create cluster")}</Link></div></div>
+      <div class="row between"><h1>{t("Clusters")}</h1><div class="row"><Button onClick={() => navigate("/import")}>{t("Import a cluster")}</Button><Button class="primary" onClick={() => navigate("/clusters/new")}>{t("Create cluster")}</Button></div></div>
       {!synced.value && all.length === 0 ? <Spinner /> : all.length === 0 ? (
-        <div class="card"><Empty title={t("No clusters yet")}><p>{t("Create one, boot machines from its discovery image, and they appear here as they are found.")}</p><Link to="/clusters/new" class="button primary">{t("Create cluster")}</Link></Empty></div>
+        <div class="card"><Empty title={t("No clusters yet")}><p>{t("Create one, boot machines from its discovery image, and they appear here as they are found.")}</p><Button class="primary" onClick={() => navigate("/clusters/new")}>{t("Create cluster")}</Button></Empty></div>
       ) : (
         <div class="card flush">
           <div class="toolbar row">
@@ -71,7 +71,7 @@ export function ClusterList() {
                   <td><Link to={`/clusters/${one.id}`}>{one.name}</Link></td><td class="wide-only">{one.base_dns_domain || "—"}</td><td class="nowrap wide-only">{one.openshift_version}{one.cpu_architecture === "multi" ? " multi" : ""}</td>
                   <td><Label tone={state.tone} icon={state.icon}>{state.text}</Label>{isRunning(one) && <Progress thin value={one.progress?.total_percentage ?? 0} label={t("Installation of {name}", { name: one.name })} />}</td>
                   <td>{counts.get(one.id) ?? "…"}</td><td class="nowrap wide-only">{when(one.created_at)}</td>
-                  <td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/clusters/${one.id}`) }, { name: t("Events"), run: () => navigate(`/clusters/${one.id}/events`) }, { name: t("Delete"), why: isRunning(one) ? t("being installed") : null, run: () => setDeleting(one) }]} /></td>
+                  <td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/clusters/${one.id}`) }, { name: t("Events"), run: () => navigate(`/clusters/${one.id}/events`) }, { name: t("Delete"), needs: "user", why: isRunning(one) ? t("being installed") : null, run: () => setDeleting(one) }]} /></td>
                 </tr>
               );
             })}{shown.length === 0 && <tr><td colSpan={7}><Empty title={t("No cluster fits the filter")} /></td></tr>}</tbody>

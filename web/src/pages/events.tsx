@@ -7,7 +7,7 @@ import { ago, when } from "../model/clusters";
 import { name } from "../model/hosts";
 import { navigate, query, withQuery } from "../router";
 import { events as live } from "../store";
-import { Alert, Label, Link, Spinner, type Tone } from "../ui/parts";
+import { asError, isLost, Label, Link, Problem, Spinner, type Tone } from "../ui/parts";
 
 const TONES: Record<string, Tone> = { info: "grey", warning: "orange", error: "red", critical: "red" };
 const PAGE = 50;
@@ -18,7 +18,8 @@ export function EventsTab({ clusterId, infraEnvId, list }: { clusterId?: string;
   const message = query.value.get("text") ?? "";
   const page = Number(query.value.get("page") ?? "0") || 0;
   const [state, set] = useState<{ events: Event[]; counts: Record<string, number>; total: number } | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Error | null>(null);
+  const [round, setRound] = useState(0);
   const newest = live.value[0]?.event_time ?? "";
   const ask = (limit: number, offset: number) => request("v2ListEvents", { query: {
     ...(clusterId ? { cluster_id: clusterId } : {}), ...(infraEnvId ? { infra_env_id: infraEnvId } : {}), order: "descending", limit, offset,
@@ -28,18 +29,20 @@ export function EventsTab({ clusterId, infraEnvId, list }: { clusterId?: string;
   useEffect(() => {
     const stop = new AbortController();
     // A burst of events is one question.
-    const timer = setTimeout(() => void (async () => {
+    let timer = setTimeout(() => void (async () => {
       try {
         const answer = await send(ask(PAGE, page * PAGE), stop.signal);
         const number = (header: string) => Number(answer.headers.get(header) ?? "0");
         set({ events: (await answer.json()) as Event[], total: number("Event-Count"), counts: { info: number("Severity-Count-Info"), warning: number("Severity-Count-Warning"), error: number("Severity-Count-Error"), critical: number("Severity-Count-Critical") } });
         setProblem(null);
       } catch (failed) {
-        if (!stop.signal.aborted) setProblem(failed instanceof Error ? failed.message : String(failed));
+        if (stop.signal.aborted) return;
+        setProblem(asError(failed));
+        if (isLost(asError(failed))) timer = setTimeout(() => setRound((n) => n + 1), 2000);
       }
     })(), 250);
     return () => { clearTimeout(timer); stop.abort(); };
-  }, [clusterId, infraEnvId, host, severity, message, page, newest]);
+  }, [clusterId, infraEnvId, host, severity, message, page, newest, round]);
   const change = (changes: Record<string, string | null>) => navigate(withQuery({ page: null, ...changes }), "replace");
   const names = new Map(list.map((one) => [one.id, name(one)]));
   const exportAll = async () => save(new Blob([await (await send(ask(5000, 0))).text()], { type: "application/json" }), "events.json");
@@ -49,9 +52,9 @@ export function EventsTab({ clusterId, infraEnvId, list }: { clusterId?: string;
         <div class="field"><input type="search" aria-label={t("Filter by text")} placeholder={t("Text in the message")} value={message} onInput={(event) => change({ text: event.currentTarget.value })} /></div>
         <div class="field"><select aria-label={t("Filter by host")} value={host} onChange={(event) => change({ host: event.currentTarget.value })}><option value="">{t("Cluster and hosts")}</option><option value="cluster" selected={host === "cluster"}>{t("Cluster only")}</option><option value="deleted" selected={host === "deleted"}>{t("Deleted hosts")}</option>{list.map((one) => <option key={one.id} value={one.id} selected={host === one.id}>{name(one)}</option>)}</select></div>
         <div class="field"><select aria-label={t("Filter by severity")} value={severity} onChange={(event) => change({ severity: event.currentTarget.value })}><option value="">{t("Any severity")}</option>{["info", "warning", "error", "critical"].map((one) => <option key={one} value={one} selected={one === severity}>{one}{state ? ` (${state.counts[one] ?? 0})` : ""}</option>)}</select></div>
-        <span class="grow" /><button type="button" onClick={() => void exportAll()}>{t("Export JSON")}</button>
+        <span class="grow" /><button type="button" onClick={() => void exportAll().catch((failed: unknown) => setProblem(asError(failed)))}>{t("Export JSON")}</button>
       </div>
-      {problem && <Alert tone="red">{problem}</Alert>}
+      <Problem of={problem} />
       {!state ? <Spinner /> : (
         <>
           <div class="tablewrap"><table><caption class="vh">{t("Events")}</caption>

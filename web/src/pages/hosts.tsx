@@ -8,7 +8,7 @@ import { apiName } from "../model/rules";
 import { changeCluster } from "../store";
 import { Text } from "../ui/form";
 import { HostTable } from "../ui/hosttable";
-import { Alert, CodeBox, Empty, useAct } from "../ui/parts";
+import { Alert, Button, CodeBox, Empty, Problem, useAct } from "../ui/parts";
 import { AddHostsButton } from "../wizard/addhosts";
 import type { TabProps } from "./cluster";
 
@@ -20,8 +20,8 @@ function ApiAddress({ cluster }: { cluster: TabProps["cluster"] }) {
     <details class="panel"><summary>{t("Address of the cluster's API for new hosts")}</summary>
       <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); if (!apiName(value)) void act(() => changeCluster(() => call("V2UpdateCluster", { path: { cluster_id: cluster.id }, body: { api_vip_dns_name: value } }))); }}>
         <Text label={t("Name or address")} value={value} set={setValue} error={apiName(value)} help={t("New hosts fetch their configuration from port 22624 there.")} />
-        <div><button disabled={busy}>{t("Save")}</button></div>
-        {problem && <Alert tone="red" live>{problem}</Alert>}
+        <div><Button submit disabled={busy}>{t("Save")}</Button></div>
+        <Problem of={problem} />
       </form>
     </details>
   );
@@ -37,9 +37,9 @@ export function HostsTab({ cluster, list }: TabProps) {
       <h2>{t("Hosts")}</h2>
       <div class="row">
         {(isDraft(cluster) || day2) && <AddHostsButton cluster={cluster} />}
-        {day2 && <button type="button" class="primary" disabled={ready.length === 0 || busy} onClick={() => void act(() => Promise.all(ready.map((host) => call("v2InstallHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id } }))))}>{plural(ready.length, "Install {n} ready host", "Install {n} ready hosts")}</button>}
+        {day2 && <Button class="primary" disabled={ready.length === 0 || busy} onClick={() => void act(() => Promise.all(ready.map((host) => call("v2InstallHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id } }))))}>{plural(ready.length, "Install {n} ready host", "Install {n} ready hosts")}</Button>}
       </div>
-      {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
+      <Problem of={problem} />
       {day2 && <ApiAddress cluster={cluster} />}
       {added.length > 0 && <Alert tone="green" title={t("Approve the certificates of the new nodes")}><p>{t("{names}: the cluster waits for an administrator to approve them, unless that is automatic.", { names: added.map(name).join(", ") })}</p><CodeBox name={t("Command")} text={"oc get csr -o go-template='{{range .items}}{{if not .status}}{{.metadata.name}}{{\"\\n\"}}{{end}}{{end}}' | xargs oc adm certificate approve"} /></Alert>}
       <HostTable hosts={list} cluster={cluster} view={day2 || isDraft(cluster) ? "hardware" : "progress"} empty={<Empty title={t("No hosts yet")}>{(isDraft(cluster) || day2) && <p>{t("Add hosts: boot machines from the discovery image, and they appear here.")}</p>}</Empty>} />

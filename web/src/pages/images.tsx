@@ -8,7 +8,7 @@ import { navigate, query, withQuery } from "../router";
 import { follow } from "../store";
 import { Text } from "../ui/form";
 import { Icon } from "../ui/icons";
-import { Alert, Confirm, Empty, Label, Menu, Modal, Progress, Spinner, useLoad, type Tone } from "../ui/parts";
+import { asError, Confirm, Empty, Label, Menu, Modal, Problem, Progress, Spinner, useLoad, type Tone } from "../ui/parts";
 
 interface OsImage { openshift_version: string; cpu_architecture: string; version: string; state: string; active?: boolean; done?: number; total?: number; reason?: string; advice?: string; size?: number; sha256?: string; origin?: string }
 
@@ -23,7 +23,7 @@ function Upload({ of, close }: { of: OsImage; close: (done: boolean) => void }) 
   const [digest, setDigest] = useState("");
   const [attempted, setAttempted] = useState(false);
   const [sent, setSent] = useState<number | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Error | null>(null);
   const stop = useRef(new AbortController());
   useEffect(() => () => stop.current.abort(), []);
   const wrong = digest === "" || /^[0-9a-f]{64}$/i.test(digest) ? null : t("64 hexadecimal digits.");
@@ -36,7 +36,7 @@ function Upload({ of, close }: { of: OsImage; close: (done: boolean) => void }) 
       await upload(address(of, digest ? { sha256: digest } : {}), file, setSent, stop.current.signal);
       close(true);
     } catch (failed) {
-      if (!stop.current.signal.aborted) setProblem(failed instanceof Error ? failed.message : String(failed));
+      if (!stop.current.signal.aborted) setProblem(asError(failed));
     }
     setSent(null);
   };
@@ -47,7 +47,7 @@ function Upload({ of, close }: { of: OsImage; close: (done: boolean) => void }) 
       <div class="field"><label for="os-image-file">{t("ISO file")}</label><input id="os-image-file" type="file" accept=".iso" disabled={sent !== null} onChange={(event) => setFile(event.currentTarget.files?.[0] ?? null)} />{attempted && !file && <div class="error"><Icon name="fail" />{t("This is required.")}</div>}</div>
       <Text label={t("SHA-256")} value={digest} set={(text) => setDigest(text.trim())} error={wrong} attempted={attempted} disabled={sent !== null} help={t("If given, a file with another digest is refused.")} />
       {sent !== null && file && <div class="stack"><Progress value={(100 * sent) / Math.max(1, file.size)} label={t("Upload of {file}", { file: file.name })} /><div class="small muted" role="status">{all ? t("Everything is sent; the service checks it.") : `${bytes(sent, 1024)} / ${bytes(file.size, 1024)}`}</div></div>}
-      {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
+      <Problem of={problem} />
     </Modal>
   );
 }
@@ -68,7 +68,7 @@ function State({ of }: { of: OsImage }) {
 function OsImages({ fits }: { fits: (text: string) => boolean }) {
   const [round, setRound] = useState(0);
   const [dialog, setDialog] = useState<{ kind: "upload" | "remove"; of: OsImage } | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Error | null>(null);
   const images = useLoad(() => get<OsImage[]>("/boot-artifacts"), [round]);
   const again = () => setRound((n) => n + 1);
   const all = images.value ?? [];
@@ -83,13 +83,13 @@ function OsImages({ fits }: { fits: (text: string) => boolean }) {
   const shown = all.filter((one) => (arch === "all" || one.cpu_architecture === arch || one.state !== "missing") && fits(`${one.openshift_version} ${one.cpu_architecture} ${one.version}`))
     .sort((a, b) => Number(b.state !== "missing") - Number(a.state !== "missing") || compareVersions(a.openshift_version, b.openshift_version) || a.cpu_architecture.localeCompare(b.cpu_architecture));
   const here = all.filter((one) => one.state === "ready").length;
-  const run = (work: () => Promise<unknown>) => void work().then(again, (failed: unknown) => setProblem(failed instanceof Error ? failed.message : String(failed)));
+  const run = (work: () => Promise<unknown>) => void work().then(again, (failed: unknown) => setProblem(asError(failed)));
   const close = () => { setDialog(null); again(); };
   return (
     <section class="card stack"><h2>{t("OS images")}</h2>
       <p class="muted">{t("Discovery images are made from these. A missing one is fetched when it is first needed, here by hand, or uploaded where there is no internet.")}</p>
-      {images.problem && <Alert tone="red">{images.problem}</Alert>}
-      {problem && <Alert tone="red" title={t("The service refused")} close={() => setProblem(null)} live>{problem}</Alert>}
+      <Problem of={images.problem} />
+      <Problem of={problem} close={() => setProblem(null)} />
       {!images.value ? <Spinner /> : <>
         <div class="row"><div class="field"><select aria-label={t("CPU architecture")} value={arch} onChange={(event) => navigate(withQuery({ arch: event.currentTarget.value }), "replace")}>{[...architectures, "all"].map((one) => <option key={one} value={one} selected={one === arch}>{one === "all" ? t("All architectures") : one}</option>)}</select></div><span class="grow" /><Label tone={here ? "green" : "grey"}>{plural(here, "{n} image is here", "{n} images are here")}</Label></div>
         <div class="tablewrap"><table class="middle"><caption class="vh">{t("OS images")}</caption><thead><tr><th>{t("OpenShift version")}</th><th>{t("Architecture")}</th><th>{t("Build")}</th><th>{t("State")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead><tbody>
@@ -97,9 +97,9 @@ function OsImages({ fits }: { fits: (text: string) => boolean }) {
             <tr key={`${one.openshift_version}${one.cpu_architecture}${one.version}`} data-image={`${one.openshift_version} ${one.cpu_architecture}`}>
               <td>{one.openshift_version}</td><td>{one.cpu_architecture}</td><td><code>{one.version}</code></td><td><State of={one} />{one.state !== "missing" && one.state !== "ready" && one.advice && <div class="small muted">{one.advice}</div>}</td>
               <td class="tight right"><Menu kebab label={t("Actions of {name}", { name: title(one) })} actions={[
-                { name: t("Fetch"), why: one.state === "ready" ? t("is here") : one.state === "fetching" && one.active ? t("on its way") : null, run: () => run(() => send({ method: "POST", url: address(one) })) },
-                { name: t("Upload"), why: one.state === "fetching" && one.active ? t("on its way") : null, run: () => setDialog({ kind: "upload", of: one }) },
-                { name: t("Remove"), why: one.state === "missing" ? t("not here") : one.state === "fetching" && one.active ? t("on its way") : null, run: () => setDialog({ kind: "remove", of: one }) },
+                { name: t("Fetch"), needs: "admin", why: one.state === "ready" ? t("is here") : one.state === "fetching" && one.active ? t("on its way") : null, run: () => run(() => send({ method: "POST", url: address(one) })) },
+                { name: t("Upload"), needs: "admin", why: one.state === "fetching" && one.active ? t("on its way") : null, run: () => setDialog({ kind: "upload", of: one }) },
+                { name: t("Remove"), needs: "admin", why: one.state === "missing" ? t("not here") : one.state === "fetching" && one.active ? t("on its way") : null, run: () => setDialog({ kind: "remove", of: one }) },
               ]} /></td>
             </tr>
           ))}
@@ -122,7 +122,7 @@ export default function Images() {
       <div class="row between"><h1>{t("Images and releases")}</h1><div class="field"><input type="search" aria-label={t("Filter")} placeholder={t("Version or build")} value={filter} onInput={(event) => navigate(withQuery({ q: event.currentTarget.value }), "replace")} /></div></div>
       <OsImages fits={fits} />
       <section class="card"><h2>{t("Releases")}</h2>
-        {releases.problem && <Alert tone="red">{releases.problem}</Alert>}
+        <Problem of={releases.problem} />
         {!releases.value ? <Spinner /> : <div class="tablewrap"><table><caption class="vh">{t("Releases")}</caption><thead><tr><th>{t("Version")}</th><th>{t("Support level")}</th><th>{t("Architectures")}</th></tr></thead><tbody>{Object.entries(releases.value).filter(([key, one]) => fits(`${key} ${(one.cpu_architectures ?? []).join(" ")}`)).sort(([a], [b]) => compareVersions(a, b)).map(([key, one]) => <tr key={key}><td>{one.display_name} {one.default && <Label tone="blue">{t("default")}</Label>}</td><td>{one.support_level}</td><td>{(one.cpu_architectures ?? []).join(", ")}</td></tr>)}</tbody></table></div>}
       </section>
     </div>

@@ -8,7 +8,7 @@ import { follow } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Text } from "../ui/form";
 import { Icon } from "../ui/icons";
-import { Alert, Link, useAct } from "../ui/parts";
+import { Button, Link, Problem, useAct } from "../ui/parts";
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
@@ -33,9 +33,9 @@ export default function Import() {
           <Text label={t("Name or address of its API")} required value={of.api} set={(api) => set({ api: api.trim() })} error={wrong.api} attempted={attempted} placeholder="api.cluster.example.com" />
           <Text label={t("OpenShift version")} value={of.version} set={(version) => set({ version: version.trim() })} help={t("Optional, such as 4.20.")} />
         </div>
-        {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
+        <Problem of={problem} />
         <AsCall requests={[request("v2ImportCluster", { body })]} names={{ cluster: of.name }} />
-        <div class="row"><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Import")}</button><Link to="/clusters" class="button">{t("Cancel")}</Link></div>
+        <div class="row"><Button submit class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Import")}</Button><Link to="/clusters" class="button">{t("Cancel")}</Link></div>
       </form>
     </div>
   );

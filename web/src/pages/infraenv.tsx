@@ -1,12 +1,12 @@
 // One infra-env: its image, and its hosts live, with binding.
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api/client";
+import { ApiError, call } from "../api/client";
 import { t } from "../messages";
 import { isDay2, isDraft, when } from "../model/clusters";
 import { segments } from "../router";
 import { clusters, follow, gone, hosts } from "../store";
 import { HostTable } from "../ui/hosttable";
-import { Confirm, Empty, Facts, Link, Spinner, useLoad } from "../ui/parts";
+import { Button, Confirm, Empty, Facts, Link, Problem, Spinner, useLoad } from "../ui/parts";
 import { AddHosts } from "../wizard/addhosts";
 import { EventsTab } from "./events";
 
@@ -18,15 +18,15 @@ export default function InfraEnvPage() {
   const known = useLoad(async () => (await call("v2ListClusters")) ?? [], [id, hosts.value.size]);
   const [dialog, setDialog] = useState<"image" | "key" | null>(null);
   const of = found.value;
-  if (found.problem || gone.value) return <div class="page"><h1>{t("This infra-env does not exist")}</h1><p>{found.problem} <Link to="/infra-envs">{t("To the infra-envs")}</Link></p></div>;
-  if (!of) return <div class="page"><Spinner /></div>;
+  if (gone.value || (found.problem instanceof ApiError && found.problem.status === 404)) return <div class="page"><h1>{t("This infra-env does not exist")}</h1><p><Link to="/infra-envs">{t("To the infra-envs")}</Link></p></div>;
+  if (!of) return <div class="page">{found.problem ? <Problem of={found.problem} /> : <Spinner />}</div>;
   const list = [...hosts.value.values()].filter((host) => host.infra_env_id === id);
   const open = (known.value ?? [...clusters.value.values()]).filter((one) => isDraft(one) || isDay2(one));
   const cluster = known.value?.find((one) => one.id === of.cluster_id);
   return (
     <div class="page">
       <nav class="crumbs" aria-label={t("Breadcrumb")}><Link to="/infra-envs">{t("Infra-envs")}</Link><span aria-hidden="true">›</span><span>{of.name}</span></nav>
-      <div class="row between"><h1>{of.name}</h1><div class="row"><button type="button" onClick={() => setDialog("key")}>{t("End old links")}</button><button type="button" class="primary" onClick={() => setDialog("image")}>{t("Add hosts")}</button></div></div>
+      <div class="row between"><h1>{of.name}</h1><div class="row"><Button onClick={() => setDialog("key")}>{t("End old links")}</Button><Button class="primary" onClick={() => setDialog("image")}>{t("Add hosts")}</Button></div></div>
       <div class="card"><Facts of={[[t("Cluster"), cluster ? <Link to={`/clusters/${cluster.id}`}>{cluster.name}</Link> : of.cluster_id ? of.cluster_id : t("none: a pool for late binding")], [t("Architecture"), of.cpu_architecture], [t("OS image"), of.openshift_version], [t("Image type"), of.type], [t("SSH key"), of.ssh_authorized_key ? t("set") : t("none")], [t("Proxy"), of.proxy?.http_proxy || t("none")], [t("Static networks"), of.static_network_config ? t("set") : t("DHCP")], [t("Created"), when(of.created_at)], [t("Id"), <code>{of.id}</code>]]} /></div>
       <section class="card"><h2>{t("Hosts")}</h2><HostTable hosts={list} cluster={undefined} clusters={open} view="pool" empty={<Empty title={t("No hosts yet")}><p>{t("Boot machines from the discovery image of this infra-env.")}</p></Empty>} /></section>
       <section><h2>{t("Events")}</h2><EventsTab infraEnvId={id} list={list} /></section>

@@ -10,7 +10,7 @@ import { clusters, follow } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Area, Select, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
-import { Alert, Confirm, Empty, Label, Link, Menu, Modal, Spinner, useAct, useLoad } from "../ui/parts";
+import { Button, Confirm, Empty, Label, Link, Menu, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 
 function NewPool({ close }: { close: () => void }) {
   const [name, setName] = useState("");
@@ -30,7 +30,7 @@ function NewPool({ close }: { close: () => void }) {
       <Select label={t("CPU architecture")} value={architecture} set={setArchitecture} choices={["x86_64", "arm64", "ppc64le", "s390x"].map((one) => ({ value: one, name: one }))} />
       <Select label={t("OpenShift version")} value={version} set={setVersion} choices={[{ value: "", name: t("The newest") }, ...Object.keys(versions.value ?? {}).sort(compareVersions).map((one) => ({ value: one, name: one }))]} />
       <Area label={t("Pull secret")} required value={secret} set={setSecret} error={wrong.secret} attempted={attempted} file=".json,.txt" />
-      {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
+      <Problem of={problem} />
       <AsCall requests={[request("RegisterInfraEnv", { body })]} />
     </Modal>
   );
@@ -43,12 +43,12 @@ export default function InfraEnvs() {
   const list = found.value ?? [];
   return (
     <div class="page">
-      <div class="row between"><h1>{t("Infra-envs")}</h1><button type="button" class="primary" onClick={() => setDialog("new")}>{t("New infra-env")}</button></div>
+      <div class="row between"><h1>{t("Infra-envs")}</h1><Button class="primary" onClick={() => setDialog("new")}>{t("New infra-env")}</Button></div>
       <p class="muted">{t("An infra-env makes a discovery image. Its hosts join its cluster, or wait in a pool to be bound to one.")}</p>
-      {found.problem && <Alert tone="red">{found.problem}</Alert>}
+      <Problem of={found.problem} />
       <div class="card flush">{!found.value ? <div class="empty"><Spinner /></div> : list.length === 0 ? <Empty title={t("No infra-envs yet")} /> : (
         <div class="tablewrap"><table><caption class="vh">{t("Infra-envs")}</caption><thead><tr><th>{t("Name")}</th><th>{t("Cluster")}</th><th>{t("Architecture")}</th><th>{t("OS image")}</th><th>{t("Image")}</th><th>{t("Created")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead>
-          <tbody>{list.map((one) => <tr key={one.id} class="click"><td><Link to={`/infra-envs/${one.id}`}>{one.name}</Link></td><td>{one.cluster_id ? <Link to={`/clusters/${one.cluster_id}`}>{clusters.value.get(one.cluster_id)?.name ?? one.cluster_id}</Link> : <Label tone="blue">{t("pool")}</Label>}</td><td>{one.cpu_architecture}</td><td>{one.openshift_version}</td><td>{one.type}</td><td class="nowrap">{when(one.created_at)}</td><td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/infra-envs/${one.id}`) }, { name: t("Delete"), run: () => setDialog(one) }]} /></td></tr>)}</tbody></table></div>
+          <tbody>{list.map((one) => <tr key={one.id} class="click"><td><Link to={`/infra-envs/${one.id}`}>{one.name}</Link></td><td>{one.cluster_id ? <Link to={`/clusters/${one.cluster_id}`}>{clusters.value.get(one.cluster_id)?.name ?? one.cluster_id}</Link> : <Label tone="blue">{t("pool")}</Label>}</td><td>{one.cpu_architecture}</td><td>{one.openshift_version}</td><td>{one.type}</td><td class="nowrap">{when(one.created_at)}</td><td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/infra-envs/${one.id}`) }, { name: t("Delete"), needs: "user", run: () => setDialog(one) }]} /></td></tr>)}</tbody></table></div>
       )}</div>
       {dialog === "new" && <NewPool close={() => setDialog(null)} />}
       {dialog && dialog !== "new" && <Confirm title={t("Delete infra-env {name}?", { name: dialog.name })} action={t("Delete")} danger close={() => setDialog(null)} run={async () => { await call("DeregisterInfraEnv", { path: { infra_env_id: dialog.id } }); found.again(); }}><p>{t("Its image can no longer register hosts.")}</p></Confirm>}

@@ -21,8 +21,8 @@ export function LoginForm({ asDialog }: { asDialog?: boolean }) {
   };
   const fields = (
     <>
-      <Text label={t("User name")} name="username" required value={name} set={setName} autoComplete="username" autoFocus error={name ? null : t("This is required.")} attempted={attempted} />
-      <Text label={t("Password")} name="password" required kind="password" value={password} set={setPassword} autoComplete="current-password" error={password ? null : t("This is required.")} attempted={attempted} />
+      <Text label={t("User name")} name="username" always required value={name} set={setName} autoComplete="username" autoFocus error={name ? null : t("This is required.")} attempted={attempted} />
+      <Text label={t("Password")} name="password" always required kind="password" value={password} set={setPassword} autoComplete="current-password" error={password ? null : t("This is required.")} attempted={attempted} />
       {problem && <Alert tone="red" live>{problem}</Alert>}
     </>
   );

@@ -7,7 +7,7 @@ import { name } from "../model/hosts";
 import { entries, type Entry } from "../model/tar";
 import { navigate, query, withQuery } from "../router";
 import { Icon } from "../ui/icons";
-import { Alert, Empty, useAct } from "../ui/parts";
+import { Empty, Problem, useAct } from "../ui/parts";
 import type { TabProps } from "./cluster";
 
 const SHOWN_LINES = 3000;
@@ -42,7 +42,7 @@ export default function Logs({ cluster, list }: TabProps) {
         <button type="button" class="primary" disabled={!available || busy} onClick={() => void act(async () => setFiles((await entries(new Uint8Array(await (await send(ask(host))).arrayBuffer()))).sort((a, b) => a.path.localeCompare(b.path))))}>{busy && <Icon name="spin" />}{files ? t("Read again") : t("Open in the page")}</button>
         <button type="button" disabled={!available} onClick={() => void act(() => download(ask(host), `${cluster.name}-logs.tar`))}>{t("Download")}</button>
       </div>
-      {problem && <Alert tone="red" live>{problem}</Alert>}
+      <Problem of={problem} />
       {!available && <Empty title={t("No logs yet")}><p>{t("Hosts send logs while they are installed and when an installation fails or is cancelled.")}</p></Empty>}
       {files && <>
         <div class="row">

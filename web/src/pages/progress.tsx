@@ -1,15 +1,16 @@
 // The installation: overall bar, stages per host, operators, credentials when they are there.
 import { useEffect, useState } from "preact/hooks";
-import type { Credentials, Host, MonitoredOperator } from "../api/types";
+import type { Host, MonitoredOperator } from "../api/types";
 import { call } from "../api/client";
 import { t, plural } from "../messages";
 import { ago, hasEnded, isRunning, isTime, span, when } from "../model/clusters";
 import { compare, hostStatus, name, role } from "../model/hosts";
+import { roleRefusal } from "../session";
 import { roleName } from "../ui/hostactions";
 import { Icon } from "../ui/icons";
 import { memo } from "../ui/memo";
 import { Rows } from "../ui/rows";
-import { Alert, CodeBox, CopyButton, Facts, Label, Link, Progress, Spinner, type Tone } from "../ui/parts";
+import { Alert, CodeBox, CopyButton, Facts, Label, Link, Problem, Progress, Spinner, useLoad, type Tone } from "../ui/parts";
 import type { TabProps } from "./cluster";
 
 /** The clock, for elapsed times. */
@@ -67,11 +68,12 @@ function Operators({ list }: { list: MonitoredOperator[] }) {
 }
 
 function Access({ cluster }: { cluster: TabProps["cluster"] }) {
-  const [credentials, set] = useState<Credentials | null>(null);
   const [shown, setShown] = useState(false);
+  const refusal = roleRefusal("user");
   const console_ = (cluster.monitored_operators ?? []).find((one) => one.name === "console");
   const ready = cluster.status === "installed" || (cluster.status === "finalizing" && console_?.status === "available");
-  useEffect(() => { if (ready) call("V2GetCredentials", { path: { cluster_id: cluster.id } }).then(set, () => undefined); }, [ready]);
+  const found = useLoad(async () => (ready && !refusal ? call("V2GetCredentials", { path: { cluster_id: cluster.id } }) : null), [ready, refusal, cluster.id]);
+  const credentials = found.value;
   if (!ready) return null;
   const domain = `${cluster.name}.${cluster.base_dns_domain}`;
   const [api, ingress] = [cluster.api_vips?.[0]?.ip, cluster.ingress_vips?.[0]?.ip];
@@ -81,7 +83,7 @@ function Access({ cluster }: { cluster: TabProps["cluster"] }) {
         [t("Web console"), credentials.console_url ? <a href={credentials.console_url} target="_blank" rel="noreferrer">{credentials.console_url}</a> : ""],
         [t("User"), credentials.username],
         [t("Password"), <span class="row"><code>{shown ? credentials.password : "••••••••"}</code><button type="button" class="link" onClick={() => setShown(!shown)}>{shown ? t("Hide") : t("Show")}</button><CopyButton text={credentials.password ?? ""} /></span>],
-      ]} /> : <Spinner />}
+      ]} /> : refusal ? <p class="muted">{t("Passwords and kubeconfig are hidden: {reason}.", { reason: refusal })}</p> : found.problem ? <Problem of={found.problem} /> : <Spinner />}
       {api && ingress && <details><summary>{t("DNS records and hosts file")}</summary><CodeBox name={t("DNS records and hosts file")} text={`api.${domain}    A  ${api}\n*.apps.${domain} A  ${ingress}\n\n# /etc/hosts\n${api} api.${domain}\n${ingress} ${["oauth-openshift", "console-openshift-console", "grafana-openshift-monitoring", "thanos-querier-openshift-monitoring", "prometheus-k8s-openshift-monitoring", "alertmanager-main-openshift-monitoring"].map((one) => `${one}.apps.${domain}`).join(" ")}`} /></details>}
     </section>
   );

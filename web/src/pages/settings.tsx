@@ -3,13 +3,12 @@ import { useEffect, useState } from "preact/hooks";
 import { call, get } from "../api/client";
 import { t } from "../messages";
 import { when } from "../model/clusters";
-import { login, token } from "../session";
+import { login, token, type Caller } from "../session";
 import { follow } from "../store";
 import { Text } from "../ui/form";
 import { Icon } from "../ui/icons";
 import { Alert, CodeBox, CopyButton, Facts, Label, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 
-interface Caller { mode: string; name: string; role: string; expires_at?: string }
 interface Setting { key: string; value: string; variable: string; help: string; is_default: boolean }
 
 interface User { name: string; role: string }
@@ -31,8 +30,8 @@ function MakeToken({ close }: { close: () => void }) {
         <CodeBox name={t("Token")} text={made.token} />
         <CodeBox name={t("Command")} text={`export AI_TOKEN=…\ncurl -H "Authorization: Bearer $AI_TOKEN" ${location.origin}/api/assisted-install/v2/clusters`} />
       </> : <>
-        <Text label={t("User name")} required value={name} set={setName} error={needed(name)} attempted={attempted} autoComplete="username" />
-        <Text label={t("Password")} required kind="password" value={password} set={setPassword} error={needed(password)} attempted={attempted} autoComplete="current-password" autoFocus />
+        <Text label={t("User name")} always required value={name} set={setName} error={needed(name)} attempted={attempted} autoComplete="username" />
+        <Text label={t("Password")} always required kind="password" value={password} set={setPassword} error={needed(password)} attempted={attempted} autoComplete="current-password" autoFocus />
         <Problem of={problem} />
       </>}
     </Modal>

@@ -54,7 +54,7 @@ export function Code(props: Props) {
             onDrop={(event) => { const file = event.dataTransfer?.files[0]; if (file) { event.preventDefault(); void file.text().then(props.set); } }} />
         </div>
       </div>
-      {props.file && <input type="file" aria-label={t("{label} from a file", { label: props.label })} accept={props.file} onChange={(event) => { const file = event.currentTarget.files?.[0]; if (file) void file.text().then(props.set); }} />}
+      {props.file && <input type="file" aria-label={t("{label} from a file", { label: props.label })} accept={props.file} disabled={control.disabled} onChange={(event) => { const file = event.currentTarget.files?.[0]; if (file) void file.text().then(props.set); }} />}
     </>,
   );
 }

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 import { t } from "../messages";
+import { roleRefusal } from "../session";
 import { Icon } from "./icons";
 
 export interface Common {
@@ -9,11 +10,16 @@ export interface Common {
   help?: ComponentChildren;
   required?: boolean;
   disabled?: boolean;
+  /** Usable by every role: forms that only look, or log in. */
+  always?: boolean;
   /** The reason why the value cannot be used. */
   error?: string | null | undefined;
   /** Errors of a field that was not touched show only after an attempt to submit. */
   attempted?: boolean;
 }
+
+/** Forms change something, so their fields are closed to those who cannot. */
+const isLocked = (props: { disabled?: boolean; always?: boolean }): boolean => Boolean(props.disabled) || (!props.always && roleRefusal("user") !== null);
 
 export function useField(props: Common, value: string) {
   const id = useId();
@@ -31,7 +37,7 @@ export function useField(props: Common, value: string) {
     </div>
   );
   const control = {
-    id, disabled: props.disabled, required: props.required,
+    id, disabled: isLocked(props), required: props.required,
     "aria-invalid": shown ? ("true" as const) : undefined, "aria-describedby": describedBy,
   };
   return { frame, control };
@@ -49,7 +55,7 @@ export function Area(props: Common & { value: string; set: (value: string) => vo
       <textarea {...control} rows={props.rows ?? 4} value={props.value} placeholder={props.placeholder} spellcheck={false} onInput={(event) => props.set(event.currentTarget.value)}
         onDragOver={(event) => event.preventDefault()}
         onDrop={(event) => { const file = event.dataTransfer?.files[0]; if (file) { event.preventDefault(); void file.text().then(props.set); } }} />
-      {props.file && <input type="file" aria-label={t("{label} from a file", { label: props.label })} accept={props.file} onChange={(event) => { const file = event.currentTarget.files?.[0]; if (file) void file.text().then(props.set); }} />}
+      {props.file && <input type="file" aria-label={t("{label} from a file", { label: props.label })} accept={props.file} disabled={isLocked(props)} onChange={(event) => { const file = event.currentTarget.files?.[0]; if (file) void file.text().then(props.set); }} />}
     </>,
   );
 }
@@ -65,11 +71,11 @@ export function Select(props: Common & { value: string; set: (value: string) => 
   );
 }
 
-export function Check(props: { label: ComponentChildren; value: boolean; set: (value: boolean) => void; disabled?: boolean; help?: ComponentChildren; asSwitch?: boolean }) {
+export function Check(props: { label: ComponentChildren; value: boolean; set: (value: boolean) => void; disabled?: boolean; always?: boolean; help?: ComponentChildren; asSwitch?: boolean }) {
   const id = useId();
   return (
     <div class="check">
-      <input id={id} type="checkbox" class={props.asSwitch ? "switch" : ""} role={props.asSwitch ? "switch" : undefined} checked={props.value} disabled={props.disabled} aria-describedby={props.help ? `${id}-help` : undefined} onChange={(event) => props.set(event.currentTarget.checked)} />
+      <input id={id} type="checkbox" class={props.asSwitch ? "switch" : ""} role={props.asSwitch ? "switch" : undefined} checked={props.value} disabled={isLocked(props)} aria-describedby={props.help ? `${id}-help` : undefined} onChange={(event) => props.set(event.currentTarget.checked)} />
       <div><label for={id}>{props.label}</label>{props.help && <div class="help" id={`${id}-help`}>{props.help}</div>}</div>
     </div>
   );
@@ -78,7 +84,7 @@ export function Check(props: { label: ComponentChildren; value: boolean; set: (v
 export function Radios(props: { legend: string; value: string; set: (value: string) => void; choices: Array<Choice & { help?: string }>; disabled?: boolean }) {
   const name = useId();
   return (
-    <fieldset disabled={props.disabled}>
+    <fieldset disabled={isLocked(props)}>
       <legend>{props.legend}</legend>
       <div class="stack">
         {props.choices.map((one) => (

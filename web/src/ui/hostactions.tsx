@@ -11,7 +11,7 @@ import { changeHost } from "../store";
 import { AsCall } from "./ascall";
 import { Text } from "./form";
 import { Icon } from "./icons";
-import { Alert, Confirm, Modal, useAct, type Action } from "./parts";
+import { Alert, asError, Confirm, Modal, Problem, useAct, type Action } from "./parts";
 
 const at = (host: Host) => ({ infra_env_id: host.infra_env_id ?? "", host_id: host.id });
 export const patchHost = (host: Host, body: object): Promise<Host> => changeHost(() => call("v2UpdateHost", { path: at(host), body }));
@@ -45,7 +45,7 @@ export function Rename({ hosts, all, close }: { hosts: Host[]; all: Host[]; clos
       footer={<><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{busy && !single ? t("{done} of {n}", { done, n: hosts.length }) : t("Change")}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
       <Text label={t("Hostname")} required value={pattern} set={setPattern} error={error} attempted={attempted} autoFocus help={single ? t("Up to 63 lower-case letters, digits, hyphens and dots.") : t("{{n}} is replaced by 1, 2, 3 …; {{nn}} by 01, 02, 03 …")} />
       {!single && <ul>{hosts.slice(0, 8).map((host, index) => <li key={host.id}>{name(host)} → <strong>{names[index]}</strong></li>)}{hosts.length > 8 && <li>…</li>}</ul>}
-      {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
+      <Problem of={problem} />
       {single && <AsCall requests={[request("v2UpdateHost", { path: at(single), body: { host_name: pattern } })]} names={{ host: name(single) }} />}
     </Modal>
   );
@@ -76,26 +76,26 @@ export function Bind({ hosts, clusters, close }: { hosts: Host[]; clusters: Clus
 export type HostDialog = { kind: "rename" | "remove" | "bind" | "reset" | "unbind"; hosts: Host[] };
 
 /** Everything that can be done with one host. */
-export function hostActions(host: Host, cluster: Cluster | undefined, open: (dialog: HostDialog) => void, report: (problem: string) => void): Action[] {
+export function hostActions(host: Host, cluster: Cluster | undefined, open: (dialog: HostDialog) => void, report: (problem: Error) => void): Action[] {
   const draft = !cluster || isDraft(cluster) || isDay2(cluster);
-  const run = (work: () => Promise<unknown>) => () => void work().catch((failed: unknown) => report(failed instanceof Error ? failed.message : String(failed)));
+  const run = (work: () => Promise<unknown>) => () => void work().catch((failed: unknown) => report(asError(failed)));
   const status = host.status ?? "";
   const locked = draft && isEditable(host) ? null : t("not in this state");
   const actions: Action[] = [];
-  if (cluster && isDay2(cluster)) actions.push({ name: t("Install"), why: status === "known" ? null : t("not ready"), run: run(() => call("v2InstallHost", { path: at(host) })) });
-  actions.push({ name: t("Change hostname"), why: locked, run: () => open({ kind: "rename", hosts: [host] }) });
+  if (cluster && isDay2(cluster)) actions.push({ name: t("Install"), needs: "user", why: status === "known" ? null : t("not ready"), run: run(() => call("v2InstallHost", { path: at(host) })) });
+  actions.push({ name: t("Change hostname"), needs: "user", why: locked, run: () => open({ kind: "rename", hosts: [host] }) });
   for (const to of ["master", "worker", "auto-assign"] as const) {
     if (cluster && (cluster.control_plane_count === 1)) break;
     if (cluster && isDay2(cluster) && to !== "worker" && to !== "auto-assign") continue;
-    actions.push({ name: t("Role: {role}", { role: roleName(to) }), why: locked ?? (host.role === to ? t("has it") : null), run: run(() => patchHost(host, { host_role: to })) });
+    actions.push({ name: t("Role: {role}", { role: roleName(to) }), needs: "user", why: locked ?? (host.role === to ? t("has it") : null), run: run(() => patchHost(host, { host_role: to })) });
   }
-  if (cluster?.control_plane_count === 2) actions.push({ name: t("Role: {role}", { role: roleName("arbiter") }), why: locked ?? (host.role === "arbiter" ? t("has it") : null), run: run(() => patchHost(host, { host_role: "arbiter" })) });
-  if (isUnbound(host)) actions.push({ name: t("Bind to a cluster"), why: status === "known-unbound" || status === "insufficient-unbound" || status === "discovering-unbound" || status === "disconnected-unbound" ? null : t("not in this state"), run: () => open({ kind: "bind", hosts: [host] }) });
-  else if (cluster) actions.push({ name: t("Unbind from the cluster"), why: draft || cluster.status === "installed" || cluster.status === "cancelled" || cluster.status === "error" ? null : t("not in this state"), run: () => open({ kind: "unbind", hosts: [host] }) });
-  if (cluster && isDay2(cluster)) actions.push({ name: t("Reset"), why: ["error", "installing-pending-user-action"].includes(status) ? null : t("nothing to reset"), run: () => open({ kind: "reset", hosts: [host] }) });
+  if (cluster?.control_plane_count === 2) actions.push({ name: t("Role: {role}", { role: roleName("arbiter") }), needs: "user", why: locked ?? (host.role === "arbiter" ? t("has it") : null), run: run(() => patchHost(host, { host_role: "arbiter" })) });
+  if (isUnbound(host)) actions.push({ name: t("Bind to a cluster"), needs: "user", why: status === "known-unbound" || status === "insufficient-unbound" || status === "discovering-unbound" || status === "disconnected-unbound" ? null : t("not in this state"), run: () => open({ kind: "bind", hosts: [host] }) });
+  else if (cluster) actions.push({ name: t("Unbind from the cluster"), needs: "user", why: draft || cluster.status === "installed" || cluster.status === "cancelled" || cluster.status === "error" ? null : t("not in this state"), run: () => open({ kind: "unbind", hosts: [host] }) });
+  if (cluster && isDay2(cluster)) actions.push({ name: t("Reset"), needs: "user", why: ["error", "installing-pending-user-action"].includes(status) ? null : t("nothing to reset"), run: () => open({ kind: "reset", hosts: [host] }) });
   actions.push({ name: t("View events"), run: () => navigate(cluster ? `/clusters/${cluster.id}/events?host=${host.id}` : `/infra-envs/${host.infra_env_id}?events=${host.id}`) });
   actions.push({ name: t("Download logs"), why: isTime(host.logs_collected_at) && cluster ? null : t("none yet"), run: run(() => download(request("V2DownloadClusterLogs", { path: { cluster_id: cluster?.id ?? "" }, query: { logs_type: "host", host_id: host.id } }), `${name(host)}-logs.tar.gz`)) });
-  actions.push({ name: t("Remove"), why: draft && isRemovable(host) ? null : t("not in this state"), run: () => open({ kind: "remove", hosts: [host] }) });
+  actions.push({ name: t("Remove"), needs: "user", why: draft && isRemovable(host) ? null : t("not in this state"), run: () => open({ kind: "remove", hosts: [host] }) });
   return actions;
 }
 

@@ -4,8 +4,9 @@ import { call } from "../api/client";
 import { t } from "../messages";
 import { bytes, inventory, isEditable, nics } from "../model/hosts";
 import { ago } from "../model/clusters";
+import { roleRefusal } from "../session";
 import { changeHost } from "../store";
-import { Alert, CodeBox, Facts, Label, useAct } from "./parts";
+import { Alert, CodeBox, Facts, Label, Problem, useAct } from "./parts";
 import { ValidationList } from "./validations";
 
 const listed = (disks: Disk[]) => disks.filter((disk) => disk.drive_type !== "LVM").sort((a, b) => (a.name ?? "").localeCompare(b.name ?? ""));
@@ -15,14 +16,14 @@ const split = (text: string | undefined | null) => (text ?? "").split(",").filte
 export function Disks({ host }: { host: Host }) {
   const { busy, problem, act } = useAct();
   const disks = listed(inventory(host).disks ?? []);
-  const editable = isEditable(host);
+  const editable = isEditable(host) && !roleRefusal("user");
   const formatted = split(host.disks_to_be_formatted);
   const kept = split(host.skip_formatting_disks);
   const patch = (body: object) => void act(() => changeHost(() => call("v2UpdateHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body })));
   const erased = disks.filter((disk) => disk.bootable && disk.id !== host.installation_disk_id && formatted.includes(disk.id ?? "") && !kept.includes(disk.id ?? ""));
   return (
     <div class="stack">
-      {problem && <Alert tone="red" live>{problem}</Alert>}
+      <Problem of={problem} />
       {erased.length > 0 && editable && <Alert tone="orange">{t("These bootable disks will be erased: {names}.", { names: erased.map((disk) => disk.name).join(", ") })}</Alert>}
       <div class="tablewrap">
         <table>

@@ -7,10 +7,11 @@ import { t, plural } from "../messages";
 import { activeNic, bytes, compare, failing, hostStatus, inventory, isEditable, isRemovable, name, role, SOFT, storage } from "../model/hosts";
 import { isDay2, isDraft, isSno, shortTime } from "../model/clusters";
 import { navigate, query, withQuery } from "../router";
+import { roleRefusal } from "../session";
 import { HostDetails } from "./hostdetails";
 import { HostDialogs, hostActions, patchHost, roleName, type HostDialog } from "./hostactions";
 import { Icon } from "./icons";
-import { Alert, Label, Menu, Progress } from "./parts";
+import { asError, Label, Menu, Problem, Progress } from "./parts";
 import { Rows, WHOLE } from "./rows";
 
 export type View = "hardware" | "storage" | "network" | "progress" | "pool";
@@ -56,13 +57,13 @@ function Status({ host, open }: { host: Host; open: () => void }) {
   );
 }
 
-interface RowProps { index: number; host: Host; cluster: Cluster | undefined; view: View; list: Column[]; expanded: boolean; selected: boolean; selectable: boolean; toggle: (id: string) => void; select: (id: string, on: boolean) => void; open: (dialog: HostDialog) => void; report: (problem: string) => void }
+interface RowProps { index: number; host: Host; cluster: Cluster | undefined; view: View; list: Column[]; expanded: boolean; selected: boolean; selectable: boolean; toggle: (id: string) => void; select: (id: string, on: boolean) => void; open: (dialog: HostDialog) => void; report: (problem: Error) => void }
 
 const Row = memo(function Row({ index, host, cluster, view, list, expanded, selected, selectable, toggle, select, open, report }: RowProps) {
   const before = useRef(host.status);
   const changed = before.current !== host.status;
   before.current = host.status;
-  const editable = isEditable(host) && (!cluster || isDraft(cluster) || isDay2(cluster));
+  const editable = isEditable(host) && (!cluster || isDraft(cluster) || isDay2(cluster)) && !roleRefusal("user");
   const roles = ["auto-assign", "master", "worker", ...(cluster?.control_plane_count === 2 ? ["arbiter"] : [])];
   return (
     <>
@@ -71,7 +72,7 @@ const Row = memo(function Row({ index, host, cluster, view, list, expanded, sele
         <td class="tight"><button type="button" class="plain" aria-expanded={expanded} aria-label={t("Details of {name}", { name: name(host) })} onClick={() => toggle(host.id)}><Icon name={expanded ? "down" : "right"} /></button></td>
         <td>{editable ? <button type="button" class="link" aria-label={t("Change hostname {name}", { name: name(host) })} onClick={() => open({ kind: "rename", hosts: [host] })}>{name(host)}</button> : name(host)}{host.bootstrap && <span class="small muted"> {t("(bootstrap)")}</span>}</td>
         <td class="wide-only">{editable && view !== "storage" && cluster && !isSno(cluster) && !isDay2(cluster)
-          ? <select aria-label={t("Role of {name}", { name: name(host) })} value={host.role} onChange={(event) => void patchHost(host, { host_role: event.currentTarget.value }).catch((bad: unknown) => report(String((bad as Error).message)))}>{roles.map((one) => <option key={one} value={one} selected={one === host.role}>{one === "auto-assign" && host.suggested_role && host.suggested_role !== "auto-assign" ? t("Auto: {role}", { role: roleName(host.suggested_role) }) : roleName(one)}</option>)}</select>
+          ? <select aria-label={t("Role of {name}", { name: name(host) })} value={host.role} onChange={(event) => void patchHost(host, { host_role: event.currentTarget.value }).catch((bad: unknown) => report(asError(bad)))}>{roles.map((one) => <option key={one} value={one} selected={one === host.role}>{one === "auto-assign" && host.suggested_role && host.suggested_role !== "auto-assign" ? t("Auto: {role}", { role: roleName(host.suggested_role) }) : roleName(one)}</option>)}</select>
           : roleName(role(host))}</td>
         <td><Status host={host} open={() => toggle(host.id)} /></td>
         {list.map((column) => <td key={column.name} class={column.wide ? "wide-only" : undefined}>{column.cell(host, cluster)}</td>)}
@@ -93,7 +94,7 @@ export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { 
   const [filter, setFilter] = useState("");
   const [selected, setSelected] = useState<Set<string>>(new Set());
   const [dialog, setDialog] = useState<HostDialog | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Error | null>(null);
   const list = useMemo(() => columns(view), [view]);
   const expanded = query.value.get("host");
   const shown = useMemo(() => {
@@ -113,21 +114,21 @@ export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { 
   const selectable = view !== "storage" && view !== "progress";
   const chosen = hosts.filter((host) => selected.has(host.id));
   const open = (kind: HostDialog["kind"]) => () => setDialog({ kind, hosts: chosen });
-  const each = (work: (host: Host) => Promise<unknown>) => () => void (async () => { for (const host of chosen) await work(host); })().catch((bad: unknown) => setProblem(String((bad as Error).message)));
+  const each = (work: (host: Host) => Promise<unknown>) => () => void (async () => { for (const host of chosen) await work(host); })().catch((bad: unknown) => setProblem(asError(bad)));
   const editable = chosen.length > 0 && chosen.every(isEditable) ? null : chosen.length ? t("not in this state") : t("select hosts first");
   const header = (by: string, text: string, wide = false) => (
     <th key={by} class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{text}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>
   );
   return (
     <div class="stack">
-      {problem && <Alert tone="red" title={t("The service refused")} close={() => setProblem(null)} live>{problem}</Alert>}
+      <Problem of={problem} close={() => setProblem(null)} />
       <div class="row">
         <div class="field"><input type="search" aria-label={t("Filter hosts")} placeholder={t("Name, address, serial, status …")} value={filter} onInput={(event) => setFilter(event.currentTarget.value)} /></div>
         {selectable && <Menu label={chosen.length ? plural(chosen.length, "{n} selected", "{n} selected") : t("Bulk actions")} actions={[
-          { name: t("Rename by pattern"), why: editable, run: open("rename") },
-          ...(cluster && !isSno(cluster) ? (["master", "worker", "auto-assign"] as const).map((to) => ({ name: t("Role: {role}", { role: roleName(to) }), why: editable, run: each((host) => patchHost(host, { host_role: to })) })) : []),
-          ...(view === "pool" ? [{ name: t("Bind to a cluster"), why: editable, run: open("bind") }] : []),
-          { name: t("Remove"), why: chosen.length > 0 && chosen.every(isRemovable) ? null : editable, run: open("remove") },
+          { name: t("Rename by pattern"), needs: "user" as const, why: editable, run: open("rename") },
+          ...(cluster && !isSno(cluster) ? (["master", "worker", "auto-assign"] as const).map((to) => ({ name: t("Role: {role}", { role: roleName(to) }), needs: "user" as const, why: editable, run: each((host) => patchHost(host, { host_role: to })) })) : []),
+          ...(view === "pool" ? [{ name: t("Bind to a cluster"), needs: "user" as const, why: editable, run: open("bind") }] : []),
+          { name: t("Remove"), needs: "user" as const, why: chosen.length > 0 && chosen.every(isRemovable) ? null : editable, run: open("remove") },
         ]} />}
         <span class="grow" />
         <Label>{shown.length === hosts.length ? plural(hosts.length, "{n} host", "{n} hosts") : t("{shown} of {n} hosts", { shown: shown.length, n: hosts.length })}</Label>

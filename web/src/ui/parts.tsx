@@ -1,8 +1,10 @@
 // Small parts that every page uses.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { ApiError } from "../api/client";
 import { t } from "../messages";
 import { navigate } from "../router";
+import { roleRefusal, type Needs } from "../session";
 import { Icon, type IconName } from "./icons";
 
 export type Tone = "green" | "red" | "orange" | "blue" | "grey";
@@ -33,6 +35,26 @@ export function Alert({ tone = "blue", title, children, close, live }: { tone?: 
     </div>
   );
 }
+
+export const asError = (failed: unknown): Error => (failed instanceof Error ? failed : new Error(String(failed)));
+/** The service was not reached, or did not answer: not its word. */
+export const isLost = (problem: Error | null): boolean => problem instanceof ApiError && problem.status === 0;
+
+/** Why something did not work: what the service said, or that it said nothing. */
+export function Problem({ of, close, quiet }: { of: Error | null; close?: () => void; quiet?: boolean }) {
+  if (!of) return null;
+  const lost = isLost(of);
+  return <Alert tone={lost || quiet ? "orange" : "red"} live={!quiet} {...(lost ? { title: t("No connection to the service") } : quiet ? {} : { title: t("The service refused") })} {...(close ? { close } : {})}>{of.message}{lost && <> {t("Nothing that you typed is lost. Try again when the service answers.")}</>}</Alert>;
+}
+
+/** A button for something that not every role may do; without the role it is disabled, with the reason. */
+export function Button({ needs = "user", submit, disabled, children, ...rest }: { needs?: Needs; submit?: boolean; disabled?: boolean; class?: string; "aria-label"?: string; onClick?: () => void; children: ComponentChildren }) {
+  const why = roleRefusal(needs);
+  return <button {...rest} type={submit ? "submit" : "button"} disabled={disabled || why !== null} title={why ?? undefined} aria-describedby={why ? ROLE_NOTE : undefined}>{children}</button>;
+}
+
+/** The note at the top of the page that says what the role cannot do. */
+export const ROLE_NOTE = "role-note";
 
 export function Progress({ value, label, tone, thin }: { value: number; label: string; tone?: Tone; thin?: boolean }) {
   const bar = useRef<HTMLDivElement>(null);
@@ -83,6 +105,8 @@ export interface Action {
   run: () => void;
   /** Why it cannot be used now; shown, not hidden in a tooltip. */
   why?: string | null | undefined;
+  /** The role that it needs, if not every role may do it. */
+  needs?: Needs;
 }
 
 /** A button that opens a list of actions. Arrow keys move, Escape closes. */
@@ -112,11 +136,14 @@ export function Menu({ label, actions, kebab }: { label: string; actions: Action
       </button>
       {open && (
         <div role="menu" id={id} aria-label={label}>
-          {(typeof actions === "function" ? actions() : actions).map((action) => (
-            <button type="button" role="menuitem" key={action.name} disabled={Boolean(action.why)} onClick={() => { setOpen(false); action.run(); }}>
-              <span>{action.name}{action.why && <span class="small muted"> ({action.why})</span>}</span>
-            </button>
-          ))}
+          {(typeof actions === "function" ? actions() : actions).map((action) => {
+            const why = (action.needs && roleRefusal(action.needs)) ?? action.why;
+            return (
+              <button type="button" role="menuitem" key={action.name} disabled={Boolean(why)} onClick={() => { setOpen(false); action.run(); }}>
+                <span>{action.name}{why && <span class="small muted"> ({why})</span>}</span>
+              </button>
+            );
+          })}
         </div>
       )}
     </div>
@@ -151,7 +178,7 @@ export function Confirm({ title, children, action, run, close, danger }: { title
     <Modal title={title} close={close} submit={() => void act(run).then((ok) => ok && close())}
       footer={<><button class={danger ? "danger" : "primary"} disabled={busy}>{busy && <Icon name="spin" />}{action}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
       {children}
-      {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
+      <Problem of={problem} />
     </Modal>
   );
 }
@@ -159,7 +186,7 @@ export function Confirm({ title, children, action, run, close, danger }: { title
 /** Runs a call with a busy state and keeps the reason of a refusal. */
 export function useAct() {
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Error | null>(null);
   const act = async (run: () => Promise<unknown>): Promise<boolean> => {
     setBusy(true);
     setProblem(null);
@@ -167,7 +194,7 @@ export function useAct() {
       await run();
       return true;
     } catch (failed) {
-      setProblem(failed instanceof Error ? failed.message : String(failed));
+      setProblem(asError(failed));
       return false;
     } finally {
       setBusy(false);
@@ -176,17 +203,39 @@ export function useAct() {
   return { busy, problem, setProblem, act };
 }
 
-/** What a call gives, with its error and a way to ask again. */
-export function useLoad<T>(load: () => Promise<T>, on: unknown[]): { value: T | undefined; problem: string | null; again: () => void } {
-  const [state, set] = useState<{ value: T | undefined; problem: string | null }>({ value: undefined, problem: null });
+const RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 10_000;
+
+/** What a call gives, with its error and a way to ask again. While the service is not reached it is asked again and again. */
+export function useLoad<T>(load: () => Promise<T>, on: unknown[]): { value: T | undefined; problem: Error | null; again: () => void } {
+  const [state, set] = useState<{ value: T | undefined; problem: Error | null }>({ value: undefined, problem: null });
   const [round, setRound] = useState(0);
   useEffect(() => {
     let stale = false;
-    load().then(
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ask = (pause: number) => void load().then(
       (value) => { if (!stale) set({ value, problem: null }); },
-      (failed: unknown) => { if (!stale) set((old) => ({ value: old.value, problem: failed instanceof Error ? failed.message : String(failed) })); },
+      (failed: unknown) => {
+        if (stale) return;
+        set((old) => ({ value: old.value, problem: asError(failed) }));
+        if (isLost(asError(failed))) timer = setTimeout(() => ask(Math.min(pause * 2, LONGEST_RETRY_MS)), pause);
+      },
     );
-    return () => { stale = true; };
+    ask(RETRY_MS);
+    return () => { stale = true; clearTimeout(timer); };
   }, [...on, round]);
-  return { ...state, again: () => setRound(round + 1) };
+  return { ...state, again: () => setRound((n) => n + 1) };
+}
+
+/** A part of the page that is fetched when it is first shown. */
+export function Later<P extends object>({ load, of }: { load: () => Promise<{ default: (props: P) => ComponentChildren }>; of: P }) {
+  const found = useLoad(async () => {
+    try {
+      return { it: (await load()).default };
+    } catch {
+      throw new ApiError(0, t("This part of the page could not be loaded."));
+    }
+  }, []);
+  const Part = found.value?.it;
+  return Part ? <Part {...of} /> : found.problem ? <Problem of={found.problem} /> : <Spinner />;
 }

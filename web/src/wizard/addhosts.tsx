@@ -9,7 +9,7 @@ import { changeHost } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Area, Check, Radios, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
-import { Alert, CodeBox, Confirm, Modal, Spinner, useAct, useLoad } from "../ui/parts";
+import { Alert, Button, CodeBox, Confirm, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 
 interface Fields { kind: "full-iso" | "minimal-iso" | "ipxe"; key: string; useProxy: boolean; http: string; https: string; none: string; useNtp: boolean; ntp: string; useTrust: boolean; trust: string; arguments: string }
 
@@ -121,7 +121,7 @@ export function AddHosts({ infraEnv, cluster, close }: { infraEnv: InfraEnv; clu
       <Check label={t("Trust additional certificates")} value={of.useTrust} set={(useTrust) => set({ useTrust })} />
       {of.useTrust && <Area label={t("Trusted certificates")} required value={of.trust} set={(trust) => set({ trust })} error={wrong.get(t("Trusted certificates")) ?? null} attempted={attempted} file=".pem,.crt,.ca,.cert" />}
       <details class="panel"><summary>{t("More")}</summary><Text label={t("Kernel arguments")} value={of.arguments} set={(text) => set({ arguments: text })} help={t("Added to those of the image, between blanks, such as console=ttyS0.")} /></details>
-      {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
+      <Problem of={problem} />
       <AsCall requests={[...requests(of, infraEnv, cluster), request("GetInfraEnvDownloadURL", { path: { infra_env_id: infraEnv.id } })]} names={{ cluster: clusterName, infraEnv: infraEnv.name }} />
     </Modal>
   );
@@ -148,8 +148,8 @@ export function AddHostsButton({ cluster, primary }: { cluster: Cluster; primary
   const { busy, problem, act } = useAct();
   return (
     <>
-      <button type="button" class={primary ? "primary" : ""} disabled={busy} onClick={() => void act(async () => setOpen((await infraEnvOf(cluster)) ?? "missing"))}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && cluster.status !== "adding-hosts" ? t("Add host") : t("Add hosts")}</button>
-      {problem && <Alert tone="red" live>{problem}</Alert>}
+      <Button class={primary ? "primary" : ""} disabled={busy} onClick={() => void act(async () => setOpen((await infraEnvOf(cluster)) ?? "missing"))}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && cluster.status !== "adding-hosts" ? t("Add host") : t("Add hosts")}</Button>
+      <Problem of={problem} />
       {open === "missing" ? <NewInfraEnv cluster={cluster} done={setOpen} close={() => setOpen(null)} /> : open && <AddHosts infraEnv={open} cluster={cluster} close={() => setOpen(null)} />}
     </>
   );
@@ -158,7 +158,7 @@ export function AddHostsButton({ cluster, primary }: { cluster: Cluster; primary
 /** Hosts of pools that could join this cluster. */
 export function Bindable({ cluster }: { cluster: Cluster }) {
   const [open, setOpen] = useState(false);
-  return <><button type="button" onClick={() => setOpen(true)}>{t("Take hosts from a pool")}</button>{open && <BindDialog cluster={cluster} close={() => setOpen(false)} />}</>;
+  return <><Button onClick={() => setOpen(true)}>{t("Take hosts from a pool")}</Button>{open && <BindDialog cluster={cluster} close={() => setOpen(false)} />}</>;
 }
 
 function BindDialog({ cluster, close }: { cluster: Cluster; close: () => void }) {

@@ -6,7 +6,7 @@ import { navigate } from "../router";
 import { clusters, follow } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Icon } from "../ui/icons";
-import { Alert, Link, useAct } from "../ui/parts";
+import { Alert, Button, Link, Problem, useAct } from "../ui/parts";
 import { DetailsForm, EMPTY, enableOn, problems, useFeatures, type Details } from "./detailsform";
 import { useDraft } from "./draft";
 
@@ -55,9 +55,9 @@ export default function Create() {
         <div class="card stack"><h2>{t("Cluster details")}</h2><DetailsForm value={of} set={draft.set} mode="create" taken={taken} attempted={attempted} />
           <AsCall requests={[request("v2RegisterCluster", { body }), request("RegisterInfraEnv", { body: infraEnv("<id of the cluster>") })]} names={{ cluster: of.name }} /></div>
         <div class="footer">
-          {problem && <Alert tone="red" title={t("The service refused")} close={() => setProblem(null)} live>{problem}</Alert>}
+          <Problem of={problem} close={() => setProblem(null)} />
           {attempted && wrong.length > 0 && <Alert tone="red" title={t("These fields need another value")} live><ul>{wrong.map(([field, reason]) => <li key={field}><strong>{field}</strong>: {reason}</li>)}</ul></Alert>}
-          <div class="row"><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Create and continue")}</button><Link to="/clusters" class="button">{t("Cancel")}</Link></div>
+          <div class="row"><Button submit class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Create and continue")}</Button><Link to="/clusters" class="button">{t("Cancel")}</Link></div>
         </div>
       </form>
     </div>

@@ -5,7 +5,7 @@ import { inventory } from "../model/hosts";
 import { changeCluster } from "../store";
 import { Check } from "../ui/form";
 import { HostTable } from "../ui/hosttable";
-import { Alert, Empty, Spinner, useAct, useLoad } from "../ui/parts";
+import { Alert, Empty, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 import { AddHostsButton, Bindable } from "./addhosts";
 import { Frame, type StepProps } from "./frame";
 
@@ -36,7 +36,7 @@ export default function DiscoveryStep({ cluster, list }: StepProps) {
     <Frame step="hosts" cluster={cluster} list={list}>
       <div class="row"><AddHostsButton cluster={cluster} primary={list.length === 0} /><Bindable cluster={cluster} /></div>
       {cluster.control_plane_count !== 1 && <Check asSwitch label={t("Run workloads on the control plane")} value={forced || cluster.schedulable_masters === true} disabled={forced || busy} set={(on) => void act(() => changeCluster(() => call("V2UpdateCluster", sent(on))))} help={forced ? t("With fewer than two workers this is always so.") : undefined} />}
-      {problem && <Alert tone="red" live>{problem}</Alert>}
+      <Problem of={problem} />
       {virtual && <Alert>{t("Some hosts are virtual machines: they must boot from disk after the first restart.")}</Alert>}
       <Hints cluster={cluster} />
       <HostTable hosts={list} cluster={cluster} view="hardware" empty={<Empty title={t("Waiting for hosts…")}><p>{t("Boot machines from the discovery image. Each appears here within seconds after it has started.")}</p><Spinner text={t("Nothing yet")} /></Empty>} />

@@ -9,7 +9,7 @@ import { fix } from "../model/fixes";
 import { navigate } from "../router";
 import { AsCall } from "../ui/ascall";
 import { Icon } from "../ui/icons";
-import { Alert, Link, useAct } from "../ui/parts";
+import { Alert, Button, Link, Problem, useAct } from "../ui/parts";
 
 export const STEPS = ["details", "static", "operators", "hosts", "storage", "networking", "manifests", "review"] as const;
 export type Step = (typeof STEPS)[number];
@@ -57,13 +57,13 @@ export function Frame({ step, cluster, list, children, problems = [], requests =
     <form class="stack" noValidate aria-label={stepName(step)} onSubmit={(event) => { event.preventDefault(); void go(at < STEPS.length - 1 ? to(at + 1) : null); }}>
       <div class="card stack"><h2>{stepName(step)}</h2>{children}{(requests.length > 0 || resources) && <AsCall requests={requests} names={{ cluster: cluster.name }} {...(resources ? { resources } : {})} />}</div>
       <div class="footer">
-        {problem && <Alert tone="red" title={t("The service refused")} close={() => setProblem(null)} live>{problem}</Alert>}
+        <Problem of={problem} close={() => setProblem(null)} />
         {attempted && wrong.length > 0 && <Alert tone="red" title={t("These fields need another value")} live><ul>{wrong.map(([field, reason]) => <li key={field}><strong>{field}</strong>: {reason}</li>)}</ul></Alert>}
         {open.length > 0 && <details><summary><Icon name="clock" /> {t("Still missing in this step: {n}", { n: open.length })}</summary><ul>{open.map((text) => <li key={text}>{text}</li>)}</ul></details>}
         <div class="row">
           {at > 0 && <Link to={to(at - 1)} class="button">{t("Back")}</Link>}
-          {last ?? <button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{requests.length ? t("Save and continue") : t("Next")}</button>}
-          {requests.length > 0 && !last && <button type="button" disabled={busy} onClick={() => void go(null)}>{t("Save")}</button>}
+          {last ?? (requests.length ? <Button submit class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Save and continue")}</Button> : <button class="primary" disabled={busy}>{t("Next")}</button>)}
+          {requests.length > 0 && !last && <Button disabled={busy} onClick={() => void go(null)}>{t("Save")}</Button>}
           {requests.length > 0 && <span class="small muted">{t("Not saved yet")}</span>}
         </div>
       </div>

@@ -4,10 +4,11 @@ import { call, request, send } from "../api/client";
 import { t } from "../messages";
 import { faultOf, type Fault } from "../model/highlight";
 import { manifestContent, manifestName } from "../model/rules";
+import { roleRefusal } from "../session";
 import { Code } from "../ui/code";
 import { Select, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
-import { Alert, Confirm, Empty, Label, Spinner, useAct, useLoad } from "../ui/parts";
+import { Button, Confirm, Empty, Label, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 import { AsCall } from "../ui/ascall";
 import { Frame, type StepProps } from "./frame";
 
@@ -70,19 +71,19 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
   return (
     <Frame step="manifests" cluster={cluster} list={list}>
       <p>{t("Manifests are applied while the cluster is installed. Most clusters need none; some platforms and network types do.")}</p>
-      {problem && <Alert tone="red" title={t("The service refused")} close={() => setProblem(null)} live>{problem}</Alert>}
-      {!found.value ? (found.problem ? <Alert tone="red">{found.problem}</Alert> : <Spinner />) : mine.length === 0 ? !edited && <Empty title={t("No custom manifests")} /> : (
-        <div class="tablewrap"><table><caption class="vh">{t("Custom manifests")}</caption><thead><tr><th>{t("Folder")}</th><th>{t("File")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead><tbody>{mine.map((one) => <tr key={`${one.folder}/${one.file_name}`}><td><Label>{one.folder}</Label></td><td><code>{one.file_name}</code></td><td class="tight"><div class="row"><button type="button" class="plain" aria-label={t("Edit {file}", { file: one.file_name })} onClick={() => open(one.folder as "manifests", one.file_name ?? "")}>{t("Edit")}</button><button type="button" class="plain" aria-label={t("Remove {file}", { file: one.file_name })} onClick={() => setRemoving({ folder: one.folder ?? "", file: one.file_name ?? "" })}>{t("Remove")}</button></div></td></tr>)}</tbody></table></div>
+      <Problem of={problem} close={() => setProblem(null)} />
+      {!found.value ? (found.problem ? <Problem of={found.problem} /> : <Spinner />) : mine.length === 0 ? !edited && <Empty title={t("No custom manifests")} /> : (
+        <div class="tablewrap"><table><caption class="vh">{t("Custom manifests")}</caption><thead><tr><th>{t("Folder")}</th><th>{t("File")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead><tbody>{mine.map((one) => <tr key={`${one.folder}/${one.file_name}`}><td><Label>{one.folder}</Label></td><td><code>{one.file_name}</code></td><td class="tight"><div class="row"><button type="button" class="plain" aria-label={roleRefusal("user") ? t("View {file}", { file: one.file_name }) : t("Edit {file}", { file: one.file_name })} onClick={() => open(one.folder as "manifests", one.file_name ?? "")}>{roleRefusal("user") ? t("View") : t("Edit")}</button><Button class="plain" aria-label={t("Remove {file}", { file: one.file_name ?? "" })} onClick={() => setRemoving({ folder: one.folder ?? "", file: one.file_name ?? "" })}>{t("Remove")}</Button></div></td></tr>)}</tbody></table></div>
       )}
       {edited ? (
         <div class="tile">
           <div class="two"><Select label={t("Folder")} value={edited.folder} set={(folder) => setEdited({ ...edited, folder: folder as "manifests" })} choices={[{ value: "manifests", name: "manifests" }, { value: "openshift", name: "openshift" }]} /><Text label={t("File name")} required value={edited.file} set={(file) => setEdited({ ...edited, file: file.trim() })} error={error?.name} attempted={attempted} placeholder="50-example.yaml" /></div>
           <Code label={t("Content")} required faultyLine={fault?.line} value={edited.content} set={(content) => setEdited({ ...edited, content })} error={error?.content ?? (fault ? t("{file} cannot be read: {reason}", { file: edited.file || t("The text"), reason: fault.reason }) : null)} attempted={attempted} file=".yaml,.yml,.json,.patch" help={t("YAML with one or more documents, or JSON.")} />
           {sent && <AsCall requests={[sent]} names={{ cluster: cluster.name }} />}
-          <div class="row"><button type="button" class="primary" disabled={busy} onClick={save}>{busy && <Icon name="spin" />}{t("Save manifest")}</button><button type="button" onClick={() => { setEdited(null); setAttempted(false); }}>{t("Discard")}</button></div>
+          <div class="row"><Button class="primary" disabled={busy} onClick={save}>{busy && <Icon name="spin" />}{t("Save manifest")}</Button><button type="button" onClick={() => { setEdited(null); setAttempted(false); }}>{t("Discard")}</button></div>
         </div>
       ) : (
-        <div class="row"><button type="button" onClick={() => setEdited({ folder: "manifests", file: "", content: "", was: null })}>{t("Add a manifest")}</button><label class="button">{t("Upload files")}<input class="vh" type="file" multiple accept=".yaml,.yml,.json,.patch" onChange={(event) => drop(event.currentTarget.files)} /></label></div>
+        <div class="row"><Button onClick={() => setEdited({ folder: "manifests", file: "", content: "", was: null })}>{t("Add a manifest")}</Button>{!roleRefusal("user") && <label class="button">{t("Upload files")}<input class="vh" type="file" multiple accept=".yaml,.yml,.json,.patch" onChange={(event) => drop(event.currentTarget.files)} /></label>}</div>
       )}
       {removing && <Confirm title={t("Remove {file}?", { file: removing.file })} action={t("Remove")} danger close={() => setRemoving(null)} run={async () => { await call("V2DeleteClusterManifest", { path: at, query: { folder: removing.folder, file_name: removing.file } as never }); found.again(); }} />}
     </Frame>

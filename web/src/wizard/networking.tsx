@@ -8,7 +8,7 @@ import { apiLabel, body, candidates, fields, ingressLabel, podLabel, prefixLabel
 import { changeCluster } from "../store";
 import { Area, Check, Radios, Select, Text } from "../ui/form";
 import { HostTable } from "../ui/hosttable";
-import { Alert, CodeBox, Empty, Link, Spinner, useLoad } from "../ui/parts";
+import { Alert, CodeBox, Empty, Link, Problem, Spinner, useLoad } from "../ui/parts";
 import { useFeatures } from "./detailsform";
 import { useDraft } from "./draft";
 import { Frame, type StepProps } from "./frame";
@@ -25,7 +25,7 @@ async function defaults(): Promise<Defaults> {
 
 export default function NetworkingStep(props: StepProps) {
   const loaded = useLoad(defaults, []);
-  if (!loaded.value) return loaded.problem ? <Alert tone="red">{loaded.problem}</Alert> : <Spinner />;
+  if (!loaded.value) return loaded.problem ? <Problem of={loaded.problem} /> : <Spinner />;
   return <Form {...props} defaults={loaded.value} />;
 }
 

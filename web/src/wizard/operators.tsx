@@ -6,7 +6,7 @@ import { t } from "../messages";
 import { CATEGORIES, closure, operator } from "../model/operators";
 import { changeCluster } from "../store";
 import { Check } from "../ui/form";
-import { Alert, Label, Spinner, useLoad } from "../ui/parts";
+import { Alert, Label, Problem, Spinner, useLoad } from "../ui/parts";
 import { useFeatures } from "./detailsform";
 import { useDraft } from "./draft";
 import { Frame, type StepProps } from "./frame";
@@ -32,7 +32,7 @@ export default function OperatorsStep({ cluster, list }: StepProps) {
   const frame = (content: preact.ComponentChildren) => (
     <Frame step="operators" cluster={cluster} list={list} requests={draft.changed ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>{content}</Frame>
   );
-  if (!loaded.value) return frame(loaded.problem ? <Alert tone="red">{loaded.problem}</Alert> : <Spinner />);
+  if (!loaded.value) return frame(loaded.problem ? <Problem of={loaded.problem} /> : <Spinner />);
   const { names, bundles, fitting, needs } = loaded.value;
   const inBundle = new Map<string, string>();
   for (const bundle of bundles) if (bundle.id && bundle.id in of.bundles) for (const name of [...(bundle.operators ?? []), ...(of.bundles[bundle.id] ?? [])]) inBundle.set(name, bundle.title ?? bundle.id);

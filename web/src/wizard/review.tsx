@@ -7,7 +7,7 @@ import { operator } from "../model/operators";
 import { navigate } from "../router";
 import { changeCluster } from "../store";
 import { Icon } from "../ui/icons";
-import { Alert, Facts, Link, useAct, useLoad } from "../ui/parts";
+import { Alert, Button, Facts, Link, Problem, useAct, useLoad } from "../ui/parts";
 import { ValidationList, summary } from "../ui/validations";
 import { AsCall } from "../ui/ascall";
 import { Frame, type StepProps } from "./frame";
@@ -25,10 +25,10 @@ export default function ReviewStep({ cluster, list }: StepProps) {
   const added = (cluster.monitored_operators ?? []).filter((one) => one.operator_type === "olm");
   const total = (pick: (host: (typeof list)[number]) => number) => list.reduce((sum, host) => sum + pick(host), 0);
   const cr = resources({ name: cluster.name ?? "", domain: cluster.base_dns_domain ?? "", version: cluster.openshift_version ?? "", masters: cluster.control_plane_count ?? 3, apiVips: (cluster.api_vips ?? []).map((one) => one.ip ?? ""), ingressVips: (cluster.ingress_vips ?? []).map((one) => one.ip ?? ""), machineNetworks: (cluster.machine_networks ?? []).map((one) => one.cidr ?? ""), clusterNetworks: (cluster.cluster_networks ?? []).map((one) => ({ cidr: one.cidr ?? "", host_prefix: one.host_prefix ?? 23 })), serviceNetworks: (cluster.service_networks ?? []).map((one) => one.cidr ?? ""), userManaged: cluster.user_managed_networking === true, sshKey: cluster.ssh_public_key ?? "", architecture: cluster.cpu_architecture ?? "x86_64" });
-  const install = <button type="button" class="primary" disabled={!ready || busy} onClick={() => void act(async () => { await changeCluster(() => call("v2InstallCluster", at)); navigate(`/clusters/${cluster.id}/progress`); })}>{busy && <Icon name="spin" />}{t("Install cluster")}</button>;
+  const install = <Button class="primary" disabled={!ready || busy} onClick={() => void act(async () => { await changeCluster(() => call("v2InstallCluster", at)); navigate(`/clusters/${cluster.id}/progress`); })}>{busy && <Icon name="spin" />}{t("Install cluster")}</Button>;
   return (
     <Frame step="review" cluster={cluster} list={list} last={install}>
-      {problem && <Alert tone="red" title={t("The service refused")} live>{problem}</Alert>}
+      <Problem of={problem} />
       {preparation?.status === "failed" && <Alert tone="red" title={t("The last preparation failed")}>{preparation.reason}</Alert>}
       {ready ? <Alert tone="green" title={t("Ready to install")}>{t("All checks that hold the installation back have passed.")}</Alert> : <Alert tone="orange" title={t("Not ready yet")}>{checks.failed + checks.pending > 0 ? plural(checks.failed + checks.pending, "{n} check of the cluster is open; it is listed below with a link to where it is fixed.", "{n} checks of the cluster are open; they are listed below with links to where they are fixed.") : cluster.status_info}</Alert>}
       <section aria-label={t("Cluster checks")}><h3>{t("Cluster checks")}</h3><ValidationList of={cluster} subject="cluster" clusterId={cluster.id} /></section>

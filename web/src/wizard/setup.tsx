@@ -1,22 +1,16 @@
 // The wizard of a draft: steps in any order, each with an address.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { t } from "../messages";
 import { segments } from "../router";
 import { Icon } from "../ui/icons";
-import { Link, Spinner } from "../ui/parts";
+import { Later, Link } from "../ui/parts";
 import { STEPS, missing, stepName, type Step, type StepProps } from "./frame";
 
 const LOADERS: Record<Step, () => Promise<{ default: (props: StepProps) => ComponentChildren }>> = {
   details: () => import("./details"), static: () => import("./static"), operators: () => import("./operators"), hosts: () => import("./discovery"),
   storage: () => import("./storage"), networking: () => import("./networking"), manifests: () => import("./manifests"), review: () => import("./review"),
 };
-
-function Shown({ step, ...props }: StepProps & { step: Step }) {
-  const [of, set] = useState<{ it: (props: StepProps) => ComponentChildren } | null>(null);
-  useEffect(() => { void LOADERS[step]().then((module) => set({ it: module.default })); }, []);
-  return of ? <of.it {...props} /> : <Spinner />;
-}
 
 /** Where to begin: at what is missing first, or at the end if nothing is. */
 function first({ cluster, list }: StepProps): Step {
@@ -34,7 +28,7 @@ export function Setup(props: StepProps) {
         const open = missing(one, props.cluster, props.list).length;
         return <li key={one}><Link to={`/clusters/${props.cluster.id}/setup/${one}`} aria-current={one === step ? "step" : undefined}><span class="muted">{index + 1}</span>{stepName(one)}{open > 0 && <Icon name="warn" label={t("{n} to do", { n: open })} />}</Link></li>;
       })}</ol></nav>
-      <Shown key={`${props.cluster.id}-${step}`} step={step} {...props} />
+      <Later key={`${props.cluster.id}-${step}`} load={LOADERS[step]} of={props} />
     </div>
   );
 }

@@ -9,7 +9,7 @@ import { network, range } from "../model/ip";
 import { BOND_MODES, NEW_FORM, NEW_HOST, entries, entryProblem, form, pasted, problems, type StaticEntry, type StaticForm, type StaticHost } from "../model/nmstate";
 import { Code } from "../ui/code";
 import { Area, Check, Radios, Select, Text } from "../ui/form";
-import { Alert, Confirm, Spinner, useLoad } from "../ui/parts";
+import { Alert, Confirm, Problem, Spinner, useLoad } from "../ui/parts";
 import { infraEnvOf } from "./addhosts";
 import { useDraft } from "./draft";
 import { Frame, type StepProps } from "./frame";
@@ -27,7 +27,7 @@ function stored(infraEnv: InfraEnv): State {
 
 export default function StaticStep(props: StepProps) {
   const found = useLoad(() => infraEnvOf(props.cluster), [props.cluster.id]);
-  if (found.problem) return <Alert tone="red">{found.problem}</Alert>;
+  if (found.problem) return <Problem of={found.problem} />;
   if (found.value === undefined) return <Spinner />;
   if (!found.value) return <Alert tone="orange">{t("This cluster has no infra-env of its own: its hosts come from a pool, whose page has their networks.")}</Alert>;
   return <Form {...props} infraEnv={found.value} reload={found.again} />;

@@ -1,11 +1,8 @@
 // Every page in both themes and on a narrow screen: axe finds nothing, and pictures are made for review.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { Service, api, assertClean, closeBrowser, createCluster, hostRow, open, shot, waitFor } from "../harness.mjs";
+import { Service, api, assertClean, closeBrowser, createCluster, hostRow, open, shot, violations, waitFor } from "../harness.mjs";
 
-const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let service;
 let ids;
 let machines;
@@ -30,18 +27,6 @@ const pages = () => ({
   hosts: `/clusters/${ids.draft}/hosts?host=${ids.host}`, network: `/clusters/${ids.draft}/network`, validations: `/clusters/${ids.draft}/validations`, events: `/clusters/${ids.draft}/events`, logs: `/clusters/${ids.done}/logs`, progress: `/clusters/${ids.done}/progress`,
   "infra-envs": "/infra-envs", "infra-env": `/infra-envs/${ids.infraEnv}`, images: "/os-images", import: "/import", settings: "/settings", missing: "/clusters/00000000-0000-4000-8000-000000000000",
 });
-
-/** In the second theme only colours differ. */
-const RULES = { light: {}, dark: { runOnly: ["color-contrast"] } };
-
-async function violations(page, theme) {
-  // Through the protocol, which the policy of the page does not hold back.
-  const client = await page.context().newCDPSession(page);
-  await client.send("Runtime.evaluate", { expression: axe });
-  const { result } = await client.send("Runtime.evaluate", { expression: `axe.run(document, ${JSON.stringify({ resultTypes: ["violations"], ...RULES[theme] })}).then((r) => JSON.stringify(r.violations.map((v) => v.id + ": " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join(" | "))))`, awaitPromise: true });
-  await client.detach();
-  return JSON.parse(result.value);
-}
 
 /** What is opened on a page before it is looked at. */
 const opened = {
