@@ -18,6 +18,7 @@ export const lastHeard = signal(Date.now());
 export const SILENCE_MS = 35_000;
 /** The begin of an answer comes sooner. */
 const CONNECT_MS = 15_000;
+const LONGEST_PAUSE_MS = 5000;
 
 /** Splits a stream of server-sent events; comments keep the connection alive and are not given on. */
 export class Parser {
@@ -110,7 +111,7 @@ export function watch(query: Record<string, string>, began: () => void, take: (m
       if (stopped.signal.aborted) return;
       connection.value = "lost";
       failures += 1;
-      await pause(Math.min(retry * 2 ** Math.min(failures - 1, 3), 10_000), stopped.signal);
+      await pause(Math.min(retry * 2 ** Math.min(failures - 1, 3), LONGEST_PAUSE_MS), stopped.signal);
     }
   })();
   return () => stopped.abort();

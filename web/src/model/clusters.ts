@@ -13,6 +13,11 @@ export const isDay2 = (cluster: Cluster): boolean => cluster.status === "adding-
 export const isSno = (cluster: Cluster): boolean => (cluster.control_plane_count ?? 3) === 1;
 export const hasEnded = (cluster: Cluster): boolean => ["installed", "error", "cancelled"].includes(cluster.status ?? "");
 
+export const isOci = (cluster: Cluster): boolean => cluster.platform?.type === "external" && cluster.platform.external?.platform_name === "oci";
+export const THIRD_PARTY_NETWORKS = ["CiscoACI", "Cilium", "Calico", "None"];
+/** Without manifests of the user the nodes of such a cluster never become ready. */
+export const needsManifests = (cluster: Cluster): boolean => isOci(cluster) || THIRD_PARTY_NETWORKS.includes(cluster.network_type ?? "");
+
 export function clusterStatus(status: string | undefined): { text: string; tone: Tone; icon: IconName } {
   switch (status) {
     case "insufficient": return { text: t("Draft: not ready"), tone: "orange", icon: "draft" };

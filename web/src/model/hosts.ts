@@ -56,7 +56,8 @@ export function hostStatus(host: Host): Shown {
     case "disconnected": return { text: t("Disconnected"), tone: "red", icon: "plug" };
     case "disabled": return { text: t("Disabled"), tone: "grey", icon: "ban" };
     case "binding": return { text: t("Binding"), tone: "blue", icon: "spin" };
-    case "unbinding": case "unbinding-pending-user-action": return { text: t("Unbinding"), tone: "blue", icon: "spin" };
+    case "unbinding-pending-user-action": case "resetting-pending-user-action": return { text: t("Reboot required"), tone: "orange", icon: "warn" };
+    case "unbinding": return { text: t("Unbinding"), tone: "blue", icon: "spin" };
     case "reclaiming": case "reclaiming-rebooting": return { text: t("Reclaiming"), tone: "blue", icon: "spin" };
     case "preparing-for-installation": case "preparing-failed": return { text: status === "preparing-failed" ? t("Preparation failed") : t("Preparing"), tone: status === "preparing-failed" ? "red" : "blue", icon: status === "preparing-failed" ? "fail" : "spin" };
     case "preparing-successful": return { text: t("Prepared"), tone: "blue", icon: "clock" };
@@ -66,7 +67,7 @@ export function hostStatus(host: Host): Shown {
     case "added-to-existing-cluster": return { text: t("Added to the cluster"), tone: "green", icon: "ok" };
     case "error": return { text: t("Failed"), tone: "red", icon: "fail" };
     case "cancelled": return { text: t("Cancelled"), tone: "grey", icon: "ban" };
-    case "resetting": case "resetting-pending-user-action": return { text: t("Resetting"), tone: "blue", icon: "spin" };
+    case "resetting": return { text: t("Resetting"), tone: "blue", icon: "spin" };
     default: return { text: host.status ?? "", tone: "grey", icon: "info" };
   }
 }

@@ -2,7 +2,7 @@
 import type { Cluster, V2ClusterUpdateParams } from "../api/types";
 import { t } from "../messages";
 import { clusterCidr, hostPrefix, overlap, sshKey, vip } from "./rules";
-import { cidr, network, type Network } from "./ip";
+import { address, cidr, network, type Network } from "./ip";
 
 export interface Pair { cidr: string; prefix: string }
 export interface NetworkFields {
@@ -33,20 +33,38 @@ export function fields(cluster: Cluster, nets: Candidate[], defaults: Defaults):
   const services = (cluster.service_networks ?? []).map((one) => one.cidr ?? "");
   const dual = isDual(machine) || (isDual(pods.map((one) => one.cidr)) && isDual(services));
   const sno = cluster.control_plane_count === 1;
-  const first = nets.find((one) => family(one.cidr) === 4)?.cidr;
+  const first = (nets.find((one) => family(one.cidr) === 4) ?? nets[0])?.cidr;
+  const own = defaultsOf(family(machine[0] ?? first), defaults);
   const standard = JSON.stringify([pods, services]) === JSON.stringify([defaults.pods4, defaults.services4]);
   return {
-    managed: cluster.user_managed_networking || sno ? "user" : "cluster", dual, type: cluster.network_type ?? "OVNKubernetes", machine: machine.length ? machine : first ? [first] : [],
+    managed: cluster.user_managed_networking || sno || cluster.platform?.type === "external" || cluster.platform?.type === "none" ? "user" : "cluster", dual, type: cluster.network_type ?? "OVNKubernetes", machine: machine.length ? machine : first ? [first] : [],
     api: (cluster.api_vips ?? []).map((one) => one.ip ?? ""), ingress: (cluster.ingress_vips ?? []).map((one) => one.ip ?? ""), dhcp: cluster.vip_dhcp_allocation === true, advanced: dual || (pods.length > 0 && !standard),
-    pods: pods.length ? pods : defaults.pods4, services: services.length ? services : defaults.services4, key: cluster.ssh_public_key ?? "",
+    pods: dual || (pods.length && !standard) ? pods : own.pods, services: dual || (services.length && !standard) ? services : own.services, key: cluster.ssh_public_key ?? "",
   };
+}
+
+/** Networks of pods and services for a cluster of one family. */
+export function defaultsOf(of: 4 | 6 | undefined, defaults: Defaults): { pods: Pair[]; services: string[] } {
+  if (of !== 6) return { pods: defaults.pods4, services: defaults.services4 };
+  return { pods: defaults.podsDual.filter((one) => family(one.cidr) === 6), services: defaults.servicesDual.filter((one) => family(one) === 6) };
+}
+
+/** Another machine network: those of pods and services follow its family unless they were changed by hand. */
+export function withMachine(of: NetworkFields, net: string, nets: Candidate[], defaults: Defaults): NetworkFields {
+  if (of.dual) return { ...of, machine: withStack({ ...of, machine: [net] }, true, nets, defaults).machine };
+  const followed = JSON.stringify([of.pods, of.services]) === JSON.stringify(Object.values(defaultsOf(family(of.machine[0]), defaults)));
+  return { ...of, machine: [net], ...(followed ? defaultsOf(family(net), defaults) : {}) };
 }
 
 /** Another stack: networks of the other family come or go. */
 export function withStack(of: NetworkFields, dual: boolean, nets: Candidate[], defaults: Defaults): NetworkFields {
   const list = nets.map((one) => one.cidr);
   const [v4, v6] = [list.find((one) => family(one) === 4), list.find((one) => family(one) === 6)];
-  if (!dual) return { ...of, dual, machine: of.machine.filter((one) => family(one) === 4).slice(0, 1), api: of.api.slice(0, 1), ingress: of.ingress.slice(0, 1), pods: defaults.pods4, services: defaults.services4, advanced: false };
+  if (!dual) {
+    const [machine] = [...of.machine.filter((one) => family(one) === 4), ...of.machine];
+    const own = (list: string[]) => list.filter((one) => !address(one) || !machine || address(one)?.family === family(machine)).slice(0, 1);
+    return { ...of, dual, machine: machine ? [machine] : [], api: own(of.api), ingress: own(of.ingress), ...defaultsOf(family(machine), defaults), advanced: false };
+  }
   const first = of.machine[0] ?? v4 ?? "";
   const second = family(first) === 6 ? v4 : v6;
   return { ...of, dual, machine: [first, second ?? ""], pods: defaults.podsDual, services: defaults.servicesDual, advanced: true };
@@ -64,6 +82,7 @@ export function problems(of: NetworkFields, sno: boolean): Array<[string, string
     ...(of.advanced ? of.pods.flatMap((one, at): Array<[string, string | null]> => [[podLabel(at), clusterCidr(one.cidr)], [prefixLabel(at), hostPrefix(one.cidr)(one.prefix)]]) : []),
     ...(of.advanced ? of.services.map((one, at): [string, string | null] => [serviceLabel(at), clusterCidr(one)]) : []),
     [t("Networks"), overlap([...nets.map((one): [string, string] => [t("machine network {net}", { net: one }), one]), ...of.pods.map((one): [string, string] => [t("cluster network {net}", { net: one.cidr }), one.cidr]), ...of.services.map((one): [string, string] => [t("service network {net}", { net: one }), one])])],
+    [t("Cluster and service networks"), !of.dual && nets[0] && [...of.pods.map((one) => one.cidr), ...of.services].some((one) => network(one) && family(one) !== family(nets[0])) ? t("They must be of the same address family as the machine network.") : null],
     [t("Network type"), of.type === "OpenShiftSDN" && (of.dual || sno) ? t("OpenShiftSDN supports neither dual stack nor a single node.") : null],
     [t("SSH public key"), sshKey(of.key)],
   ];

@@ -79,6 +79,7 @@ export const servers = (names: "names" | "addresses"): Rule => (value) => {
   const list = items(value);
   for (const item of list) {
     if (item === "") return t("There is nothing between two commas.");
+    if (names === "addresses" && isReserved(item)) return t("{item} is reserved.", { item });
     if (!address(item) && !(names === "names" && isName(item))) return names === "names" ? t("{item} is neither an address nor a name.", { item }) : t("{item} is not an IP address.", { item });
   }
   const twice = duplicate(list);
@@ -168,6 +169,7 @@ export const manifestContent: Rule = (value) => {
 
 export const vlan: Rule = (value) => (/^\d+$/.test(value) && Number(value) >= 1 && Number(value) <= 4094 ? null : t("A number between 1 and 4094."));
 
+const isReserved = (text: string) => RESERVED.includes(text) || /^ff[0-9a-f]{2}:/i.test(text);
 const RESERVED = ["127.0.0.0", "127.0.0.1", "0.0.0.0", "255.255.255.255", "::", "::1"];
 
 /** The subnet of static addresses, as address and prefix. */
@@ -184,7 +186,7 @@ export const inSubnet = (of: string, others: string[]): Rule => (value) => {
   if (value === "") return t("This is required.");
   const ip = address(value);
   if (!ip) return t("This is not an IP address.");
-  if (RESERVED.includes(value) || (ip.family === 6 && value.toLowerCase().startsWith("ff"))) return t("This address is reserved.");
+  if (isReserved(value)) return t("This address is reserved.");
   const net = network(of);
   if (net && !contains(net, ip)) return t("Not in {network}.", { network: of });
   if (net && isEdge(net, ip)) return t("This is the network's own or its broadcast address.");

@@ -1,11 +1,12 @@
 // Hosts of a cluster outside the wizard; for day 2 also adding and installing them.
 import { useState } from "preact/hooks";
-import { call } from "../api/client";
+import { call, request } from "../api/client";
 import { t, plural } from "../messages";
 import { isDay2, isDraft } from "../model/clusters";
 import { name } from "../model/hosts";
 import { apiName } from "../model/rules";
 import { changeCluster } from "../store";
+import { AsCall } from "../ui/ascall";
 import { Text } from "../ui/form";
 import { HostTable } from "../ui/hosttable";
 import { Alert, Button, CodeBox, Empty, Problem, useAct } from "../ui/parts";
@@ -16,10 +17,12 @@ import type { TabProps } from "./cluster";
 function ApiAddress({ cluster }: { cluster: TabProps["cluster"] }) {
   const [value, setValue] = useState(cluster.api_vip_dns_name ?? "");
   const { busy, problem, act } = useAct();
+  const sent = { path: { cluster_id: cluster.id }, body: { api_vip_dns_name: value } };
   return (
     <details class="panel"><summary>{t("Address of the cluster's API for new hosts")}</summary>
-      <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); if (!apiName(value)) void act(() => changeCluster(() => call("V2UpdateCluster", { path: { cluster_id: cluster.id }, body: { api_vip_dns_name: value } }))); }}>
+      <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); if (!apiName(value)) void act(() => changeCluster(() => call("V2UpdateCluster", sent))); }}>
         <Text label={t("Name or address")} value={value} set={setValue} error={apiName(value)} help={t("New hosts fetch their configuration from port 22624 there.")} />
+        <AsCall requests={[request("V2UpdateCluster", sent)]} names={{ cluster: cluster.name }} />
         <div><Button submit disabled={busy}>{t("Save")}</Button></div>
         <Problem of={problem} />
       </form>

@@ -97,6 +97,7 @@ export function ProgressTab({ cluster, list }: TabProps) {
   const shown = list.filter((host) => host.status !== "disabled").sort((a, b) => role(a).localeCompare(role(b)) || compare(name(a), name(b)));
   const waiting = shown.filter((host) => host.status === "installing-pending-user-action");
   const broken = shown.filter((host) => host.status === "error");
+  const failedOperators = (cluster.monitored_operators ?? []).filter((one) => one.operator_type === "olm" && one.status === "failed");
   const stage = cluster.progress?.finalizing_stage;
   return (
     <div class="stack">
@@ -104,6 +105,9 @@ export function ProgressTab({ cluster, list }: TabProps) {
       {cluster.status === "error" && <Alert tone="red" title={t("The installation failed")}><p>{cluster.status_info}</p>{broken.length > 0 && <p>{t("Failed hosts: {names}.", { names: broken.map(name).join(", ") })}</p>}<p>{t("Look at the events and logs, then reset the cluster to try again.")} <Link to={`/clusters/${cluster.id}/events?severity=error`}>{t("Errors")}</Link> · <Link to={`/clusters/${cluster.id}/logs`}>{t("Logs")}</Link></p></Alert>}
       {cluster.status === "cancelled" && <Alert tone="orange" title={t("The installation was cancelled")}>{t("Reset the cluster to install it again.")}</Alert>}
       {waiting.length > 0 && <Alert tone="orange" title={plural(waiting.length, "{n} host needs you", "{n} hosts need you")} live><ul>{waiting.map((host) => <li key={host.id}><strong>{name(host)}</strong>: {host.status_info}</li>)}</ul></Alert>}
+      {cluster.status !== "error" && broken.length > 0 && <Alert tone="orange" title={plural(broken.length, "{n} host failed", "{n} hosts failed")}>{t("{names}. The cluster is installed without them; add them again afterwards.", { names: broken.map(name).join(", ") })}</Alert>}
+      {cluster.status !== "error" && failedOperators.length > 0 && <Alert tone="orange" title={t("The cluster is degraded")}>{t("Operators that failed: {names}.", { names: failedOperators.map((one) => one.name).join(", ") })}</Alert>}
+      {cluster.status === "installed" && ["vsphere", "nutanix", "external"].includes(cluster.platform?.type ?? "") && <Alert title={t("Complete the configuration of the platform")}>{t("The cluster runs on {platform}; its credentials and settings there are yours to add.", { platform: cluster.platform?.type })}</Alert>}
       {cluster.progress?.finalizing_stage_timed_out && <Alert tone="orange" title={t("Finalizing takes longer than usual")}>{t("Stage {stage} has been running for {span}.", { stage: stage ?? "", span: ago(cluster.progress.finalizing_stage_started_at, now) })}</Alert>}
       <section class="card stack">
         <div class="row between"><h2>{t("Installation")}</h2><span class="strong">{percent} %</span></div>

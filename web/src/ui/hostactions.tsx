@@ -69,6 +69,7 @@ export function Bind({ hosts, clusters, close }: { hosts: Host[]; clusters: Clus
       run={async () => { for (const host of hosts) await changeHost(() => call("BindHost", { path: at(host), body: { cluster_id: to } })); }}>
       {clusters.length ? <div class="field"><label for="bind-to">{t("Cluster")}</label><select id="bind-to" value={to} onChange={(event) => setTo(event.currentTarget.value)}>{clusters.map((one) => <option key={one.id} value={one.id}>{one.name}</option>)}</select></div>
         : <Alert tone="orange">{t("There is no cluster that takes hosts now.")}</Alert>}
+      <AsCall requests={hosts.map((host) => request("BindHost", { path: at(host), body: { cluster_id: to } }))} names={{ cluster: clusters.find((one) => one.id === to)?.name, host: hosts[0] && name(hosts[0]) }} />
     </Confirm>
   );
 }

@@ -8,6 +8,7 @@ import { activeNic, bytes, compare, failing, hostStatus, inventory, isEditable, 
 import { isDay2, isDraft, isSno, shortTime } from "../model/clusters";
 import { navigate, query, withQuery } from "../router";
 import { roleRefusal } from "../session";
+import { hosts as stored } from "../store";
 import { HostDetails } from "./hostdetails";
 import { HostDialogs, hostActions, patchHost, roleName, type HostDialog } from "./hostactions";
 import { Icon } from "./icons";
@@ -21,14 +22,18 @@ interface Column { /** Left out on narrow screens: the expanded row has it. */ w
 const failed = (host: Host, id: string) => failing(host).find((one) => one.id === id);
 const marked = (host: Host, id: string, text: string) => { const bad = failed(host, id); return bad ? <span><span class="label red"><Icon name="fail" />{text}</span><span class="vh">: {bad.message}</span></span> : text; };
 
-function columns(view: View): Column[] {
+/** Control plane nodes hold no data of Data Foundation unless there are no other hosts. */
+const servesOdf = (host: Host) => role(host) !== "master" || [...stored.value.values()].filter((one) => one.cluster_id === host.cluster_id && one.status !== "disabled").length <= 3;
+
+function columns(view: View, odf: boolean): Column[] {
   const cpu: Column = { wide: true, name: t("CPU cores"), cell: (host) => marked(host, "has-cpu-cores-for-role", String(inventory(host).cpu?.count ?? "—")), key: (host) => inventory(host).cpu?.count ?? 0 };
   const memory: Column = { wide: true, name: t("Memory"), cell: (host) => marked(host, "has-memory-for-role", inventory(host).memory ? bytes(inventory(host).memory?.physical_bytes, 1024) : "—"), key: (host) => inventory(host).memory?.physical_bytes ?? 0 };
   const total: Column = { wide: true, name: t("Storage"), cell: (host) => marked(host, "has-min-valid-disks", storage(host) ? bytes(storage(host), 1000) : "—"), key: storage };
   const discovered: Column = { wide: true, name: t("Discovered"), cell: (host) => <span class="nowrap">{shortTime(host.created_at)}</span>, key: (host) => host.created_at ?? "" };
   const nic = (host: Host, cluster?: Cluster) => activeNic(host, cluster?.machine_networks?.[0]?.cidr);
   switch (view) {
-    case "storage": return [total, { name: t("Disks"), cell: (host) => inventory(host).disks?.length ?? 0, key: (host) => inventory(host).disks?.length ?? 0 }, { name: t("Installation disk"), cell: (host) => host.installation_disk_path ?? "—", key: (host) => host.installation_disk_path ?? "" }];
+    case "storage": return [total, { name: t("Disks"), cell: (host) => inventory(host).disks?.length ?? 0, key: (host) => inventory(host).disks?.length ?? 0 }, { name: t("Installation disk"), cell: (host) => host.installation_disk_path ?? "—", key: (host) => host.installation_disk_path ?? "" },
+      ...(odf ? [{ name: t("Data Foundation"), cell: (host: Host) => (servesOdf(host) ? t("uses its disks") : t("not used")), key: (host: Host) => String(servesOdf(host)) }] : [])];
     case "network": return [
       { name: t("Active NIC"), cell: (host, cluster) => nic(host, cluster)?.name ?? "—", key: (host, cluster) => nic(host, cluster)?.name ?? "" },
       { name: t("IPv4"), cell: (host, cluster) => nic(host, cluster)?.v4.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v4[0] ?? "" },
@@ -95,7 +100,8 @@ export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { 
   const [selected, setSelected] = useState<Set<string>>(new Set());
   const [dialog, setDialog] = useState<HostDialog | null>(null);
   const [problem, setProblem] = useState<Error | null>(null);
-  const list = useMemo(() => columns(view), [view]);
+  const odf = (of?.monitored_operators ?? []).some((one) => one.name === "odf");
+  const list = useMemo(() => columns(view, odf), [view, odf]);
   const expanded = query.value.get("host");
   const shown = useMemo(() => {
     const words = filter.toLowerCase().split(/\s+/).filter(Boolean);

@@ -204,7 +204,7 @@ export function useAct() {
 }
 
 const RETRY_MS = 1000;
-const LONGEST_RETRY_MS = 10_000;
+const LONGEST_RETRY_MS = 5000;
 
 /** What a call gives, with its error and a way to ask again. While the service is not reached it is asked again and again. */
 export function useLoad<T>(load: () => Promise<T>, on: unknown[]): { value: T | undefined; problem: Error | null; again: () => void } {

@@ -2,12 +2,18 @@
 // holds back (the service's table), and what to do.
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { get } from "../api/client";
+import type { Cluster } from "../api/types";
+import { call, get, request } from "../api/client";
 import { t } from "../messages";
 import { SOFT, validations, type Validation } from "../model/hosts";
 import { fix } from "../model/fixes";
+import { isDay2, isDraft } from "../model/clusters";
+import { servers } from "../model/rules";
+import { changeCluster, clusters } from "../store";
+import { AsCall } from "./ascall";
+import { Text } from "./form";
 import { Icon, type IconName } from "./icons";
-import { Label, Link, type Tone } from "./parts";
+import { Button, Label, Link, Modal, Problem, useAct, type Tone } from "./parts";
 
 interface Explanation { id: string; subject: string; asks: string; blocks: string; ignorable: boolean }
 const explanations = signal<Map<string, Explanation> | null>(null);
@@ -27,6 +33,8 @@ function explanation(subject: string, id: string): Explanation | undefined {
 export const categoryName = (category: string): string =>
   ({ hardware: t("Hardware"), network: t("Network"), operators: t("Operators"), infrastructure: t("Infrastructure"), configuration: t("Configuration"), "hosts-data": t("Hosts") })[category] ?? category;
 
+const NTP = ["ntp-synced", "ntp-server-configured", "time-synced-between-host-and-service"];
+
 const ICONS: Record<string, IconName> = { success: "ok", failure: "fail", error: "fail", pending: "clock", disabled: "ban" };
 const STATES = (): Record<string, string> => ({ success: t("Passed"), failure: t("Failed"), error: t("Error"), pending: t("Pending"), disabled: t("Switched off") });
 
@@ -40,6 +48,7 @@ function Line({ one, subject, clusterId }: { one: Validation; subject: string; c
   const known = explanation(subject, one.id);
   const bad = one.status === "failure" || one.status === "error" || one.status === "pending";
   const advice = bad ? fix(one.id) : null;
+  const cluster = clusterId ? clusters.value.get(clusterId) : undefined;
   const soft = bad && SOFT.includes(one.id);
   return (
     <li class={soft ? "soft" : one.status}>
@@ -47,9 +56,31 @@ function Line({ one, subject, clusterId }: { one: Validation; subject: string; c
       <div>
         <p><span class={bad ? "strong" : ""}>{one.message}</span> <code class="muted">{one.id}</code></p>
         {bad && known && <p class="small muted">{known.asks} {known.blocks && t("Holds back: {what}.", { what: known.blocks })}</p>}
-        {advice && <p class="small">{t("What to do:")} {advice.text} {advice.step && clusterId && <Link to={`/clusters/${clusterId}/setup/${advice.step}`}>{t("Go there")}</Link>}</p>}
+        {advice && <p class="small">{t("What to do:")} {advice.text} {advice.step && clusterId && <Link to={`/clusters/${clusterId}/setup/${advice.step}`}>{t("Go there")}</Link>} {NTP.includes(one.id) && cluster && (isDraft(cluster) || isDay2(cluster)) && !cluster.ntp_sources && <AddNtp cluster={cluster} />}</p>}
       </div>
     </li>
+  );
+}
+
+/** Time sources for hosts that are booted already: their agents take them over. */
+function AddNtp({ cluster }: { cluster: Cluster }) {
+  const [open, setOpen] = useState(false);
+  const [value, setValue] = useState(cluster.additional_ntp_source ?? "");
+  const [attempted, setAttempted] = useState(false);
+  const { busy, problem, act } = useAct();
+  const wrong = value.trim() ? servers("names")(value) : t("This is required.");
+  const sent = { path: { cluster_id: cluster.id }, body: { additional_ntp_source: value } };
+  const submit = () => { setAttempted(true); if (!wrong) void act(() => changeCluster(() => call("V2UpdateCluster", sent))).then((ok) => ok && setOpen(false)); };
+  return (
+    <>
+      <Button class="link" onClick={() => setOpen(true)}>{t("Add NTP sources")}</Button>
+      {open && <Modal title={t("NTP sources of the cluster")} close={() => setOpen(false)} submit={submit} footer={<><button class="primary" disabled={busy}>{t("Save")}</button><button type="button" onClick={() => setOpen(false)}>{t("Cancel")}</button></>}>
+        <p>{t("Hosts use them beside their own within a minute; no new image is needed.")}</p>
+        <Text label={t("NTP sources")} required value={value} set={setValue} error={wrong} attempted={attempted} autoFocus help={t("Names or addresses between commas.")} />
+        <Problem of={problem} />
+        <AsCall requests={[request("V2UpdateCluster", sent)]} names={{ cluster: cluster.name }} />
+      </Modal>}
+    </>
   );
 }
 

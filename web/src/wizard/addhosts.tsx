@@ -3,13 +3,14 @@ import { useState } from "preact/hooks";
 import type { Cluster, Host, InfraEnv } from "../api/types";
 import { call, request, type Request } from "../api/client";
 import { t, plural } from "../messages";
+import { isOci } from "../model/clusters";
 import { name } from "../model/hosts";
-import { noProxy, proxyUrl, servers, sshKey } from "../model/rules";
+import { noProxy, proxyUrl, pullSecret, servers, sshKey } from "../model/rules";
 import { changeHost } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Area, Check, Radios, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
-import { Alert, Button, CodeBox, Confirm, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
+import { Alert, Button, CodeBox, Confirm, Link, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 
 interface Fields { kind: "full-iso" | "minimal-iso" | "ipxe"; key: string; useProxy: boolean; http: string; https: string; none: string; useNtp: boolean; ntp: string; useTrust: boolean; trust: string; arguments: string }
 
@@ -68,7 +69,8 @@ function warning(url: string): string | null {
 }
 
 export function AddHosts({ infraEnv, cluster, close }: { infraEnv: InfraEnv; cluster?: Cluster | undefined; close: () => void }) {
-  const [of, setAll] = useState(() => fields(infraEnv));
+  const oci = cluster !== undefined && isOci(cluster);
+  const [of, setAll] = useState(() => ({ ...fields(infraEnv), ...(oci ? { kind: "minimal-iso" as const } : {}) }));
   const set = (changes: Partial<Fields>) => setAll({ ...of, ...changes });
   const [attempted, setAttempted] = useState(false);
   const [result, setResult] = useState<Result | null>(null);
@@ -109,7 +111,8 @@ export function AddHosts({ infraEnv, cluster, close }: { infraEnv: InfraEnv; clu
   }
   return (
     <Modal title={t("Add hosts")} close={close} wide submit={generate} footer={<><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Generate image")}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
-      <Radios legend={t("How machines boot")} value={of.kind} set={(kind) => set({ kind: kind as Fields["kind"] })} choices={[
+      {oci && <Alert>{t("Machines of Oracle's cloud boot the minimal image.")}</Alert>}
+      <Radios legend={t("How machines boot")} value={of.kind} set={(kind) => set({ kind: kind as Fields["kind"] })} disabled={oci} choices={[
         { value: "full-iso", name: t("Full image"), help: t("About 1.3 GB; nothing else is loaded at boot.") },
         { value: "minimal-iso", name: t("Minimal image"), help: t("About 130 MB; loads the rest over the network. For slow virtual media."), why: infraEnv.cpu_architecture === "s390x" ? t("not for s390x") : null },
         { value: "ipxe", name: t("Network boot (iPXE)"), help: t("A script for iPXE; kernel, initrd and root file system come from this service.") }]} />
@@ -120,6 +123,7 @@ export function AddHosts({ infraEnv, cluster, close }: { infraEnv: InfraEnv; clu
       {of.useNtp && <Text label={t("NTP sources")} required value={of.ntp} set={(ntp) => set({ ntp })} error={wrong.get(t("NTP sources")) ?? null} attempted={attempted} help={t("Names or addresses between commas.")} />}
       <Check label={t("Trust additional certificates")} value={of.useTrust} set={(useTrust) => set({ useTrust })} />
       {of.useTrust && <Area label={t("Trusted certificates")} required value={of.trust} set={(trust) => set({ trust })} error={wrong.get(t("Trusted certificates")) ?? null} attempted={attempted} file=".pem,.crt,.ca,.cert" />}
+      {cluster?.status === "adding-hosts" && <p class="small">{infraEnv.static_network_config ? t("Hosts get static addresses.") : t("Hosts get their addresses by DHCP.")} <Link to={`/infra-envs/${infraEnv.id}/networks`}>{t("Change")}</Link></p>}
       <details class="panel"><summary>{t("More")}</summary><Text label={t("Kernel arguments")} value={of.arguments} set={(text) => set({ arguments: text })} help={t("Added to those of the image, between blanks, such as console=ttyS0.")} /></details>
       <Problem of={problem} />
       <AsCall requests={[...requests(of, infraEnv, cluster), request("GetInfraEnvDownloadURL", { path: { infra_env_id: infraEnv.id } })]} names={{ cluster: clusterName, infraEnv: infraEnv.name }} />
@@ -136,10 +140,17 @@ export async function infraEnvOf(cluster: Cluster): Promise<InfraEnv | null> {
 /** A pull secret is needed for a new infra-env. */
 function NewInfraEnv({ cluster, done, close }: { cluster: Cluster; done: (made: InfraEnv) => void; close: () => void }) {
   const [secret, setSecret] = useState("");
+  const [attempted, setAttempted] = useState(false);
+  const { busy, problem, act } = useAct();
+  const wrong = pullSecret(secret);
+  const body = { name: `${cluster.name}_infra-env-${cluster.cpu_architecture ?? "x86_64"}`, pull_secret: secret, cluster_id: cluster.id, cpu_architecture: (cluster.cpu_architecture ?? "x86_64") as "x86_64", ...(cluster.openshift_version ? { openshift_version: cluster.openshift_version } : {}) };
+  const submit = () => { setAttempted(true); if (!wrong) void act(async () => done(await call("RegisterInfraEnv", { body }))); };
   return (
-    <Confirm title={t("Make a discovery image for this cluster")} action={t("Continue")} close={close} run={async () => done(await call("RegisterInfraEnv", { body: { name: `${cluster.name}_infra-env-${cluster.cpu_architecture ?? "x86_64"}`, pull_secret: secret, cluster_id: cluster.id, cpu_architecture: (cluster.cpu_architecture ?? "x86_64") as "x86_64", ...(cluster.openshift_version ? { openshift_version: cluster.openshift_version } : {}) } }))}>
-      <Area label={t("Pull secret")} required value={secret} set={setSecret} />
-    </Confirm>
+    <Modal title={t("Make a discovery image for this cluster")} close={close} submit={submit} footer={<><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Continue")}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
+      <Area label={t("Pull secret")} required value={secret} set={setSecret} error={wrong} attempted={attempted} file=".json,.txt" />
+      <Problem of={problem} />
+      <AsCall requests={[request("RegisterInfraEnv", { body })]} names={{ cluster: cluster.name }} />
+    </Modal>
   );
 }
 

@@ -1,5 +1,5 @@
 // Fields of the first step, for a cluster that is to be made and for one that exists.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/client";
 import { t } from "../messages";
 import { compareVersions } from "../model/clusters";
@@ -43,7 +43,7 @@ export function useFeatures(version: string, architecture: string): Record<strin
 export function DetailsForm({ value, set, mode, taken, attempted }: { value: Details; set: (changes: Partial<Details>) => void; mode: "create" | "edit"; taken: string[]; attempted: boolean }) {
   const [everything, setEverything] = useState(false);
   const versions = useLoad(() => call("v2ListSupportedOpenshiftVersions", { query: { only_latest: !everything } }), [everything]);
-  const features = useFeatures(value.version, value.architecture) ?? {};
+  const known = useFeatures(value.version, value.architecture);
   const wrong = new Map(problems(value, mode, taken));
   const list = Object.entries(versions.value ?? {}).sort(([a], [b]) => compareVersions(a, b));
   const chosen = versions.value?.[value.version];
@@ -51,16 +51,25 @@ export function DetailsForm({ value, set, mode, taken, attempted }: { value: Det
     const preferred = list.find(([, one]) => one.default) ?? list[0];
     if (preferred) queueMicrotask(() => set({ version: preferred[0] }));
   }
+  const features = known ?? {};
   const architectures = (chosen?.cpu_architectures ?? ["x86_64"]).filter((one) => one !== "multi");
   const why = (id: string) => (usable(features[id]) ? null : t("not for this version and architecture"));
   const sno = value.masters === "1";
+  const plainOnly = sno && ["ppc64le", "s390x"].includes(value.architecture) ? t("not for a single node of this architecture") : null;
   const counts: Choice[] = [
     { value: "1", name: t("1 (single node)") + badge(features["SNO"]), why: why("SNO") }, { value: "2", name: t("2 (with an arbiter)") + badge(features["TNA"]), why: features["TNA"] ? why("TNA") : t("not for this version and architecture") },
     { value: "3", name: t("3 (highly available)") }, { value: "4", name: "4", why: why("NON_STANDARD_HA_CONTROL_PLANE") }, { value: "5", name: "5", why: why("NON_STANDARD_HA_CONTROL_PLANE") }];
   const platforms: Choice[] = [
     { value: "baremetal", name: t("None or bare metal") }, { value: "none", name: t("None, with own load balancer and DNS") },
-    { value: "nutanix", name: "Nutanix", why: sno ? t("not for a single node") : why("NUTANIX_INTEGRATION") }, { value: "vsphere", name: "vSphere", why: sno ? t("not for a single node") : why("VSPHERE_INTEGRATION") }, { value: "oci", name: t("Oracle Cloud Infrastructure"), why: why("EXTERNAL_PLATFORM_OCI") }];
+    { value: "nutanix", name: "Nutanix", why: plainOnly ?? (sno ? t("not for a single node") : why("NUTANIX_INTEGRATION")) }, { value: "vsphere", name: "vSphere", why: plainOnly ?? (sno ? t("not for a single node") : why("VSPHERE_INTEGRATION")) }, { value: "oci", name: t("Oracle Cloud Infrastructure"), why: plainOnly ?? why("EXTERNAL_PLATFORM_OCI") }];
   const on = enableOn(value) !== "none";
+  // What the chosen version or architecture does not have falls back to what every one has.
+  useEffect(() => {
+    if (mode !== "create") return;
+    if (chosen && !architectures.includes(value.architecture as "x86_64") && architectures[0]) set({ architecture: architectures.includes("x86_64") ? "x86_64" : architectures[0] });
+    else if (known && counts.find((one) => one.value === value.masters)?.why) set({ masters: "3" });
+    else if (known && platforms.find((one) => one.value === (value.oci ? "oci" : value.platform))?.why) set({ platform: sno ? "none" : "baremetal", oci: false });
+  }, [chosen, known, value.version, value.architecture, value.masters, value.platform, value.oci]);
   return (
     <>
       <div class="two">
@@ -75,7 +84,7 @@ export function DetailsForm({ value, set, mode, taken, attempted }: { value: Det
           </div>
           <Select label={t("CPU architecture")} value={value.architecture} set={(architecture) => set({ architecture })} choices={architectures.map((one) => ({ value: one, name: one }))} />
           <Select label={t("Control plane nodes")} value={value.masters} set={(masters) => set({ masters })} choices={counts} help={sno ? t("One machine is control plane and worker; if it fails, the cluster fails.") : value.masters === "2" ? t("A third, small host only votes.") : undefined} />
-          <Select label={t("Platform")} value={value.oci ? "oci" : value.platform} set={(platform) => set(platform === "oci" ? { platform: "external", oci: true } : { platform, oci: false })} choices={platforms} help={value.oci ? t("This platform needs custom manifests.") : undefined} />
+          <Select label={t("Platform")} value={value.oci ? "oci" : value.platform} set={(platform) => set(platform === "oci" ? { platform: "external", oci: true } : { platform, oci: false })} choices={platforms} help={value.oci ? t("Needs the manifests of Oracle's cloud controller, and addresses by DHCP; hosts boot the minimal image.") : undefined} />
         </div>
         {chosen && chosen.support_level !== "production" && chosen.support_level !== "maintenance" && <Alert tone="orange">{t("Version {version} has support level {level}.", { version: chosen.display_name, level: chosen.support_level })}</Alert>}
         {versions.problem && <Alert tone="red" title={t("The versions could not be read")}>{versions.problem} <button type="button" class="link" onClick={versions.again}>{t("Try again")}</button></Alert>}

@@ -2,13 +2,14 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, request, send } from "../api/client";
 import { t } from "../messages";
+import { isOci, needsManifests } from "../model/clusters";
 import { faultOf, type Fault } from "../model/highlight";
 import { manifestContent, manifestName } from "../model/rules";
 import { roleRefusal } from "../session";
 import { Code } from "../ui/code";
 import { Select, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
-import { Button, Confirm, Empty, Label, Problem, Spinner, useAct, useLoad } from "../ui/parts";
+import { Alert, Button, Confirm, Empty, Label, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 import { AsCall } from "../ui/ascall";
 import { Frame, type StepProps } from "./frame";
 
@@ -50,6 +51,7 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
     return () => clearTimeout(timer);
   }, [edited?.file, edited?.content]);
   const mine = (found.value ?? []).filter((one) => one.manifest_source !== "system");
+  const needed = needsManifests(cluster);
   const others = mine.map((one) => one.file_name ?? "").filter((one) => one !== edited?.was?.file);
   const error = edited ? { name: manifestName(others)(edited.file), content: manifestContent(edited.content) } : null;
   const sent = edited && (edited.was
@@ -69,8 +71,9 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
   const open = (folder: "manifests" | "openshift", file: string) => void act(async () => setEdited({ folder, file, was: { folder, file }, content: await (await send(request("v2DownloadClusterManifest", { path: at, query: { folder, file_name: file } }))).text() }));
   const drop = (files: FileList | null | undefined) => void act(async () => { for (const file of files ?? []) await call("V2CreateClusterManifest", { path: at, body: { folder: "manifests", file_name: file.name, content: encode(await file.text()) } }); found.again(); });
   return (
-    <Frame step="manifests" cluster={cluster} list={list}>
+    <Frame step="manifests" cluster={cluster} list={list} problems={edited ? [[t("Manifest {file}", { file: edited.file }), t("Save or discard it first.")]] : needed && found.value && mine.length === 0 ? [[t("Custom manifests"), t("This cluster needs at least one.")]] : []}>
       <p>{t("Manifests are applied while the cluster is installed. Most clusters need none; some platforms and network types do.")}</p>
+      {needed && found.value && mine.length === 0 && <Alert tone="orange" title={t("Manifests are required")}>{isOci(cluster) ? t("Without the manifests of Oracle's cloud controller the nodes of this cluster never become ready.") : t("Network type {type} is not part of the release: add its manifests.", { type: cluster.network_type })}</Alert>}
       <Problem of={problem} close={() => setProblem(null)} />
       {!found.value ? (found.problem ? <Problem of={found.problem} /> : <Spinner />) : mine.length === 0 ? !edited && <Empty title={t("No custom manifests")} /> : (
         <div class="tablewrap"><table><caption class="vh">{t("Custom manifests")}</caption><thead><tr><th>{t("Folder")}</th><th>{t("File")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead><tbody>{mine.map((one) => <tr key={`${one.folder}/${one.file_name}`}><td><Label>{one.folder}</Label></td><td><code>{one.file_name}</code></td><td class="tight"><div class="row"><button type="button" class="plain" aria-label={roleRefusal("user") ? t("View {file}", { file: one.file_name }) : t("Edit {file}", { file: one.file_name })} onClick={() => open(one.folder as "manifests", one.file_name ?? "")}>{roleRefusal("user") ? t("View") : t("Edit")}</button><Button class="plain" aria-label={t("Remove {file}", { file: one.file_name ?? "" })} onClick={() => setRemoving({ folder: one.folder ?? "", file: one.file_name ?? "" })}>{t("Remove")}</Button></div></td></tr>)}</tbody></table></div>

@@ -2,9 +2,10 @@
 import { useState } from "preact/hooks";
 import { call, request } from "../api/client";
 import { t } from "../messages";
+import { THIRD_PARTY_NETWORKS } from "../model/clusters";
 import { nics } from "../model/hosts";
 import { network, range } from "../model/ip";
-import { apiLabel, body, candidates, fields, ingressLabel, podLabel, prefixLabel, problems, records, serviceLabel, withStack, type Defaults, type NetworkFields } from "../model/networks";
+import { apiLabel, body, candidates, defaultsOf, fields, ingressLabel, podLabel, prefixLabel, problems, records, serviceLabel, withMachine, withStack, type Defaults, type NetworkFields } from "../model/networks";
 import { changeCluster } from "../store";
 import { Area, Check, Radios, Select, Text } from "../ui/form";
 import { HostTable } from "../ui/hosttable";
@@ -57,10 +58,10 @@ function Form({ cluster, list, defaults }: StepProps & { defaults: Defaults }) {
         { value: "cluster", name: t("Managed by the cluster"), help: t("The cluster brings its own virtual addresses for API and ingress."), why: sno ? t("A single node needs no virtual addresses.") : fixedUser ? t("The platform brings its own load balancer.") : null },
         { value: "user", name: t("Managed by you"), help: t("You bring load balancer and DNS."), why: of.dual && !sno ? t("Dual stack is managed by the cluster.") : null }]} />
       {(sno || managed) && <Radios legend={t("IP stack")} value={of.dual ? "dual" : "single"} set={(value) => draft.set(withStack(of, value === "dual", nets, defaults))} choices={[
-        { value: "single", name: t("IPv4") }, { value: "dual", name: t("Dual stack"), help: t("IPv4 and IPv6 side by side."), why: families.has(4) && families.has(6) || of.dual ? null : t("The hosts have addresses of one family only.") }]} />}
+        { value: "single", name: t("One family"), help: t("IPv4, or IPv6 if the machine network is one.") }, { value: "dual", name: t("Dual stack"), help: t("IPv4 and IPv6 side by side."), why: families.has(4) && families.has(6) || of.dual ? null : t("The hosts have addresses of one family only.") }]} />}
       <div class="two">
-        <Select label={t("Network type")} value={of.type} set={(type) => draft.set({ type })} error={error(t("Network type"))} choices={TYPES.map((one) => ({ value: one, name: one, why: usable(one) ? null : t("not for this version") }))} help={["CiscoACI", "Cilium", "Calico", "None"].includes(of.type) ? t("A third-party network needs custom manifests.") : undefined} />
-        {(sno || managed) && <Select label={t("Machine network")} value={of.machine[0] ?? ""} set={(value) => draft.set({ machine: of.dual ? withStack({ ...of, machine: [value] }, true, nets, defaults).machine : [value] })} error={error(t("Machine network"))} choices={choices(of.dual ? null : 4, of.machine[0] ?? "")} help={t("The network in which the hosts talk to each other.")} />}
+        <Select label={t("Network type")} value={of.type} set={(type) => draft.set({ type })} error={error(t("Network type"))} choices={TYPES.map((one) => ({ value: one, name: one, why: usable(one) ? null : t("not for this version") }))} help={THIRD_PARTY_NETWORKS.includes(of.type) ? t("A third-party network needs custom manifests.") : undefined} />
+        {(sno || managed) && <Select label={t("Machine network")} value={of.machine[0] ?? ""} set={(value) => draft.set(withMachine(of, value, nets, defaults))} error={error(t("Machine network"))} choices={choices(null, of.machine[0] ?? "")} help={t("The network in which the hosts talk to each other.")} />}
         {(sno || managed) && of.dual && <Select label={t("Machine network (second)")} value={of.machine[1] ?? ""} set={(value) => draft.set({ machine: at(of.machine, 1, value) })} choices={choices(network(of.machine[0] ?? "")?.family === 6 ? 4 : 6, of.machine[1] ?? "")} />}
       </div>
       {managed && <>
@@ -72,14 +73,14 @@ function Form({ cluster, list, defaults }: StepProps & { defaults: Defaults }) {
         )}
       </>}
       <details class="panel" open={!managed && !sno}><summary>{t("DNS records to create")}</summary><CodeBox name={t("DNS records to create")} text={records(cluster, of)} /></details>
-      <Check label={t("Advanced: networks of pods and services")} value={of.advanced} disabled={of.dual} set={(advanced) => draft.set(advanced ? { advanced } : { advanced, pods: of.dual ? defaults.podsDual : defaults.pods4, services: of.dual ? defaults.servicesDual : defaults.services4 })} />
+      <Check label={t("Advanced: networks of pods and services")} value={of.advanced} disabled={of.dual} set={(advanced) => draft.set(advanced ? { advanced } : { advanced, ...(of.dual ? { pods: defaults.podsDual, services: defaults.servicesDual } : defaultsOf(network(of.machine[0] ?? "")?.family, defaults)) })} />
       {of.advanced && <div class="two">
         {of.pods.flatMap((one, index) => [
           <Text key={`c${index}`} label={podLabel(index)} required value={one.cidr} set={(cidr) => draft.set({ pods: of.pods.map((old, i) => (i === index ? { ...old, cidr: cidr.trim() } : old)) })} error={error(podLabel(index))} attempted={attempted} help={t("Addresses of pods.")} />,
           <Text key={`p${index}`} label={prefixLabel(index)} required value={one.prefix} set={(prefix) => draft.set({ pods: of.pods.map((old, i) => (i === index ? { ...old, prefix: prefix.trim() } : old)) })} error={error(prefixLabel(index))} attempted={attempted} help={t("How much of it each host gets.")} />])}
         {of.services.map((one, index) => <Text key={index} label={serviceLabel(index)} required value={one} set={(value) => draft.set({ services: of.services.map((old, i) => (i === index ? value.trim() : old)) })} error={error(serviceLabel(index))} attempted={attempted} help={t("Addresses of services.")} />)}
       </div>}
-      {error(t("Networks")) && <Alert tone="red">{error(t("Networks"))}</Alert>}
+      {[t("Networks"), t("Cluster and service networks")].map((one) => error(one) && <Alert key={one} tone="red">{error(one)}</Alert>)}
       <Area label={t("SSH public key")} rows={2} value={of.key} set={(key) => draft.set({ key })} error={error(t("SSH public key"))} attempted={attempted} help={t("To log in to the installed hosts as user core.")} />
       <h3>{t("Hosts")}</h3>
       <HostTable hosts={list} cluster={cluster} view="network" empty={<Empty title={t("No hosts yet")} />} />

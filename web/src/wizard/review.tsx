@@ -2,6 +2,8 @@
 import { call, request } from "../api/client";
 import { t, plural } from "../messages";
 import { bytes, failing, inventory, name, role, storage } from "../model/hosts";
+import { needsManifests } from "../model/clusters";
+import { network } from "../model/ip";
 import { resources } from "../model/commands";
 import { operator } from "../model/operators";
 import { navigate } from "../router";
@@ -10,7 +12,20 @@ import { Icon } from "../ui/icons";
 import { Alert, Button, Facts, Link, Problem, useAct, useLoad } from "../ui/parts";
 import { ValidationList, summary } from "../ui/validations";
 import { AsCall } from "../ui/ascall";
+import { infraEnvOf } from "./addhosts";
+import { useFeatures } from "./detailsform";
 import { Frame, type StepProps } from "./frame";
+
+/** Features that the cluster uses, as the service has noted them. */
+function used(cluster: StepProps["cluster"]): Array<{ id: string; name: string }> {
+  try {
+    return Object.entries(JSON.parse(cluster.feature_usage || "{}") as Record<string, { id?: string }>).map(([name, one]) => ({ id: one.id ?? name, name }));
+  } catch {
+    return [];
+  }
+}
+
+const stack = (nets: string[]): string => [...new Set(nets.map((one) => network(one)?.family).filter(Boolean))].map((one) => (one === 6 ? t("IPv6") : t("IPv4"))).join(t(" and ")) || "—";
 
 export default function ReviewStep({ cluster, list }: StepProps) {
   const { busy, problem, act } = useAct();
@@ -25,20 +40,27 @@ export default function ReviewStep({ cluster, list }: StepProps) {
   const added = (cluster.monitored_operators ?? []).filter((one) => one.operator_type === "olm");
   const total = (pick: (host: (typeof list)[number]) => number) => list.reduce((sum, host) => sum + pick(host), 0);
   const cr = resources({ name: cluster.name ?? "", domain: cluster.base_dns_domain ?? "", version: cluster.openshift_version ?? "", masters: cluster.control_plane_count ?? 3, apiVips: (cluster.api_vips ?? []).map((one) => one.ip ?? ""), ingressVips: (cluster.ingress_vips ?? []).map((one) => one.ip ?? ""), machineNetworks: (cluster.machine_networks ?? []).map((one) => one.cidr ?? ""), clusterNetworks: (cluster.cluster_networks ?? []).map((one) => ({ cidr: one.cidr ?? "", host_prefix: one.host_prefix ?? 23 })), serviceNetworks: (cluster.service_networks ?? []).map((one) => one.cidr ?? ""), userManaged: cluster.user_managed_networking === true, sshKey: cluster.ssh_public_key ?? "", architecture: cluster.cpu_architecture ?? "x86_64" });
-  const install = <Button class="primary" disabled={!ready || busy} onClick={() => void act(async () => { await changeCluster(() => call("v2InstallCluster", at)); navigate(`/clusters/${cluster.id}/progress`); })}>{busy && <Icon name="spin" />}{t("Install cluster")}</Button>;
+  const mine = (manifests.value ?? []).filter((one) => one.manifest_source !== "system");
+  const lacksManifests = needsManifests(cluster) && manifests.value !== undefined && mine.length === 0;
+  const levels = useFeatures(cluster.openshift_version ?? "", cluster.cpu_architecture ?? "x86_64");
+  const versions = useLoad(() => call("v2ListSupportedOpenshiftVersions"), []);
+  const infraEnv = useLoad(() => infraEnvOf(cluster), [cluster.id]);
+  const level = versions.value?.[cluster.openshift_version ?? ""]?.support_level;
+  const limited = [...(level && level !== "production" && level !== "maintenance" ? [t("version {version}: {level}", { version: cluster.openshift_version, level })] : []), ...used(cluster).filter((one) => levels && levels[one.id] && levels[one.id] !== "supported").map((one) => `${one.name}: ${levels?.[one.id]}`)];
+  const install = <Button class="primary" disabled={!ready || busy || lacksManifests} onClick={() => void act(async () => { await changeCluster(() => call("v2InstallCluster", at)); navigate(`/clusters/${cluster.id}/progress`); })}>{busy && <Icon name="spin" />}{t("Install cluster")}</Button>;
   return (
     <Frame step="review" cluster={cluster} list={list} last={install}>
       <Problem of={problem} />
       {preparation?.status === "failed" && <Alert tone="red" title={t("The last preparation failed")}>{preparation.reason}</Alert>}
-      {ready ? <Alert tone="green" title={t("Ready to install")}>{t("All checks that hold the installation back have passed.")}</Alert> : <Alert tone="orange" title={t("Not ready yet")}>{checks.failed + checks.pending > 0 ? plural(checks.failed + checks.pending, "{n} check of the cluster is open; it is listed below with a link to where it is fixed.", "{n} checks of the cluster are open; they are listed below with links to where they are fixed.") : cluster.status_info}</Alert>}
+      {lacksManifests ? <Alert tone="orange" title={t("Manifests are required")}>{t("This platform or network type does not work without manifests of your own.")} <Link to={`/clusters/${cluster.id}/setup/manifests`}>{t("Add them")}</Link></Alert> : ready ? <Alert tone="green" title={t("Ready to install")}>{t("All checks that hold the installation back have passed.")}</Alert> : <Alert tone="orange" title={t("Not ready yet")}>{checks.failed + checks.pending > 0 ? plural(checks.failed + checks.pending, "{n} check of the cluster is open; it is listed below with a link to where it is fixed.", "{n} checks of the cluster are open; they are listed below with links to where they are fixed.") : cluster.status_info}</Alert>}
       <section aria-label={t("Cluster checks")}><h3>{t("Cluster checks")}</h3><ValidationList of={cluster} subject="cluster" clusterId={cluster.id} /></section>
       {troubled.length > 0 && <section aria-label={t("Host checks")}><h3>{t("Host checks")}</h3><ul>{troubled.map((host) => <li key={host.id}><Link to={`/clusters/${cluster.id}/hosts?host=${host.id}`}>{name(host)}</Link>: {failing(host).map((one) => one.message).join("; ")}</li>)}</ul></section>}
       <h3>{t("Cluster")}</h3>
-      <Facts of={[[t("Address"), `${cluster.name}.${cluster.base_dns_domain}`], [t("Version"), cluster.openshift_version], [t("Architecture"), cluster.cpu_architecture], [t("Platform"), cluster.platform?.type], [t("Disk encryption"), cluster.disk_encryption?.enable_on], [t("Operators"), added.map((one) => operator(one.name ?? "").title).join(", ") || t("none")], [t("Custom manifests"), (manifests.value ?? []).filter((one) => one.manifest_source !== "system").map((one) => one.file_name).join(", ") || t("none")]]} />
+      <Facts of={[[t("Address"), `${cluster.name}.${cluster.base_dns_domain}`], [t("Version"), cluster.openshift_version], [t("Architecture"), cluster.cpu_architecture], [t("Platform"), cluster.platform?.type], [t("Disk encryption"), cluster.disk_encryption?.enable_on], [t("Host addresses"), infraEnv.value?.static_network_config ? t("static") : t("DHCP")], [t("Support level"), !levels || !versions.value ? "…" : limited.length ? t("limited: {what}", { what: limited.join("; ") }) : t("full")], [t("Bundles"), (cluster.operator_bundles ?? []).map((one) => one.id).join(", ") || t("none")], [t("Operators"), added.map((one) => operator(one.name ?? "").title).join(", ") || t("none")], [t("Custom manifests"), mine.map((one) => one.file_name).join(", ") || t("none")]]} />
       <h3>{t("Hosts")}</h3>
       <Facts of={[[t("Hosts"), t("{n}: {masters} control plane, {workers} workers", { n: list.length, masters: list.filter((host) => role(host) === "master").length, workers: list.filter((host) => role(host) === "worker").length })], [t("CPU cores"), String(total((host) => inventory(host).cpu?.count ?? 0))], [t("Memory"), bytes(total((host) => inventory(host).memory?.physical_bytes ?? 0), 1024)], [t("Storage"), bytes(total(storage), 1000)]]} />
       <h3>{t("Networking")}</h3>
-      <Facts of={[[t("Management"), cluster.user_managed_networking ? t("by you") : t("by the cluster")], [t("Machine networks"), cidrs(cluster.machine_networks)], [t("API address"), ips(cluster.api_vips)], [t("Ingress address"), ips(cluster.ingress_vips)], [t("Cluster networks"), cidrs(cluster.cluster_networks)], [t("Service networks"), cidrs(cluster.service_networks)], [t("Network type"), cluster.network_type]]} />
+      <Facts of={[[t("Management"), cluster.user_managed_networking ? t("by you") : t("by the cluster")], [t("Machine networks"), cidrs(cluster.machine_networks)], [t("API address"), ips(cluster.api_vips)], [t("Ingress address"), ips(cluster.ingress_vips)], [t("Cluster networks"), cidrs(cluster.cluster_networks)], [t("Service networks"), cidrs(cluster.service_networks)], [t("Prefix per host"), (cluster.cluster_networks ?? []).map((one) => `/${one.host_prefix}`).join(", ")], [t("IP stack"), stack((cluster.machine_networks ?? []).map((one) => one.cidr ?? ""))], [t("Network type"), cluster.network_type]]} />
       <AsCall requests={[request("v2InstallCluster", at)]} names={{ cluster: cluster.name }} resources={cr} />
     </Frame>
   );

@@ -4,12 +4,14 @@ import { load } from "js-yaml";
 import type { InfraEnv } from "../api/types";
 import { call, request } from "../api/client";
 import { t } from "../messages";
+import { isOci } from "../model/clusters";
 import { faultOf, type Fault } from "../model/highlight";
 import { network, range } from "../model/ip";
 import { BOND_MODES, NEW_FORM, NEW_HOST, entries, entryProblem, form, pasted, problems, type StaticEntry, type StaticForm, type StaticHost } from "../model/nmstate";
+import { AsCall } from "../ui/ascall";
 import { Code } from "../ui/code";
 import { Area, Check, Radios, Select, Text } from "../ui/form";
-import { Alert, Confirm, Problem, Spinner, useLoad } from "../ui/parts";
+import { Alert, Button, Confirm, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 import { infraEnvOf } from "./addhosts";
 import { useDraft } from "./draft";
 import { Frame, type StepProps } from "./frame";
@@ -29,13 +31,34 @@ export default function StaticStep(props: StepProps) {
   const found = useLoad(() => infraEnvOf(props.cluster), [props.cluster.id]);
   if (found.problem) return <Problem of={found.problem} />;
   if (found.value === undefined) return <Spinner />;
+  if (isOci(props.cluster)) return <Frame step="static" cluster={props.cluster} list={props.list}><Alert>{t("Machines of Oracle's cloud get their addresses by DHCP.")}</Alert></Frame>;
   if (!found.value) return <Alert tone="orange">{t("This cluster has no infra-env of its own: its hosts come from a pool, whose page has their networks.")}</Alert>;
   return <Form {...props} infraEnv={found.value} reload={found.again} />;
 }
 
-export function Form({ cluster, list, infraEnv, reload }: StepProps & { infraEnv: InfraEnv; reload: () => void }) {
+function Form({ cluster, list, infraEnv, reload }: StepProps & { infraEnv: InfraEnv; reload: () => void }) {
+  const { content, attempt, wrong, changed, sent, save } = useStatic(infraEnv, cluster.control_plane_count === 1, reload);
+  return <Frame step="static" cluster={cluster} list={list} attempt={attempt} problems={changed ? wrong : []} requests={changed ? [request("UpdateInfraEnv", sent)] : []} save={save}>{content}</Frame>;
+}
+
+/** Networks of an infra-env outside the wizard: pools, and hosts that are added later. */
+export function HostNetworks({ infraEnv, reload }: { infraEnv: InfraEnv; reload: () => void }) {
+  const { content, attempt, wrong, changed, sent, save } = useStatic(infraEnv, false, reload);
+  const { busy, problem, act } = useAct();
+  const bad = wrong.filter(([, reason]) => reason);
+  return (
+    <form class="stack" noValidate aria-label={t("Host networks")} onSubmit={(event) => { event.preventDefault(); attempt(); if (changed && bad.length === 0) void act(save); }}>
+      {content}
+      <Problem of={problem} />
+      {changed && <AsCall requests={[request("UpdateInfraEnv", sent)]} names={{ infraEnv: infraEnv.name }} />}
+      <div class="row"><Button submit disabled={busy || !changed}>{t("Save networks")}</Button>{changed && <span class="small muted">{t("Not saved yet")}</span>}</div>
+    </form>
+  );
+}
+
+function useStatic(infraEnv: InfraEnv, single: boolean, reload: () => void) {
   const from = stored(infraEnv);
-  const draft = useDraft<State>(`${cluster.id} static`, from);
+  const draft = useDraft<State>(`${infraEnv.id} static`, from);
   const [attempted, setAttempted] = useState(false);
   const [leaving, setLeaving] = useState<State["mode"] | null>(null);
   const of = draft.value;
@@ -49,16 +72,17 @@ export function Form({ cluster, list, infraEnv, reload }: StepProps & { infraEnv
     else if (of.mode === "yaml" && mode === "form" && of.yaml.length) setLeaving(mode);
     else draft.set({ mode });
   };
-  return (
-    <Frame step="static" cluster={cluster} list={list} attempt={() => setAttempted(true)} problems={changed ? wrong : []} requests={changed ? [request("UpdateInfraEnv", sent)] : []} save={async () => { await call("UpdateInfraEnv", sent); draft.drop(); reload(); }}>
+  const content = (
+    <>
       <Radios legend={t("Hosts get their addresses")} value={of.mode} set={(mode) => choose(mode as State["mode"])} choices={[
         { value: "dhcp", name: t("By DHCP") }, { value: "form", name: t("Static, by a form"), help: t("One subnet per family; VLAN and bonds.") }, { value: "yaml", name: t("Static, as nmstate YAML"), help: t("Everything that nmstate can say, per host.") }]} />
       {of.mode !== "dhcp" && <Alert>{t("Addresses are part of the discovery image: make a new image after a change, and boot the machines from it.")}</Alert>}
-      {of.mode === "form" && <FormView value={of.form} set={(changes) => draft.set({ form: { ...of.form, ...changes } })} attempted={attempted} single={cluster.control_plane_count === 1} />}
+      {of.mode === "form" && <FormView value={of.form} set={(changes) => draft.set({ form: { ...of.form, ...changes } })} attempted={attempted} single={single} />}
       {of.mode === "yaml" && <YamlView value={of.yaml} set={(yaml) => draft.set({ yaml })} attempted={attempted} />}
       {leaving && <Confirm title={t("Leave the YAML view?")} action={t("Use the form")} close={() => setLeaving(null)} run={async () => draft.set({ mode: "form" })}><p>{t("The form begins with its own values; the YAML is not taken over.")}</p></Confirm>}
-    </Frame>
+    </>
   );
+  return { content, attempt: () => setAttempted(true), wrong, changed, sent, save: async () => { await call("UpdateInfraEnv", sent); draft.drop(); reload(); } };
 }
 
 function yamlFault(text: string): Fault | null {
