@@ -38,7 +38,7 @@ test("field rules accept what is right and name what is wrong", () => {
     ["hostname", r.hostname(["taken"]), ["a", "node-1.rack", "a".repeat(63)], ["", "A", "-a", "a.", "taken", "localhost", "localhost6.localdomain6", "a".repeat(64)]],
     ["mac", r.mac, ["52:54:00:aa:BB:01"], ["", "52-54-00-aa-bb-01", "52:54:00:aa:bb", "gg:54:00:aa:bb:01"]],
     ["servers by name", r.servers("names"), ["", "10.0.0.1, ntp.example.com", "fe80::1"], ["a,,b", "A_b", "10.0.0.1,10.0.0.1", "10.0.0.300"]],
-    ["servers by address", r.servers("addresses"), ["10.0.0.1,2001:db8::1"], ["ntp.example.com"]],
+    ["servers by address", r.servers("addresses"), ["10.0.0.1,2001:db8::1"], ["ntp.example.com", "127.0.0.1", "ff02::1"]],
     ["noProxy", r.noProxy, ["", "*", ".example.com,10.0.0.0/8,a_b"], ["a,*", "a b", "x;y"]],
     ["clusterCidr", r.clusterCidr, ["10.128.0.0/14", "fd01::/48"], ["10.128.0.0", "10.128.0.1/14", "10.0.0.0/26", "0.0.0.0/8", "fd01::1/48", "fd00::/4"]],
     ["hostPrefix", r.hostPrefix("10.128.0.0/14"), ["14", "23", "25"], ["", "13", "26", "x"]],
@@ -115,6 +115,19 @@ test("networking sends what each kind of cluster needs", () => {
   const single = { ...cluster, control_plane_count: 1 };
   assert.deepEqual(body(fields(single, nets, defaults), single).machine_networks.map((one) => one.cidr), ["192.168.1.0/24"]);
   assert.deepEqual(withStack(dual, false, nets, defaults).pods, defaults.pods4);
+
+  // Hosts with IPv6 only: pods and services follow, unless they were changed by hand.
+  const six = candidates([["fd00::20/64"], ["fd00::21/64"]]);
+  const only6 = fields(cluster, six, defaults);
+  assert.deepEqual([only6.machine, only6.pods.map((one) => one.cidr), only6.services], [["fd00::/64"], ["fd01::/48"], ["fd02::/112"]]);
+  const { withMachine, problems } = modules.networks;
+  const moved = withMachine(of, "fd00::/64", nets, defaults);
+  assert.deepEqual([moved.machine, moved.services], [["fd00::/64"], ["fd02::/112"]]);
+  assert.deepEqual(withMachine({ ...of, services: ["172.31.0.0/16"] }, "fd00::/64", nets, defaults).services, ["172.31.0.0/16"]);
+  const wrong = (one) => problems(one, false).filter(([, reason]) => reason).map(([name]) => name);
+  assert.deepEqual(wrong({ ...moved, api: ["fd00::5"], ingress: ["fd00::6"] }), []);
+  assert.deepEqual(wrong({ ...of, services: ["fd02::/112"] }), ["Cluster and service networks"]);
+  assert.equal(fields({ ...cluster, platform: { type: "external" } }, nets, defaults).managed, "user");
 });
 
 test("the watch protocol is read across any cut", () => {

@@ -1,7 +1,7 @@
 // Wrong input: each rule of each form shows its reason, and nothing is sent.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Service, api, assertClean, closeBrowser, createCluster, open } from "../harness.mjs";
+import { Service, api, assertClean, closeBrowser, createCluster, open, waitFor } from "../harness.mjs";
 
 let service;
 let page;
@@ -40,6 +40,10 @@ test("the form of a new cluster", async () => {
   await page.getByRole("alert").getByText("Tang server 2: URL").waitFor();
   await page.getByText("Show as API call, aicli line or custom resources").click();
   await page.getByText(/aicli -U .* create cluster forms/).waitFor();
+  // A choice that the architecture does not have falls back.
+  await page.getByLabel("Platform").selectOption("vsphere");
+  await page.getByLabel("Control plane nodes").selectOption("1");
+  await waitFor("another platform", async () => (await page.getByLabel("Platform").inputValue()) === "none");
   assert.equal((await api(page, "GET", "/clusters")).length, 1, "nothing was sent");
 });
 
@@ -67,7 +71,7 @@ test("static networks", async () => {
   await page.getByLabel("Use a VLAN").check();
   await page.getByRole("button", { name: "Save and continue" }).click();
   await refuses("VLAN id", [["", "between 1 and 4094"], ["x", "between 1 and 4094"], ["0", "between 1 and 4094"], ["5000", "between 1 and 4094"]]);
-  await refuses("DNS servers", [["", "This is required."], ["2001:db8::53", "IPv6 addresses are for dual stack."], ["1.1.1.1,,2.2.2.2", "nothing between two commas"], ["dns.example.com", "is not an IP address"], ["1.1.1.1,1.1.1.1", "in the list twice"]]);
+  await refuses("DNS servers", [["", "This is required."], ["2001:db8::53", "IPv6 addresses are for dual stack."], ["1.1.1.1,,2.2.2.2", "nothing between two commas"], ["dns.example.com", "is not an IP address"], ["1.1.1.1,1.1.1.1", "in the list twice"], ["127.0.0.1", "127.0.0.1 is reserved."]]);
   await refuses("IPv4 subnet", [["192.0.2.0", "An IPv4 network such as"], ["2001:db8::/64", "An IPv4 network such as"], ["192.0.2.0/0", "must be at least 1"], ["192.0.2.0/33", "An IPv4 network such as"], ["127.0.0.0/8", "This address is reserved."]]);
   await page.getByLabel("IPv4 subnet").fill("192.0.2.0/24");
   await refuses("IPv4 gateway", [["192.0.3.1", "Not in 192.0.2.0/24."], ["192.0.2.255", "broadcast address"], ["192.0.2.0", "network's own"], ["x", "This is not an IP address."], ["", "This is required."]]);
@@ -132,7 +136,7 @@ test("networks of the cluster, manifests and import", async () => {
   await page.getByLabel("Advanced: networks of pods and services").check();
   await refuses("Cluster network", [["10.128.0.0", "A network such as"], ["10.128.0.1/14", "bits set behind the prefix"], ["10.0.0.0/30", "between 1 and 25"], ["0.0.0.0/8", "unspecified network"], ["172.30.0.0/15", "overlap"]]);
   await refuses("Prefix per host", [["x", "A number."], ["40", "Between"]]);
-  await refuses("Service network", [["f000::/4", "between 8 and 128"]]);
+  await refuses("Service network", [["f000::/4", "between 8 and 128"], ["fd02::/112", "of the same address family as the machine network"]]);
   machines.kill("SIGTERM");
   await page.goto(`/clusters/${cluster.id}/setup/manifests`);
   await page.getByRole("button", { name: "Add a manifest" }).click();
@@ -166,6 +170,13 @@ test("networks of the cluster, manifests and import", async () => {
   await page.getByText("Adding hosts").first().waitFor();
   await page.getByText("Address of the cluster's API for new hosts").click();
   await refuses("Name or address", [["a b", "An IP address or a name such as"]]);
+
+  // An imported cluster has no image yet: a pull secret is asked for.
+  await page.getByRole("button", { name: "Add hosts" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("dialog").getByText("This is required.").waitFor();
+  await refuses("Pull secret", [["{}", "no object \"auths\""]]);
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
 
   await page.goto("/infra-envs");
   await page.getByRole("button", { name: "New infra-env" }).click();

@@ -43,11 +43,26 @@ test("every action of the host table does what it says", async () => {
   await page.getByRole("dialog").getByRole("button", { name: "Change", exact: true }).click();
   await hostRow(page, "cp-03").waitFor();
 
-  // The expanded row has an address, and chooses the disk.
+  await page.getByRole("button", { name: "3 selected" }).click();
+  await page.getByRole("menuitem", { name: "Role: Automatic" }).click();
+  await waitFor("automatic roles", async () => (await api(page, "GET", `/infra-envs/${infraEnv}/hosts`)).filter((one) => one.role === "auto-assign").length >= 3);
+  await menu(page, "cp-01", "Role: Control plane");
+  await waitFor("the role by the menu", async () => (await hostOf("cp-01")).role === "master");
+  await menu(page, "cp-01", "Role: Automatic");
+  await waitFor("the role by the menu", async () => (await hostOf("cp-01")).role === "auto-assign");
+
+  // The expanded row has an address, and chooses the disk and what is formatted.
   await hostRow(page, "cp-01").getByRole("button", { name: "Details of cp-01" }).click();
   await page.waitForURL(/host=/);
   await page.getByRole("radio", { name: "Install to nvme0n1" }).click();
   await waitFor("the disk", async () => (await hostOf("cp-01")).installation_disk_path === "/dev/nvme0n1");
+  const format = page.locator("tr.more").getByRole("checkbox", { name: "Format sda" });
+  await format.click();
+  await waitFor("the disk to be kept", async () => (await hostOf("cp-01")).skip_formatting_disks);
+  await waitFor("the box to be empty", async () => !(await format.isChecked()));
+  await page.getByText("These bootable disks are not formatted: sda.").waitFor();
+  await format.click();
+  await waitFor("the disk to be formatted", async () => !(await hostOf("cp-01")).skip_formatting_disks);
   await page.reload();
   await page.getByText("Inventory as JSON").first().waitFor();
 
@@ -76,6 +91,12 @@ test("every action of the host table does what it says", async () => {
   await menu(page, "rack1-a", /^Remove/);
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await waitFor("the host to be gone", async () => (await page.locator('tr[data-host="rack1-a"]').count()) === 0);
+  for (const host of ["cp-02", "cp-03"]) await page.getByLabel(`Select ${host}`).check();
+  await page.getByRole("button", { name: "2 selected" }).click();
+  await page.getByRole("menuitem", { name: "Remove" }).click();
+  await page.getByRole("dialog").getByText("Remove 2 hosts?").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await waitFor("both to be gone", async () => (await page.locator('tr[data-host="cp-02"], tr[data-host="cp-03"]').count()) === 0);
   machines.kill("SIGTERM");
   await machines.ended;
 

@@ -87,6 +87,13 @@ test("hosts are shown and changed, the cluster is installed", async () => {
     ["GET", "/clusters/{cluster}", undefined, 200, (body) => { const [host] = body.hosts; ids.host = host.id; ids.net = body.host_networks[0].cidr; has("progress_stages", "logs_collected_at", "disks_to_be_formatted", "inventory")(host); assert.equal("stage_timed_out" in (host.progress ?? {}), false, "present means timed out"); const found = validationIds(host); for (const id of HOST_IDS) assert.ok(found.includes(id), id); }],
     ["PATCH", "/infra-envs/{env}/hosts/{host}", { host_name: "node-a" }, 201],
     ["PATCH", "/infra-envs/{env}/hosts/{host}", { host_name: "node-0" }, 201],
+    ["PATCH", "/infra-envs/{env}/hosts/{host}", { host_role: "auto-assign" }, 201],
+    ["GET", "/infra-envs/{env}/hosts", undefined, 200, ([host]) => { ids.disk = JSON.parse(host.inventory).disks.find((disk) => disk.installation_eligibility.eligible).id; }],
+    ["PATCH", "/infra-envs/{env}/hosts/{host}", () => ({ disks_selected_config: [{ id: ids.disk, role: "install" }], disks_skip_formatting: [{ disk_id: ids.disk, skip_formatting: false }] }), 201, (body) => assert.equal(body.installation_disk_id, ids.disk)],
+    ["PATCH", "/clusters/{cluster}", { additional_ntp_source: "ntp.example.com" }, 201],
+    ["PATCH", "/clusters/{cluster}", () => ({ name: "upstream", base_dns_domain: "example.com", platform: { type: "none" }, user_managed_networking: true }), 201],
+    ["POST", "/infra-envs/{env}/hosts/{host}/actions/reset", undefined, 409],
+    ["POST", "/infra-envs/{env}/hosts/{host}/actions/install", undefined, 409],
     ["PATCH", "/clusters/{cluster}", () => ({ api_vips: [], ingress_vips: [], ssh_public_key: "", vip_dhcp_allocation: false, network_type: "OVNKubernetes", machine_networks: [{ cidr: ids.net, cluster_id: ids.cluster }], cluster_networks: [{ cidr: "10.128.0.0/14", host_prefix: 23, cluster_id: ids.cluster }], service_networks: [{ cidr: "172.30.0.0/16", cluster_id: ids.cluster }], user_managed_networking: true }), 201],
     ["GET", "/events?order=descending&cluster_id={cluster}&limit=10&offset=0", undefined, 200, (body, headers) => { isList(body); for (const name of ["severity-count-info", "severity-count-warning", "severity-count-error", "severity-count-critical", "event-count"]) assert.ok(name in headers, name); }],
     ["GET", "/events?order=descending&cluster_id={cluster}&limit=10&offset=0&host_ids={host}&severities=info,warning&deleted_hosts=true&cluster_level=true&message=host", undefined, 200, isList],
@@ -96,6 +103,13 @@ test("hosts are shown and changed, the cluster is installed", async () => {
     ["GET", "/clusters/{cluster}", undefined, 200, (body) => assert.equal(body.monitored_operators === null || Array.isArray(body.monitored_operators), true)],
     ["POST", "/clusters/{cluster}/actions/install", undefined, 202],
   ]);
+  await waitFor("the installation", async () => (await cluster()).status === "installing", () => machines.text);
+  await table([
+    ["POST", "/clusters/{cluster}/actions/cancel", undefined, 202, (body) => assert.equal(body.status, "cancelled")],
+    ["POST", "/clusters/{cluster}/actions/reset", undefined, 202, (body) => assert.equal(body.status, "insufficient")],
+  ]);
+  await waitFor("a ready cluster again", async () => (await cluster()).status === "ready", () => machines.text);
+  await table([["POST", "/clusters/{cluster}/actions/install", undefined, 202]]);
   await waitFor("the end", async () => (await cluster()).status === "installed", () => machines.text);
   await table([
     ["GET", "/clusters/{cluster}/credentials", undefined, 200, has("username", "password", "console_url")],
@@ -105,6 +119,9 @@ test("hosts are shown and changed, the cluster is installed", async () => {
     ["GET", "/clusters/{cluster}/logs?logs_type=host&host_id={host}", undefined, 200, (body, headers) => assert.match(headers["content-disposition"], /filename="[^"]+"/)],
     ["POST", "/clusters/{cluster}/actions/allow-add-workers", undefined, 202, (body) => assert.equal(body.status, "adding-hosts")],
     ["PATCH", "/clusters/{cluster}", { api_vip_dns_name: "api.upstream.example.com" }, 201],
+    ["POST", "/infra-envs/", () => ({ name: "upstream_infra-env-x86_64", pull_secret: PULL_SECRET, cluster_id: ids.cluster, openshift_version: ids.version, cpu_architecture: "x86_64" }), 201, (body) => { ids.later = body.id; }],
+    ["DELETE", "/infra-envs/{later}", undefined, 204, empty],
+    ["DELETE", "/infra-envs/{env}/hosts/{host}", undefined, 204, empty],
   ]);
   assert.equal(await machines.ended, 0, machines.text);
 });
@@ -118,6 +135,7 @@ test("an installation is cancelled and reset, and everything is deleted as the l
     ["POST", "/clusters/{second}/actions/reset", undefined, 409],
     ["GET", "/clusters/{second}", undefined, 200],
     ["GET", "/infra-envs?cluster_id={second}", undefined, 200, isList],
+    ["PATCH", "/infra-envs/{secondEnv}", () => ({ static_network_config: [{ network_yaml: DUMMY.network_yaml.replace("interfaces:\n", "#ipv6MachineNetwork 2001:db8::/64\ninterfaces:\n") + "  - name: DUMMY6\n    type: ethernet\n    state: up\n    ipv6:\n      address:\n        - ip: 0::0\n          prefix-length: 64\n      enabled: true\n      autoconf: false\n      dhcp: false\n", mac_interface_map: [...DUMMY.mac_interface_map, { mac_address: "01:23:45:67:89:AC", logical_nic_name: "DUMMY6" }] }] }), 201],
     ["DELETE", "/infra-envs/{secondEnv}", undefined, 204, empty],
     ["DELETE", "/clusters/{second}", undefined, 204, empty],
     ["GET", "/clusters/{second}", undefined, 404, has("reason", "code")],
