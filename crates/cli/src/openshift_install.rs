@@ -47,8 +47,8 @@ pub fn respelled(words: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
                 out.push(known.to_owned());
                 out.extend(rest.iter().cloned());
                 // Commands without a log file show all they have to say.
-                let takes_level = LOGGING.contains(&known)
-                    && rest.first().is_some_and(|word| word == "create");
+                let takes_level =
+                    LOGGING.contains(&known) && rest.first().is_some_and(|word| word == "create");
                 let kept = flags
                     .iter()
                     .filter(|flag| takes_level || !flag.starts_with("--log-level"));

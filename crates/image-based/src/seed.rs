@@ -10,6 +10,7 @@ use muster_documents::{
     install_config::types::InstallConfig,
 };
 use muster_release::{Seed, SeedCluster};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::site::{PROXY_CONFIG_MAP, names_bundle_in_proxy};
@@ -25,16 +26,29 @@ pub struct Finding {
     pub fix: String,
 }
 
+/// What is known of a seed where sites are made: from its registry, or as `create image` remembers it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SiteSeed {
+    /// Architecture, as Go calls it.
+    pub architecture: String,
+    /// Format of the seed.
+    pub format: u32,
+    /// Its cluster.
+    pub cluster: SeedCluster,
+}
+
 /// What was found, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings(pub Vec<Finding>);
 
 impl Findings {
-    fn error(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+    /// Adds something that would make the installation fail.
+    pub fn error(&mut self, message: impl Into<String>, fix: impl Into<String>) {
         self.push(true, message.into(), fix.into());
     }
 
-    fn warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+    /// Adds something that should be known.
+    pub fn warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
         self.push(false, message.into(), fix.into());
     }
 
@@ -63,6 +77,8 @@ impl std::fmt::Display for Findings {
     }
 }
 
+/// The format that nodes restore.
+const CURRENT_FORMAT: u32 = 4;
 /// What helps against seeds that lack something.
 const OLD: &str = "make a seed with a current lifecycle agent";
 
@@ -70,15 +86,7 @@ const OLD: &str = "make a seed with a current lifecycle agent";
 #[must_use]
 pub fn check_factory(seed: &Seed, config: &InstallationConfig) -> Findings {
     let mut findings = Findings::default();
-    if !seed.is_current() {
-        findings.error(
-            format!(
-                "the seed has format {}, and nodes restore format 4",
-                seed.format
-            ),
-            OLD,
-        );
-    }
+    check_format(seed.format, &mut findings);
     if seed.architecture != config.architecture() {
         findings.error(
             format!(
@@ -153,6 +161,15 @@ pub fn check_factory(seed: &Seed, config: &InstallationConfig) -> Findings {
     findings
 }
 
+fn check_format(format: u32, findings: &mut Findings) {
+    if format != CURRENT_FORMAT {
+        findings.error(
+            format!("the seed has format {format}, and nodes restore format {CURRENT_FORMAT}"),
+            OLD,
+        );
+    }
+}
+
 /// Bytes of a partition that is counted from the end of the disk.
 fn partition_bytes(start: &str) -> Option<u64> {
     let size = start.strip_prefix('-')?;
@@ -162,10 +179,25 @@ fn partition_bytes(start: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
-/// The seed's cluster against the files of a site.
+/// The seed against the files of a site.
 #[must_use]
-pub fn check_site(seed: &SeedCluster, cluster: &InstallConfig, site: &SiteConfig) -> Findings {
+pub fn check_site(seed: &SiteSeed, cluster: &InstallConfig, site: &SiteConfig) -> Findings {
     let mut findings = Findings::default();
+    check_format(seed.format, &mut findings);
+    let architecture = cluster.architecture().map(|written| written.to_string());
+    if let Some(written) = architecture.filter(|written| *written != seed.architecture) {
+        findings.error(
+            format!(
+                "the seed is for {}, and the install-config for {written}",
+                seed.architecture
+            ),
+            format!(
+                "write `architecture: {}` in `controlPlane` and `compute`, or use another seed",
+                seed.architecture
+            ),
+        );
+    }
+    let seed = &seed.cluster;
     check_proxy(seed, cluster, &mut findings);
     if cluster.fips != seed.has_fips {
         let (seed_is, site_is) = (on(seed.has_fips), on(cluster.fips));
@@ -176,6 +208,7 @@ pub fn check_site(seed: &SeedCluster, cluster: &InstallConfig, site: &SiteConfig
     }
     check_trust(seed, cluster, &mut findings);
     check_networks(seed, cluster, &mut findings);
+    check_inner_networks(seed, cluster, &mut findings);
     if text(seed, "ingress_certificate_cn").is_empty() {
         findings.warning(
             "the seed does not name its ingress authority, so the kubeconfig may not trust ingress",
@@ -316,6 +349,33 @@ fn check_networks(seed: &SeedCluster, cluster: &InstallConfig, findings: &mut Fi
                 "write as many networks of the same families in the same order, or use another seed",
             );
             return;
+        }
+    }
+}
+
+/// A node keeps the networks for pods and services of its seed, whatever the install-config says.
+fn check_inner_networks(seed: &SeedCluster, cluster: &InstallConfig, findings: &mut Findings) {
+    let Some(networking) = &cluster.networking else {
+        return;
+    };
+    let pods = networking.cluster_network.iter();
+    let pods: Vec<String> = pods.map(|network| network.cidr.to_string()).collect();
+    let services = networking.service_network.iter();
+    let services: Vec<String> = services.map(ToString::to_string).collect();
+    for (field, key, site) in [
+        ("clusterNetwork", "cluster_network_cidr", pods),
+        ("serviceNetwork", "service_network_cidr", services),
+    ] {
+        let own = texts(seed, key);
+        if !own.is_empty() && !site.is_empty() && own != site {
+            findings.warning(
+                format!(
+                    "{field} of the seed is {}, of the site {}; the node keeps that of the seed",
+                    own.join(", "),
+                    site.join(", ")
+                ),
+                format!("write the networks of the seed, or leave `{field}` out"),
+            );
         }
     }
 }

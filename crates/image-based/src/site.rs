@@ -3,7 +3,10 @@
 //! The software in the seed finds it by its label and reads `manifest.json`. Keys are spelled as that
 //! software spells them, odd ones included; it ignores keys it does not know.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use jiff::Timestamp;
 use muster_assets::{
@@ -64,6 +67,8 @@ pub struct Site {
     pub cluster_id: String,
     /// Prefix of the names of its infrastructure.
     pub infra_id: String,
+    /// Static addresses of its node.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// Why there is no image.
@@ -234,6 +239,7 @@ pub fn make(input: &Input<'_>, entropy: &Entropy) -> Result<Site, SiteError> {
         cluster_name: cluster_name.to_owned(),
         cluster_id: identity.uuid,
         infra_id: identity.infra_id,
+        addresses: site.addresses(),
     })
 }
 

@@ -245,6 +245,8 @@ pub struct VersionView {
     pub failing: Option<String>,
     /// Progressing is not False: what it says.
     pub progressing: Option<String>,
+    /// The cluster it says it is.
+    pub cluster_id: String,
 }
 
 impl VersionView {
@@ -267,6 +269,7 @@ impl VersionView {
                 .filter(|one| one["status"] == "True")
                 .map(|one| text(one, "/message")),
             progressing: unless_false("Progressing"),
+            cluster_id: text(version, "/spec/clusterID"),
         }
     }
 

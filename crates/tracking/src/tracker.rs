@@ -167,6 +167,8 @@ pub struct Tracker {
     resting_since: Option<Duration>,
     bootstrap_complete: bool,
     version_complete: bool,
+    /// The cluster that a node restored from a seed becomes.
+    restored: Option<String>,
 }
 
 impl Tracker {
@@ -198,7 +200,17 @@ impl Tracker {
             resting_since: None,
             bootstrap_complete: false,
             version_complete: false,
+            restored: None,
         }
+    }
+
+    /// Follows a node that is restored from a seed. It has the finished cluster of the seed from its
+    /// first moment; that counts only once it has become the cluster of its site, with nodes that are
+    /// ready.
+    #[must_use]
+    pub fn restored(mut self, cluster_id: impl Into<String>) -> Self {
+        self.restored = Some(cluster_id.into());
+        self
     }
 
     /// Takes in what was seen; returns what is new, and the end if this is it.
@@ -370,8 +382,14 @@ impl Tracker {
                 text,
             });
         }
+        if self.restored.is_some() && !self.bootstrap_complete {
+            // There is none: the control plane came with the seed.
+            self.bootstrap_complete = true;
+            self.counting = at;
+        }
         let version = view.version.as_ref();
-        if version.is_some_and(|version| version.complete()) && !self.version_complete {
+        let is_complete = version.is_some_and(|version| version.complete());
+        if is_complete && self.missing_of_site(view).is_none() && !self.version_complete {
             // A cluster that is initialized has been bootstrapped, also without the ConfigMap.
             self.bootstrap_complete = true;
             self.version_complete = true;

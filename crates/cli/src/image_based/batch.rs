@@ -19,12 +19,13 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Args;
 use muster_documents::image_based_config as site_config;
-use muster_release::SeedCluster;
+use muster_image_based::seed::SiteSeed;
 use serde::Serialize;
 
 use super::{
+    Shown,
     config_image::{self, Choices, State, Work},
-    Shown, directory,
+    directory,
     messages::Messages,
     seeds,
 };
@@ -124,7 +125,7 @@ pub fn run(batch: &Batch, messages: &Messages) -> ExitCode {
 fn make_all(batch: &Batch, messages: &Messages) -> anyhow::Result<(String, bool)> {
     let jobs = jobs(batch)?;
     let seed = match &batch.seed {
-        Some(named) => Some(seeds::cluster(
+        Some(named) => Some(seeds::of_site(
             &batch.access,
             &Known::default(),
             named,
@@ -171,7 +172,7 @@ fn make_all(batch: &Batch, messages: &Messages) -> anyhow::Result<(String, bool)
     Ok((text, failed.is_empty()))
 }
 
-fn row(batch: &Batch, job: &Job, seed: Option<&SeedCluster>, messages: &Messages) -> Row {
+fn row(batch: &Batch, job: &Job, seed: Option<&SiteSeed>, messages: &Messages) -> Row {
     let started = Instant::now();
     let made = make_one(batch, job, seed, messages);
     let seconds = started.elapsed().as_secs_f64();
@@ -203,7 +204,7 @@ fn row(batch: &Batch, job: &Job, seed: Option<&SeedCluster>, messages: &Messages
 fn make_one(
     batch: &Batch,
     job: &Job,
-    seed: Option<&SeedCluster>,
+    seed: Option<&SiteSeed>,
     messages: &Messages,
 ) -> anyhow::Result<muster_image_based::site::Site> {
     let (install_config, site_config, from) = match &job.source {

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     env, fs,
+    net::IpAddr,
     path::{Path, PathBuf},
 };
 
@@ -20,10 +21,10 @@ use muster_documents::{
 };
 use muster_image_based::{
     manifests::{self, Manifest},
-    seed,
+    seed::{self, SiteSeed},
     site::{self, Site},
 };
-use muster_release::SeedCluster;
+use muster_release::Proxies;
 use serde::{Deserialize, Serialize};
 
 use super::{Directory, Failure, directory, image::LOOKUPS, messages::Messages, seeds};
@@ -72,7 +73,7 @@ pub struct Work<'a> {
     pub site_config: Vec<u8>,
     pub manifests: Vec<Manifest>,
     pub tls: BTreeMap<String, String>,
-    pub seed: Option<&'a SeedCluster>,
+    pub seed: Option<&'a SiteSeed>,
     pub choices: &'a Choices,
     pub messages: &'a Messages,
 }
@@ -82,6 +83,24 @@ pub struct Work<'a> {
 pub struct State {
     seed: [u8; 32],
     created: Timestamp,
+    #[serde(flatten)]
+    identity: Identity,
+}
+
+/// What the node becomes, for those who wait for it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Identity {
+    /// UUID of the cluster.
+    #[serde(default)]
+    pub cluster_id: String,
+    /// Static addresses of the node, where its API answers before its name is in DNS.
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
+}
+
+/// What the node of a directory becomes.
+pub fn identity(directory: &Path) -> anyhow::Result<Identity> {
+    Ok(State::of(directory, None)?.identity)
 }
 
 impl State {
@@ -108,7 +127,11 @@ impl State {
             Some(second) => Timestamp::from_second(second)?,
             None => Timestamp::from_second(Timestamp::now().as_second())?,
         };
-        Ok(Self { seed, created })
+        Ok(Self {
+            seed,
+            created,
+            identity: Identity::default(),
+        })
     }
 
     fn entropy(&self) -> Entropy {
@@ -182,26 +205,32 @@ pub fn tls(dir: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     Ok(found)
 }
 
-fn find_seed(options: &ConfigImage, work: &Work<'_>) -> anyhow::Result<Option<SeedCluster>> {
+fn find_seed(options: &ConfigImage, work: &Work<'_>) -> anyhow::Result<Option<SiteSeed>> {
     if options.offline {
         return Ok(None);
     }
     if let Some(named) = &options.seed {
         let text = String::from_utf8_lossy(&work.install_config).into_owned();
-        // Credentials and mirrors of the site; a file that is wrong is reported later.
-        let secret = muster_documents::install_config::load(
-            INSTALL_CONFIG,
-            &work.install_config,
-            &mut Environment::new(&mut |_: &mut [u8]| {}),
-        );
-        let known = Known {
-            pull_secret: secret
-                .ok()
-                .map(|loaded| loaded.config.pull_secret.reveal().to_owned()),
-            mirrors: text.contains("imageDigestSources").then_some(text),
-            ..Known::default()
+        // What the site knows about registries; a file that is wrong is reported later.
+        let mut nothing = |_: &mut [u8]| {};
+        let mut around = Environment::new(&mut nothing);
+        around.given.method = Method::ImageBased;
+        let loaded = install_config::load(INSTALL_CONFIG, &work.install_config, &mut around);
+        let filled = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let known = match loaded {
+            Ok(loaded) => Known {
+                pull_secret: Some(loaded.config.pull_secret.reveal().to_owned()),
+                trusted: filled(&loaded.config.additional_trust_bundle),
+                mirrors: text.contains("imageDigestSources").then_some(text),
+                proxies: loaded.config.proxy.as_ref().map(|proxy| Proxies::Given {
+                    http: filled(&proxy.http_proxy),
+                    https: filled(&proxy.https_proxy),
+                    no_proxy: proxy.no_proxy.clone(),
+                }),
+            },
+            Err(_) => Known::default(),
         };
-        return seeds::cluster(&options.access, &known, named, work.messages).map(Some);
+        return seeds::of_site(&options.access, &known, named, work.messages).map(Some);
     }
     let beside = options.at.dir.join(seeds::INFO);
     if beside.is_file() {
@@ -316,7 +345,13 @@ pub fn write(dir: &Path, made: &Site, state: &State) -> anyhow::Result<()> {
         made.password.as_bytes(),
         0o640,
     )?;
-    let text = serde_json::to_vec(state)?;
+    let text = serde_json::to_vec(&State {
+        identity: Identity {
+            cluster_id: made.cluster_id.clone(),
+            addresses: made.addresses.clone(),
+        },
+        ..state.clone()
+    })?;
     directory::write(&dir.join(STATE), &text, 0o600)?;
     // The names are durable too before inputs are removed.
     fs::File::open(dir)?.sync_all()?;

@@ -17,7 +17,7 @@ use muster_image::{
 };
 use muster_image_based::{factory, seed};
 
-use super::{Directory, directory, messages::Messages, seeds};
+use super::{Directory, content, directory, messages::Messages, seeds};
 use crate::{diagnostics, iso::deliver, os_images, release::access::Access};
 
 const IMAGE: &str = "rhcos-ibi.iso";
@@ -60,6 +60,9 @@ pub struct Image {
     /// Folder with muster-agent for the machines [default: beside this program]
     #[arg(long, value_name = "DIR", env = "MUSTER_IMAGES_AGENT_DIR")]
     agent_dir: Option<PathBuf>,
+    /// Read all of the seed too, and check every file it must hold: takes as long as pulling it
+    #[arg(long, conflicts_with = "offline")]
+    read_seed: bool,
     /// Do not look the seed up in its registry: neither checked nor pinned
     #[arg(long)]
     offline: bool,
@@ -158,7 +161,15 @@ fn look_up(
         Some(config.architecture()),
     )?;
     messages.info(&seeds::summary(&seed));
-    seeds::settle(&seed::check_factory(&seed, config), messages)?;
+    let mut findings = seed::check_factory(&seed, config);
+    // Nothing is pulled of a seed that is refused by its labels.
+    if options.read_seed && !findings.has_errors() {
+        let content = content::read(&options.access, Some(&known), &seed)?;
+        let (about, found) = content::check(&content, &seed);
+        messages.info(&about);
+        findings.0.extend(found.0);
+    }
+    seeds::settle(&findings, messages)?;
     Ok(Some(seed))
 }
 

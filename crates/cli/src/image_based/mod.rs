@@ -15,6 +15,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Subcommand};
 
+pub use config_image::{Identity, identity};
 use messages::Messages;
 
 use crate::{
@@ -139,8 +140,7 @@ fn end_when_interrupted() -> anyhow::Result<()> {
 /// Runs the command.
 pub fn run(command: ImageBased) -> ExitCode {
     let target = match command.command {
-        // Nothing but the cluster itself reports here.
-        Command::WaitFor(wait) => return wait_for::run(wait, wait_for::Kind::UserProvisioned),
+        Command::WaitFor(wait) => return wait_for::run(wait, wait_for::Kind::ImageBased),
         Command::Serve(serve) => return serve::run(&serve),
         Command::Create { target } => *target,
     };

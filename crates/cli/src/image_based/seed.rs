@@ -9,14 +9,17 @@ use std::{fs, path::PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use muster_documents::yaml;
+use muster_image_based::seed::Findings;
 use muster_release::{ImageRef, PullSecret};
 use serde_json::json;
 
-use super::{Directory, directory, seeds};
+use super::{Directory, content, directory, messages::Messages, seeds};
 use crate::release::access::Access;
 
 const FILE: &str = "seed-generator.yaml";
 const NAMESPACE: &str = "openshift-lifecycle-agent";
+/// What helps against a seed that lacks something.
+const AGAIN: &str = "make the seed again with a current lifecycle agent";
 /// What the cluster must be, for the person who applies it.
 const CHECKLIST: &str = "\
 Before you apply it, on the seed cluster:
@@ -32,7 +35,7 @@ Before you apply it, on the seed cluster:
 #[derive(Debug, Args)]
 pub struct Seed {
     #[command(flatten)]
-    at: Directory,
+    pub(super) at: Directory,
     #[command(flatten)]
     access: Access,
     /// Where the seed image goes, or is
@@ -44,15 +47,18 @@ pub struct Seed {
     /// Image that renews certificates [default: that of the lifecycle agent]
     #[arg(long, value_name = "IMAGE")]
     recert_image: Option<String>,
-    /// Check the image instead: format, labels, what its cluster was
+    /// Check the image instead: format, labels, what its cluster was, and every file it must hold
     #[arg(long)]
     verify: bool,
+    /// With --verify: do not read the layers
+    #[arg(long, requires = "verify")]
+    labels_only: bool,
 }
 
 /// Writes the objects, or checks the image.
-pub fn create(options: &Seed) -> anyhow::Result<String> {
+pub fn create(options: &Seed, messages: &Messages) -> anyhow::Result<String> {
     if options.verify {
-        return verify(options);
+        return verify(options, messages);
     }
     let reference: ImageRef = options
         .image
@@ -90,27 +96,42 @@ pub fn create(options: &Seed) -> anyhow::Result<String> {
     ))
 }
 
-fn verify(options: &Seed) -> anyhow::Result<String> {
+fn verify(options: &Seed, messages: &Messages) -> anyhow::Result<String> {
     let seed = seeds::inspect(&options.access, None, &options.image, None)?;
     let mut text = seeds::summary(&seed);
-    let mut faults = Vec::new();
+    let mut findings = Findings::default();
     if !seed.is_current() {
-        faults.push(format!("its format is {}, nodes restore 4", seed.format));
+        findings.error(
+            format!("its format is {}, nodes restore 4", seed.format),
+            AGAIN,
+        );
     }
     match &seed.cluster {
-        None => faults.push("it does not describe its cluster".to_owned()),
+        None => findings.error("it does not describe its cluster", AGAIN),
         Some(cluster) => {
             if cluster.container_storage_mountpoint_target.is_empty() {
-                faults.push("its cluster had no partition for container storage".to_owned());
+                findings.error(
+                    "its cluster had no partition for container storage",
+                    "install it with container storage on a partition labelled var-lib-containers",
+                );
             }
             if cluster.recert_image_pull_spec.is_empty() {
-                faults.push("it names no image that renews certificates".to_owned());
+                findings.error("it names no image that renews certificates", AGAIN);
             }
         }
     }
-    if !faults.is_empty() {
-        bail!("{}{}", text, faults.join("; "));
+    if options.labels_only {
+        text.push_str("  content: not read\n");
+    } else {
+        let content = content::read(&options.access, None, &seed)?;
+        let (about, found) = content::check(&content, &seed);
+        text.push_str(&about);
+        findings.0.extend(found.0);
     }
-    text.push_str("\nthe image can be used as a seed\n");
-    Ok(text)
+    messages.info(&text);
+    messages.findings(&findings);
+    if findings.has_errors() {
+        bail!("{} cannot be used as a seed", seed.image);
+    }
+    Ok(format!("{} can be used as a seed\n", seed.image))
 }

@@ -5,8 +5,8 @@ use std::{fs, path::Path};
 use anyhow::{Context, anyhow};
 use muster_catalog::Arch;
 use muster_documents::image_based_installation_config::InstallationConfig;
-use muster_image_based::seed::Findings;
-use muster_release::{Client, ImageRef, Platform, Proxies, Seed, SeedCluster};
+use muster_image_based::seed::{Findings, SiteSeed};
+use muster_release::{Client, ImageRef, Platform, Proxies, Seed};
 use serde_json::{Value, json};
 
 use super::messages::Messages;
@@ -67,10 +67,11 @@ pub fn summary(seed: &Seed) -> String {
     if let Some(created) = &seed.created {
         text.push_str(&format!(", made {created}"));
     }
+    text.push('\n');
     if let Some(cluster) = &seed.cluster {
         let yes = |flag: bool| if flag { "yes" } else { "no" };
         text.push_str(&format!(
-            "\n  release {} from {}, mirrors {}, proxy {}, FIPS {}\n  certificates renewed by {}\n",
+            "  release {} from {}, mirrors {}, proxy {}, FIPS {}\n  certificates renewed by {}\n",
             cluster.seed_cluster_ocp_version,
             cluster.release_registry,
             yes(cluster.mirror_registry_configured),
@@ -93,13 +94,13 @@ pub fn info(seed: &Seed) -> Value {
     })
 }
 
-/// The cluster of a seed named by a file that `create image` left behind, or by its image.
-pub fn cluster(
+/// A seed named by a file that `create image` left behind, or by its image.
+pub fn of_site(
     access: &Access,
     known: &Known,
     named: &str,
     messages: &Messages,
-) -> anyhow::Result<SeedCluster> {
+) -> anyhow::Result<SiteSeed> {
     let missing =
         || anyhow!("seed {named} does not describe its cluster, so nothing can be compared");
     if Path::new(named).is_file() {
@@ -107,15 +108,24 @@ pub fn cluster(
     }
     let seed = inspect(access, Some(known), named, None)?;
     messages.info(&summary(&seed));
-    seed.cluster.ok_or_else(missing)
+    let cluster = seed.cluster.ok_or_else(missing)?;
+    Ok(SiteSeed {
+        architecture: seed.architecture,
+        format: seed.format,
+        cluster,
+    })
 }
 
-/// The cluster in a file that `create image` left behind.
-pub fn of_file(path: &Path) -> anyhow::Result<Option<SeedCluster>> {
+/// The seed in a file that `create image` left behind; nothing for one that does not describe its
+/// cluster.
+pub fn of_file(path: &Path) -> anyhow::Result<Option<SiteSeed>> {
     let cannot = || format!("{} cannot be read", path.display());
     let text = fs::read(path).with_context(cannot)?;
     let value: Value = serde_json::from_slice(&text).with_context(cannot)?;
-    serde_json::from_value(value["cluster"].clone()).with_context(cannot)
+    if value["cluster"].is_null() && value["format"].is_number() {
+        return Ok(None);
+    }
+    serde_json::from_value(value).map(Some).with_context(cannot)
 }
 
 /// Prints what was found; errors end the command.

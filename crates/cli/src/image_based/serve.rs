@@ -7,10 +7,11 @@
 use std::{
     convert::Infallible,
     io::{self, SeekFrom, Write},
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::Context;
@@ -27,14 +28,18 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{conn::auto, graceful::GracefulShutdown},
 };
+use muster_auth::{OldestTls, TlsFiles};
 use tokio::{
     fs::File,
     io::{AsyncReadExt, AsyncSeekExt},
     net::TcpListener,
 };
+use tokio_rustls::TlsAcceptor;
 
 use crate::{output, stop::Stop};
 
+/// How long a peer may take to greet, to ask, and to take the rest when the server ends.
+const TEN_SECONDS: Duration = Duration::from_secs(10);
 /// Piece of a file that is in memory at a time.
 const PIECE: u64 = 256 * 1024;
 
@@ -44,9 +49,27 @@ pub struct Serve {
     /// Folder of the images, as `create config-images` writes it
     #[arg(long, value_name = "DIR", default_value = ".", env = "DATA_DIR")]
     dir: PathBuf,
-    /// Address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8000")]
-    listen: SocketAddr,
+    /// Address to listen on [default: all of them, port 8000 or $PORT]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    #[arg(long, hide = true, env = "PORT", default_value = "8000")]
+    port: u16,
+    /// Certificate chain to serve with TLS: the images hold private keys
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "HTTPS_CERT_FILE",
+        requires = "tls_key"
+    )]
+    tls_cert: Option<PathBuf>,
+    /// Key of the certificate
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "HTTPS_KEY_FILE",
+        requires = "tls_cert"
+    )]
+    tls_key: Option<PathBuf>,
 }
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -69,13 +92,17 @@ async fn listen(serve: &Serve) -> anyhow::Result<()> {
             .canonicalize()
             .with_context(|| format!("{} cannot be read", serve.dir.display()))?,
     );
-    let listener = TcpListener::bind(serve.listen)
+    let tls = acceptor(serve)?;
+    let everywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, serve.port));
+    let wanted = serve.listen.unwrap_or(everywhere);
+    let listener = TcpListener::bind(wanted)
         .await
-        .with_context(|| format!("cannot listen on {}", serve.listen))?;
+        .with_context(|| format!("cannot listen on {wanted}"))?;
     let address = listener.local_addr()?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
     let _ = writeln!(
         io::stderr(),
-        "serving {} at http://{address}/images/",
+        "serving {} at {scheme}://{address}/images/",
         root.display()
     );
     let mut stop = Stop::listen()?;
@@ -85,7 +112,7 @@ async fn listen(serve: &Serve) -> anyhow::Result<()> {
     server
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(std::time::Duration::from_secs(10));
+        .header_read_timeout(TEN_SECONDS);
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -98,20 +125,41 @@ async fn listen(serve: &Serve) -> anyhow::Result<()> {
             },
             () = stop.asked() => break,
         };
-        let root = root.clone();
-        let service = service_fn(move |request| answer(root.clone(), request));
-        let connection = server
-            .serve_connection(TokioIo::new(stream), service)
-            .into_owned();
-        let connection = graceful.watch(connection);
+        let (root, tls, server, watcher) = (
+            root.clone(),
+            tls.clone(),
+            server.clone(),
+            graceful.watcher(),
+        );
         tokio::spawn(async move {
+            let service = service_fn(move |request| answer(root.clone(), request));
             // A peer that goes away is no failure of ours.
-            let _ = connection.await;
+            match tls {
+                None => {
+                    let connection = server.serve_connection(TokioIo::new(stream), service);
+                    let _ = watcher.watch(connection.into_owned()).await;
+                }
+                Some(tls) => {
+                    let greeted = tokio::time::timeout(TEN_SECONDS, tls.accept(stream)).await;
+                    if let Ok(Ok(stream)) = greeted {
+                        let connection = server.serve_connection(TokioIo::new(stream), service);
+                        let _ = watcher.watch(connection.into_owned()).await;
+                    }
+                }
+            }
         });
     }
-    let ten_seconds = std::time::Duration::from_secs(10);
-    let _ = tokio::time::timeout(ten_seconds, graceful.shutdown()).await;
+    let _ = tokio::time::timeout(TEN_SECONDS, graceful.shutdown()).await;
     Ok(())
+}
+
+/// TLS, if there is a certificate.
+fn acceptor(serve: &Serve) -> anyhow::Result<Option<TlsAcceptor>> {
+    let (Some(certificate), Some(key)) = (&serve.tls_cert, &serve.tls_key) else {
+        return Ok(None);
+    };
+    let settings = TlsFiles::read(certificate, key)?.server_config(OldestTls::Tls12)?;
+    Ok(Some(TlsAcceptor::from(Arc::new(settings))))
 }
 
 async fn answer(
@@ -129,8 +177,9 @@ async fn answer(
     let Ok(mut file) = open(&root, &path).await else {
         return Ok(plain(StatusCode::NOT_FOUND));
     };
-    let Ok(length) = file.metadata().await.map(|meta| meta.len()) else {
-        return Ok(plain(StatusCode::NOT_FOUND));
+    let length = match file.metadata().await {
+        Ok(meta) if meta.is_file() => meta.len(),
+        Ok(_) | Err(_) => return Ok(plain(StatusCode::NOT_FOUND)),
     };
     let asked = request.headers().get(header::RANGE);
     let asked = asked.and_then(|value| value.to_str().ok());

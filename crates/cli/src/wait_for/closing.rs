@@ -123,6 +123,11 @@ pub async fn failed(kube: Option<&Kube>, kind: Kind) -> Vec<String> {
         Kind::UserProvisioned => {
             "Collect logs on the bootstrap host with `journalctl -u bootkube`".to_owned()
         }
+        Kind::ImageBased => {
+            "Look at the node with `journalctl -u installation-configuration` (log in \
+                             as core), and whether it has found the configuration image"
+                .to_owned()
+        }
     });
     lines
 }

@@ -14,7 +14,10 @@ use muster_tracking::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::output;
+use crate::{
+    image_based::{self, Identity},
+    output,
+};
 use display::{Display, Format};
 
 /// Interrupted by a signal.
@@ -78,6 +81,8 @@ pub enum Kind {
     Agent,
     /// User-provisioned: the cluster alone.
     UserProvisioned,
+    /// A node restored from a seed image.
+    ImageBased,
 }
 
 /// Follows it; 5, 6 and 7 say which phase failed, 8 that it was interrupted.
@@ -98,9 +103,17 @@ pub fn run(wait: WaitFor, kind: Kind) -> ExitCode {
 
 async fn account(goal: Goal, options: &Options, kind: Kind) -> anyhow::Result<u8> {
     let kubeconfig = site::kubeconfig(&options.dir)?;
+    let restored = match kind {
+        Kind::ImageBased => image_based::identity(&options.dir)?,
+        Kind::Agent | Kind::UserProvisioned => Identity::default(),
+    };
     let site = match kind {
         Kind::Agent => site::of_agent(&options.dir)?,
         Kind::UserProvisioned => Site::default(),
+        Kind::ImageBased => Site {
+            addresses: restored.addresses.clone(),
+            ..Site::default()
+        },
     };
     let least = match options.log_level {
         LogLevel::Debug => Level::Debug,
@@ -111,6 +124,9 @@ async fn account(goal: Goal, options: &Options, kind: Kind) -> anyhow::Result<u8
     let mut display = Display::new(options.output, least, &options.dir);
     let mut sources = Sources::new(&kubeconfig, site)?;
     let mut tracker = Tracker::new(goal, Limits::default());
+    if !restored.cluster_id.is_empty() {
+        tracker = tracker.restored(restored.cluster_id);
+    }
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let outcome = tokio::select! {
@@ -123,7 +139,7 @@ async fn account(goal: Goal, options: &Options, kind: Kind) -> anyhow::Result<u8
             closing::installed(sources.kube(), &kubeconfig, &options.dir).await
         }
         (Outcome::Reached, Goal::Bootstrap) => vec![match kind {
-            Kind::Agent => "The bootstrap is complete".to_owned(),
+            Kind::Agent | Kind::ImageBased => "The bootstrap is complete".to_owned(),
             Kind::UserProvisioned => {
                 "The bootstrap is complete; the bootstrap resources can be removed now".to_owned()
             }

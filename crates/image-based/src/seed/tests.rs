@@ -48,8 +48,13 @@ fn of_factory(seed: &Seed, config: &InstallationConfig) -> String {
     check_factory(seed, config).to_string()
 }
 
-fn of_site(seed: &SeedCluster, cluster: &InstallConfig) -> String {
-    check_site(seed, cluster, &SiteConfig::default()).to_string()
+fn of_site(cluster_of_seed: &SeedCluster, cluster: &InstallConfig) -> String {
+    let seed = SiteSeed {
+        architecture: "amd64".to_owned(),
+        format: 4,
+        cluster: cluster_of_seed.clone(),
+    };
+    check_site(&seed, cluster, &SiteConfig::default()).to_string()
 }
 
 #[test]
@@ -126,4 +131,46 @@ fn proxy_fips_trust_and_families_must_be_alike() {
         info["node_ip"] = json!("fd00::5");
     });
     assert_eq!(of_site(&old, &six), "", "old seeds record one address");
+}
+
+#[test]
+fn a_site_is_not_made_for_a_seed_that_its_node_cannot_be_restored_from() {
+    let other = SiteSeed {
+        architecture: "arm64".to_owned(),
+        format: 3,
+        cluster: info(|_| {}),
+    };
+    let plain = SiteConfig::default();
+    let amd64 = site(|site| site["controlPlane"] = json!({ "architecture": "amd64" }));
+    let found = check_site(&other, &amd64, &plain);
+    assert!(found.has_errors() && found.0.len() == 2, "{found}");
+    assert!(found.to_string().contains("format 3"), "{found}");
+    assert!(
+        found.to_string().contains("write `architecture: arm64`"),
+        "{found}"
+    );
+    let unsaid = check_site(&other, &site(|_| {}), &plain);
+    assert_eq!(unsaid.0.len(), 1, "only what is written is held against it");
+}
+
+#[test]
+fn networks_of_pods_and_services_stay_those_of_the_seed() {
+    let recorded = info(|info| {
+        info["cluster_network_cidr"] = json!(["10.128.0.0/14"]);
+        info["service_network_cidr"] = json!(["172.30.0.0/16"]);
+    });
+    let with = |services: &str| {
+        site(|site| {
+            site["networking"]["serviceNetwork"] = json!([services]);
+            site["networking"]["clusterNetwork"] =
+                json!([{ "cidr": "10.128.0.0/14", "hostPrefix": 23 }]);
+        })
+    };
+    assert_eq!(of_site(&recorded, &with("172.30.0.0/16")), "");
+    let found = of_site(&recorded, &with("172.31.0.0/16"));
+    assert!(
+        found.starts_with("warning: serviceNetwork of the seed is 172.30.0.0/16"),
+        "{found}"
+    );
+    assert_eq!(of_site(&info(|_| {}), &with("172.31.0.0/16")), "");
 }

@@ -90,6 +90,7 @@ fn finished(progressing: Option<&str>) -> ApiSeen {
             available: true,
             failing: None,
             progressing: None,
+            cluster_id: "of-the-seed".to_owned(),
         });
         view.operators.insert(
             "dns".to_owned(),
@@ -298,4 +299,33 @@ fn a_rendezvous_host_that_boots_the_image_again_is_recognized() {
         cluster(|view| view.bootstrap_complete = true),
     );
     assert_eq!(script.said("booted from the image again"), 1);
+}
+
+#[test]
+fn the_finished_cluster_of_a_seed_is_not_yet_that_of_its_site() {
+    let mut script = Script::new(Goal::Install);
+    script.tracker = Tracker::new(Goal::Install, Limits::default()).restored("of-the-site");
+    script.see(0, ServiceSeen::None, quiet());
+    assert_eq!(script.phase(), Phase::Booting);
+    for _ in 0..3 {
+        script.see(60, ServiceSeen::None, finished(None));
+        assert_eq!(script.phase(), Phase::Finalizing, "{:?}", script.lines);
+    }
+    let waiting = |script: &Script| script.status.as_ref().unwrap().waiting_for.clone();
+    assert_eq!(waiting(&script), "the node to become cluster of-the-site");
+    let own = |is_ready: bool| {
+        let ApiSeen::Alive(mut view) = finished(None) else {
+            unreachable!()
+        };
+        view.version.as_mut().unwrap().cluster_id = "of-the-site".to_owned();
+        view.nodes.insert("node-0".to_owned(), is_ready);
+        ApiSeen::Alive(view)
+    };
+    script.see(60, ServiceSeen::None, own(false));
+    assert_eq!(waiting(&script), "nodes to be ready: node-0");
+    script.see(60, ServiceSeen::None, own(true));
+    assert_eq!(script.phase(), Phase::Settling);
+    script.see(40, ServiceSeen::None, own(true));
+    assert_eq!(script.outcome, Some(Outcome::Reached));
+    assert_eq!(script.said("bootstrap"), 0, "{:?}", script.lines);
 }

@@ -1,7 +1,7 @@
 //! What the installation waits for, in words.
 
 use super::{Phase, Tracker};
-use crate::observation::{ApiSeen, Observation, ServiceSeen};
+use crate::observation::{ApiSeen, ClusterView, Observation, ServiceSeen};
 
 /// Names that are listed.
 const MOST: usize = 5;
@@ -71,10 +71,28 @@ impl Tracker {
         }
     }
 
+    /// What a node that is restored from a seed still lacks.
+    pub(super) fn missing_of_site(&self, view: &ClusterView) -> Option<String> {
+        let id = self.restored.as_ref()?;
+        let version = view.version.as_ref();
+        if version.is_none_or(|version| version.cluster_id != *id) {
+            return Some(format!("the node to become cluster {id}"));
+        }
+        let unready = view.nodes.iter().filter(|(_, is_ready)| !**is_ready);
+        match few(unready.map(|(name, _)| name.clone())) {
+            _ if view.nodes.is_empty() => Some("the node to be ready".to_owned()),
+            none if none.is_empty() => None,
+            names => Some(format!("nodes to be ready: {names}")),
+        }
+    }
+
     fn finalizing(&self, seen: &Observation) -> String {
         let ApiSeen::Alive(view) = &seen.api else {
             return "the Kubernetes API, which restarts now and then".to_owned();
         };
+        if let Some(missing) = self.missing_of_site(view) {
+            return missing;
+        }
         let missing = view.operators.iter().filter(|(_, one)| !one.available);
         let missing = few(missing.map(|(name, _)| name.clone()));
         let version = view.version.as_ref();

@@ -1,0 +1,90 @@
+//! Many sites in one run.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{INSTALL_CONFIG, muster, put_site, succeeded};
+
+#[test]
+fn many_sites_are_made_at_once() {
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    for name in ["one", "two", "bad"] {
+        put_site(&at.join("sites").join(name));
+    }
+    fs::write(
+        at.join("sites/bad/image-based-config.yaml"),
+        "hostname: localhost\n",
+    )
+    .unwrap();
+    let made = muster(
+        at,
+        &[
+            "create",
+            "config-images",
+            "--sites",
+            "sites",
+            "--output",
+            "out",
+        ],
+    );
+    assert_eq!(made.status.code(), Some(1), "one site is wrong");
+    let said = String::from_utf8_lossy(&made.stdout).into_owned();
+    assert!(
+        said.contains("2 of 3 sites") && said.contains("failed: bad:"),
+        "{said}"
+    );
+    let complaint = String::from_utf8_lossy(&made.stderr).into_owned();
+    assert!(
+        complaint.contains("bad/image-based-config.yaml:1:11: error"),
+        "{complaint}"
+    );
+    let report: Value =
+        serde_json::from_slice(&fs::read(at.join("out/report.json")).unwrap()).unwrap();
+    assert_eq!(report.as_array().unwrap().len(), 3);
+    assert_ne!(report[1]["cluster_id"], report[2]["cluster_id"]);
+    assert!(
+        at.join("sites/one/install-config.yaml").exists(),
+        "a batch uses nothing up"
+    );
+
+    let table = at.join("table");
+    fs::create_dir(&table).unwrap();
+    fs::write(
+        table.join("install-config.yaml"),
+        INSTALL_CONFIG.replace("site1", "{{name}}"),
+    )
+    .unwrap();
+    fs::write(
+        table.join("image-based-config.yaml"),
+        "hostname: {{host}}\n",
+    )
+    .unwrap();
+    fs::write(
+        table.join("sites.csv"),
+        "name,host\nthree,n3\n\"four\",n4\n",
+    )
+    .unwrap();
+    let words = [
+        "create",
+        "config-images",
+        "--sites",
+        "table/sites.csv",
+        "--output",
+        "out",
+    ];
+    succeeded(&muster(at, &words));
+    let report: Value =
+        serde_json::from_slice(&fs::read(at.join("out/report.json")).unwrap()).unwrap();
+    assert_eq!(report[0]["cluster"], "four");
+    assert_ne!(report[0]["infra_id"], report[1]["infra_id"]);
+    let bytes = fs::read(at.join("out/three/imagebasedconfig.iso")).unwrap();
+    succeeded(&muster(at, &words));
+    assert_eq!(
+        fs::read(at.join("out/three/imagebasedconfig.iso")).unwrap(),
+        bytes,
+        "a second run makes the same image"
+    );
+}

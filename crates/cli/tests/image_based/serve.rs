@@ -1,0 +1,168 @@
+//! Configuration images over HTTP, asked for as management controllers and attackers do.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    os::unix::fs::symlink,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+use crate::other;
+
+/// The server, and where it listens.
+fn serve(folder: &Path, more: &[&str]) -> (Child, String) {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_muster"))
+        .args([
+            "image-based",
+            "serve",
+            "--dir",
+            "out",
+            "--listen",
+            "127.0.0.1:0",
+        ])
+        .args(more)
+        .current_dir(folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stderr.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let host = line.split("://").nth(1).unwrap().split('/').next();
+    let host = host.unwrap().to_owned();
+    (server, host)
+}
+
+fn stop(folder: &Path, mut server: Child) {
+    other(folder, &format!("kill -TERM {}", server.id()));
+    assert!(server.wait().unwrap().success(), "it ends in good order");
+}
+
+fn put(folder: &Path) -> Vec<u8> {
+    let image: Vec<u8> = (0..700_000_u32)
+        .map(|number| (number % 251) as u8)
+        .collect();
+    fs::create_dir_all(folder.join("out/one/auth")).unwrap();
+    fs::write(folder.join("out/one/imagebasedconfig.iso"), &image).unwrap();
+    fs::write(folder.join("out/one/auth/kubeconfig"), "secret-word").unwrap();
+    fs::write(folder.join("out/one/.state.iso"), "secret-word").unwrap();
+    fs::write(folder.join("outside.iso"), "secret-word").unwrap();
+    symlink("../../outside.iso", folder.join("out/one/link.iso")).unwrap();
+    fs::create_dir(folder.join("out/one/folder.iso")).unwrap();
+    image
+}
+
+const IMAGE: &str = "/images/one/imagebasedconfig.iso";
+
+#[test]
+fn images_are_served_with_ranges_and_nothing_else_is() {
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    let image = put(at);
+    let (server, host) = serve(at, &[]);
+    let ask = |method: &str, path: &str, more: &str| {
+        let mut stream = TcpStream::connect(&host).unwrap();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: a\r\n{more}Connection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let cut = answer.windows(4).position(|four| four == b"\r\n\r\n");
+        let cut = cut.unwrap();
+        let head = String::from_utf8_lossy(&answer[..cut]).to_lowercase();
+        (head, answer[cut + 4..].to_vec())
+    };
+    let (head, body) = ask("GET", IMAGE, "");
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    assert!(head.contains("accept-ranges: bytes"), "{head}");
+    assert!(body == image, "{} bytes", body.len());
+    let (head, body) = ask("HEAD", IMAGE, "");
+    assert!(
+        head.starts_with("http/1.1 200") && body.is_empty(),
+        "{head}"
+    );
+    assert!(head.contains("content-length: 700000"), "{head}");
+    let (head, body) = ask("HEAD", IMAGE, "Range: bytes=0-9\r\n");
+    assert!(
+        head.starts_with("http/1.1 206") && body.is_empty(),
+        "{head}"
+    );
+    for (range, start, end) in [
+        ("32768-32773", 32_768, 32_774),
+        ("699999-", 699_999, 700_000),
+        ("-5", 699_995, 700_000),
+        ("262143-262144", 262_143, 262_145),
+        ("10-999999999", 10, 700_000),
+    ] {
+        let (head, body) = ask("GET", IMAGE, &format!("Range: bytes={range}\r\n"));
+        assert!(head.starts_with("http/1.1 206"), "{range}: {head}");
+        let shown = format!("content-range: bytes {start}-{}/700000", end - 1);
+        assert!(head.contains(&shown), "{range}: {head}");
+        assert!(body == image[start..end], "{range}: {} bytes", body.len());
+    }
+    let (head, body) = ask("GET", IMAGE, "Range: bytes=700000-\r\n");
+    assert!(
+        head.starts_with("http/1.1 416") && body.is_empty(),
+        "{head}"
+    );
+    assert!(head.contains("content-range: bytes */700000"), "{head}");
+    for path in [
+        "/",
+        "/images/",
+        "/images/one",
+        "/images/one/",
+        "/images/one/auth/kubeconfig",
+        "/images/one/.state.iso",
+        "/images/one/link.iso",
+        "/images/one/folder.iso",
+        "/images/../outside.iso",
+        "/images/one/../../outside.iso",
+        "/images/%2e%2e/outside.iso",
+        "/images/one/..%2f..%2foutside.iso",
+        "/images//one/imagebasedconfig.iso",
+        "/images/two/imagebasedconfig.iso",
+        "/one/imagebasedconfig.iso",
+    ] {
+        let (head, body) = ask("GET", path, "");
+        assert!(
+            head.starts_with("http/1.1 404") && body.is_empty(),
+            "{path}: {head}"
+        );
+    }
+    for method in ["POST", "PUT", "DELETE"] {
+        let (head, _) = ask(method, IMAGE, "Content-Length: 0\r\n");
+        assert!(head.starts_with("http/1.1 405"), "{method}: {head}");
+    }
+    stop(at, server);
+}
+
+#[test]
+fn images_can_be_served_with_a_certificate() {
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    let image = put(at);
+    other(
+        at,
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 \
+         -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1",
+    );
+    let (server, host) = serve(at, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    other(
+        at,
+        &format!("curl -sf --cacert cert.pem -o got.iso https://{host}{IMAGE}"),
+    );
+    assert!(fs::read(at.join("got.iso")).unwrap() == image);
+    let plain = Command::new("curl")
+        .args(["-sf", &format!("http://{host}{IMAGE}")])
+        .output()
+        .unwrap();
+    assert!(!plain.status.success(), "not without TLS");
+    stop(at, server);
+}
