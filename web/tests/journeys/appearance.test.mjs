@@ -25,7 +25,7 @@ const pages = () => ({
   clusters: "/", new: "/clusters/new", "setup-details": `/clusters/${ids.draft}/setup/details`, "setup-static": `/clusters/${ids.draft}/setup/static`, "setup-operators": `/clusters/${ids.draft}/setup/operators`, "setup-hosts": `/clusters/${ids.draft}/setup/hosts`,
   "setup-storage": `/clusters/${ids.draft}/setup/storage?host=${ids.host}`, "setup-networking": `/clusters/${ids.draft}/setup/networking`, "setup-manifests": `/clusters/${ids.draft}/setup/manifests`, "setup-review": `/clusters/${ids.draft}/setup/review`,
   hosts: `/clusters/${ids.draft}/hosts?host=${ids.host}`, network: `/clusters/${ids.draft}/network`, validations: `/clusters/${ids.draft}/validations`, events: `/clusters/${ids.draft}/events`, logs: `/clusters/${ids.done}/logs`, progress: `/clusters/${ids.done}/progress`,
-  "infra-envs": "/infra-envs", "infra-env": `/infra-envs/${ids.infraEnv}`, images: "/os-images", import: "/import", settings: "/settings", missing: "/clusters/00000000-0000-4000-8000-000000000000",
+  "infra-envs": "/infra-envs", "infra-env": `/infra-envs/${ids.infraEnv}`, "infra-env-networks": `/infra-envs/${ids.infraEnv}/networks`, images: "/os-images", import: "/import", settings: "/settings", missing: "/clusters/00000000-0000-4000-8000-000000000000",
 });
 
 /** What is opened on a page before it is looked at. */
@@ -37,13 +37,15 @@ const opened = {
     await page.getByLabel("Content *", { exact: true }).fill("# shown while the cluster is installed\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: example\n  labels: {count: 3, on: true}\ndata:\n  text: \"a: b\"\n  broken: [\n");
     await page.getByText("50-example.yaml cannot be read").waitFor();
   },
+  "infra-env-networks": async (page) => { await page.getByRole("radio", { name: "Static, by a form" }).check(); await page.getByRole("button", { name: "Save networks" }).click(); },
+  rename: async (page) => { await page.getByRole("button", { name: /^Change hostname/ }).first().click(); await page.getByRole("dialog").waitFor(); },
   "add-hosts": async (page) => { await page.getByRole("button", { name: "Add hosts" }).click(); await page.getByRole("dialog").waitFor(); },
 };
 
 test("no page has an accessibility violation, in either theme", async () => {
   const page = await open(service, { colorScheme: "light", reducedMotion: "reduce" });
   const found = {};
-  for (const [name, path] of Object.entries({ ...pages(), "add-hosts": `/clusters/${ids.draft}/setup/hosts` })) {
+  for (const [name, path] of Object.entries({ ...pages(), rename: `/clusters/${ids.draft}/hosts`, "add-hosts": `/clusters/${ids.draft}/setup/hosts` })) {
     await page.goto(path);
     await waitFor(`${name} to be drawn`, async () => (await page.locator("main h1, main h2, main .alert").count()) > 0 && (await page.locator("main > .page > .row.muted[role=status]").count()) === 0);
     await page.locator("#main").getByText("Loading…").first().waitFor({ state: "hidden" });

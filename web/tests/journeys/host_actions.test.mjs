@@ -14,7 +14,7 @@ const menu = async (page, host, item) => {
 test("every action of the host table does what it says", async () => {
   const page = await open(service);
   const { id, infraEnv } = await createCluster(page, { name: "actions" });
-  const machines = service.simulate(infraEnv, ["--topology", "ha", "--fault", "packet-loss"]);
+  const machines = service.simulate(infraEnv, ["--topology", "ha", "--fault", "packet-loss", "--fault", "no-ntp:2"]);
   await page.goto(`/clusters/${id}/hosts`);
   for (const host of ["control-0", "control-1", "control-2", "worker-3", "worker-4"]) await hostRow(page, host).waitFor();
   const hostOf = async (name) => (await api(page, "GET", `/infra-envs/${infraEnv}/hosts`)).find((one) => one.requested_hostname === name);
@@ -73,6 +73,20 @@ test("every action of the host table does what it says", async () => {
   await page.getByRole("link", { name: "Network map" }).click();
   await page.getByText(/links have problems$/).first().waitFor();
   assert.ok((await page.locator("svg.map line.slow, svg.map line.bad").count()) > 0);
+
+  // Time sources are given to hosts that run already.
+  await page.goto(`/clusters/${id}/validations`);
+  await page.getByRole("button", { name: "Add NTP sources" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  for (const [value, reason] of [["", "This is required."], ["a b", "is neither an address nor a name"], ["10.0.0.1,10.0.0.1", "in the list twice"]]) {
+    await dialog.getByLabel("NTP sources").fill(value);
+    await dialog.getByText(reason).waitFor();
+  }
+  await dialog.getByLabel("NTP sources").fill("ntp.example.com");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.waitFor({ state: "hidden" });
+  assert.equal((await api(page, "GET", `/clusters/${id}`)).additional_ntp_source, "ntp.example.com");
 
   // Filter, sort, events of one host, removal.
   await page.getByRole("link", { name: "Hosts", exact: true }).click();

@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Service, assertClean, closeBrowser, open, shot } from "../harness.mjs";
+import { Service, assertClean, closeBrowser, open, shot, violations } from "../harness.mjs";
 
 let service;
 before(async () => { service = await Service.start({ auth: "users" }); });
 after(async () => { await closeBrowser(); await service?.stop(); });
+
+async function look(page, name) {
+  for (const theme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme: theme });
+    assert.deepEqual(await violations(page, theme), [], `${name}, ${theme}`);
+    await shot(page, `${name}-${theme}`);
+  }
+}
 
 test("a login is asked for, refused, granted, and asked for again when it has ended", async () => {
   assert.ok(service.password, `no password was printed: ${service.child.text}`);
@@ -13,6 +21,7 @@ test("a login is asked for, refused, granted, and asked for again when it has en
   await page.getByRole("heading", { name: "Log in" }).waitFor();
   await page.getByRole("button", { name: "Log in" }).click();
   await page.getByText("This is required.").first().waitFor();
+  await look(page, "login");
   await page.getByLabel("User name").fill("admin");
   await page.getByLabel("Password").fill("wrong");
   await page.getByRole("button", { name: "Log in" }).click();
@@ -28,7 +37,7 @@ test("a login is asked for, refused, granted, and asked for again when it has en
   // By the next call, or by the watch if that notices it first: its dialog would be in the way of a click.
   await page.getByLabel("Show all versions").dispatchEvent("click");
   await page.getByRole("heading", { name: "Your login has ended" }).waitFor();
-  await shot(page, "login-ended");
+  await look(page, "login-ended");
   await page.getByRole("dialog").getByLabel("User name").fill("admin");
   await page.getByRole("dialog").getByLabel("Password").fill(service.password);
   await page.getByRole("dialog").getByRole("button", { name: "Log in" }).click();
@@ -46,7 +55,7 @@ test("a login is asked for, refused, granted, and asked for again when it has en
   await page.getByRole("dialog").getByLabel("Password").fill(service.password);
   await page.getByRole("dialog").getByRole("button", { name: "Make", exact: true }).click();
   const made = (await page.getByRole("dialog").getByLabel("Token", { exact: true }).innerText()).trim();
-  await shot(page, "token");
+  await look(page, "token");
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByRole("heading", { name: "Log in" }).waitFor();
