@@ -55,7 +55,7 @@ function LostBar() {
 /** What a role cannot do, said once; disabled buttons refer to it. */
 function RoleNote() {
   if (caller.value?.role !== "read-only") return null;
-  return <div class="rolenote" id={ROLE_NOTE} role="note"><Icon name="info" /> {t("Your role is read-only: you can look at everything except secrets, and change nothing. An administrator can give you another role.")}</div>;
+  return <div class="rolenote" id={ROLE_NOTE} role="note"><Icon name="info" /> {t("Your role is read-only: you can view everything except secrets, but not change anything. An administrator can change your role.")}</div>;
 }
 
 function Content() {
@@ -67,7 +67,7 @@ function Content() {
     case "os-images": case "releases": return <Later key="images" load={() => import("./pages/images")} of={{}} />;
     case "import": return <Later key="import" load={() => import("./pages/import")} of={{}} />;
     case "settings": return <Later key="settings" load={() => import("./pages/settings")} of={{}} />;
-    default: return <div class="page"><h1>{t("There is no such page")}</h1><p><Link to="/">{t("To the clusters")}</Link></p></div>;
+    default: return <div class="page"><h1>{t("There is no such page")}</h1><p><Link to="/">{t("Go to clusters")}</Link></p></div>;
   }
 }
 

@@ -119,7 +119,7 @@ export function upload(url: string, file: Blob, progress: (sent: number) => void
       else reject(refusal(sending.status, sending.statusText, sending.responseText));
     };
     sending.onerror = () => reject(new ApiError(0, t("The service could not be reached.")));
-    sending.onabort = () => reject(new ApiError(0, t("The upload was ended.")));
+    sending.onabort = () => reject(new ApiError(0, t("The upload was cancelled.")));
     signal.addEventListener("abort", () => sending.abort(), { once: true });
     sending.send(file);
   });

@@ -7,7 +7,7 @@ export function fix(id: string): Fix | null {
   switch (id) {
     case "connected": return { text: t("Check power and network of the machine, and that it reaches this service at the address in its image."), step: "hosts" };
     case "media-connected": return { text: t("Connect the boot medium again (virtual media often drop) and restart the machine.") };
-    case "has-inventory": return { text: t("Wait for the agent; if nothing comes, look at the journal of agent.service on the machine.") };
+    case "has-inventory": return { text: t("Wait for the agent. If it sends nothing, check the journal of agent.service on the machine.") };
     case "has-min-cpu-cores": case "has-cpu-cores-for-role": return { text: t("Add CPU cores, or give the host a role that needs fewer."), step: "hosts" };
     case "has-min-memory": case "has-memory-for-role": return { text: t("Add memory, or give the host a role that needs less."), step: "hosts" };
     case "has-min-valid-disks": return { text: t("Add a disk of at least 100 GB, or free one that is in use; its limitations are listed under Storage."), step: "storage" };
@@ -28,7 +28,7 @@ export function fix(id: string): Fix | null {
     case "no-ip-collisions-in-network": return { text: t("Find the other machine with this address and change one of them.") };
     case "disk-encryption-requirements-satisfied": return { text: t("Enable the TPM 2.0 in the firmware, or let the host reach its Tang servers.") };
     case "vsphere-disk-uuid-enabled": return { text: t("Set disk.EnableUUID to TRUE on the virtual machine.") };
-    case "compatible-with-cluster-platform": return { text: t("Choose the platform that these machines are, or none."), step: "details" };
+    case "compatible-with-cluster-platform": return { text: t("Choose the platform these machines run on, or none."), step: "details" };
     case "ignition-downloadable": return { text: t("Set the address of the cluster's API so that the new host reaches it.") };
     case "sufficient-masters-count": return { text: t("Add hosts, or give enough of them the control plane role."), step: "hosts" };
     case "all-hosts-are-ready-to-install": return { text: t("Fix or remove the hosts that are not ready."), step: "hosts" };
@@ -39,6 +39,6 @@ export function fix(id: string): Fix | null {
     case "pull-secret-set": return { text: t("Set the pull secret."), step: "details" };
     case "ntp-server-configured": return { text: t("Add NTP sources that all hosts reach."), step: "hosts" };
     case "platform-requirements-satisfied": case "custom-manifests-requirements-satisfied": return { text: t("Add the manifests that the platform or the network type needs."), step: "manifests" };
-    default: return id.endsWith("-requirements-satisfied") ? { text: t("Meet the requirements of the operator, or leave it out."), step: "operators" } : null;
+    default: return id.endsWith("-requirements-satisfied") ? { text: t("Meet the requirements of the operator, or deselect it."), step: "operators" } : null;
   }
 }

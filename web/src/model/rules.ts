@@ -51,7 +51,7 @@ export const sshKey: Rule = (value) => {
   const [kind, body] = (lines[0] ?? "").split(/\s+/);
   const head = KEY_HEADS[kind ?? ""];
   if (!head) return t("A public key begins with ssh-rsa, ssh-ed25519 or ecdsa-sha2-…");
-  if (!body || !/^[A-Za-z0-9+/]+={0,3}$/.test(body) || !body.startsWith(head)) return t("The part after {kind} is not such a key; was it cut?", { kind });
+  if (!body || !/^[A-Za-z0-9+/]+={0,3}$/.test(body) || !body.startsWith(head)) return t("The part after {kind} is not a valid key; it may be truncated.", { kind });
   return null;
 };
 
@@ -62,7 +62,7 @@ export const hostname = (others: string[]): Rule => (value) => {
   if (value.length > 63) return t("At most 63 characters; these are {n}.", { n: value.length });
   if (!/^[a-z0-9.-]+$/.test(value)) return t("Only lower-case letters, digits, hyphens and dots.");
   if (!/^[a-z0-9]/.test(value) || !/[a-z0-9]$/.test(value)) return t("The first and the last character must be a letter or digit.");
-  if (FORBIDDEN_HOSTNAMES.includes(value)) return t("{name} is every machine's own name.", { name: value });
+  if (FORBIDDEN_HOSTNAMES.includes(value)) return t("{name} is reserved for the local machine.", { name: value });
   if (others.includes(value)) return t("Another host of the cluster has this name.");
   return null;
 };
@@ -78,7 +78,7 @@ export const servers = (names: "names" | "addresses"): Rule => (value) => {
   if (value.trim() === "") return null;
   const list = items(value);
   for (const item of list) {
-    if (item === "") return t("There is nothing between two commas.");
+    if (item === "") return t("An entry between two commas is empty.");
     if (names === "addresses" && isReserved(item)) return t("{item} is reserved.", { item });
     if (!address(item) && !(names === "names" && isName(item))) return names === "names" ? t("{item} is neither an address nor a name.", { item }) : t("{item} is not an IP address.", { item });
   }
@@ -99,7 +99,7 @@ export const proxyUrl = (schemes: string[]): Rule => (value) => {
 export const noProxy: Rule = (value) => {
   if (value === "" || value === "*") return null;
   for (const item of items(value)) {
-    if (item === "*") return t("* stands alone: it means everything.");
+    if (item === "*") return t("* must be the only entry: it means everything.");
     if (!address(item) && !network(item) && !/^\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/.test(item)) return t("{item} is neither an address, a network nor a name.", { item });
   }
   return null;
@@ -109,7 +109,7 @@ export const noProxy: Rule = (value) => {
 export const clusterCidr: Rule = (value) => {
   const net = network(value);
   if (!net) return t("A network such as 10.128.0.0/14 or fd01::/48.");
-  if (net.hostBits) return t("There are bits set behind the prefix; the network begins earlier.");
+  if (net.hostBits) return t("Host bits are set: this is not the first address of the network.");
   if (net.family === 4 && (net.prefix < 1 || net.prefix > 25)) return t("The prefix of an IPv4 network is between 1 and 25.");
   if (net.family === 6 && (net.prefix < 8 || net.prefix > 128)) return t("The prefix of an IPv6 network is between 8 and 128.");
   if (net.first === 0n) return t("The unspecified network cannot be used.");

@@ -25,7 +25,7 @@ export function ClusterPage({ id }: { id: string }) {
   const [problem, setProblem] = useState<Error | null>(null);
   const cluster = clusters.value.get(id);
   const list = useMemo(() => clusterHosts(id), [hosts.value, id]);
-  if (gone.value) return <div class="page"><h1>{t("This cluster does not exist")}</h1><p>{t("It was deleted, or the address is wrong.")} <Link to="/clusters">{t("To the clusters")}</Link></p></div>;
+  if (gone.value) return <div class="page"><h1>{t("This cluster does not exist")}</h1><p>{t("It was deleted, or the address is wrong.")} <Link to="/clusters">{t("Go to clusters")}</Link></p></div>;
   if (!cluster || !synced.value) return <div class="page"><Spinner /></div>;
   const tab = segments.value[2] ?? (isDraft(cluster) ? "setup" : isDay2(cluster) ? "hosts" : "progress");
   const state = clusterStatus(cluster.status);
@@ -58,15 +58,15 @@ export function ClusterPage({ id }: { id: string }) {
       <nav class="tabs" aria-label={t("Parts of the cluster")}>
         {isDraft(cluster) && link("setup", t("Setup"))}{!isDraft(cluster) && !isDay2(cluster) && link("progress", t("Progress"))}{link("hosts", t("Hosts"))}{link("network", t("Network map"))}{link("validations", t("Validations"))}{link("events", t("Events"))}{link("logs", t("Logs"))}
       </nav>
-      {tab === "setup" && (isDraft(cluster) ? <Setup cluster={cluster} list={list} /> : <Alert title={t("The setup is closed")}>{t("The installation has begun.")} <Link to={`/clusters/${id}/progress`}>{t("To the progress")}</Link></Alert>)}
-      {tab === "progress" && (isDraft(cluster) ? <Alert title={t("No installation is under way")}>{t("It has not begun, or was cancelled while it was being prepared.")} <Link to={`/clusters/${id}/setup/review`}>{t("Review and install")}</Link></Alert> : <ProgressTab {...props} />)}
+      {tab === "setup" && (isDraft(cluster) ? <Setup cluster={cluster} list={list} /> : <Alert title={t("The setup is closed")}>{t("The installation has started.")} <Link to={`/clusters/${id}/progress`}>{t("Go to progress")}</Link></Alert>)}
+      {tab === "progress" && (isDraft(cluster) ? <Alert title={t("No installation is under way")}>{t("It has not started, or was cancelled during preparation.")} <Link to={`/clusters/${id}/setup/review`}>{t("Review and install")}</Link></Alert> : <ProgressTab {...props} />)}
       {tab === "hosts" && <HostsTab {...props} />}
       {tab === "network" && <Later key="network" load={() => import("./networkmap")} of={props} />}
       {tab === "validations" && <Later key="validations" load={() => import("./validationstab")} of={props} />}
       {tab === "events" && <EventsTab clusterId={id} list={list} />}
       {tab === "logs" && <Later key="logs" load={() => import("./logs")} of={props} />}
       {dialog === "delete" && <DeleteDialog cluster={cluster} close={(deleted) => { setDialog(null); if (deleted) navigate("/clusters"); }} />}
-      {dialog === "cancel" && <Confirm title={t("Cancel the installation?")} action={t("Cancel installation")} danger close={() => setDialog(null)} run={() => changeCluster(() => call("V2CancelInstallation", at))}><p>{t("Hosts stop where they are. Afterwards the cluster can be reset and installed again.")}</p></Confirm>}
+      {dialog === "cancel" && <Confirm title={t("Cancel the installation?")} action={t("Cancel installation")} danger close={() => setDialog(null)} run={() => changeCluster(() => call("V2CancelInstallation", at))}><p>{t("Hosts stop at their current stage. Afterwards the cluster can be reset and installed again.")}</p></Confirm>}
       {dialog === "reset" && <Confirm title={t("Reset the cluster?")} action={t("Reset cluster")} danger close={() => setDialog(null)} run={async () => { await changeCluster(() => call("v2ResetCluster", at)); navigate(`/clusters/${id}`); }}>
         <p>{t("The cluster goes back to its setup. Hosts boot the discovery image again; some may need a restart by hand.")}</p>
         {hasEnded(cluster) && <Alert tone="orange">{t("Logs of {n} of {all} hosts were collected; download them first if you need them.", { n: list.filter((host) => isTime(host.logs_collected_at)).length, all: list.length })}</Alert>}

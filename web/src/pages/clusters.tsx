@@ -74,7 +74,7 @@ export function ClusterList() {
                   <td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/clusters/${one.id}`) }, { name: t("Events"), run: () => navigate(`/clusters/${one.id}/events`) }, { name: t("Delete"), needs: "user", why: isRunning(one) ? t("being installed") : null, run: () => setDeleting(one) }]} /></td>
                 </tr>
               );
-            })}{shown.length === 0 && <tr><td colSpan={7}><Empty title={t("No cluster fits the filter")} /></td></tr>}</tbody>
+            })}{shown.length === 0 && <tr><td colSpan={7}><Empty title={t("No cluster matches the filter")} /></td></tr>}</tbody>
           </table></div>
         </div>
       )}

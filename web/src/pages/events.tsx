@@ -62,7 +62,7 @@ export function EventsTab({ clusterId, infraEnvId, list }: { clusterId?: string;
             <tbody>{state.events.map((event, index) => (
               <tr key={`${event.event_time}${index}`}><td class="nowrap tight" title={event.event_time}>{when(event.event_time)}<div class="small muted">{t("{span} ago", { span: ago(event.event_time) })}</div></td><td class="tight"><Label tone={TONES[event.severity ?? ""] ?? "grey"}>{event.severity}</Label></td>
                 <td>{event.message}{event.host_id && names.has(event.host_id) && clusterId && <div class="small"><Link to={`/clusters/${clusterId}/hosts?host=${event.host_id}`}>{names.get(event.host_id)}</Link></div>}</td></tr>
-            ))}{state.events.length === 0 && <tr><td colSpan={3} class="muted">{t("No events fit the filter.")}</td></tr>}</tbody>
+            ))}{state.events.length === 0 && <tr><td colSpan={3} class="muted">{t("No events match the filter.")}</td></tr>}</tbody>
           </table></div>
           <div class="row"><button type="button" disabled={page === 0} onClick={() => navigate(withQuery({ page: page > 1 ? String(page - 1) : null }), "replace")}>{t("Newer")}</button><button type="button" disabled={(page + 1) * PAGE >= state.total} onClick={() => navigate(withQuery({ page: String(page + 1) }), "replace")}>{t("Older")}</button><span class="muted small">{t("{n} events", { n: state.total })}</span></div>
         </>

@@ -13,7 +13,7 @@ import { asError, Confirm, Empty, Label, Menu, Modal, Problem, Progress, Spinner
 interface OsImage { openshift_version: string; cpu_architecture: string; version: string; state: string; active?: boolean; done?: number; total?: number; reason?: string; advice?: string; size?: number; sha256?: string; origin?: string }
 
 const TONES: Record<string, Tone> = { ready: "green", fetching: "blue", missing: "grey", broken: "red" };
-const stateName = (one: OsImage): string => ({ ready: t("here"), missing: t("not here"), broken: t("failed"), fetching: one.active ? t("on its way") : t("interrupted") })[one.state] ?? one.state;
+const stateName = (one: OsImage): string => ({ ready: t("available"), missing: t("not available"), broken: t("failed"), fetching: one.active ? t("downloading") : t("interrupted") })[one.state] ?? one.state;
 const address = (one: OsImage, more: Record<string, string> = {}) => `/boot-artifacts/os-image?${new URLSearchParams({ version: one.version, arch: one.cpu_architecture, ...more })}`;
 const title = (one: OsImage) => `OpenShift ${one.openshift_version}, ${one.cpu_architecture}`;
 
@@ -46,7 +46,7 @@ function Upload({ of, close }: { of: OsImage; close: (done: boolean) => void }) 
       <p>{t("The live ISO of {build} for {title}. It stays until it is removed by hand.", { build: of.version, title: title(of) })}</p>
       <div class="field"><label for="os-image-file">{t("ISO file")}</label><input id="os-image-file" type="file" accept=".iso" disabled={sent !== null} onChange={(event) => setFile(event.currentTarget.files?.[0] ?? null)} />{attempted && !file && <div class="error"><Icon name="fail" />{t("This is required.")}</div>}</div>
       <Text label={t("SHA-256")} value={digest} set={(text) => setDigest(text.trim())} error={wrong} attempted={attempted} disabled={sent !== null} help={t("If given, a file with another digest is refused.")} />
-      {sent !== null && file && <div class="stack"><Progress value={(100 * sent) / Math.max(1, file.size)} label={t("Upload of {file}", { file: file.name })} /><div class="small muted" role="status">{all ? t("Everything is sent; the service checks it.") : `${bytes(sent, 1024)} / ${bytes(file.size, 1024)}`}</div></div>}
+      {sent !== null && file && <div class="stack"><Progress value={(100 * sent) / Math.max(1, file.size)} label={t("Upload of {file}", { file: file.name })} /><div class="small muted" role="status">{all ? t("Upload complete; the service is verifying it.") : `${bytes(sent, 1024)} / ${bytes(file.size, 1024)}`}</div></div>}
       <Problem of={problem} />
     </Modal>
   );
@@ -87,27 +87,27 @@ function OsImages({ fits }: { fits: (text: string) => boolean }) {
   const close = () => { setDialog(null); again(); };
   return (
     <section class="card stack"><h2>{t("OS images")}</h2>
-      <p class="muted">{t("Discovery images are made from these. A missing one is fetched when it is first needed, here by hand, or uploaded where there is no internet.")}</p>
+      <p class="muted">{t("Discovery images are built from these. A missing one is downloaded when it is first needed, or on request here. Without internet access, upload it.")}</p>
       <Problem of={images.problem} />
       <Problem of={problem} close={() => setProblem(null)} />
       {!images.value ? <Spinner /> : <>
-        <div class="row"><div class="field"><select aria-label={t("CPU architecture")} value={arch} onChange={(event) => navigate(withQuery({ arch: event.currentTarget.value }), "replace")}>{[...architectures, "all"].map((one) => <option key={one} value={one} selected={one === arch}>{one === "all" ? t("All architectures") : one}</option>)}</select></div><span class="grow" /><Label tone={here ? "green" : "grey"}>{plural(here, "{n} image is here", "{n} images are here")}</Label></div>
+        <div class="row"><div class="field"><select aria-label={t("CPU architecture")} value={arch} onChange={(event) => navigate(withQuery({ arch: event.currentTarget.value }), "replace")}>{[...architectures, "all"].map((one) => <option key={one} value={one} selected={one === arch}>{one === "all" ? t("All architectures") : one}</option>)}</select></div><span class="grow" /><Label tone={here ? "green" : "grey"}>{plural(here, "{n} image available", "{n} images available")}</Label></div>
         <div class="tablewrap"><table class="middle"><caption class="vh">{t("OS images")}</caption><thead><tr><th>{t("OpenShift version")}</th><th>{t("Architecture")}</th><th>{t("Build")}</th><th>{t("State")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead><tbody>
           {shown.map((one) => (
             <tr key={`${one.openshift_version}${one.cpu_architecture}${one.version}`} data-image={`${one.openshift_version} ${one.cpu_architecture}`}>
               <td>{one.openshift_version}</td><td>{one.cpu_architecture}</td><td><code>{one.version}</code></td><td><State of={one} />{one.state !== "missing" && one.state !== "ready" && one.advice && <div class="small muted">{one.advice}</div>}</td>
               <td class="tight right"><Menu kebab label={t("Actions of {name}", { name: title(one) })} actions={[
-                { name: t("Fetch"), needs: "admin", why: one.state === "ready" ? t("is here") : one.state === "fetching" && one.active ? t("on its way") : null, run: () => run(() => send({ method: "POST", url: address(one) })) },
-                { name: t("Upload"), needs: "admin", why: one.state === "fetching" && one.active ? t("on its way") : null, run: () => setDialog({ kind: "upload", of: one }) },
-                { name: t("Remove"), needs: "admin", why: one.state === "missing" ? t("not here") : one.state === "fetching" && one.active ? t("on its way") : null, run: () => setDialog({ kind: "remove", of: one }) },
+                { name: t("Fetch"), needs: "admin", why: one.state === "ready" ? t("already available") : one.state === "fetching" && one.active ? t("downloading") : null, run: () => run(() => send({ method: "POST", url: address(one) })) },
+                { name: t("Upload"), needs: "admin", why: one.state === "fetching" && one.active ? t("downloading") : null, run: () => setDialog({ kind: "upload", of: one }) },
+                { name: t("Remove"), needs: "admin", why: one.state === "missing" ? t("not available") : one.state === "fetching" && one.active ? t("downloading") : null, run: () => setDialog({ kind: "remove", of: one }) },
               ]} /></td>
             </tr>
           ))}
-          {shown.length === 0 && <tr><td colSpan={5}><Empty title={t("No OS image fits the filter")} /></td></tr>}
+          {shown.length === 0 && <tr><td colSpan={5}><Empty title={t("No OS image matches the filter")} /></td></tr>}
         </tbody></table></div>
       </>}
       {dialog?.kind === "upload" && <Upload of={dialog.of} close={close} />}
-      {dialog?.kind === "remove" && <Confirm title={t("Remove the OS image of {title}?", { title: title(dialog.of) })} action={t("Remove")} danger close={close} run={() => send({ method: "DELETE", url: address(dialog.of) })}><p>{t("Machines that boot now keep their image. The next one that needs it has to wait until it is here again.")}</p></Confirm>}
+      {dialog?.kind === "remove" && <Confirm title={t("Remove the OS image of {title}?", { title: title(dialog.of) })} action={t("Remove")} danger close={close} run={() => send({ method: "DELETE", url: address(dialog.of) })}><p>{t("Machines that are booting keep their image. The next one that needs it waits until it is available again.")}</p></Confirm>}
     </section>
   );
 }

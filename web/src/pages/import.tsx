@@ -29,7 +29,7 @@ export default function Import() {
         <p>{t("A cluster that was installed elsewhere becomes known here, so that hosts can be added to it. Nothing is changed in the cluster itself.")}</p>
         <div class="two">
           <Text label={t("Cluster name")} required value={of.name} set={(name) => set({ name: name.trim() })} error={wrong.name} attempted={attempted} autoFocus />
-          <Text label={t("Cluster id")} required value={of.id} set={(id) => set({ id: id.trim() })} error={wrong.id} attempted={attempted} help={t("The id that the cluster has given itself.")} />
+          <Text label={t("Cluster id")} required value={of.id} set={(id) => set({ id: id.trim() })} error={wrong.id} attempted={attempted} help={t("The cluster's own id.")} />
           <Text label={t("Name or address of its API")} required value={of.api} set={(api) => set({ api: api.trim() })} error={wrong.api} attempted={attempted} placeholder="api.cluster.example.com" />
           <Text label={t("OpenShift version")} value={of.version} set={(version) => set({ version: version.trim() })} help={t("Optional, such as 4.20.")} />
         </div>

@@ -39,7 +39,7 @@ export default function Logs({ cluster, list }: TabProps) {
     <div class="card stack">
       <div class="row">
         <div class="field"><select aria-label={t("Logs of")} value={host} onChange={(event) => { setFiles(null); navigate(withQuery({ host: event.currentTarget.value, file: null }), "replace"); }}><option value="">{t("All hosts and the controller")}</option><option value="controller">{t("Controller")}</option>{collected.map((one) => <option key={one.id} value={one.id} selected={host === one.id}>{name(one)}</option>)}</select></div>
-        <button type="button" class="primary" disabled={!available || busy} onClick={() => void act(async () => setFiles((await entries(new Uint8Array(await (await send(ask(host))).arrayBuffer()))).sort((a, b) => a.path.localeCompare(b.path))))}>{busy && <Icon name="spin" />}{files ? t("Read again") : t("Open in the page")}</button>
+        <button type="button" class="primary" disabled={!available || busy} onClick={() => void act(async () => setFiles((await entries(new Uint8Array(await (await send(ask(host))).arrayBuffer()))).sort((a, b) => a.path.localeCompare(b.path))))}>{busy && <Icon name="spin" />}{files ? t("Reload") : t("Open in the page")}</button>
         <button type="button" disabled={!available} onClick={() => void act(() => download(ask(host), `${cluster.name}-logs.tar`))}>{t("Download")}</button>
       </div>
       <Problem of={problem} />

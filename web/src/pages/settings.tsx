@@ -12,7 +12,7 @@ import { Alert, CodeBox, CopyButton, Facts, Label, Modal, Problem, Spinner, useA
 interface Setting { key: string; value: string; variable: string; help: string; is_default: boolean }
 
 interface User { name: string; role: string }
-const mayDo = (role: string): string => ({ admin: t("Everything, also OS images and settings"), user: t("Clusters, hosts and infra-envs"), "read-only": t("Look, without secrets") })[role] ?? "—";
+const mayDo = (role: string): string => ({ admin: t("Everything, including OS images and settings"), user: t("Clusters, hosts and infra-envs"), "read-only": t("View, without secrets") })[role] ?? "—";
 
 /** A login of its own for a script: ending the one of the page does not end it. */
 function MakeToken({ close }: { close: () => void }) {
@@ -24,7 +24,7 @@ function MakeToken({ close }: { close: () => void }) {
   const submit = () => { setAttempted(true); if (name && password) void act(async () => { const answer = await token(name, password); setMade(answer); setPassword(""); }); };
   const needed = (text: string) => (text ? null : t("This is required."));
   return (
-    <Modal title={t("Make a token")} close={close} submit={submit} footer={made ? <button type="button" class="primary" onClick={close}>{t("Close")}</button> : <><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Make")}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
+    <Modal title={t("Create a token")} close={close} submit={submit} footer={made ? <button type="button" class="primary" onClick={close}>{t("Close")}</button> : <><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Create")}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
       {made ? <>
         <Alert tone="green" title={t("Valid until {time}", { time: when(made.expires_at) })}>{t("It is shown once. Anyone who has it can do what {name} can.", { name })}</Alert>
         <CodeBox name={t("Token")} text={made.token} />
@@ -53,12 +53,12 @@ export default function Settings() {
       <h1>{t("Service")}</h1>
       <section class="card"><h2>{t("Versions")}</h2>{!versions.value ? <Spinner /> : <Facts of={[...Object.entries(versions.value.versions ?? {}).map(([key, value]): [string, string] => [key, String(value)]), [t("Release"), versions.value.release_tag ?? ""]]} />}<p><a href="/docs">{t("API reference")}</a> · <a href="/openapi.json">OpenAPI</a> · <a href="/metrics">{t("Metrics")}</a></p></section>
       <section class="card stack"><h2>{t("Access")}</h2>
-        {caller.problem ? <Problem of={caller.problem} quiet /> : !caller.value ? <Spinner /> : <Facts of={[[t("Mode"), caller.value.mode], [t("You are"), caller.value.name || "—"], [t("Role"), <Label tone="blue">{caller.value.role}</Label>], [t("Login ends"), caller.value.expires_at ? when(caller.value.expires_at) : "—"]]} />}
-        {login.value && <div class="row"><button type="button" onClick={() => setMaking(true)}>{t("Make a token")}</button><span class="small muted">{t("For a script. The token of this login:")}</span><CopyButton text={login.value.token} label={t("Copy token")} /></div>}
+        {caller.problem ? <Problem of={caller.problem} quiet /> : !caller.value ? <Spinner /> : <Facts of={[[t("Mode"), caller.value.mode], [t("Logged in as"), caller.value.name || "—"], [t("Role"), <Label tone="blue">{caller.value.role}</Label>], [t("Login ends"), caller.value.expires_at ? when(caller.value.expires_at) : "—"]]} />}
+        {login.value && <div class="row"><button type="button" onClick={() => setMaking(true)}>{t("Create a token")}</button><span class="small muted">{t("For a script. The token of this login:")}</span><CopyButton text={login.value.token} label={t("Copy token")} /></div>}
       </section>
       <section class="card stack"><h2>{t("Users")}</h2>
         {users.problem ? <Problem of={users.problem} quiet /> : !users.value ? <Spinner /> : users.value.length === 0 ? <p class="muted">{t("There are no users in this mode: everyone who reaches the service may use it as administrator.")}</p>
-          : <div class="tablewrap"><table><caption class="vh">{t("Users")}</caption><thead><tr><th>{t("Name")}</th><th>{t("Role")}</th><th>{t("May")}</th></tr></thead><tbody>{users.value.map((one) => <tr key={one.name}><td>{one.name}{one.name === caller.value?.name && <span class="muted"> {t("(you)")}</span>}</td><td><Label tone={one.role === "admin" ? "blue" : "grey"}>{one.role}</Label></td><td>{mayDo(one.role)}</td></tr>)}</tbody></table></div>}
+          : <div class="tablewrap"><table><caption class="vh">{t("Users")}</caption><thead><tr><th>{t("Name")}</th><th>{t("Role")}</th><th>{t("Permissions")}</th></tr></thead><tbody>{users.value.map((one) => <tr key={one.name}><td>{one.name}{one.name === caller.value?.name && <span class="muted"> {t("(you)")}</span>}</td><td><Label tone={one.role === "admin" ? "blue" : "grey"}>{one.role}</Label></td><td>{mayDo(one.role)}</td></tr>)}</tbody></table></div>}
         {users.value && users.value.length > 0 && <details class="panel"><summary>{t("Add, change or remove a user")}</summary><p>{t("Users are in muster.toml, and changes there take effect within seconds, without a restart. A new password ends all logins of its user.")}</p><CodeBox name={t("Add, change or remove a user")} text={'muster hash-password        # asks for the password, prints its hash\n\n[[auth.users]]\nname = "alice"\npassword_hash = "$argon2id$…"\nrole = "user"                # admin, user or read-only'} /></details>}
       </section>
       <section class="card stack"><h2>{t("Settings in force")}</h2>

@@ -15,7 +15,7 @@ export function AsCall({ requests, names = {}, resources }: { requests: Request[
         {requests.length ? <CodeBox name={t("REST API")} text={requests.map((one) => curl(one, location.origin, login.value !== null)).join("\n\n")} /> : <p class="muted">{t("Nothing has changed, so nothing would be sent.")}</p>}
         {lines.length > 0 && <><h3>aicli</h3><CodeBox name="aicli" text={lines.join("\n")} /></>}
         {resources && <><h3>{t("Custom resources")}</h3><CodeBox name={t("Custom resources")} text={resources} /></>}
-        <p class="small muted">{t("Secrets are left out: put in your own.")}</p>
+        <p class="small muted">{t("Secrets are omitted; insert your own.")}</p>
       </div>
     </details>
   );

@@ -55,7 +55,7 @@ export function Remove({ hosts, close }: { hosts: Host[]; close: () => void }) {
   return (
     <Confirm title={plural(hosts.length, "Remove {n} host?", "Remove {n} hosts?")} action={t("Remove")} danger close={close}
       run={async () => { for (const host of hosts) await call("v2DeregisterHost", { path: at(host) }); }}>
-      <p>{t("A machine that still runs the discovery image comes back when its agent starts again.")}</p>
+      <p>{t("A machine that still runs the discovery image registers again when its agent restarts.")}</p>
       <ul>{hosts.map((host) => <li key={host.id}>{name(host)}</li>)}</ul>
     </Confirm>
   );
@@ -68,7 +68,7 @@ export function Bind({ hosts, clusters, close }: { hosts: Host[]; clusters: Clus
     <Confirm title={plural(hosts.length, "Bind {n} host to a cluster", "Bind {n} hosts to a cluster")} action={t("Bind")} close={close}
       run={async () => { for (const host of hosts) await changeHost(() => call("BindHost", { path: at(host), body: { cluster_id: to } })); }}>
       {clusters.length ? <div class="field"><label for="bind-to">{t("Cluster")}</label><select id="bind-to" value={to} onChange={(event) => setTo(event.currentTarget.value)}>{clusters.map((one) => <option key={one.id} value={one.id}>{one.name}</option>)}</select></div>
-        : <Alert tone="orange">{t("There is no cluster that takes hosts now.")}</Alert>}
+        : <Alert tone="orange">{t("No cluster can accept hosts now.")}</Alert>}
       <AsCall requests={hosts.map((host) => request("BindHost", { path: at(host), body: { cluster_id: to } }))} names={{ cluster: clusters.find((one) => one.id === to)?.name, host: hosts[0] && name(hosts[0]) }} />
     </Confirm>
   );
@@ -88,9 +88,9 @@ export function hostActions(host: Host, cluster: Cluster | undefined, open: (dia
   for (const to of ["master", "worker", "auto-assign"] as const) {
     if (cluster && (cluster.control_plane_count === 1)) break;
     if (cluster && isDay2(cluster) && to !== "worker" && to !== "auto-assign") continue;
-    actions.push({ name: t("Role: {role}", { role: roleName(to) }), needs: "user", why: locked ?? (host.role === to ? t("has it") : null), run: run(() => patchHost(host, { host_role: to })) });
+    actions.push({ name: t("Role: {role}", { role: roleName(to) }), needs: "user", why: locked ?? (host.role === to ? t("already set") : null), run: run(() => patchHost(host, { host_role: to })) });
   }
-  if (cluster?.control_plane_count === 2) actions.push({ name: t("Role: {role}", { role: roleName("arbiter") }), needs: "user", why: locked ?? (host.role === "arbiter" ? t("has it") : null), run: run(() => patchHost(host, { host_role: "arbiter" })) });
+  if (cluster?.control_plane_count === 2) actions.push({ name: t("Role: {role}", { role: roleName("arbiter") }), needs: "user", why: locked ?? (host.role === "arbiter" ? t("already set") : null), run: run(() => patchHost(host, { host_role: "arbiter" })) });
   if (isUnbound(host)) actions.push({ name: t("Bind to a cluster"), needs: "user", why: status === "known-unbound" || status === "insufficient-unbound" || status === "discovering-unbound" || status === "disconnected-unbound" ? null : t("not in this state"), run: () => open({ kind: "bind", hosts: [host] }) });
   else if (cluster) actions.push({ name: t("Unbind from the cluster"), needs: "user", why: draft || cluster.status === "installed" || cluster.status === "cancelled" || cluster.status === "error" ? null : t("not in this state"), run: () => open({ kind: "unbind", hosts: [host] }) });
   if (cluster && isDay2(cluster)) actions.push({ name: t("Reset"), needs: "user", why: ["error", "installing-pending-user-action"].includes(status) ? null : t("nothing to reset"), run: () => open({ kind: "reset", hosts: [host] }) });
@@ -107,7 +107,7 @@ export function HostDialogs({ dialog, all, clusters, close }: { dialog: HostDial
     case "rename": return <Rename hosts={dialog.hosts} all={all} close={close} />;
     case "remove": return <Remove hosts={dialog.hosts} close={close} />;
     case "bind": return <Bind hosts={dialog.hosts} clusters={clusters} close={close} />;
-    case "reset": return <Confirm title={t("Reset the host?")} action={t("Reset")} danger close={close} run={each("v2ResetHost")}><p>{t("Its installation starts over. The machine may have to boot the discovery image again.")}</p></Confirm>;
+    case "reset": return <Confirm title={t("Reset the host?")} action={t("Reset")} danger close={close} run={each("v2ResetHost")}><p>{t("Its installation is restarted. The machine may have to boot the discovery image again.")}</p></Confirm>;
     case "unbind": return <Confirm title={t("Unbind the host?")} action={t("Unbind")} danger close={close} run={each("UnbindHost")}><p>{t("The host leaves the cluster and goes back to its pool. A machine that was installed has to boot the discovery image again.")}</p></Confirm>;
   }
 }

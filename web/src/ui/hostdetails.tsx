@@ -98,7 +98,7 @@ export function HostDetails({ host, cluster, only }: { host: Host; cluster?: Clu
         <Facts of={[
           [t("UUID"), <code>{host.id}</code>], [t("Manufacturer"), of.system_vendor?.manufacturer], [t("Product"), of.system_vendor?.product_name], [t("Serial number"), of.system_vendor?.serial_number],
           [t("Memory"), of.memory ? bytes(of.memory.physical_bytes, 1024) : ""], [t("CPU"), of.cpu ? `${of.cpu.model_name} · ${t("{n} cores", { n: of.cpu.count ?? 0 })} · ${of.cpu.architecture}${of.cpu.frequency ? ` · ${Math.round(of.cpu.frequency)} MHz` : ""}${of.cpu.flags?.includes("ht") ? ` · ${t("hyper-threading")}` : ""}` : ""],
-          [t("Kind of machine"), of.system_vendor?.virtual ? t("Virtual machine") : t("Bare metal")], [t("BMC address"), [of.bmc_address, of.bmc_v6address].filter((one) => one && one !== "0.0.0.0" && one !== "::/0").join(", ")],
+          [t("Machine type"), of.system_vendor?.virtual ? t("Virtual machine") : t("Bare metal")], [t("BMC address"), [of.bmc_address, of.bmc_v6address].filter((one) => one && one !== "0.0.0.0" && one !== "::/0").join(", ")],
           [t("Boot mode"), of.boot?.current_boot_mode], [t("PXE interface"), of.boot?.pxe_interface], [t("Secure boot"), of.boot?.secure_boot_state], [t("Time sources"), ntp(host)], ["TPM", of.tpm_version], [t("Discovered"), t("{span} ago", { span: ago(host.created_at) })],
           [t("Labels"), host.node_labels || ""], [t("GPUs"), (of.gpus ?? []).map((gpu) => `${gpu.vendor ?? ""} ${gpu.name ?? ""} ${[gpu.vendor_id, gpu.device_id].filter(Boolean).join(":")} ${gpu.address ?? ""}`.trim()).join(", ")],
         ]} />

@@ -44,7 +44,7 @@ export const isLost = (problem: Error | null): boolean => problem instanceof Api
 export function Problem({ of, close, quiet }: { of: Error | null; close?: () => void; quiet?: boolean }) {
   if (!of) return null;
   const lost = isLost(of);
-  return <Alert tone={lost || quiet ? "orange" : "red"} live={!quiet} {...(lost ? { title: t("No connection to the service") } : quiet ? {} : { title: t("The service refused") })} {...(close ? { close } : {})}>{of.message}{lost && <> {t("Nothing that you typed is lost. Try again when the service answers.")}</>}</Alert>;
+  return <Alert tone={lost || quiet ? "orange" : "red"} live={!quiet} {...(lost ? { title: t("No connection to the service") } : quiet ? {} : { title: t("The service refused") })} {...(close ? { close } : {})}>{of.message}{lost && <> {t("Your input is kept. Try again when the service answers.")}</>}</Alert>;
 }
 
 /** A button for something that not every role may do; without the role it is disabled, with the reason. */

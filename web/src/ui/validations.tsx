@@ -55,7 +55,7 @@ function Line({ one, subject, clusterId }: { one: Validation; subject: string; c
       <Icon name={soft ? "warn" : ICONS[one.status] ?? "info"} label={STATES()[one.status] ?? one.status} />
       <div>
         <p><span class={bad ? "strong" : ""}>{one.message}</span> <code class="muted">{one.id}</code></p>
-        {bad && known && <p class="small muted">{known.asks} {known.blocks && t("Holds back: {what}.", { what: known.blocks })}</p>}
+        {bad && known && <p class="small muted">{known.asks} {known.blocks && t("Blocks: {what}.", { what: known.blocks })}</p>}
         {advice && <p class="small">{t("What to do:")} {advice.text} {advice.step && clusterId && <Link to={`/clusters/${clusterId}/setup/${advice.step}`}>{t("Go there")}</Link>} {NTP.includes(one.id) && cluster && (isDraft(cluster) || isDay2(cluster)) && !cluster.ntp_sources && <AddNtp cluster={cluster} />}</p>}
       </div>
     </li>
@@ -75,8 +75,8 @@ function AddNtp({ cluster }: { cluster: Cluster }) {
     <>
       <Button class="link" onClick={() => setOpen(true)}>{t("Add NTP sources")}</Button>
       {open && <Modal title={t("NTP sources of the cluster")} close={() => setOpen(false)} submit={submit} footer={<><button class="primary" disabled={busy}>{t("Save")}</button><button type="button" onClick={() => setOpen(false)}>{t("Cancel")}</button></>}>
-        <p>{t("Hosts use them beside their own within a minute; no new image is needed.")}</p>
-        <Text label={t("NTP sources")} required value={value} set={setValue} error={wrong} attempted={attempted} autoFocus help={t("Names or addresses between commas.")} />
+        <p>{t("Hosts use them in addition to their own. No new image is needed.")}</p>
+        <Text label={t("NTP sources")} required value={value} set={setValue} error={wrong} attempted={attempted} autoFocus help={t("Comma-separated names or addresses.")} />
         <Problem of={problem} />
         <AsCall requests={[request("V2UpdateCluster", sent)]} names={{ cluster: cluster.name }} />
       </Modal>}
@@ -102,7 +102,7 @@ export function ValidationList({ of, subject, clusterId }: { of: { validations_i
         const tone: Tone = failed ? "red" : open.length ? "orange" : "green";
         return (
           <div key={category}>
-            <h3 class="row">{categoryName(category)} <Label tone={tone}>{failed ? t("{n} failed", { n: failed }) : open.length ? t("{n} to watch", { n: open.length }) : t("{n} passed", { n: list.length })}</Label></h3>
+            <h3 class="row">{categoryName(category)} <Label tone={tone}>{failed ? t("{n} failed", { n: failed }) : open.length ? t("{n} open", { n: open.length }) : t("{n} passed", { n: list.length })}</Label></h3>
             <ul class="checks">{(everything ? list : open).map((one) => <Line key={one.id} one={one} subject={subject} clusterId={clusterId} />)}</ul>
           </div>
         );

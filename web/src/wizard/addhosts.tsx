@@ -61,7 +61,7 @@ interface Result { url: string; command: string; fileName: string; kind: Fields[
 function warning(url: string): string | null {
   try {
     const host = new URL(url).hostname;
-    if (/^(127\.|localhost$|\[::1\]$)/.test(host) && !/^(127\.|localhost$|\[::1\]$)/.test(location.hostname)) return t("This address is of the service's own machine: hosts cannot reach it. Set server.base_url.");
+    if (/^(127\.|localhost$|\[::1\]$)/.test(host) && !/^(127\.|localhost$|\[::1\]$)/.test(location.hostname)) return t("This is a loopback address of the service: hosts cannot reach it. Set server.base_url.");
     if (/^(127\.|localhost$|\[::1\]$)/.test(host)) return t("The service listens on this machine only. Real hosts cannot reach it; simulated ones can.");
     if (host !== location.hostname) return t("Hosts will use {host}, while you use {own}. Make sure that hosts reach the former.", { host, own: location.hostname });
     return null;
@@ -99,8 +99,8 @@ export function AddHosts({ infraEnv, cluster, close }: { infraEnv: InfraEnv; clu
       <Modal title={t("Add hosts")} close={close} wide footer={<><button type="button" class="primary" onClick={close}>{t("Close")}</button><button type="button" onClick={() => setResult(null)}>{t("Change the image")}</button></>}>
         {warn && <Alert tone="orange">{warn}</Alert>}
         <ol>
-          {result.kind === "ipxe" ? <li>{t("Let the firmware of each machine load this script by iPXE.")}</li> : <li>{t("Download the image and boot each machine from it: as virtual media of the BMC, from USB, or as the CD of a virtual machine.")}</li>}
-          <li>{t("Hosts appear in the table within minutes. Keep the image to yourself: it holds credentials.")}</li>
+          {result.kind === "ipxe" ? <li>{t("Configure each machine to load this script with iPXE.")}</li> : <li>{t("Download the image and boot each machine from it: as virtual media of the BMC, from USB, or as the CD of a virtual machine.")}</li>}
+          <li>{t("Hosts appear in the table within minutes. Do not share the image: it contains credentials.")}</li>
         </ol>
         <h3>{result.kind === "ipxe" ? t("Address of the script") : t("Address of the image")}</h3><CodeBox name={t("Address of the image")} text={result.url} />
         <h3>{t("Command")}</h3><CodeBox name={t("Command")} text={result.command} />
@@ -118,13 +118,13 @@ export function AddHosts({ infraEnv, cluster, close }: { infraEnv: InfraEnv; clu
         { value: "ipxe", name: t("Network boot (iPXE)"), help: t("A script for iPXE; kernel, initrd and root file system come from this service.") }]} />
       <Area label={t("SSH public key")} rows={2} value={of.key} set={(key) => set({ key })} error={wrong.get(t("SSH public key")) ?? null} attempted={attempted} file=".pub" help={t("To log in to hosts as user core, while they are discovered and afterwards.")} />
       <Check label={t("Hosts use a proxy")} value={of.useProxy} set={(useProxy) => set({ useProxy })} />
-      {of.useProxy && <div class="two"><Text label={t("HTTP proxy")} value={of.http} set={(http) => set({ http })} error={wrong.get(t("HTTP proxy")) ?? null} attempted={attempted} placeholder="http://proxy.example.com:3128" /><Text label={t("HTTPS proxy")} value={of.https} set={(https) => set({ https })} error={wrong.get(t("HTTPS proxy")) ?? null} attempted={attempted} help={t("The HTTP proxy if empty.")} /><Text label={t("No proxy")} value={of.none} set={(none) => set({ none })} error={wrong.get(t("No proxy")) ?? null} attempted={attempted} help={t("Names, addresses and networks between commas; * for all.")} /></div>}
+      {of.useProxy && <div class="two"><Text label={t("HTTP proxy")} value={of.http} set={(http) => set({ http })} error={wrong.get(t("HTTP proxy")) ?? null} attempted={attempted} placeholder="http://proxy.example.com:3128" /><Text label={t("HTTPS proxy")} value={of.https} set={(https) => set({ https })} error={wrong.get(t("HTTPS proxy")) ?? null} attempted={attempted} help={t("The HTTP proxy if empty.")} /><Text label={t("No proxy")} value={of.none} set={(none) => set({ none })} error={wrong.get(t("No proxy")) ?? null} attempted={attempted} help={t("Comma-separated names, addresses and networks; * for all.")} /></div>}
       <Check label={t("Additional NTP sources")} value={of.useNtp} set={(useNtp) => set({ useNtp })} />
-      {of.useNtp && <Text label={t("NTP sources")} required value={of.ntp} set={(ntp) => set({ ntp })} error={wrong.get(t("NTP sources")) ?? null} attempted={attempted} help={t("Names or addresses between commas.")} />}
+      {of.useNtp && <Text label={t("NTP sources")} required value={of.ntp} set={(ntp) => set({ ntp })} error={wrong.get(t("NTP sources")) ?? null} attempted={attempted} help={t("Comma-separated names or addresses.")} />}
       <Check label={t("Trust additional certificates")} value={of.useTrust} set={(useTrust) => set({ useTrust })} />
       {of.useTrust && <Area label={t("Trusted certificates")} required value={of.trust} set={(trust) => set({ trust })} error={wrong.get(t("Trusted certificates")) ?? null} attempted={attempted} file=".pem,.crt,.ca,.cert" />}
       {cluster?.status === "adding-hosts" && <p class="small">{infraEnv.static_network_config ? t("Hosts get static addresses.") : t("Hosts get their addresses by DHCP.")} <Link to={`/infra-envs/${infraEnv.id}/networks`}>{t("Change")}</Link></p>}
-      <details class="panel"><summary>{t("More")}</summary><Text label={t("Kernel arguments")} value={of.arguments} set={(text) => set({ arguments: text })} help={t("Added to those of the image, between blanks, such as console=ttyS0.")} /></details>
+      <details class="panel"><summary>{t("More")}</summary><Text label={t("Kernel arguments")} value={of.arguments} set={(text) => set({ arguments: text })} help={t("Appended to those of the image, separated by spaces, such as console=ttyS0.")} /></details>
       <Problem of={problem} />
       <AsCall requests={[...requests(of, infraEnv, cluster), request("GetInfraEnvDownloadURL", { path: { infra_env_id: infraEnv.id } })]} names={{ cluster: clusterName, infraEnv: infraEnv.name }} />
     </Modal>
@@ -146,7 +146,7 @@ function NewInfraEnv({ cluster, done, close }: { cluster: Cluster; done: (made: 
   const body = { name: `${cluster.name}_infra-env-${cluster.cpu_architecture ?? "x86_64"}`, pull_secret: secret, cluster_id: cluster.id, cpu_architecture: (cluster.cpu_architecture ?? "x86_64") as "x86_64", ...(cluster.openshift_version ? { openshift_version: cluster.openshift_version } : {}) };
   const submit = () => { setAttempted(true); if (!wrong) void act(async () => done(await call("RegisterInfraEnv", { body }))); };
   return (
-    <Modal title={t("Make a discovery image for this cluster")} close={close} submit={submit} footer={<><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Continue")}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
+    <Modal title={t("Create a discovery image for this cluster")} close={close} submit={submit} footer={<><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Continue")}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
       <Area label={t("Pull secret")} required value={secret} set={setSecret} error={wrong} attempted={attempted} file=".json,.txt" />
       <Problem of={problem} />
       <AsCall requests={[request("RegisterInfraEnv", { body })]} names={{ cluster: cluster.name }} />
@@ -169,7 +169,7 @@ export function AddHostsButton({ cluster, primary }: { cluster: Cluster; primary
 /** Hosts of pools that could join this cluster. */
 export function Bindable({ cluster }: { cluster: Cluster }) {
   const [open, setOpen] = useState(false);
-  return <><Button onClick={() => setOpen(true)}>{t("Take hosts from a pool")}</Button>{open && <BindDialog cluster={cluster} close={() => setOpen(false)} />}</>;
+  return <><Button onClick={() => setOpen(true)}>{t("Bind hosts from a pool")}</Button>{open && <BindDialog cluster={cluster} close={() => setOpen(false)} />}</>;
 }
 
 function BindDialog({ cluster, close }: { cluster: Cluster; close: () => void }) {
@@ -181,7 +181,7 @@ function BindDialog({ cluster, close }: { cluster: Cluster; close: () => void })
   }, [cluster.id]);
   const pick = (host: Host, on: boolean) => { const next = new Set(chosen); if (on) next.add(host.id); else next.delete(host.id); setChosen(next); };
   return (
-    <Confirm title={t("Take hosts from a pool")} action={plural(chosen.size, "Bind {n} host", "Bind {n} hosts")} close={close} run={async () => { for (const host of found.value ?? []) if (chosen.has(host.id)) await changeHost(() => call("BindHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body: { cluster_id: cluster.id } })); }}>
+    <Confirm title={t("Bind hosts from a pool")} action={plural(chosen.size, "Bind {n} host", "Bind {n} hosts")} close={close} run={async () => { for (const host of found.value ?? []) if (chosen.has(host.id)) await changeHost(() => call("BindHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body: { cluster_id: cluster.id } })); }}>
       {!found.value ? <Spinner /> : found.value.length === 0 ? <p>{t("No infra-env without a cluster has free hosts.")}</p> : found.value.map((host) => <Check key={host.id} label={`${name(host)} (${host.status})`} value={chosen.has(host.id)} set={(on) => pick(host, on)} />)}
     </Confirm>
   );

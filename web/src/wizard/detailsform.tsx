@@ -60,7 +60,7 @@ export function DetailsForm({ value, set, mode, taken, attempted }: { value: Det
     { value: "1", name: t("1 (single node)") + badge(features["SNO"]), why: why("SNO") }, { value: "2", name: t("2 (with an arbiter)") + badge(features["TNA"]), why: features["TNA"] ? why("TNA") : t("not for this version and architecture") },
     { value: "3", name: t("3 (highly available)") }, { value: "4", name: "4", why: why("NON_STANDARD_HA_CONTROL_PLANE") }, { value: "5", name: "5", why: why("NON_STANDARD_HA_CONTROL_PLANE") }];
   const platforms: Choice[] = [
-    { value: "baremetal", name: t("None or bare metal") }, { value: "none", name: t("None, with own load balancer and DNS") },
+    { value: "baremetal", name: t("None or bare metal") }, { value: "none", name: t("None, with your own load balancer and DNS") },
     { value: "nutanix", name: "Nutanix", why: plainOnly ?? (sno ? t("not for a single node") : why("NUTANIX_INTEGRATION")) }, { value: "vsphere", name: "vSphere", why: plainOnly ?? (sno ? t("not for a single node") : why("VSPHERE_INTEGRATION")) }, { value: "oci", name: t("Oracle Cloud Infrastructure"), why: plainOnly ?? why("EXTERNAL_PLATFORM_OCI") }];
   const on = enableOn(value) !== "none";
   // What the chosen version or architecture does not have falls back to what every one has.
@@ -74,7 +74,7 @@ export function DetailsForm({ value, set, mode, taken, attempted }: { value: Det
     <>
       <div class="two">
         <Text label={t("Cluster name")} required value={value.name} set={(name) => set({ name: name.trim() })} error={wrong.get(t("Cluster name")) ?? null} attempted={attempted} autoFocus={mode === "create"} help={t("1 to 54 lower-case letters, digits and hyphens; begins and ends with a letter or digit.")} />
-        <Text label={t("Base domain")} required value={value.domain} set={(domain) => set({ domain: domain.trim() })} error={wrong.get(t("Base domain")) ?? null} attempted={attempted} placeholder="example.com" help={t("All names of the cluster end in {name}.{domain}.", { name: value.name || t("[name]"), domain: value.domain || t("[domain]") })} />
+        <Text label={t("Base domain")} required value={value.domain} set={(domain) => set({ domain: domain.trim() })} error={wrong.get(t("Base domain")) ?? null} attempted={attempted} placeholder="example.com" help={t("All DNS names of the cluster end in {name}.{domain}.", { name: value.name || t("[name]"), domain: value.domain || t("[domain]") })} />
       </div>
       {mode === "create" && <>
         <div class="two">
@@ -83,19 +83,19 @@ export function DetailsForm({ value, set, mode, taken, attempted }: { value: Det
             <Check label={t("Show all versions")} value={everything} set={setEverything} />
           </div>
           <Select label={t("CPU architecture")} value={value.architecture} set={(architecture) => set({ architecture })} choices={architectures.map((one) => ({ value: one, name: one }))} />
-          <Select label={t("Control plane nodes")} value={value.masters} set={(masters) => set({ masters })} choices={counts} help={sno ? t("One machine is control plane and worker; if it fails, the cluster fails.") : value.masters === "2" ? t("A third, small host only votes.") : undefined} />
+          <Select label={t("Control plane nodes")} value={value.masters} set={(masters) => set({ masters })} choices={counts} help={sno ? t("One machine is control plane and worker; if it fails, the cluster fails.") : value.masters === "2" ? t("A third, small host is the arbiter: it only votes.") : undefined} />
           <Select label={t("Platform")} value={value.oci ? "oci" : value.platform} set={(platform) => set(platform === "oci" ? { platform: "external", oci: true } : { platform, oci: false })} choices={platforms} help={value.oci ? t("Needs the manifests of Oracle's cloud controller, and addresses by DHCP; hosts boot the minimal image.") : undefined} />
         </div>
         {chosen && chosen.support_level !== "production" && chosen.support_level !== "maintenance" && <Alert tone="orange">{t("Version {version} has support level {level}.", { version: chosen.display_name, level: chosen.support_level })}</Alert>}
         {versions.problem && <Alert tone="red" title={t("The versions could not be read")}>{versions.problem} <button type="button" class="link" onClick={versions.again}>{t("Try again")}</button></Alert>}
       </>}
-      <Area label={t("Pull secret")} required={mode === "create"} value={value.pullSecret} set={(text) => set({ pullSecret: text })} error={wrong.get(t("Pull secret")) ?? null} attempted={attempted} file=".json,.txt,application/json" placeholder={'{"auths": {…}}'} help={mode === "edit" ? t("A pull secret is set. Paste another one to replace it.") : t("Credentials of the registries that hold OpenShift. For OKD any object with \"auths\" works. Drop a file here or choose one.")} />
+      <Area label={t("Pull secret")} required={mode === "create"} value={value.pullSecret} set={(text) => set({ pullSecret: text })} error={wrong.get(t("Pull secret")) ?? null} attempted={attempted} file=".json,.txt,application/json" placeholder={'{"auths": {…}}'} help={mode === "edit" ? t("A pull secret is set. Paste another one to replace it.") : t("Credentials of the registries that serve OpenShift. For OKD any object with \"auths\" works. Drop a file here or choose one.")} />
       {mode === "create" && <fieldset class="stack">
         <legend>{t("Disk encryption")}</legend>
         <Check asSwitch label={sno ? t("Encrypt the disk") : t("Control plane")} value={value.encryptMasters} set={(encryptMasters) => set({ encryptMasters })} />
         {!sno && <Check asSwitch label={t("Workers")} value={value.encryptWorkers} set={(encryptWorkers) => set({ encryptWorkers })} />}
         {value.masters === "2" && <Check asSwitch label={t("Arbiter")} value={value.encryptArbiters} set={(encryptArbiters) => set({ encryptArbiters })} />}
-        {on && <Radios legend={t("Keys come from")} value={value.encryption} set={(encryption) => set({ encryption })} choices={[{ value: "tpmv2", name: t("TPM 2.0 of each machine") }, { value: "tang", name: t("Tang servers") }]} />}
+        {on && <Radios legend={t("Key source")} value={value.encryption} set={(encryption) => set({ encryption })} choices={[{ value: "tpmv2", name: t("TPM 2.0 of each machine") }, { value: "tang", name: t("Tang servers") }]} />}
         {on && value.encryption === "tang" && value.tang.map((one, index) => {
           const change = (changes: Partial<Tang>) => set({ tang: value.tang.map((old, at) => (at === index ? { ...old, ...changes } : old)) });
           return (

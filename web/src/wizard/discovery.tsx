@@ -15,7 +15,7 @@ function Hints({ cluster }: { cluster: StepProps["cluster"] }) {
   return (
     <div class="row top">
       <details class="panel"><summary>{t("Minimum hardware")}</summary>{!needs.value ? <Spinner /> : <table><thead><tr><th>{t("Role")}</th><th>{t("CPU cores")}</th><th>{t("Memory")}</th><th>{t("Disk")}</th></tr></thead><tbody>{([[t("Control plane"), master], [t("Worker"), worker]] as const).map(([role, of]) => <tr key={role}><td>{role}</td><td>{of?.cpu_cores}</td><td>{Math.round((of?.ram_mib ?? 0) / 1024)} GiB</td><td>{of?.disk_size_gb} GB</td></tr>)}</tbody></table>}</details>
-      <details class="panel"><summary>{t("Hosts do not show up?")}</summary>
+      <details class="panel"><summary>{t("Hosts not showing up?")}</summary>
         <ol>
           <li>{t("Is the machine powered on and did it boot the image? Look at its console.")}</li>
           <li>{t("Does it have an address (DHCP or static network) and does it reach the address of this service shown with the image?")}</li>
@@ -35,7 +35,7 @@ export default function DiscoveryStep({ cluster, list }: StepProps) {
   return (
     <Frame step="hosts" cluster={cluster} list={list}>
       <div class="row"><AddHostsButton cluster={cluster} primary={list.length === 0} /><Bindable cluster={cluster} /></div>
-      {cluster.control_plane_count !== 1 && <Check asSwitch label={t("Run workloads on the control plane")} value={forced || cluster.schedulable_masters === true} disabled={forced || busy} set={(on) => void act(() => changeCluster(() => call("V2UpdateCluster", sent(on))))} help={forced ? t("With fewer than two workers this is always so.") : undefined} />}
+      {cluster.control_plane_count !== 1 && <Check asSwitch label={t("Run workloads on the control plane")} value={forced || cluster.schedulable_masters === true} disabled={forced || busy} set={(on) => void act(() => changeCluster(() => call("V2UpdateCluster", sent(on))))} help={forced ? t("Always on with fewer than two workers.") : undefined} />}
       <Problem of={problem} />
       {virtual && <Alert>{t("Some hosts are virtual machines: they must boot from disk after the first restart.")}</Alert>}
       <Hints cluster={cluster} />

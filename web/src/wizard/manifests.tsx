@@ -81,7 +81,7 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
       {edited ? (
         <div class="tile">
           <div class="two"><Select label={t("Folder")} value={edited.folder} set={(folder) => setEdited({ ...edited, folder: folder as "manifests" })} choices={[{ value: "manifests", name: "manifests" }, { value: "openshift", name: "openshift" }]} /><Text label={t("File name")} required value={edited.file} set={(file) => setEdited({ ...edited, file: file.trim() })} error={error?.name} attempted={attempted} placeholder="50-example.yaml" /></div>
-          <Code label={t("Content")} required faultyLine={fault?.line} value={edited.content} set={(content) => setEdited({ ...edited, content })} error={error?.content ?? (fault ? t("{file} cannot be read: {reason}", { file: edited.file || t("The text"), reason: fault.reason }) : null)} attempted={attempted} file=".yaml,.yml,.json,.patch" help={t("YAML with one or more documents, or JSON.")} />
+          <Code label={t("Content")} required faultyLine={fault?.line} value={edited.content} set={(content) => setEdited({ ...edited, content })} error={error?.content ?? (fault ? t("{file} cannot be parsed: {reason}", { file: edited.file || t("The text"), reason: fault.reason }) : null)} attempted={attempted} file=".yaml,.yml,.json,.patch" help={t("YAML with one or more documents, or JSON.")} />
           {sent && <AsCall requests={[sent]} names={{ cluster: cluster.name }} />}
           <div class="row"><Button class="primary" disabled={busy} onClick={save}>{busy && <Icon name="spin" />}{t("Save manifest")}</Button><button type="button" onClick={() => { setEdited(null); setAttempted(false); }}>{t("Discard")}</button></div>
         </div>

@@ -53,15 +53,15 @@ function Form({ cluster, list, defaults }: StepProps & { defaults: Defaults }) {
   const needsSave = draft.changed || (sno && of.machine.length > 0 && !(cluster.machine_networks ?? []).length);
   return (
     <Frame step="networking" cluster={cluster} list={list} attempt={() => setAttempted(true)} problems={needsSave ? [...wrong] : []} requests={needsSave ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>
-      {list.length === 0 && <Alert tone="orange">{t("Networks are known once hosts have been discovered.")} <Link to={`/clusters/${cluster.id}/setup/hosts`}>{t("To host discovery")}</Link></Alert>}
+      {list.length === 0 && <Alert tone="orange">{t("Networks are known once hosts have been discovered.")} <Link to={`/clusters/${cluster.id}/setup/hosts`}>{t("Go to host discovery")}</Link></Alert>}
       <Radios legend={t("Network management")} value={sno ? "user" : of.managed} set={(value) => draft.set({ managed: value as "cluster" })} choices={[
-        { value: "cluster", name: t("Managed by the cluster"), help: t("The cluster brings its own virtual addresses for API and ingress."), why: sno ? t("A single node needs no virtual addresses.") : fixedUser ? t("The platform brings its own load balancer.") : null },
-        { value: "user", name: t("Managed by you"), help: t("You bring load balancer and DNS."), why: of.dual && !sno ? t("Dual stack is managed by the cluster.") : null }]} />
+        { value: "cluster", name: t("Managed by the cluster"), help: t("The cluster provides the virtual addresses of API and ingress."), why: sno ? t("A single node needs no virtual addresses.") : fixedUser ? t("The platform provides the load balancer.") : null },
+        { value: "user", name: t("Managed by you"), help: t("You provide load balancer and DNS."), why: of.dual && !sno ? t("Dual stack is managed by the cluster.") : null }]} />
       {(sno || managed) && <Radios legend={t("IP stack")} value={of.dual ? "dual" : "single"} set={(value) => draft.set(withStack(of, value === "dual", nets, defaults))} choices={[
         { value: "single", name: t("One family"), help: t("IPv4, or IPv6 if the machine network is one.") }, { value: "dual", name: t("Dual stack"), help: t("IPv4 and IPv6 side by side."), why: families.has(4) && families.has(6) || of.dual ? null : t("The hosts have addresses of one family only.") }]} />}
       <div class="two">
         <Select label={t("Network type")} value={of.type} set={(type) => draft.set({ type })} error={error(t("Network type"))} choices={TYPES.map((one) => ({ value: one, name: one, why: usable(one) ? null : t("not for this version") }))} help={THIRD_PARTY_NETWORKS.includes(of.type) ? t("A third-party network needs custom manifests.") : undefined} />
-        {(sno || managed) && <Select label={t("Machine network")} value={of.machine[0] ?? ""} set={(value) => draft.set(withMachine(of, value, nets, defaults))} error={error(t("Machine network"))} choices={choices(null, of.machine[0] ?? "")} help={t("The network in which the hosts talk to each other.")} />}
+        {(sno || managed) && <Select label={t("Machine network")} value={of.machine[0] ?? ""} set={(value) => draft.set(withMachine(of, value, nets, defaults))} error={error(t("Machine network"))} choices={choices(null, of.machine[0] ?? "")} help={t("The network the hosts use to reach each other.")} />}
         {(sno || managed) && of.dual && <Select label={t("Machine network (second)")} value={of.machine[1] ?? ""} set={(value) => draft.set({ machine: at(of.machine, 1, value) })} choices={choices(network(of.machine[0] ?? "")?.family === 6 ? 4 : 6, of.machine[1] ?? "")} />}
       </div>
       {managed && <>

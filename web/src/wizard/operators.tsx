@@ -39,7 +39,7 @@ export default function OperatorsStep({ cluster, list }: StepProps) {
   const because = closure([...of.single, ...inBundle.keys()], new Map(needs.map((one) => [one.operator_name ?? "", one.dependencies ?? []])));
   const fits = (text: string) => text.toLowerCase().includes(search.toLowerCase());
   const bad = (name: string) => ["unsupported", "unavailable"].includes(features[operator(name).feature] ?? "");
-  const reason = (name: string): string | null => bad(name) ? t("not for this version, architecture or platform") : inBundle.has(name) ? t("part of {bundle}", { bundle: inBundle.get(name) }) : because.has(name) ? t("needed by {name}", { name: operator(because.get(name) ?? "").title }) : !operator(name).alone && !of.single.includes(name) ? t("comes with others, not alone") : null;
+  const reason = (name: string): string | null => bad(name) ? t("not for this version, architecture or platform") : inBundle.has(name) ? t("part of {bundle}", { bundle: inBundle.get(name) }) : because.has(name) ? t("needed by {name}", { name: operator(because.get(name) ?? "").title }) : !operator(name).alone && !of.single.includes(name) ? t("cannot be installed on its own") : null;
   const total = [...new Set([...of.single, ...inBundle.keys(), ...because.keys()])];
   const sum = (pick: (of: { ram_mib?: number; cpu_cores?: number }) => number | undefined, role: "master" | "worker") => needs.filter((one) => total.includes(one.operator_name ?? "")).reduce((all, one) => all + (pick(one.requirements?.[role]?.quantitative ?? {}) ?? 0), 0);
   return frame(
@@ -61,7 +61,7 @@ export default function OperatorsStep({ cluster, list }: StepProps) {
           </div>
         );
       })}</div>
-      <h3>{t("Single operators")} <Label>{t("{n} chosen", { n: total.length })}</Label></h3>
+      <h3>{t("Individual operators")} <Label>{t("{n} chosen", { n: total.length })}</Label></h3>
       <div class="grid">{Object.entries(CATEGORIES()).map(([category, title]) => {
         const here = names.filter((name) => operator(name).category === category && fits(`${name} ${operator(name).title}`));
         return here.length > 0 && (

@@ -32,7 +32,7 @@ export default function StaticStep(props: StepProps) {
   if (found.problem) return <Problem of={found.problem} />;
   if (found.value === undefined) return <Spinner />;
   if (isOci(props.cluster)) return <Frame step="static" cluster={props.cluster} list={props.list}><Alert>{t("Machines of Oracle's cloud get their addresses by DHCP.")}</Alert></Frame>;
-  if (!found.value) return <Alert tone="orange">{t("This cluster has no infra-env of its own: its hosts come from a pool, whose page has their networks.")}</Alert>;
+  if (!found.value) return <Alert tone="orange">{t("This cluster has no infra-env of its own: its hosts come from a pool. Their networks are on the page of the pool.")}</Alert>;
   return <Form {...props} infraEnv={found.value} reload={found.again} />;
 }
 
@@ -75,11 +75,11 @@ function useStatic(infraEnv: InfraEnv, single: boolean, reload: () => void) {
   const content = (
     <>
       <Radios legend={t("Hosts get their addresses")} value={of.mode} set={(mode) => choose(mode as State["mode"])} choices={[
-        { value: "dhcp", name: t("By DHCP") }, { value: "form", name: t("Static, by a form"), help: t("One subnet per family; VLAN and bonds.") }, { value: "yaml", name: t("Static, as nmstate YAML"), help: t("Everything that nmstate can say, per host.") }]} />
-      {of.mode !== "dhcp" && <Alert>{t("Addresses are part of the discovery image: make a new image after a change, and boot the machines from it.")}</Alert>}
+        { value: "dhcp", name: t("By DHCP") }, { value: "form", name: t("Static, by a form"), help: t("One subnet per family; VLAN and bonds.") }, { value: "yaml", name: t("Static, as nmstate YAML"), help: t("Anything nmstate supports, per host.") }]} />
+      {of.mode !== "dhcp" && <Alert>{t("Addresses are part of the discovery image: generate a new image after a change, and boot the machines from it.")}</Alert>}
       {of.mode === "form" && <FormView value={of.form} set={(changes) => draft.set({ form: { ...of.form, ...changes } })} attempted={attempted} single={single} />}
       {of.mode === "yaml" && <YamlView value={of.yaml} set={(yaml) => draft.set({ yaml })} attempted={attempted} />}
-      {leaving && <Confirm title={t("Leave the YAML view?")} action={t("Use the form")} close={() => setLeaving(null)} run={async () => draft.set({ mode: "form" })}><p>{t("The form begins with its own values; the YAML is not taken over.")}</p></Confirm>}
+      {leaving && <Confirm title={t("Leave the YAML view?")} action={t("Use the form")} close={() => setLeaving(null)} run={async () => draft.set({ mode: "form" })}><p>{t("The form starts with its own values; the YAML is not carried over.")}</p></Confirm>}
     </>
   );
   return { content, attempt: () => setAttempted(true), wrong, changed, sent, save: async () => { await call("UpdateInfraEnv", sent); draft.drop(); reload(); } };
@@ -102,7 +102,7 @@ function FormView({ value, set, attempted, single }: { value: StaticForm; set: (
       <div class="row"><Check label={t("Dual stack")} value={value.dual} set={(dual) => set({ dual })} /><Check label={t("Use a VLAN")} value={value.useVlan} set={(useVlan) => set({ useVlan })} /></div>
       <div class="two">
         {value.useVlan && field(t("VLAN id"), value.vlan, (text) => set({ vlan: text }))}
-        {field(t("DNS servers"), value.dns, (dns) => set({ dns }), { help: t("Addresses between commas.") })}
+        {field(t("DNS servers"), value.dns, (dns) => set({ dns }), { help: t("Comma-separated addresses.") })}
         {field(t("IPv4 subnet"), value.net4, (net4) => set({ net4 }), { placeholder: "192.0.2.0/24", help: hint(value.net4) })}
         {field(t("IPv4 gateway"), value.gateway4, (gateway4) => set({ gateway4 }))}
         {value.dual && field(t("IPv6 subnet"), value.net6, (net6) => set({ net6 }), { placeholder: "2001:db8::/64", help: hint(value.net6) })}

@@ -8,7 +8,7 @@ export default function StorageStep({ cluster, list }: StepProps) {
   return (
     <Frame step="storage" cluster={cluster} list={list}>
       <p>{t("Open a host to choose the disk that it is installed to, and which other disks are formatted.")}</p>
-      {storage && <Alert>{t("The chosen storage operators use disks that are empty: let all other disks be formatted.")}</Alert>}
+      {storage && <Alert>{t("The chosen storage operators need empty disks: keep formatting enabled for all other disks.")}</Alert>}
       <HostTable hosts={list} cluster={cluster} view="storage" empty={<Empty title={t("No hosts yet")} />} />
     </Frame>
   );

@@ -35,7 +35,7 @@ const opened = {
     await page.getByRole("button", { name: "Add a manifest" }).click();
     await page.getByLabel("File name").fill("50-example.yaml");
     await page.getByLabel("Content *", { exact: true }).fill("# shown while the cluster is installed\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: example\n  labels: {count: 3, on: true}\ndata:\n  text: \"a: b\"\n  broken: [\n");
-    await page.getByText("50-example.yaml cannot be read").waitFor();
+    await page.getByText("50-example.yaml cannot be parsed").waitFor();
   },
   "infra-env-networks": async (page) => { await page.getByRole("radio", { name: "Static, by a form" }).check(); await page.getByRole("button", { name: "Save networks" }).click(); },
   rename: async (page) => { await page.getByRole("button", { name: /^Change hostname/ }).first().click(); await page.getByRole("dialog").waitFor(); },

@@ -50,15 +50,15 @@ test("the form of a new cluster", async () => {
 test("the dialog that makes images", async () => {
   await page.goto(`/clusters/${cluster.id}/setup/hosts`);
   await page.getByRole("button", { name: "Add hosts" }).click();
-  await refuses("SSH public key", [["key", "A public key begins with"], ["ssh-ed25519 AAAA", "is not such a key"], ["ssh-rsa A\nssh-rsa B", "One key only"]]);
+  await refuses("SSH public key", [["key", "A public key begins with"], ["ssh-ed25519 AAAA", "is not a valid key"], ["ssh-rsa A\nssh-rsa B", "One key only"]]);
   await page.getByLabel("Hosts use a proxy").check();
   await page.getByRole("button", { name: "Generate image" }).click();
   await page.getByRole("dialog").getByText("Set the HTTP or the HTTPS proxy.").waitFor();
   await refuses("HTTP proxy", [["https://p:1", "Must begin with http://"], ["proxy", "Must begin with http://"]]);
   await refuses("HTTPS proxy", [["ftp://p", "Must begin with http:// or https://."], ["https://", "This is not a URL."]]);
-  await refuses("No proxy", [["a,*", "* stands alone"], ["a b", "is neither an address"]]);
+  await refuses("No proxy", [["a,*", "* must be the only entry"], ["a b", "is neither an address"]]);
   await page.getByLabel("Additional NTP sources").check();
-  await refuses(/^NTP sources/, [["", "This is required."], ["10.0.0.300", "is neither an address nor a name"], ["a,,b", "nothing between two commas"], ["ntp.example.com,ntp.example.com", "in the list twice"], ["NTP_1", "is neither an address nor a name"]]);
+  await refuses(/^NTP sources/, [["", "This is required."], ["10.0.0.300", "is neither an address nor a name"], ["a,,b", "An entry between two commas is empty"], ["ntp.example.com,ntp.example.com", "in the list twice"], ["NTP_1", "is neither an address nor a name"]]);
   await page.getByLabel("Trust additional certificates").check();
   await refuses("Trusted certificates", [["text", "PEM text"], [`-----BEGIN CERTIFICATE-----${"a".repeat(65_536)}`, "At most 65535 bytes."]]);
   await page.getByRole("button", { name: "Generate image" }).click();
@@ -71,7 +71,7 @@ test("static networks", async () => {
   await page.getByLabel("Use a VLAN").check();
   await page.getByRole("button", { name: "Save and continue" }).click();
   await refuses("VLAN id", [["", "between 1 and 4094"], ["x", "between 1 and 4094"], ["0", "between 1 and 4094"], ["5000", "between 1 and 4094"]]);
-  await refuses("DNS servers", [["", "This is required."], ["2001:db8::53", "IPv6 addresses are for dual stack."], ["1.1.1.1,,2.2.2.2", "nothing between two commas"], ["dns.example.com", "is not an IP address"], ["1.1.1.1,1.1.1.1", "in the list twice"], ["127.0.0.1", "127.0.0.1 is reserved."]]);
+  await refuses("DNS servers", [["", "This is required."], ["2001:db8::53", "IPv6 addresses are for dual stack."], ["1.1.1.1,,2.2.2.2", "An entry between two commas is empty"], ["dns.example.com", "is not an IP address"], ["1.1.1.1,1.1.1.1", "in the list twice"], ["127.0.0.1", "127.0.0.1 is reserved."]]);
   await refuses("IPv4 subnet", [["192.0.2.0", "An IPv4 network such as"], ["2001:db8::/64", "An IPv4 network such as"], ["192.0.2.0/0", "must be at least 1"], ["192.0.2.0/33", "An IPv4 network such as"], ["127.0.0.0/8", "This address is reserved."]]);
   await page.getByLabel("IPv4 subnet").fill("192.0.2.0/24");
   await refuses("IPv4 gateway", [["192.0.3.1", "Not in 192.0.2.0/24."], ["192.0.2.255", "broadcast address"], ["192.0.2.0", "network's own"], ["x", "This is not an IP address."], ["", "This is required."]]);
@@ -132,9 +132,9 @@ test("networks of the cluster, manifests and import", async () => {
   await page.getByLabel(/^Ingress address/).fill("192.168.126.6");
   await refuses("API address", [["192.168.126", "This is not an IP address."], ["192.168.126.5/24", "An address without a prefix."], ["192.168.127.5", "Not in a network of the hosts"], ["192.168.126.0", "network's own"], ["192.168.126.255", "broadcast address"], ["192.168.126.6", "API and ingress need different addresses."], ["", "This is required."]]);
   await refuses("Ingress address", [["fd00::1", "Not in a network of the hosts"], ["x", "This is not an IP address."]]);
-  await refuses("SSH public key", [["ssh-dss", "is not such a key"]]);
+  await refuses("SSH public key", [["ssh-dss", "is not a valid key"]]);
   await page.getByLabel("Advanced: networks of pods and services").check();
-  await refuses("Cluster network", [["10.128.0.0", "A network such as"], ["10.128.0.1/14", "bits set behind the prefix"], ["10.0.0.0/30", "between 1 and 25"], ["0.0.0.0/8", "unspecified network"], ["172.30.0.0/15", "overlap"]]);
+  await refuses("Cluster network", [["10.128.0.0", "A network such as"], ["10.128.0.1/14", "Host bits are set"], ["10.0.0.0/30", "between 1 and 25"], ["0.0.0.0/8", "unspecified network"], ["172.30.0.0/15", "overlap"]]);
   await refuses("Prefix per host", [["x", "A number."], ["40", "Between"]]);
   await refuses("Service network", [["f000::/4", "between 8 and 128"], ["fd02::/112", "of the same address family as the machine network"]]);
   machines.kill("SIGTERM");
@@ -146,7 +146,7 @@ test("networks of the cluster, manifests and import", async () => {
   await page.getByLabel("File name").fill("a.yaml");
   await page.getByLabel("Content", { exact: false }).first().fill("a: [");
   await page.getByRole("button", { name: "Save manifest" }).click();
-  await page.getByText("a.yaml cannot be read").waitFor();
+  await page.getByText("a.yaml cannot be parsed").waitFor();
   assert.equal(await page.getByText("The service refused").count(), 0, "it was not asked");
   await page.locator(".code .faulty").waitFor();
   assert.deepEqual(await api(page, "GET", `/clusters/${cluster.id}/manifests`), []);

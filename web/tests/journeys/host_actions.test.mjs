@@ -21,7 +21,7 @@ test("every action of the host table does what it says", async () => {
 
   // Rename: wrong names are refused with the reason; the right one shows at once.
   await menu(page, "worker-3", "Change hostname");
-  for (const [value, reason] of [["Worker", "Only lower-case letters, digits, hyphens and dots."], ["-a", "The first and the last character must be a letter or digit."], ["localhost", "localhost is every machine's own name."], ["control-0", "Another host of the cluster has this name."], ["a".repeat(64), "At most 63 characters; these are 64."]]) {
+  for (const [value, reason] of [["Worker", "Only lower-case letters, digits, hyphens and dots."], ["-a", "The first and the last character must be a letter or digit."], ["localhost", "localhost is reserved for the local machine."], ["control-0", "Another host of the cluster has this name."], ["a".repeat(64), "At most 63 characters; these are 64."]]) {
     await page.getByRole("dialog").getByLabel("Hostname").fill(value);
     await page.getByRole("dialog").getByText(reason).waitFor();
   }

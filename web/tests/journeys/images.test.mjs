@@ -46,15 +46,15 @@ const act = async (version, name) => {
 
 test("an image is fetched while its progress is seen", async () => {
   await page.goto("/os-images");
-  await row("4.20").getByText("not here", { exact: true }).waitFor();
+  await row("4.20").getByText("not available", { exact: true }).waitFor();
   assert.equal(await page.locator("tr[data-image]").count(), 2, "of the architecture that is chosen");
   await act("4.20", /^Fetch/);
   const bar = row("4.20").getByRole("progressbar");
   await waitFor("half of it", async () => Number(await bar.getAttribute("aria-valuenow")) >= 45);
   await shot(page, "images-fetching");
   release();
-  await row("4.20").getByText("here", { exact: true }).waitFor();
-  await page.getByText("1 image is here").waitFor();
+  await row("4.20").getByText("available", { exact: true }).waitFor();
+  await page.getByText("1 image available").waitFor();
 });
 
 test("an image is uploaded; what is not one is refused with the reason", async () => {
@@ -76,12 +76,12 @@ test("an image is uploaded; what is not one is refused with the reason", async (
   await (await upload(iso, "0".repeat(64))).getByText(/its SHA-256 is/).waitFor();
   const dialog = await upload(iso, "");
   await dialog.waitFor({ state: "hidden" });
-  await row("4.19").getByText("here", { exact: true }).waitFor();
+  await row("4.19").getByText("available", { exact: true }).waitFor();
   await row("4.19").getByText("added by hand").waitFor();
 
   await act("4.19", /^Remove/);
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-  await row("4.19").getByText("not here", { exact: true }).waitFor();
+  await row("4.19").getByText("not available", { exact: true }).waitFor();
   await page.getByLabel("CPU architecture").selectOption("all");
   await page.waitForURL(/arch=all/);
   await page.locator("tr[data-image='4.20 arm64']").waitFor();

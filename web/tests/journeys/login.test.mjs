@@ -48,12 +48,12 @@ test("a login is asked for, refused, granted, and asked for again when it has en
   await page.getByRole("table", { name: "Users" }).getByRole("row", { name: /admin \(you\) admin/ }).waitFor();
 
   // A token for a script is a login of its own.
-  await page.getByRole("button", { name: "Make a token" }).click();
+  await page.getByRole("button", { name: "Create a token" }).click();
   await page.getByRole("dialog").getByLabel("Password").fill("wrong");
-  await page.getByRole("dialog").getByRole("button", { name: "Make", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Create", exact: true }).click();
   await page.getByRole("dialog").getByText("wrong user name or password").waitFor();
   await page.getByRole("dialog").getByLabel("Password").fill(service.password);
-  await page.getByRole("dialog").getByRole("button", { name: "Make", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Create", exact: true }).click();
   const made = (await page.getByRole("dialog").getByLabel("Token", { exact: true }).innerText()).trim();
   await look(page, "token");
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();

@@ -47,7 +47,7 @@ test("a cluster for Oracle's cloud asks for manifests, and is installed with the
   await page.getByRole("link", { name: /Networking/ }).click();
   assert.equal(await page.getByRole("radio", { name: "Managed by you" }).isChecked(), true);
   assert.equal(await page.getByRole("radio", { name: "Managed by the cluster" }).isDisabled(), true);
-  await page.getByText("The platform brings its own load balancer.").waitFor();
+  await page.getByText("The platform provides the load balancer.").waitFor();
   await page.getByRole("button", { name: /^(Save and continue|Next)$/ }).click();
   await page.waitForURL("**/setup/manifests");
 
