@@ -48,7 +48,7 @@ export async function served({ cluster, hosts }) {
       else response.write(event("cluster", cluster) + hosts.map((host) => event("host", host)).join("") + event("sync", {}));
       watchers.add(response);
       request.on("close", () => watchers.delete(response));
-    } else if (/^\/(api|explain)\//.test(pathname)) {
+    } else if (/^\/(api|auth|explain)\//.test(pathname)) {
       response.writeHead(200, { "Content-Type": "application/json" }).end("[]");
     } else {
       const name = existsSync(path.join(dist, pathname)) && pathname !== "/" ? pathname : "/index.html";

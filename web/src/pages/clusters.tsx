@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Cluster } from "../api/types";
 import { call } from "../api/client";
 import { t } from "../messages";
-import { clusterStatus, isRunning, when } from "../model/clusters";
+import { clusterStatus, isDraft, isRunning, when } from "../model/clusters";
 import { compare } from "../model/hosts";
 import { navigate, query, withQuery } from "../router";
 import { clusters, follow, synced } from "../store";
@@ -11,10 +11,11 @@ import { Icon } from "../ui/icons";
 import { Button, Confirm, Empty, Label, Link, Menu, Progress, Spinner } from "../ui/parts";
 
 /** Numbers of hosts, which messages about clusters leave out: asked for again when clusters changed. */
-function useCounts(): Map<string, number> {
-  const [counts, set] = useState<Map<string, number>>(new Map());
+interface Counts { enabled: number; ready: number; all: number }
+function useCounts(): Map<string, Counts> {
+  const [counts, set] = useState<Map<string, Counts>>(new Map());
   useEffect(() => {
-    const timer = setTimeout(() => void call("v2ListClusters").then((list) => set(new Map((list ?? []).map((one) => [one.id, one.enabled_host_count ?? 0]))), () => undefined), 300);
+    const timer = setTimeout(() => void call("v2ListClusters").then((list) => set(new Map((list ?? []).map((one) => [one.id, { enabled: one.enabled_host_count ?? 0, ready: one.ready_host_count ?? 0, all: one.total_host_count ?? 0 }]))), () => undefined), 300);
     return () => clearTimeout(timer);
   }, [clusters.value]);
   return counts;
@@ -44,7 +45,7 @@ export function ClusterList() {
   const search = query.value.get("q") ?? "";
   const status = query.value.get("status") ?? "";
   const all = [...clusters.value.values()];
-  const key = (one: Cluster): string | number => ({ name: one.name ?? "", domain: one.base_dns_domain ?? "", version: one.openshift_version ?? "", status: clusterStatus(one.status).text, hosts: counts.get(one.id) ?? 0, created: one.created_at ?? "" })[sort.by] ?? "";
+  const key = (one: Cluster): string | number => ({ name: one.name ?? "", domain: one.base_dns_domain ?? "", version: one.openshift_version ?? "", status: clusterStatus(one.status).text, hosts: counts.get(one.id)?.enabled ?? 0, created: one.created_at ?? "" })[sort.by] ?? "";
   const shown = all
     .filter((one) => text(one).includes(search.toLowerCase()) && (!status || clusterStatus(one.status).text === status))
     .sort((a, b) => { const [x, y] = [key(a), key(b)]; const order = typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); return sort.down ? -order : order; });
@@ -70,7 +71,7 @@ export function ClusterList() {
                 <tr key={one.id} class="click">
                   <td><Link to={`/clusters/${one.id}`}>{one.name}</Link></td><td class="wide-only">{one.base_dns_domain || "—"}</td><td class="nowrap wide-only">{one.openshift_version}{one.cpu_architecture === "multi" ? " multi" : ""}</td>
                   <td><Label tone={state.tone} icon={state.icon}>{state.text}</Label>{isRunning(one) && <Progress thin value={one.progress?.total_percentage ?? 0} label={t("Installation of {name}", { name: one.name })} />}</td>
-                  <td>{counts.get(one.id) ?? "…"}</td><td class="nowrap wide-only">{when(one.created_at)}</td>
+                  <td>{counts.get(one.id)?.enabled ?? "…"}{isDraft(one) && (counts.get(one.id)?.all ?? 0) > 0 && <div class="small muted">{t("{ready} ready of {all} discovered", { ...counts.get(one.id) })}</div>}</td><td class="nowrap wide-only">{when(one.created_at)}</td>
                   <td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/clusters/${one.id}`) }, { name: t("Events"), run: () => navigate(`/clusters/${one.id}/events`) }, { name: t("Delete"), needs: "user", why: isRunning(one) ? t("being installed") : null, run: () => setDeleting(one) }]} /></td>
                 </tr>
               );

@@ -8,7 +8,7 @@ import { name } from "../model/hosts";
 import { noProxy, proxyUrl, pullSecret, servers, sshKey } from "../model/rules";
 import { changeHost } from "../store";
 import { AsCall } from "../ui/ascall";
-import { Area, Check, Radios, Text } from "../ui/form";
+import { Area, Check, Radios, Select, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
 import { Alert, Button, CodeBox, Confirm, Link, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 
@@ -140,13 +140,15 @@ export async function infraEnvOf(cluster: Cluster): Promise<InfraEnv | null> {
 /** A pull secret is needed for a new infra-env. */
 function NewInfraEnv({ cluster, done, close }: { cluster: Cluster; done: (made: InfraEnv) => void; close: () => void }) {
   const [secret, setSecret] = useState("");
+  const [architecture, setArchitecture] = useState<string>(cluster.cpu_architecture === "multi" ? "x86_64" : cluster.cpu_architecture ?? "x86_64");
   const [attempted, setAttempted] = useState(false);
   const { busy, problem, act } = useAct();
   const wrong = pullSecret(secret);
-  const body = { name: `${cluster.name}_infra-env-${cluster.cpu_architecture ?? "x86_64"}`, pull_secret: secret, cluster_id: cluster.id, cpu_architecture: (cluster.cpu_architecture ?? "x86_64") as "x86_64", ...(cluster.openshift_version ? { openshift_version: cluster.openshift_version } : {}) };
+  const body = { name: `${cluster.name}_infra-env-${architecture}`, pull_secret: secret, cluster_id: cluster.id, cpu_architecture: architecture as "x86_64", ...(cluster.openshift_version ? { openshift_version: cluster.openshift_version } : {}) };
   const submit = () => { setAttempted(true); if (!wrong) void act(async () => done(await call("RegisterInfraEnv", { body }))); };
   return (
     <Modal title={t("Create a discovery image for this cluster")} close={close} submit={submit} footer={<><button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Continue")}</button><button type="button" onClick={close}>{t("Cancel")}</button></>}>
+      {cluster.cpu_architecture === "multi" && <Select label={t("CPU architecture")} value={architecture} set={setArchitecture} choices={["x86_64", "arm64", "ppc64le", "s390x"].map((one) => ({ value: one, name: one }))} />}
       <Area label={t("Pull secret")} required value={secret} set={setSecret} error={wrong} attempted={attempted} file=".json,.txt" />
       <Problem of={problem} />
       <AsCall requests={[request("RegisterInfraEnv", { body })]} names={{ cluster: cluster.name }} />
@@ -156,11 +158,13 @@ function NewInfraEnv({ cluster, done, close }: { cluster: Cluster; done: (made: 
 
 export function AddHostsButton({ cluster, primary }: { cluster: Cluster; primary?: boolean }) {
   const [open, setOpen] = useState<InfraEnv | "missing" | null>(null);
+  const day2 = cluster.status === "adding-hosts";
   const { busy, problem, act } = useAct();
   return (
     <>
-      <Button class={primary ? "primary" : ""} disabled={busy} onClick={() => void act(async () => setOpen((await infraEnvOf(cluster)) ?? "missing"))}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && cluster.status !== "adding-hosts" ? t("Add host") : t("Add hosts")}</Button>
+      <Button class={primary ? "primary" : ""} disabled={busy} onClick={() => void act(async () => setOpen((await infraEnvOf(cluster)) ?? "missing"))}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && !day2 ? t("Add host") : t("Add hosts")}</Button>
       <Problem of={problem} />
+      {day2 && cluster.cpu_architecture === "multi" && <Button disabled={busy} onClick={() => setOpen("missing")}>{t("Image for another architecture")}</Button>}
       {open === "missing" ? <NewInfraEnv cluster={cluster} done={setOpen} close={() => setOpen(null)} /> : open && <AddHosts infraEnv={open} cluster={cluster} close={() => setOpen(null)} />}
     </>
   );

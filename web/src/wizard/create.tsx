@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, request } from "../api/client";
 import { t } from "../messages";
-import { navigate } from "../router";
+import { navigate, query } from "../router";
 import { clusters, follow } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Icon } from "../ui/icons";
@@ -22,7 +22,7 @@ function clusterBody(of: Details, userManaged: boolean) {
 
 export default function Create() {
   useEffect(() => follow({ kinds: "cluster" }), []);
-  const draft = useDraft<Details>("new", EMPTY);
+  const draft = useDraft<Details>("new", query.value.get("useArm") === "true" ? { ...EMPTY, architecture: "arm64" } : EMPTY);
   const [attempted, setAttempted] = useState(false);
   const { busy, problem, setProblem, act } = useAct();
   const of = draft.value;

@@ -45,6 +45,13 @@ test("the form of a new cluster", async () => {
   await page.getByLabel("Control plane nodes").selectOption("1");
   await waitFor("another platform", async () => (await page.getByLabel("Platform").inputValue()) === "none");
   assert.equal((await api(page, "GET", "/clusters")).length, 1, "nothing was sent");
+
+  // What was typed outlives the page; secrets do not.
+  await page.reload();
+  assert.equal(await page.getByLabel("Cluster name").inputValue(), "forms");
+  assert.equal(await page.getByLabel("Tang server 1: URL").inputValue(), "http://tang.example.com:7500");
+  assert.equal(await page.getByLabel(/^Pull secret( \*)?$/).first().inputValue(), "");
+  assert.doesNotMatch(await page.evaluate(() => JSON.stringify(sessionStorage)), /auths/);
 });
 
 test("the dialog that makes images", async () => {
