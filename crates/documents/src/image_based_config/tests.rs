@@ -1,5 +1,10 @@
+use std::collections::BTreeSet;
+
 use super::*;
-use crate::install_config::{Given, Method, tests::load_with};
+use crate::{
+    install_config::{Given, Method, tests::load_with},
+    validation::image_based::golden,
+};
 
 const CLUSTER: &str = r#"apiVersion: v1
 baseDomain: example.com
@@ -106,6 +111,27 @@ fn each_rule_broken_once_is_reported_with_place_and_fix() {
     }
 }
 
+/// Every message with its fix, as it is shown: a change of words is seen in a change of this file.
+#[test]
+fn no_rule_is_left_unbroken_and_messages_are_as_recorded() {
+    let mut rules: BTreeSet<&str> = rules::RULES.iter().map(|rule| rule.summary.name).collect();
+    let cluster = load_with(CLUSTER, given()).unwrap().config;
+    let mut shown = String::new();
+    for (from, to, _, _) in BROKEN {
+        let text = WHOLE.replacen(from, to, 1);
+        let report = match load(FILE, text.as_bytes(), Some(&cluster), &network) {
+            Err(report) => report,
+            Ok(loaded) => loaded.report,
+        };
+        for finding in report.findings() {
+            rules.remove(finding.rule);
+        }
+        shown.push_str(&report.to_string());
+    }
+    assert!(rules.is_empty(), "never broken: {rules:?}");
+    golden("image_based_config/messages.txt", &shown);
+}
+
 /// Changes to the install-config, and the rule of image-based installations they break.
 #[rustfmt::skip]
 const CLUSTERS: &[(&str, &str, &str)] = &[
@@ -120,11 +146,14 @@ const CLUSTERS: &[(&str, &str, &str)] = &[
     ("[{cidr: 192.168.10.0/24}]", "[{cidr: 192.168.10.0/24}, {cidr: 192.168.20.0/24}, {cidr: 'fd00::/64'}]", "[image-based-machine-network]"),
     ("[{cidr: 192.168.10.0/24}]", "[{cidr: 192.168.10.0/24}, {cidr: 192.168.20.0/24}]", "[image-based-machine-network]"),
     ("replicas: 1}", "replicas: 1, hyperthreading: Disabled}", "[image-based-ignored]"),
+    ("replicas: 1}", "replicas: 1, platform: {}}", "[image-based-ignored]"),
+    ("platform: {none: {}}", "platform: {none: {}}\nimageContentSources: [{source: quay.io/a, mirrors: [r.example.com/a]}]", "[image-based-ignored]"),
     ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: 'http://p.example.com'}\nadditionalTrustBundle: x", "[image-based-trust-policy]"),
 ];
 
 #[test]
 fn an_install_config_of_another_topology_is_refused() {
+    let mut shown = String::new();
     assert!(load_with(CLUSTER, given()).is_ok());
     assert!(
         load_with(CLUSTER, given())
@@ -141,6 +170,7 @@ fn an_install_config_of_another_topology_is_refused() {
             Ok(loaded) => loaded.report.to_string(),
         };
         assert!(found.contains(rule), "{to}: {rule} expected, but\n{found}");
+        shown.push_str(&found);
         let found = match load_with(&text, Given::default()) {
             Err(report) => report.to_string(),
             Ok(loaded) => loaded.report.to_string(),
@@ -150,6 +180,7 @@ fn an_install_config_of_another_topology_is_refused() {
             "only for restored nodes: {found}"
         );
     }
+    golden("install_config/rules/image_based_messages.txt", &shown);
 }
 
 #[test]

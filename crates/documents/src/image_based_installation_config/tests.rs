@@ -1,4 +1,7 @@
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::validation::image_based::golden;
 
 const PULL_SECRET: &str = r#"'{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'"#;
 
@@ -41,12 +44,13 @@ fn ignition(text: &str) -> Result<(), String> {
     }
 }
 
+const LOOKUPS: Lookups<'static> = Lookups {
+    network: &network,
+    ignition: &ignition,
+};
+
 fn read(text: &str) -> Result<Loaded, String> {
-    let lookups = Lookups {
-        network: &network,
-        ignition: &ignition,
-    };
-    load(FILE, text.as_bytes(), lookups).map_err(|report| report.to_string())
+    load(FILE, text.as_bytes(), LOOKUPS).map_err(|report| report.to_string())
 }
 
 #[test]
@@ -102,6 +106,8 @@ fn the_template_lacks_nothing_but_a_pull_secret() {
 #[rustfmt::skip]
 const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("kind: ImageBasedInstallationConfig", "kind: ImageBasedConfig", ":2:7: error", "[kind]"),
+    ("kind: ImageBasedInstallationConfig", "kind: Other", ":2:7: warning", "[kind]"),
+    ("apiVersion: v1beta1", "apiVersion: v1", ":1:13: warning", "[kind]"),
     ("shutdown: true", "shutdowns: true", ":17:1: error", "[unknown-field]"),
     ("shutdown: true", "shutdown: true\nshutdown: false", ":18:", "[duplicate-key]"),
     (r#"'{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'"#, "''", ":7:", "[pull-secret]"),
@@ -109,6 +115,8 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
     (r#"{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}"#, "{}", ":7:", "[pull-secret]"),
     (r#""auth":"dXNlcjpwYXNzd29yZA=="}"#, r#""user":"hidden-word"}"#, ":7:", "[pull-secret]"),
     ("sshKey: ssh-ed25519", "sshKey: ssh-none", ":8:9: error", "[ssh-key]"),
+    ("sshKey: ssh-ed25519", "sshKey: '-----BEGIN OPENSSH PRIVATE KEY-----' #", ":8:9: error", "[ssh-key]"),
+    ("seedImage: registry", "seedImage: '' # registry", ":4:12: error", "[seed-image]"),
     ("seedImage: registry.example.com:5000/seed", "seedImages: x\nseedImage: ''\n#", ":4:1: error", "[unknown-field]"),
     ("registry.example.com:5000/seed@", "https://registry.example.com:5000/seed@", ":4:12: error", "[seed-image]"),
     ("seedImage: registry.example.com:5000/", "seedImage: ", ":4:12: error", "[seed-image]"),
@@ -123,6 +131,8 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("extraPartitionStart: -50G", "extraPartitionStart: -1P", ":9:22: warning", "[partition-start]"),
     ("extraPartitionLabel: var-lib-containers", "extraPartitionLabel: 'a b'", ":10:22: error", "[partition-label]"),
     ("architecture: arm64", "architecture: aarch64", ":14:15: error", "[architecture]"),
+    ("architecture: arm64", "architecture: s390x", ":14:15: error", "[architecture]"),
+    ("architecture: arm64", "additionalTrustBundle: \"-----BEGIN CERTIFICATE-----\\nAAAA\\n-----END CERTIFICATE-----\\n\"", ":14:1: error", "[trust-bundle]"),
     ("architecture: arm64", "additionalTrustBundle: no certificate", ":14:24: error", "[trust-bundle]"),
     ("networkConfig: {interfaces: [{name: eno1}]}", "networkConfig: {}", ":16:", "[network-config]"),
     ("source: quay.io/seed", "source: quay.io/seed:tag", ":11:31: error", "[mirror-names]"),
@@ -130,6 +140,7 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("{httpProxy: 'http://proxy.example.com:3128', httpsProxy: 'https://proxy.example.com', noProxy", "{noProxy", ":12:", "[proxy-present]"),
     ("'http://proxy.example.com:3128'", "'https://proxy.example.com:3128'", ":12:20: error", "[proxy-url]"),
     ("'https://proxy.example.com'", "proxy.example.com", ":12:", "[proxy-url]"),
+    ("'https://proxy.example.com'", "'ftp://proxy.example.com'", ":12:", "[proxy-url]"),
     (".example.com,10", "*.example.com,10", ":12:", "[no-proxy]"),
     ("--append-karg", "--ignition-file", ":13:23: error", "[installer-arguments]"),
     ("--append-karg, 'console=ttyS0'", "'--append-karg=console=ttyS0'", ":13:23: error", "[installer-arguments]"),
@@ -139,7 +150,53 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("http://192.168.10.5:8080/p", "192.168.10.5:8080", ":22:", "[progress-url]"),
     ("coreosInstallerArgs: [--append-karg, 'console=ttyS0']", "coreosInstallerArgs: [--save-partindex, '6']\n#", ":13:", ""),
     ("extraPartitionNumber: 6", "extraPartitionNumber: -1", ":23:", "[type]"),
+    ("'console=ttyS0']", "'console=ttyS0', --save-partlabel, data]\n#", ":13:", ""),
 ];
+
+/// What the reference accepts is accepted, however odd it looks.
+#[rustfmt::skip]
+const ACCEPTED: &[(&str, &str)] = &[
+    ("extraPartitionStart: -50G", "extraPartitionStart: 0"),
+    ("extraPartitionStart: -50G", "extraPartitionStart: +5T"),
+    ("extraPartitionStart: -50G", "extraPartitionStart: 2048K"),
+    ("noProxy: 'a.b, .example.com,10.0.0.0/8'", "noProxy: '*'"),
+    ("noProxy: 'a.b, .example.com,10.0.0.0/8'", "noProxy: 'fd00::/8,192.168.1.1,example.com.'"),
+    ("source: quay.io/seed", "source: 'localhost:5000'"),
+    ("source: quay.io/seed", "source: '192.168.1.5:5000'"),
+    ("'console=ttyS0'", "'@!#$%*()_+,-./:;<=\"{}[]'"),
+    ("architecture: arm64", "architecture: ''"),
+    ("apiVersion: v1beta1\nkind: ImageBasedInstallationConfig\n", ""),
+];
+
+#[test]
+fn what_the_reference_accepts_is_accepted() {
+    for (from, to) in ACCEPTED {
+        let text = WHOLE.replacen(from, to, 1);
+        assert_ne!(text, WHOLE, "{from}");
+        let read = read(&text);
+        assert!(read.is_ok(), "{to}: {}", read.unwrap_err());
+    }
+}
+
+/// Every message with its fix, as it is shown: a change of words is seen in a change of this file.
+#[test]
+fn no_rule_is_left_unbroken_and_messages_are_as_recorded() {
+    let mut rules: BTreeSet<&str> = rules::RULES.iter().map(|rule| rule.summary.name).collect();
+    let mut shown = String::new();
+    for (from, to, _, _) in BROKEN {
+        let report = match load(FILE, WHOLE.replacen(from, to, 1).as_bytes(), LOOKUPS) {
+            Err(report) => report,
+            Ok(loaded) => loaded.report,
+        };
+        for finding in report.findings() {
+            rules.remove(finding.rule);
+        }
+        shown.push_str(&report.to_string());
+    }
+    rules.remove("partition-number"); // broken by `kept_partitions_need_a_position_for_the_new_one`
+    assert!(rules.is_empty(), "never broken: {rules:?}");
+    golden("image_based_installation_config/messages.txt", &shown);
+}
 
 #[test]
 fn each_rule_broken_once_is_reported_with_place_and_fix() {

@@ -47,3 +47,16 @@ pub fn check_network(
         );
     }
 }
+
+/// Compares with a recorded text below `src/`, or records it anew when BLESS is set.
+#[cfg(test)]
+pub(crate) fn golden(file: &str, shown: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src")
+        .join(file);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, shown).expect("the file can be written");
+    }
+    let recorded = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(shown, recorded, "{file}; `make bless` records it");
+}
