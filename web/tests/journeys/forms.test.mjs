@@ -132,6 +132,26 @@ test("static networks", async () => {
   assert.equal(await editor.evaluate((area) => area === document.activeElement), false, "the keyboard is not held");
 });
 
+test("bundles bring their operators, and each fixed choice names its reason", async () => {
+  const bundle = (await api(page, "GET", "/operators/bundles")).find((one) => one.id === "virtualization");
+  await page.goto(`/clusters/${cluster.id}/setup/operators`);
+  const card = page.getByRole("checkbox", { name: bundle.title, exact: true });
+  await card.check();
+  const member = page.getByRole("checkbox", { name: "OpenShift Virtualization", exact: true });
+  assert.equal(await member.isChecked() && await member.isDisabled(), true);
+  await page.getByText(`part of ${bundle.title}`).first().waitFor();
+  await page.getByLabel("Search operators").fill("no such operator");
+  await member.waitFor({ state: "hidden" });
+  await page.getByLabel("Search operators").fill("");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Not saved yet").waitFor({ state: "hidden" });
+  assert.deepEqual((await api(page, "GET", `/clusters/${cluster.id}`)).operator_bundles.map((one) => one.id), ["virtualization"]);
+  await page.getByRole("checkbox", { name: bundle.title, exact: true }).uncheck();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Not saved yet").waitFor({ state: "hidden" });
+  assert.deepEqual((await api(page, "GET", `/clusters/${cluster.id}`)).operator_bundles ?? [], []);
+});
+
 test("networks of the cluster, manifests and import", async () => {
   const machines = service.simulate(cluster.infraEnv, ["--topology", "compact"]);
   await page.goto(`/clusters/${cluster.id}/setup/networking`);

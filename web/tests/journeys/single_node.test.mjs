@@ -12,6 +12,11 @@ test("a single node goes from the first click to installed", async () => {
   await page.getByRole("button", { name: "Next" }).click();
   await page.getByText("Waiting for hosts…").waitFor();
   await page.getByRole("button", { name: "Add host" }).click();
+  await page.getByRole("radio", { name: "Network boot (iPXE)" }).check();
+  await page.getByRole("button", { name: "Generate image" }).click();
+  await page.getByText("Address of the script").waitFor();
+  assert.match(await page.getByLabel("Address of the image").innerText(), /ipxe-script/);
+  await page.getByRole("button", { name: "Change the image" }).click();
   await page.getByRole("radio", { name: "Minimal image" }).check();
   await page.getByRole("button", { name: "Generate image" }).click();
   await page.getByText("Address of the image").first().waitFor();
