@@ -1,6 +1,10 @@
 //! What is refused, with which exit code, and what is said about it.
 
-use std::{fs, os::unix::fs::symlink, process::Command};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    process::{Command, Output},
+};
 
 use tempfile::TempDir;
 
@@ -171,6 +175,31 @@ fn the_reference_name_and_its_flags_are_taken() {
         log.contains("level=info msg=\"Config-Template created in: d\""),
         "{log}"
     );
+    // A warning about a file, and a note: shown, unless only errors are.
+    fs::write(at.join("d/image-based-config.yaml"), "kind: Other\n").unwrap();
+    let quiet = ["--dir=d", "--log-level=error"];
+    let warned = ["image-based", "create", "config-template"];
+    assert!(succeeded(&run(&[&warned[..], &["--dir=d"]].concat())).contains("[kind]"));
+    assert_eq!(succeeded(&run(&[&warned[..], &quiet].concat())), "");
+    let config = "seedImage: r.example.com/a:1\nseedVersion: 4.18.5\ninstallationDisk: /dev/vda\n\
+                  pullSecret: '{\"auths\":{\"a\":{\"auth\":\"YTpi\"}}}'\n";
+    fs::write(at.join("d/image-based-installation-config.yaml"), config).unwrap();
+    let noted = [
+        "image-based",
+        "create",
+        "image",
+        "--offline",
+        "--base-iso=none",
+    ];
+    let said = |output: Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let note = "neither checked nor pinned";
+    assert!(
+        said(run(
+            &[&noted[..], &["--dir=d", "--live-side=lca-cli"]].concat()
+        ))
+        .contains(note)
+    );
+    assert!(!said(run(&[&noted[..], &quiet].concat())).contains(note));
     let bad = run(&[
         "image-based",
         "create",
