@@ -369,6 +369,11 @@ impl Tracker {
 
     fn take_facts(&mut self, view: &ClusterView, seen: &Observation, lines: &mut Vec<Line>) {
         let at = seen.at;
+        if self.restored.is_some() && !self.bootstrap_complete {
+            // There is none: the control plane came with the seed.
+            self.bootstrap_complete = true;
+            self.counting = at;
+        }
         // Users remove their bootstrap host after this; the service reboots its own by itself.
         let etcd_needs_it =
             matches!(seen.service, ServiceSeen::None) && view.etcd_bootstrap_removed == Some(false);
@@ -381,11 +386,6 @@ impl Tracker {
                 level: Level::Info,
                 text,
             });
-        }
-        if self.restored.is_some() && !self.bootstrap_complete {
-            // There is none: the control plane came with the seed.
-            self.bootstrap_complete = true;
-            self.counting = at;
         }
         let version = view.version.as_ref();
         let is_complete = version.is_some_and(|version| version.complete());
