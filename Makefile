@@ -118,10 +118,11 @@ bench: web ## Load figures against the reference's and nginx's, with ratios
 	cargo bench --quiet --locked -p muster-engine --bench refresh
 	cargo bench --quiet --locked -p muster-image --bench view
 	PROFILE=small scripts/build-static --agents "$$(uname -m)"
-	cargo bench --quiet --locked -p muster-agent --bench inventory --bench agent
+	cargo bench --quiet --locked -p muster-agent --bench inventory --bench agent --bench seed
 	cargo bench --quiet --locked -p muster-release --bench extract
 	cargo bench --quiet --locked -p muster-assets --bench create
 	scripts/bench-agent-image target/release/muster target
+	scripts/bench-config-images target/release/muster
 
 agents: programs ## Static muster-agent for x86_64 and aarch64 in target/agents
 	@scripts/prepare build agents
