@@ -66,7 +66,7 @@ fn main() {
     for _ in 0..ROUNDS {
         peer.push(timed(at, || {
             let login = format!("{USER}:{PASSWORD}");
-            let ca = registry.ca_file().display();
+            let ca = registry.ca_file().display().to_string();
             let tar = TAR_OPTIONS.join(" ");
             sh(
                 at,
@@ -119,7 +119,7 @@ fn timed(at: &Path, work: impl FnOnce()) -> Duration {
         files
             .trim()
             .parse::<usize>()
-            .is_ok_and(|files| files > FILES)
+            .is_ok_and(|files| files >= FILES)
     );
     sh(at, "rm -rf disk copy image store seed");
     took
