@@ -167,6 +167,7 @@ impl Console {
 /// Posts events, one after the other; a receiver that is away misses them.
 async fn post(url: String, mut events: mpsc::UnboundedReceiver<serde_json::Value>) {
     let client = reqwest::Client::builder()
+        .dns_resolver(muster_names::for_http())
         .timeout(Duration::from_secs(5))
         .build()
         .ok()

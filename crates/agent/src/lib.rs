@@ -16,7 +16,6 @@ pub mod image_based;
 pub mod inventory;
 pub mod journal;
 pub mod link;
-pub mod names;
 pub mod node_zero;
 pub mod options;
 pub mod outbox;

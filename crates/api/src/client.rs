@@ -174,6 +174,7 @@ impl Client {
         // Another part of the program may have chosen a provider already; then it stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
+            .dns_resolver(muster_names::for_http())
             .connect_timeout(Duration::from_secs(10))
             .timeout(Duration::from_secs(60))
             .tcp_nodelay(true)

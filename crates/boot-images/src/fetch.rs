@@ -88,6 +88,7 @@ impl Downloads {
             headers.insert(name, value);
         }
         let mut builder = Client::builder()
+            .dns_resolver(muster_names::for_http())
             .connect_timeout(Duration::from_secs(20))
             .read_timeout(Duration::from_secs(60))
             .default_headers(headers);

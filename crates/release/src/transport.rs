@@ -451,6 +451,7 @@ fn is_about_certificates(error: &(dyn std::error::Error + 'static)) -> bool {
 
 fn client(settings: &Settings, lax: bool) -> Result<reqwest::Client, Error> {
     let mut builder = reqwest::Client::builder()
+        .dns_resolver(muster_names::for_http())
         .connect_timeout(settings.retry.connect)
         .read_timeout(settings.retry.idle)
         .redirect(redirect::Policy::none())

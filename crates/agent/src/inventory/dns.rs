@@ -3,7 +3,7 @@
 use muster_api::wire;
 use muster_machine::Machine;
 
-use crate::names::Config;
+use muster_names::Config;
 
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 

@@ -9,7 +9,7 @@ use super::{
     Context, Outcome,
     args::{Domain, Unusable, one},
 };
-use crate::names::{Meaning, Resolver};
+use muster_names::{Meaning, Resolver};
 
 const MOST: usize = 256;
 

@@ -2,23 +2,22 @@
 
 use std::{future::Future, net::IpAddr, sync::Arc, time::Duration};
 
+use muster_machine::Machine;
+use muster_names::Resolver;
 use uuid::Uuid;
 
 use super::{
     Context, Outcome,
     args::{Unusable, Usable},
 };
-use crate::{
-    inventory::{Limits, collect, hostname, to_json},
-    names::Resolver,
-};
+use crate::inventory::{Limits, collect, hostname, to_json};
 
 pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
     let limits = limits(&args)?;
     let machine = Arc::clone(&context.machine);
     // Reading many small files and asking a BMC takes a while; others need not wait for it.
     let collected = tokio::task::spawn_blocking(move || {
-        let resolver = hostname::is_unnamed(&*machine).then(|| Resolver::of(&*machine));
+        let resolver = hostname::is_unnamed(&*machine).then(|| resolver_of(&*machine));
         (collect(&*machine), resolver.flatten())
     });
     let (mut inventory, resolver) = match collected.await {
@@ -44,6 +43,13 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
         },
         Err(cause) => Outcome::refused(format!("the inventory cannot be written: {cause}")),
     })
+}
+
+/// With the configuration of the machine; nothing if it has none.
+fn resolver_of(machine: &dyn Machine) -> Option<Resolver> {
+    let resolv_conf = machine.text("/etc/resolv.conf")?;
+    let hosts = machine.text("/etc/hosts").unwrap_or_default();
+    Some(Resolver::with(&resolv_conf, &hosts))
 }
 
 /// Longest wait for the name of this machine: an inventory without it is better than none.

@@ -9,7 +9,7 @@ use super::{
     Context, Outcome,
     args::{TimeSource, Unusable, Usable, json, one},
 };
-use crate::names::Resolver;
+use muster_names::Resolver;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const MOST: usize = 64;

@@ -35,6 +35,7 @@ pub fn client_with(
     limits: impl FnOnce(ClientBuilder) -> ClientBuilder,
 ) -> Result<Client, String> {
     let mut builder = Client::builder()
+        .dns_resolver(muster_names::for_http())
         .connect_timeout(CONNECT)
         .redirect(Policy::none());
     match trust {

@@ -69,7 +69,10 @@ fn addresses_have_names_of_their_own() {
     assert!(question(1, "a..b", A).is_err());
 }
 
-/// Serves `a.example` over UDP, truncates `long.example` there and sends it over
+/// What servers without an upstream answer about families they have no address of.
+const REFUSED: u8 = 5;
+
+/// Serves `a.example` over UDP, refuses IPv6 addresses of `lab.example`, truncates `long.example` there and sends it over
 /// TCP, knows no other name.
 async fn server() -> u16 {
     let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -90,6 +93,10 @@ async fn server() -> u16 {
             built(question, 0, &[("a.example", A, data)])
         } else if about("a.example") {
             built(question, 0, &[])
+        } else if about("lab.example") && kind == A {
+            built(question, 0, &[("lab.example", A, data)])
+        } else if about("lab.example") {
+            built(question, REFUSED, &[])
         } else if about("long.example") {
             let mut bytes = built(question, 0, &[("long.example", kind, data)]);
             if !over_tcp {
@@ -151,6 +158,8 @@ async fn names_are_searched_found_over_tcp_if_long_and_missing_ones_are_no_error
         resolver.addresses("nothing.example").await.unwrap(),
         Meaning::default()
     );
+    let lab = resolver.addresses("lab.example").await.unwrap();
+    assert_eq!(lab.addresses, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
     let known = resolver.addresses("known.example.").await.unwrap();
     assert_eq!(known.addresses, ["192.0.2.99".parse::<IpAddr>().unwrap()]);
 }

@@ -4,8 +4,13 @@
 //! the steps want to know things `getaddrinfo` does not return (the name at the end of a chain of
 //! aliases, whether a name does not exist or no server answered). The rules are those of the
 //! system: search list, `ndots`, servers in order, UDP first and TCP for what does not fit.
+//!
+//! [`Forgiving`] is for HTTP clients: musl, which our static programs are linked with, takes a server
+//! that refuses to speak of IPv6 addresses for one that knows no address at all. Such servers are
+//! common in laboratories, and other programs on the same machine do not notice.
 
 mod config;
+mod http;
 mod message;
 
 use std::{
@@ -16,8 +21,8 @@ use std::{
 };
 
 pub use config::Config;
+pub use http::{Forgiving, for_http};
 use message::{Answer, Record};
-use muster_machine::Machine;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpStream, UdpSocket},
@@ -45,25 +50,17 @@ impl Resolver {
     #[must_use]
     pub fn of_system() -> Self {
         let read = |path: &str| std::fs::read_to_string(Path::new(path)).unwrap_or_default();
-        Self {
-            config: Config::parse(&read("/etc/resolv.conf")),
-            hosts: config::hosts(&read("/etc/hosts")),
-            port: 53,
-        }
+        Self::with(&read("/etc/resolv.conf"), &read("/etc/hosts"))
     }
 
-    /// With the configuration of a machine; nothing if it has none.
+    /// With the content of `/etc/resolv.conf` and of `/etc/hosts`.
     #[must_use]
-    pub fn of(machine: &dyn Machine) -> Option<Self> {
-        let read = |path: &str| {
-            let text = machine.read(Path::new(path)).ok()?;
-            Some(String::from_utf8_lossy(&text).into_owned())
-        };
-        Some(Self {
-            config: Config::parse(&read("/etc/resolv.conf")?),
-            hosts: config::hosts(&read("/etc/hosts").unwrap_or_default()),
+    pub fn with(resolv_conf: &str, hosts: &str) -> Self {
+        Self {
+            config: Config::parse(resolv_conf),
+            hosts: config::hosts(hosts),
             port: 53,
-        })
+        }
     }
 
     /// The addresses of a name. A name that does not exist means nothing, which is no error.
