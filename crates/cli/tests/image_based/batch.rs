@@ -1,11 +1,16 @@
 //! Many sites in one run.
 
-use std::fs;
+use std::{
+    fs,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{INSTALL_CONFIG, muster, put_site, succeeded};
+use crate::{INSTALL_CONFIG, muster, other, put_site, succeeded};
 
 #[test]
 fn many_sites_are_made_at_once() {
@@ -87,4 +92,36 @@ fn many_sites_are_made_at_once() {
         bytes,
         "a second run makes the same image"
     );
+}
+
+#[test]
+fn an_interrupted_batch_leaves_whole_images_only() {
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    fs::write(
+        at.join("install-config.yaml"),
+        INSTALL_CONFIG.replace("site1", "{{name}}"),
+    )
+    .unwrap();
+    fs::write(at.join("image-based-config.yaml"), "hostname: {{name}}\n").unwrap();
+    let rows: String = (0..200).map(|number| format!("s{number:03}\n")).collect();
+    fs::write(at.join("sites.csv"), format!("name\n{rows}")).unwrap();
+    let mut batch = Command::new(env!("CARGO_BIN_EXE_muster"))
+        .args(["image-based", "create", "config-images", "--jobs", "1"])
+        .args(["--sites", "sites.csv", "--output", "out"])
+        .current_dir(at)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let first = at.join("out/s000/imagebasedconfig.iso");
+    let end = Instant::now() + Duration::from_secs(60);
+    while !first.exists() && Instant::now() < end {
+        thread::sleep(Duration::from_millis(20));
+    }
+    other(at, &format!("kill -INT {}", batch.id()));
+    assert_eq!(batch.wait().unwrap().code(), Some(8));
+    assert!(!at.join("out/report.json").exists());
+    let unfinished = other(at, "find out -name .tmp*");
+    assert_eq!(unfinished, "", "half-written files are gone");
+    other(at, "isoinfo -d -i out/s000/imagebasedconfig.iso");
 }
