@@ -9,15 +9,20 @@ interface Login {
 }
 
 const KEY = "muster-login";
+const CALLER = "muster-caller";
 const ANSWER_MS = 15_000;
 
-function stored(): Login | null {
+function read<T>(key: string): T | null {
   try {
-    const found = JSON.parse(sessionStorage.getItem(KEY) ?? "null") as Login | null;
-    return found && Date.parse(found.expires_at) > Date.now() ? found : null;
+    return JSON.parse(sessionStorage.getItem(key) ?? "null") as T | null;
   } catch {
     return null;
   }
+}
+
+function stored(): Login | null {
+  const found = read<Login>(KEY);
+  return found && Date.parse(found.expires_at) > Date.now() ? found : null;
 }
 
 export const login = signal<Login | null>(stored());
@@ -26,7 +31,8 @@ export const loginNeeded = signal<null | "first" | "expired">(null);
 
 /** The caller as the service knows it. */
 export interface Caller { mode: string; name: string; role: string; expires_at?: string }
-export const caller = signal<Caller | null>(null);
+/** Kept beside the login, so that a page that is loaded again knows the role before the first answer. */
+export const caller = signal<Caller | null>(login.value ? read<Caller>(CALLER) : null);
 
 /** Which role a control needs: changes and secrets are for users, OS images for administrators. */
 export type Needs = "user" | "admin";
@@ -40,17 +46,23 @@ export function roleRefusal(needs: Needs): string | null {
 
 /** Asks for the caller's role again: after a login, and when a call was forbidden. */
 export async function askRole(): Promise<void> {
+  const of = login.value;
   try {
     const answer = await fetch("/auth/caller", { headers: authorization(), signal: AbortSignal.timeout(ANSWER_MS) });
-    caller.value = answer.ok ? ((await answer.json()) as Caller) : null;
+    const found = answer.ok ? ((await answer.json()) as Caller) : null;
+    // Another login may have come in between.
+    if (login.value === of) caller.value = found;
   } catch {
     // What was known stays; `watch` asks again when the service is back.
   }
 }
 
 effect(() => {
-  if (login.value) void askRole();
-  else caller.value = null;
+  if (!login.value) caller.value = null;
+});
+effect(() => {
+  if (caller.value && login.peek()) sessionStorage.setItem(CALLER, JSON.stringify(caller.value));
+  else sessionStorage.removeItem(CALLER);
 });
 
 export function authorization(): Record<string, string> {
@@ -78,6 +90,8 @@ export async function logIn(name: string, password: string): Promise<string | nu
   try {
     login.value = { ...(await token(name, password)), name };
     sessionStorage.setItem(KEY, JSON.stringify(login.value));
+    // Before anything is shown that the role may not use.
+    await askRole();
     loginNeeded.value = null;
     return null;
   } catch (problem) {

@@ -11,7 +11,7 @@ let folder;
 let store;
 let streams;
 before(async () => {
-  globalThis.sessionStorage = { getItem: () => null };
+  globalThis.sessionStorage = { getItem: () => null, removeItem: () => undefined };
   globalThis.addEventListener ??= () => undefined;
   globalThis.removeEventListener ??= () => undefined;
   folder = await mkdtemp(path.join(tmpdir(), "muster-web-store-"));

@@ -15,7 +15,7 @@ let folder;
 before(async () => {
   // Browser globals that module bodies touch.
   globalThis.document = { documentElement: { lang: "en" } };
-  globalThis.sessionStorage = { getItem: () => null };
+  globalThis.sessionStorage = { getItem: () => null, removeItem: () => undefined };
   globalThis.location = { pathname: "/", search: "" };
   globalThis.addEventListener ??= () => undefined;
   globalThis.removeEventListener ??= () => undefined;

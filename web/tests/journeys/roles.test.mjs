@@ -67,9 +67,11 @@ test("a read-only user finds everything open to look at and nothing open to chan
     const wrong = (await usable(page, "button, input, select, textarea")).filter((name) => !LOOKS.test((name ?? "").trim()));
     assert.deepEqual(wrong, [], `${place} has open controls`);
   }
-  // Secrets are not asked for, and say why they are missing.
+  // Secrets are not asked for, and say why they are missing; also while the service has not yet named the role.
+  await page.route("**/auth/caller", async (route) => { await new Promise((resolve) => setTimeout(resolve, 1500)); await route.continue(); });
   await page.goto(`/clusters/${ids.done}/progress`);
   await page.getByText("Passwords and kubeconfig are hidden: your role is read-only.").waitFor();
+  await page.unroute("**/auth/caller", { behavior: "wait" });
   assert.deepEqual(forbidden, [], "nothing was asked for that is refused");
 
   // Menus name the reason at each entry, and still offer what may be looked at.

@@ -121,9 +121,10 @@ test("hosts are shown and changed, the cluster is installed", async () => {
     ["PATCH", "/clusters/{cluster}", { api_vip_dns_name: "api.upstream.example.com" }, 201],
     ["POST", "/infra-envs/", () => ({ name: "upstream_infra-env-x86_64", pull_secret: PULL_SECRET, cluster_id: ids.cluster, openshift_version: ids.version, cpu_architecture: "x86_64" }), 201, (body) => { ids.later = body.id; }],
     ["DELETE", "/infra-envs/{later}", undefined, 204, empty],
-    ["DELETE", "/infra-envs/{env}/hosts/{host}", undefined, 204, empty],
   ]);
   assert.equal(await machines.ended, 0, machines.text);
+  // Not before: a machine that is removed while it runs registers again.
+  await table([["DELETE", "/infra-envs/{env}/hosts/{host}", undefined, 204, empty]]);
 });
 
 test("an installation is cancelled and reset, and everything is deleted as the list does it", async () => {
