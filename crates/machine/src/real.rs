@@ -104,7 +104,9 @@ impl Machine for Real {
             file.set_permissions(fs::Permissions::from_mode(mode))?;
             file.write_all(content)?;
             file.sync_all()?;
-            fs::rename(&draft, path)
+            fs::rename(&draft, path)?;
+            // Its new name is in the folder, and outlives a power cut only with that.
+            fs::File::open(folder)?.sync_all()
         })();
         if written.is_err() {
             let _ = fs::remove_file(&draft);

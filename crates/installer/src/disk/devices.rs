@@ -99,11 +99,17 @@ impl Devices {
     }
 
     fn add(&mut self, machine: &dyn Machine, folder: &str, name: String, kind: Kind) {
-        let label = machine
-            .text(format!("{folder}/uevent"))
-            .and_then(|event| Some(line(&event, "PARTNAME=")?.to_owned()));
+        let number = machine.text(format!("{folder}/dev")).unwrap_or_default();
+        let found = |path: String, key: &str| {
+            let text = machine.text(path)?;
+            line(&text, key).map(str::to_owned)
+        };
+        // The kernel forgets the label of a partition that a program changed by itself, as growpart
+        // does. udev reads it from the disk.
+        let label = found(format!("{folder}/uevent"), "PARTNAME=")
+            .or_else(|| found(format!("/run/udev/data/b{number}"), "E:ID_PART_ENTRY_NAME="));
         let device = Device {
-            number: machine.text(format!("{folder}/dev")).unwrap_or_default(),
+            number,
             holders: machine
                 .names(format!("{folder}/holders"))
                 .into_iter()

@@ -130,6 +130,8 @@ impl Installation<'_> {
             journal.finish(step);
             // Before there is a file system to keep it on, a restart begins at the beginning.
             if !step.makes_room_for_journal() || step == Step::Partition {
+                // First what the step wrote, then the word that it did.
+                self.sync()?;
                 journal.save(self.machine, Path::new(WORK))?;
             }
             (self.around.report)(&Event::Finished { step });
@@ -165,7 +167,7 @@ impl Installation<'_> {
         let Ok(parts) = self.parts(disk) else {
             return Ok(fresh);
         };
-        // Only looks: a disk of somebody else's must not be changed by being looked at.
+        // Only looks: reading a disk that belongs to another system must not change it.
         if self.mount_root(&parts, "ro").is_err() {
             self.unmount()?;
             return Ok(fresh);
@@ -317,7 +319,14 @@ impl Installation<'_> {
         }
         let ours = ["/mnt/boot", STORAGE, ROOT];
         for at in ours {
-            if mounts(self.machine).iter().any(|mount| mount.target == at) {
+            // CoreOS has /mnt as a link into /var, and the kernel names what the link leads to.
+            let place = self.machine.resolve(Path::new(at));
+            let place = place.unwrap_or_else(|_| PathBuf::from(at));
+            let mounted = mounts(self.machine);
+            if mounted
+                .iter()
+                .any(|mount| Path::new(&mount.target) == place)
+            {
                 let task = Task::new("umount", "unmount the installation disk").arg(at);
                 self.run_task(&task)?;
             }
@@ -516,12 +525,17 @@ impl Installation<'_> {
         let account = format!("/mnt/ostree/deploy/{root}/{ACCOUNT}");
         journal.save(self.machine, Path::new(&account))?;
         self.remove_tree(Path::new(WORK))?;
-        self.run_task(&Task::new("sync", "write everything to the disk").deadline(HOUR))?;
+        self.sync()?;
         self.unmount()?;
         if self.config.shutdown {
             self.run_task(&Task::new("systemctl", "power off").arg("poweroff"))?;
         }
         Ok(())
+    }
+
+    fn sync(&self) -> Result<(), String> {
+        let task = Task::new("sync", "write everything to the disk").deadline(HOUR);
+        self.run_task(&task).map(drop)
     }
 
     fn deployments(&self) -> Result<Vec<(String, String)>, String> {

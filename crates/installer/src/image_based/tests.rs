@@ -98,11 +98,19 @@ impl Bench {
                 let folder = format!("/sys/block/vda/vda{number}");
                 tree.line(format!("{folder}/dev"), &format!("252:{number}"));
                 tree.line(format!("{folder}/partition"), &number.to_string());
-                tree.line(format!("{folder}/uevent"), &format!("PARTNAME={label}"));
+                // The one that was grown has its label only in the files of udev.
+                match *label {
+                    "root" => tree.line(
+                        format!("/run/udev/data/b252:{number}"),
+                        &format!("E:ID_PART_ENTRY_NAME={label}"),
+                    ),
+                    _ => tree.line(format!("{folder}/uevent"), &format!("PARTNAME={label}")),
+                }
                 tree.insert(format!("/dev/vda{number}"), Node::Block(vec![]));
             }
             // A new partition table has forgotten the others.
             for number in state.partitions.len() + 1..=5 {
+                let _ = tree.remove(Path::new(&format!("/run/udev/data/b252:{number}")));
                 for file in ["dev", "partition", "uevent"] {
                     let path = format!("/sys/block/vda/vda{number}/{file}");
                     let _ = tree.remove(Path::new(&path));
