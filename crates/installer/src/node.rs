@@ -379,6 +379,9 @@ impl Node {
                 }
                 Err(cause) => {
                     info!(cause, "waiting for the config of this node's pool");
+                    let detail = "waiting for the machine-config server of the bootstrap host";
+                    self.progress
+                        .report(HostStage::WritingImageToDisk, detail.to_owned());
                     tokio::time::sleep(POLL).await;
                 }
             }
