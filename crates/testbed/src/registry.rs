@@ -39,7 +39,7 @@ pub struct Registry {
     evidence: Evidence,
     /// What podman wants to know until the next start; its name must be short.
     state: PathBuf,
-    _process: Background,
+    process: Option<Background>,
 }
 
 impl Registry {
@@ -63,24 +63,40 @@ impl Registry {
             "auth": {"htpasswd": {"realm": "test bed", "path": file("users")}},
         });
         fs::write(file("config.yml"), config.to_string())?;
-        let log = evidence.file("registry.log");
+        let mut registry = Self {
+            evidence,
+            state: std::env::temp_dir().join(format!("muster-{}.podman", std::process::id())),
+            process: None,
+        };
+        registry.come_back(network)?;
+        Ok(registry)
+    }
+
+    /// Ends its process: nobody answers any more.
+    pub fn go_away(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts it, with everything that was in it.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn come_back(&mut self, network: &Network) -> Result<()> {
+        let log = self.evidence.file("registry.log");
         let mut serve = network.command("docker-registry");
-        serve.arg("serve").arg(evidence.file("config.yml"));
+        serve.arg("serve").arg(self.evidence.file("config.yml"));
         let mut process = Background::start("docker-registry", &mut serve, &log)?;
-        let door = format!("https://{}/", address());
+        let url = format!("https://{}/", address());
         eventually(Duration::from_secs(60), "the registry", || {
             process.must_live(&log)?;
             let mut curl = network.command("curl");
             curl.args(["--silent", "--fail", "--noproxy", "*", "--cacert"])
-                .arg(authority(&evidence))
-                .arg(&door);
+                .arg(self.authority())
+                .arg(&url);
             Ok(run(&mut curl).is_ok().then_some(()))
         })?;
-        Ok(Self {
-            evidence,
-            state: std::env::temp_dir().join(format!("muster-{}.podman", std::process::id())),
-            _process: process,
-        })
+        self.process = Some(process);
+        Ok(())
     }
 
     /// The file of the authority that signed its certificate.
@@ -108,6 +124,20 @@ impl Registry {
     /// # Errors
     /// When podman fails.
     pub fn push(&self, network: &Network, name: &str, files: &[Content<'_>]) -> Result<String> {
+        self.push_labelled(network, name, files, &[])
+    }
+
+    /// The same with labels.
+    ///
+    /// # Errors
+    /// When podman fails.
+    pub fn push_labelled(
+        &self,
+        network: &Network,
+        name: &str,
+        files: &[Content<'_>],
+        labels: &[(String, String)],
+    ) -> Result<String> {
         let tree = self.evidence.file("tree");
         if tree.exists() {
             fs::remove_dir_all(&tree)?;
@@ -127,7 +157,11 @@ impl Registry {
             .arg("."))?;
         let image = self.image(name);
         let mut import = self.podman(network);
-        run(import.args(["import", "--quiet"]).arg(&layer).arg(&image))?;
+        import.args(["import", "--quiet"]);
+        for (label, value) in labels {
+            import.arg(format!("--change=LABEL {label}={value}"));
+        }
+        run(import.arg(&layer).arg(&image))?;
         let digest = self.evidence.file("digest");
         let secret = self.evidence.file("auth.json");
         fs::write(&secret, self.pull_secret())?;
@@ -202,7 +236,8 @@ fn authority(evidence: &Evidence) -> PathBuf {
     evidence.file(TRUSTED).join("ca.crt")
 }
 
-fn address() -> String {
+/// Where it listens.
+pub(crate) fn address() -> String {
     format!("{}:{PORT}", Network::GATEWAY)
 }
 

@@ -5,7 +5,10 @@ use std::fs;
 use anyhow::{Context, Result};
 use muster_vm::Network;
 
-use crate::{Registry, control_plane, registry::Content};
+use crate::{
+    Registry, control_plane,
+    registry::{self, Content},
+};
 
 /// What the release calls itself.
 pub const VERSION: &str = "4.20.3";
@@ -49,13 +52,21 @@ const COMPONENTS: &[&str] = &[
     "pod",
 ];
 
+const COMPONENT: &str = "ocp/component:1";
+
+/// The whole name of the image that plays every component.
+#[must_use]
+pub fn component() -> String {
+    format!("{}/{COMPONENT}", registry::address())
+}
+
 /// Puts the release into a registry; returns its name there.
 ///
 /// # Errors
 /// When podman fails or busybox is missing.
 pub fn push(registry: &Registry, network: &Network) -> Result<String> {
-    let busybox = fs::read("/bin/busybox").context("busybox-static is not installed")?;
-    let component = push_component(registry, network, &busybox)?;
+    let busybox = busybox()?;
+    let component = push_component(registry, network)?;
     let components: Vec<_> = COMPONENTS
         .iter()
         .map(|name| (*name, component.as_str()))
@@ -64,10 +75,18 @@ pub fn push(registry: &Registry, network: &Network) -> Result<String> {
     registry.push_release(network, VERSION, &components, &files(&busybox, &program))
 }
 
-fn push_component(registry: &Registry, network: &Network, busybox: &[u8]) -> Result<String> {
+/// Puts the image of every component there; returns its name by digest.
+///
+/// # Errors
+/// When podman fails or busybox is missing.
+pub fn push_component(registry: &Registry, network: &Network) -> Result<String> {
     // The image cannot know its own digest; only the release's programs need it.
     let program = program("unknown");
-    registry.push(network, "ocp/component:1", &files(busybox, &program))
+    registry.push(network, COMPONENT, &files(&busybox()?, &program))
+}
+
+fn busybox() -> Result<Vec<u8>> {
+    fs::read("/bin/busybox").context("busybox-static is not installed")
 }
 
 fn program(component: &str) -> String {

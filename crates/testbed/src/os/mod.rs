@@ -8,11 +8,14 @@
 //! | `parts-*` | the base, `os/assemble`, `os/root`, `os/dracut`, coreos-installer | dracut, `mksquashfs` |
 //! | `live-*.iso` | the parts and the code in [`live`] | `genisoimage`, `isohybrid` |
 //! | `metal-*.img.zst` | the parts and the code in [`metal`] | `sgdisk`, `mke2fs`, GRUB |
+//! | `ostree-metal-*.img.zst` | the same and the code in [`ostree`] | `ostree`, `mkfs.xfs` |
+//! | `seed-*` | the parts, `seed/` and the code in [`ostree`] | `ostree`, `tar` |
 //!
 //! What is not the newest of its kind is removed.
 
 pub mod live;
 pub mod metal;
+pub mod ostree;
 pub mod recipe;
 
 use std::{
@@ -100,6 +103,15 @@ impl Os {
             forget_others(&folder, "live-", &os.iso)?;
         }
         Ok(os)
+    }
+
+    /// Unpacks the tree of the live image.
+    fn unpack_root(&self, to: &Path) -> Result<()> {
+        run(command("unsquashfs")
+            .args(["-quiet", "-no-progress", "-d"])
+            .arg(to)
+            .arg(self.parts.join("root.squashfs")))
+        .map(drop)
     }
 
     fn assemble(&self, base: &Path, installer: &Path) -> Result<()> {

@@ -8,6 +8,7 @@ mod discovery;
 mod disk_safety;
 mod failure;
 mod highly_available;
+mod image_based;
 mod installed;
 mod lab;
 mod network_boot;

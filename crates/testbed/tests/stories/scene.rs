@@ -98,13 +98,7 @@ impl Scene {
     /// A command that runs what is added to it on the machine of this number, whose image got the
     /// key.
     pub fn log_in(&self, number: u8) -> Command {
-        let mut ssh = self.network.command("ssh");
-        let words = "-o LogLevel=ERROR -o BatchMode=yes -o StrictHostKeyChecking=no \
-                     -o UserKnownHostsFile=/dev/null -i";
-        ssh.args(words.split_whitespace());
-        ssh.arg(self.evidence.file("key"));
-        ssh.arg(format!("core@{}", Network::address(number)));
-        ssh
+        log_in(&self.network, &self.evidence, number)
     }
 
     /// Serves the image of the installed system.
@@ -140,8 +134,17 @@ impl Scene {
 /// Serves the image of the installed system where the stand-in's `coreos-installer` asks for it: a
 /// real live image carries it itself.
 pub fn serve_disk_image(network: &Network, os: &Os, evidence: &Evidence) -> Result<Background> {
+    serve_as_disk_image(network, &os.metal()?, evidence)
+}
+
+/// The same with another image.
+pub fn serve_as_disk_image(
+    network: &Network,
+    image: &Path,
+    evidence: &Evidence,
+) -> Result<Background> {
     let web = evidence.part("web")?;
-    fs::hard_link(os.metal()?, web.file("metal.img.zst"))?;
+    fs::hard_link(image, web.file("metal.img.zst"))?;
     let mut server = network.command("python3");
     server
         .args(["-m", "http.server"])
@@ -149,6 +152,17 @@ pub fn serve_disk_image(network: &Network, os: &Os, evidence: &Evidence) -> Resu
         .arg("--directory")
         .arg(web.folder());
     Background::start("web server", &mut server, &evidence.file("web.log"))
+}
+
+/// A command that runs what is added to it on the machine of this number, which has the key.
+pub fn log_in(network: &Network, evidence: &Evidence, number: u8) -> Command {
+    let mut ssh = network.command("ssh");
+    let words = "-o LogLevel=ERROR -o BatchMode=yes -o StrictHostKeyChecking=no \
+                 -o UserKnownHostsFile=/dev/null -o ConnectTimeout=10 -i";
+    ssh.args(words.split_whitespace());
+    ssh.arg(evidence.file("key"));
+    ssh.arg(format!("core@{}", Network::address(number)));
+    ssh
 }
 
 /// A key to log in with: made when it is first asked for; returns its public half.
@@ -167,12 +181,12 @@ pub fn nothing() -> Value {
     json!({})
 }
 
-/// The live image with a wish fulfilled, without any service.
-pub fn customized(os: &Os, evidence: &Evidence, wish: &Customization) -> Result<PathBuf> {
+/// The live image, customized without any service.
+pub fn customized(os: &Os, evidence: &Evidence, customization: &Customization) -> Result<PathBuf> {
     let image = evidence.file("live.iso");
     let file = fs::File::open(&os.iso)?;
     let iso = Iso::open(View::of(Source::file(file)?))?;
-    let mut view = wish.apply(&iso)?.reader();
+    let mut view = customization.apply(&iso)?.reader();
     std::io::copy(&mut view, &mut fs::File::create(&image)?)?;
     Ok(image)
 }

@@ -16,7 +16,7 @@ installkernel() {
     hostonly='' instmods \
         virtio_pci virtio_net virtio_blk virtio_scsi e1000 e1000e \
         sd_mod sr_mod ahci ata_piix nvme usb-storage uas xhci-pci ehci-pci \
-        iso9660 squashfs overlay loop vfat nls_cp437 nls_ascii nls_utf8 ext4 qemu_fw_cfg \
+        iso9660 squashfs overlay loop vfat nls_cp437 nls_ascii nls_utf8 ext4 xfs qemu_fw_cfg \
         virtio_rng af_packet ipv6 unix bonding 8021q
 }
 
@@ -31,6 +31,7 @@ install() {
     inst_script "$moddir/setfiles" /usr/sbin/setfiles
     inst_script "$moddir/karg" /usr/bin/karg
     inst_script "$moddir/is-live-image" /usr/bin/is-live-image
+    inst_script "$moddir/root-by-label-generator" /usr/lib/systemd/system-generators/root-by-label-generator
     local name
     for name in coreos-livepxe-rootfs live-sysroot ignition-setup-user \
         coreos-copy-firstboot-network coreos-enable-network coreos-teardown-initramfs; do
