@@ -16,6 +16,8 @@ const AS_LONG_AS_IT_TAKES: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Where a cluster is while it is being installed.
 const ORDERED: &[&str] = &["installing", "installing-pending-user-action", "finalizing"];
+/// Where it is afterwards.
+const FINISHED: &[&str] = &["installed", "adding-hosts"];
 /// A host whose user is asked to boot it again, after a reset.
 const AWAITS_BOOT: &str = "resetting-pending-user-action";
 
@@ -64,7 +66,8 @@ impl Scenario {
             if let Flow::Enough(faults) = self.wait_for("the installation", ended).await? {
                 return Ok(End::Noticed(faults));
             }
-            if self.snapshot.borrow().cluster.status == "installed" {
+            // It may have been opened for more hosts at once, before it was looked at again.
+            if FINISHED.contains(&self.snapshot.borrow().cluster.status.as_str()) {
                 return Ok(End::Reached);
             }
             self.stop_controller();
