@@ -19,10 +19,22 @@ use muster_vm::program::{command, run};
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/seed");
 /// The user that a running CoreOS has.
 const CORE: u32 = 1000;
-/// Units of the seed that start by themselves, and what wants them.
+/// Units that start by themselves, and what wants them: presets were applied when the seed's machine was
+/// started for the first time.
 const ENABLED: &[(&str, &str)] = &[
-    ("installation-configuration.service", "multi-user.target"),
-    ("var-lib-containers.mount", "local-fs.target"),
+    (
+        "/etc/systemd/system/installation-configuration.service",
+        "multi-user.target",
+    ),
+    (
+        "/etc/systemd/system/var-lib-containers.mount",
+        "local-fs.target",
+    ),
+    (
+        "/usr/lib/systemd/system/chronyd.service",
+        "multi-user.target",
+    ),
+    ("/usr/lib/systemd/system/ssh.service", "multi-user.target"),
 ];
 
 /// What a seed image holds, as files of one folder.
@@ -215,7 +227,8 @@ fn add_state(tree: &Path, state: &Path) -> Result<()> {
     for (unit, target) in ENABLED {
         let wants = state.join(format!("etc/systemd/system/{target}.wants"));
         fs::create_dir_all(&wants)?;
-        symlink(format!("../{unit}"), wants.join(unit))?;
+        let name = Path::new(unit).file_name().context("a unit has a name")?;
+        symlink(unit, wants.join(name))?;
     }
     // A machine that ran before: presets are not applied again.
     fs::write(
