@@ -1,13 +1,13 @@
 // Form fields: label, help and error are one thing for screen readers, and an error never hides the help.
-import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 import { t } from "../messages";
 import { roleRefusal } from "../session";
 import { Icon } from "./icons";
+import type { Children } from "./parts";
 
 export interface Common {
   label: string;
-  help?: ComponentChildren;
+  help?: Children;
   required?: boolean;
   disabled?: boolean;
   /** Usable by every role: forms that only look, or log in. */
@@ -28,7 +28,7 @@ export function useField(props: Common, value: string) {
   had.current ||= value !== "";
   const shown = props.error && (props.attempted || had.current) ? props.error : null;
   const describedBy = [props.help ? `${id}-help` : "", shown ? `${id}-error` : ""].filter(Boolean).join(" ") || undefined;
-  const frame = (control: ComponentChildren) => (
+  const frame = (control: Children) => (
     <div class="field">
       <label for={id}>{props.label}{props.required && <span class="req" aria-hidden="true"> *</span>}</label>
       {control}
@@ -71,7 +71,7 @@ export function Select(props: Common & { value: string; set: (value: string) => 
   );
 }
 
-export function Check(props: { label: ComponentChildren; value: boolean; set: (value: boolean) => void; disabled?: boolean; always?: boolean; help?: ComponentChildren; asSwitch?: boolean }) {
+export function Check(props: { label: Children; value: boolean; set: (value: boolean) => void; disabled?: boolean; always?: boolean; help?: Children; asSwitch?: boolean }) {
   const id = useId();
   return (
     <div class="check">

@@ -1,5 +1,4 @@
 // The table of hosts: columns by place, sorting, filter, selection, one expanded row with an address.
-import type * as preact from "preact";
 import { memo } from "./memo";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Cluster, Host } from "../api/types";
@@ -12,11 +11,11 @@ import { hosts as stored } from "../store";
 import { HostDetails } from "./hostdetails";
 import { HostDialogs, hostActions, patchHost, roleName, type HostDialog } from "./hostactions";
 import { Icon } from "./icons";
-import { asError, Label, Menu, Problem, Progress } from "./parts";
+import { asError, Label, Menu, Problem, Progress, type Children } from "./parts";
 import { Rows, WHOLE } from "./rows";
 
 export type View = "hardware" | "storage" | "network" | "progress" | "pool";
-interface Column { /** Left out on narrow screens: the expanded row has it. */ wide?: boolean; name: string; cell: (host: Host, cluster?: Cluster) => preact.ComponentChildren; key: (host: Host, cluster?: Cluster) => string | number }
+interface Column { /** Left out on narrow screens: the expanded row has it. */ wide?: boolean; name: string; cell: (host: Host, cluster?: Cluster) => Children; key: (host: Host, cluster?: Cluster) => string | number }
 
 
 const failed = (host: Host, id: string) => failing(host).find((one) => one.id === id);
@@ -93,7 +92,7 @@ function useSettled(cluster: Cluster | undefined): Cluster | undefined {
   return useMemo(() => cluster, [cluster?.id, cluster?.status, cluster?.kind, cluster?.control_plane_count, JSON.stringify(cluster?.machine_networks)]);
 }
 
-export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { hosts: Host[]; cluster?: Cluster | undefined; view: View; clusters?: Cluster[]; empty: preact.ComponentChildren }) {
+export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { hosts: Host[]; cluster?: Cluster | undefined; view: View; clusters?: Cluster[]; empty: Children }) {
   const cluster = useSettled(of);
   const [sort, setSort] = useState<{ by: string; down: boolean }>({ by: "hostname", down: false });
   const [filter, setFilter] = useState("");

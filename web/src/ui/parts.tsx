@@ -1,5 +1,5 @@
 // Small parts that every page uses.
-import type { ComponentChildren } from "preact";
+import type { VNode } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api/client";
 import { t } from "../messages";
@@ -7,10 +7,13 @@ import { navigate } from "../router";
 import { roleRefusal, type Needs } from "../session";
 import { Icon, type IconName } from "./icons";
 
+/** Preact's own type allows any object; one that it cannot draw, such as an Error, leaves the page half drawn. */
+export type Children = VNode | string | number | boolean | null | undefined | Children[];
+
 export type Tone = "green" | "red" | "orange" | "blue" | "grey";
 
 /** A link inside the page; ordinary clicks do not reload. */
-export function Link({ to, children, ...rest }: { to: string; children: ComponentChildren; class?: string; "aria-current"?: "page" | "step" | undefined }) {
+export function Link({ to, children, ...rest }: { to: string; children: Children; class?: string; "aria-current"?: "page" | "step" | undefined }) {
   return (
     <a {...rest} href={to} onClick={(event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
@@ -20,13 +23,13 @@ export function Link({ to, children, ...rest }: { to: string; children: Componen
   );
 }
 
-export function Label({ tone = "grey", icon, children }: { tone?: Tone; icon?: IconName; children: ComponentChildren }) {
+export function Label({ tone = "grey", icon, children }: { tone?: Tone; icon?: IconName; children: Children }) {
   return <span class={`label ${tone}`}>{icon && <Icon name={icon} />}{children}</span>;
 }
 
 const ALERT_ICONS: Record<string, IconName> = { red: "fail", orange: "warn", green: "ok", blue: "info" };
 
-export function Alert({ tone = "blue", title, children, close, live }: { tone?: "red" | "orange" | "green" | "blue"; title?: string; children?: ComponentChildren; close?: () => void; live?: boolean }) {
+export function Alert({ tone = "blue", title, children, close, live }: { tone?: "red" | "orange" | "green" | "blue"; title?: string; children?: Children; close?: () => void; live?: boolean }) {
   return (
     <div class={`alert ${tone}`} role={live ? "alert" : undefined}>
       <Icon name={ALERT_ICONS[tone] ?? "info"} />
@@ -48,7 +51,7 @@ export function Problem({ of, close, quiet }: { of: Error | null; close?: () => 
 }
 
 /** A button for something that not every role may do; without the role it is disabled, with the reason. */
-export function Button({ needs = "user", submit, disabled, children, ...rest }: { needs?: Needs; submit?: boolean; disabled?: boolean; class?: string; "aria-label"?: string; onClick?: () => void; children: ComponentChildren }) {
+export function Button({ needs = "user", submit, disabled, children, ...rest }: { needs?: Needs; submit?: boolean; disabled?: boolean; class?: string; "aria-label"?: string; onClick?: () => void; children: Children }) {
   const why = roleRefusal(needs);
   return <button {...rest} type={submit ? "submit" : "button"} disabled={disabled || why !== null} title={why ?? undefined} aria-describedby={why ? ROLE_NOTE : undefined}>{children}</button>;
 }
@@ -67,12 +70,12 @@ export function Spinner({ text }: { text?: string }) {
   return <span class="row muted" role="status"><Icon name="spin" />{text ?? t("Loading…")}</span>;
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+export function Empty({ title, children }: { title: string; children?: Children }) {
   return <div class="empty"><h2>{title}</h2>{children}</div>;
 }
 
 /** Name and value pairs. */
-export function Facts({ of }: { of: Array<[string, ComponentChildren] | false | null | undefined> }) {
+export function Facts({ of }: { of: Array<[string, Children] | false | null | undefined> }) {
   return <dl class="facts">{of.map((pair) => pair && <div key={pair[0]}><dt>{pair[0]}</dt><dd>{pair[1] === "" || pair[1] === null || pair[1] === undefined ? "—" : pair[1]}</dd></div>)}</dl>;
 }
 
@@ -151,7 +154,7 @@ export function Menu({ label, actions, kebab }: { label: string; actions: Action
 }
 
 /** A dialog on the browser's own: focus stays in it, Escape closes it. */
-export function Modal({ title, close, children, footer, wide, submit }: { title: string; close: () => void; children: ComponentChildren; footer?: ComponentChildren; wide?: boolean; submit?: () => void }) {
+export function Modal({ title, close, children, footer, wide, submit }: { title: string; close: () => void; children: Children; footer?: Children; wide?: boolean; submit?: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => { dialog.current?.showModal(); }, []);
@@ -172,7 +175,7 @@ export function Modal({ title, close, children, footer, wide, submit }: { title:
 }
 
 /** Asks before something that cannot be taken back; shows what the service refused. */
-export function Confirm({ title, children, action, run, close, danger }: { title: string; children?: ComponentChildren; action: string; run: () => Promise<unknown>; close: () => void; danger?: boolean }) {
+export function Confirm({ title, children, action, run, close, danger }: { title: string; children?: Children; action: string; run: () => Promise<unknown>; close: () => void; danger?: boolean }) {
   const { busy, problem, act } = useAct();
   return (
     <Modal title={title} close={close} submit={() => void act(run).then((ok) => ok && close())}
@@ -228,7 +231,7 @@ export function useLoad<T>(load: () => Promise<T>, on: unknown[]): { value: T | 
 }
 
 /** A part of the page that is fetched when it is first shown. */
-export function Later<P extends object>({ load, of }: { load: () => Promise<{ default: (props: P) => ComponentChildren }>; of: P }) {
+export function Later<P extends object>({ load, of }: { load: () => Promise<{ default: (props: P) => Children }>; of: P }) {
   const found = useLoad(async () => {
     try {
       return { it: (await load()).default };

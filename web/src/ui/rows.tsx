@@ -1,7 +1,7 @@
 // The body of a long table: only rows near the window are drawn, so that an update costs the same with
 // fifty hosts and with five hundred.
-import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Children } from "./parts";
 
 /** Shorter tables are drawn whole: the browser's own search finds everything in them. */
 export const WHOLE = 80;
@@ -21,7 +21,7 @@ export function near(count: number, height: number, top: number, bottom: number)
 }
 
 /** `keep` is a row that stays drawn wherever it is, because it is open. */
-export function Rows({ count, columns, keep, row }: { count: number; columns: number; keep?: number | undefined; row: (index: number) => ComponentChildren }) {
+export function Rows({ count, columns, keep, row }: { count: number; columns: number; keep?: number | undefined; row: (index: number) => Children }) {
   const body = useRef<HTMLTableSectionElement>(null);
   const height = useRef(48);
   const [shown, set] = useState({ from: 0, to: 40 });
@@ -48,7 +48,7 @@ export function Rows({ count, columns, keep, row }: { count: number; columns: nu
     addEventListener("resize", later);
     return () => { cancelAnimationFrame(frame); removeEventListener("scroll", later); removeEventListener("resize", later); };
   }, [long, count]);
-  const out: ComponentChildren[] = [];
+  const out: Children[] = [];
   let skipped = 0;
   const gap = (at: number) => { if (skipped) out.push(<Gap key={`gap-${at < shown.to ? "above" : "below"}-${keep !== undefined && at > keep ? 1 : 0}`} height={skipped * height.current} columns={columns} />); skipped = 0; };
   for (let index = 0; index < count; index++) {

@@ -87,7 +87,7 @@ export function DetailsForm({ value, set, mode, taken, attempted }: { value: Det
           <Select label={t("Platform")} value={value.oci ? "oci" : value.platform} set={(platform) => set(platform === "oci" ? { platform: "external", oci: true } : { platform, oci: false })} choices={platforms} help={value.oci ? t("Needs the manifests of Oracle's cloud controller, and addresses by DHCP; hosts boot the minimal image.") : undefined} />
         </div>
         {chosen && chosen.support_level !== "production" && chosen.support_level !== "maintenance" && <Alert tone="orange">{t("Version {version} has support level {level}.", { version: chosen.display_name, level: chosen.support_level })}</Alert>}
-        {versions.problem && <Alert tone="red" title={t("The versions could not be read")}>{versions.problem} <button type="button" class="link" onClick={versions.again}>{t("Try again")}</button></Alert>}
+        {versions.problem && <Alert tone="red" title={t("The versions could not be read")}>{versions.problem.message} <button type="button" class="link" onClick={versions.again}>{t("Try again")}</button></Alert>}
       </>}
       <Area label={t("Pull secret")} required={mode === "create"} value={value.pullSecret} set={(text) => set({ pullSecret: text })} error={wrong.get(t("Pull secret")) ?? null} attempted={attempted} file=".json,.txt,application/json" placeholder={'{"auths": {…}}'} help={mode === "edit" ? t("A pull secret is set. Paste another one to replace it.") : t("Credentials of the registries that serve OpenShift. For OKD any object with \"auths\" works. Drop a file here or choose one.")} />
       {mode === "create" && <fieldset class="stack">

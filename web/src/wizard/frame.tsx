@@ -1,5 +1,4 @@
 // The frame of a step: its content, what is missing, what would be sent, and the way on.
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Cluster, Host } from "../api/types";
 import type { Request } from "../api/client";
@@ -9,7 +8,7 @@ import { fix } from "../model/fixes";
 import { navigate } from "../router";
 import { AsCall } from "../ui/ascall";
 import { Icon } from "../ui/icons";
-import { Alert, Button, Link, Problem, useAct } from "../ui/parts";
+import { Alert, Button, Link, Problem, useAct, type Children } from "../ui/parts";
 
 export const STEPS = ["details", "static", "operators", "hosts", "storage", "networking", "manifests", "review"] as const;
 export type Step = (typeof STEPS)[number];
@@ -28,7 +27,7 @@ export function missing(step: Step, cluster: Cluster, list: Host[]): string[] {
 
 interface FrameProps extends StepProps {
   step: Step;
-  children: ComponentChildren;
+  children: Children;
   /** Names of fields that cannot be saved, with the reason. */
   problems?: Array<[string, string | null | undefined]>;
   requests?: Request[];
@@ -36,7 +35,7 @@ interface FrameProps extends StepProps {
   save?: () => Promise<unknown>;
   attempt?: () => void;
   resources?: string;
-  last?: ComponentChildren;
+  last?: Children;
 }
 
 export function Frame({ step, cluster, list, children, problems = [], requests = [], save, attempt, resources, last }: FrameProps) {

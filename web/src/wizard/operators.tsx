@@ -1,12 +1,11 @@
 // Bundles as cards, single operators by category, each with its requirements and the reason if it is fixed.
-import type * as preact from "preact";
 import { useState } from "preact/hooks";
 import { call, request } from "../api/client";
 import { t } from "../messages";
 import { CATEGORIES, closure, operator } from "../model/operators";
 import { changeCluster } from "../store";
 import { Check } from "../ui/form";
-import { Alert, Label, Problem, Spinner, useLoad } from "../ui/parts";
+import { Alert, Label, Problem, Spinner, useLoad, type Children } from "../ui/parts";
 import { useFeatures } from "./detailsform";
 import { useDraft } from "./draft";
 import { Frame, type StepProps } from "./frame";
@@ -29,7 +28,7 @@ export default function OperatorsStep({ cluster, list }: StepProps) {
   const of = draft.value;
   const body = { operator_bundles: Object.entries(of.bundles).map(([id, optional_operators]) => ({ id, optional_operators })), olm_operators: of.single.map((name) => ({ name })) };
   const sent = { path: { cluster_id: cluster.id }, body };
-  const frame = (content: preact.ComponentChildren) => (
+  const frame = (content: Children) => (
     <Frame step="operators" cluster={cluster} list={list} requests={draft.changed ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>{content}</Frame>
   );
   if (!loaded.value) return frame(loaded.problem ? <Problem of={loaded.problem} /> : <Spinner />);

@@ -1,13 +1,12 @@
 // The wizard of a draft: steps in any order, each with an address.
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { t } from "../messages";
 import { segments } from "../router";
 import { Icon } from "../ui/icons";
-import { Later, Link } from "../ui/parts";
+import { Later, Link, type Children } from "../ui/parts";
 import { STEPS, missing, stepName, type Step, type StepProps } from "./frame";
 
-const LOADERS: Record<Step, () => Promise<{ default: (props: StepProps) => ComponentChildren }>> = {
+const LOADERS: Record<Step, () => Promise<{ default: (props: StepProps) => Children }>> = {
   details: () => import("./details"), static: () => import("./static"), operators: () => import("./operators"), hosts: () => import("./discovery"),
   storage: () => import("./storage"), networking: () => import("./networking"), manifests: () => import("./manifests"), review: () => import("./review"),
 };

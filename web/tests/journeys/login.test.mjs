@@ -38,12 +38,19 @@ test("a login is asked for, refused, granted, and asked for again when it has en
   // Twice: a second refused call does not throw the page away.
   for (let n = 0; n < 2; n++) await page.getByLabel("Show all versions").dispatchEvent("click");
   await page.getByRole("heading", { name: "Your login has ended" }).waitFor();
+  // The page behind the dialog says what was refused, and is drawn again with it, as the watch does.
+  const refused = page.locator(".alert", { hasText: "The versions could not be read" });
+  await refused.waitFor();
+  assert.match(await refused.innerText(), /read\n(this login was ended|credentials are missing).* Try again/);
+  await page.getByLabel("Base domain").dispatchEvent("input");
   await look(page, "login-ended");
   await page.getByRole("dialog").getByLabel("User name").fill("admin");
   await page.getByRole("dialog").getByLabel("Password").fill(service.password);
   await page.getByRole("dialog").getByRole("button", { name: "Log in" }).click();
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   assert.equal(await page.getByLabel("Cluster name").inputValue(), "half-typed");
+  await refused.getByRole("button", { name: "Try again" }).click();
+  await refused.waitFor({ state: "hidden" });
   await page.goto("/settings");
   await page.getByText("Copy token").waitFor();
   await page.getByRole("table", { name: "Users" }).getByRole("row", { name: /admin \(you\) admin/ }).waitFor();
