@@ -13,7 +13,10 @@ build_programs = cargo build --locked --workspace --all-targets
 run_stories = scripts/ignored-tests stories --
 # Stories of `make stories` that `make test` has no time for: what a single node that is installed shows
 # as well (boot from a CD, discovery, preparation), and what few changes touch (clocks, crashes, proxies).
-long_stories = a_single_node_runs_every_program_of_its_bootstrap_in_a_container \
+long_stories = a_single_node_is_installed_though_its_registry_goes_away_and_it_boots_the_wrong_medium \
+  a_machine_with_a_stick_and_uefi_is_discovered_as_it_is \
+  a_machine_finds_its_address_in_the_minimal_image_and_fetches_the_rest_with_it \
+  an_installed_machine_runs_ignition_at_its_first_boot_only \
   a_machine_finds_its_address_in_the_full_image \
   a_machine_that_reaches_the_service_only_through_a_proxy_is_discovered \
   a_machine_with_a_cd_and_bios_is_discovered_as_it_is \
@@ -21,6 +24,7 @@ long_stories = a_single_node_runs_every_program_of_its_bootstrap_in_a_container 
   a_machine_outlives_a_crash_of_the_service_and_a_cut_cable \
   three_machines_become_a_cluster_whose_installation_begins \
   only_the_chosen_disk_is_written
+service_story = a_single_node_is_installed_from_power_on_to_the_running_cluster
 # Not yet seen green to their ends: by hand with `cargo test --workspace --test stories -- --ignored NAME`.
 unfinished_stories = three_control_plane_nodes_and_a_worker_are_installed
 shell_scripts = git grep -lE '^\#!.*\b(ba|da)?sh\b' -- ':!crates/assets'
@@ -78,7 +82,11 @@ boot: ## Start made images, and a machine to look at, in virtual machines (takes
 
 # After `agents`, which builds all that runs in it: two machines at a time, one per core.
 testbed: machines ## Real machines boot our images and are discovered (builds their OS the first time; as root)
-	$(run_stories) $(addprefix --skip ,$(long_stories) $(unfinished_stories))
+	$(run_stories) $(addprefix --skip ,$(service_story) $(long_stories) $(unfinished_stories))
+
+.PHONY: service-story
+service-story: machines # One more of `make test`, apart from the others because it takes as long as all of them
+	$(run_stories) $(service_story)
 
 stories: machines agents container packages ## The same with the long stories that `make test` leaves out, container images and packages
 	$(run_stories) $(addprefix --skip ,$(unfinished_stories))

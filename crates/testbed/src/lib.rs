@@ -3,7 +3,7 @@
 //! [`Os`] is the operating system they run, built from Debian packages in the shape of CoreOS;
 //! [`Service`] is `muster serve` on a wire, [`Registry`] a registry of container images beside it,
 //! [`release`] what is installed from it, [`ControlPlane`] the API of the cluster it becomes. A story in `tests/stories` is made of these and of the machines and wires of `muster-vm`.
-//! `docs/testbed.md` tells how to run them and how to read a failure.
+//! `docs/testbed.md` describes how to run them and how to read a failure.
 
 pub mod control_plane;
 pub mod os;
@@ -16,7 +16,10 @@ pub use os::Os;
 pub use registry::Registry;
 pub use service::Service;
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use muster_vm::Evidence;
@@ -38,6 +41,16 @@ pub fn evidence_of(story: &str) -> Result<Evidence> {
 #[must_use]
 pub fn workshop() -> PathBuf {
     target().join("testbed")
+}
+
+/// Puts a file into a folder of a story without copying it, where one file system holds both.
+///
+/// # Errors
+/// When it can be neither linked nor copied.
+pub fn link_or_copy(from: &Path, to: &Path) -> Result<()> {
+    fs::hard_link(from, to)
+        .or_else(|_| fs::copy(from, to).map(drop))
+        .with_context(|| format!("cannot put {} to {}", from.display(), to.display()))
 }
 
 /// Cargo's folder of results.

@@ -11,7 +11,8 @@
 //! | `ostree-metal-*.img.zst` | the same and the code in [`ostree`] | `ostree`, `mkfs.xfs` |
 //! | `seed-*` | the parts, `seed/` and the code in [`ostree`] | `ostree`, `tar` |
 //!
-//! What is not the newest of its kind is removed.
+//! All of it is kept in the user's cache, for every clone of the project; what is not the newest of its
+//! kind is removed once it is a day old.
 
 pub mod live;
 pub mod metal;
@@ -21,7 +22,7 @@ pub mod recipe;
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
@@ -34,6 +35,8 @@ const SUITE: &str = "bookworm";
 const ARCHIVE: &str = "deb http://deb.debian.org/debian bookworm main";
 /// What `tests/setup-coreos-installer` builds.
 const INSTALLER: &str = "test-tools/bin/coreos-installer";
+/// How long a clone may use a layer that it has built or found.
+const IN_USE: Duration = Duration::from_secs(24 * 3600);
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/os");
 
 /// The built operating system.
@@ -53,7 +56,7 @@ impl Os {
     /// # Errors
     /// When a program fails or this user may not make file systems of other users' files.
     pub fn ready() -> Result<Self> {
-        let folder = crate::workshop().join("os");
+        let folder = cache()?;
         fs::create_dir_all(&folder)?;
         let folder = folder.canonicalize()?;
         // Tests are processes of their own; one builds, the others wait.
@@ -168,7 +171,16 @@ fn step(what: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     Ok(())
 }
 
-/// Removes earlier results of the same kind.
+/// Where the layers are kept.
+fn cache() -> Result<PathBuf> {
+    let caches = match std::env::var_os("XDG_CACHE_HOME") {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?).join(".cache"),
+    };
+    Ok(caches.join("muster/testbed-os"))
+}
+
+/// Removes earlier results of the same kind, except those that another clone may be using.
 fn forget_others(folder: &Path, kind: &str, keep: &Path) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -177,7 +189,11 @@ fn forget_others(folder: &Path, kind: &str, keep: &Path) -> Result<()> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        if name.starts_with(kind) && path != keep {
+        let in_use = || {
+            let changed = fs::metadata(&path).and_then(|found| found.modified());
+            changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age < IN_USE))
+        };
+        if name.starts_with(kind) && path != keep && !in_use() {
             remove(&path)?;
         }
     }

@@ -2,22 +2,28 @@
 //! disk, starts from it, joins the cluster with credentials it found there, and the controller
 //! brings the installation to its end.
 
-use std::time::Duration;
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
-use anyhow::Result;
-use muster_vm::{Boot, Bus, Disk, Machine};
-use serde_json::json;
+use anyhow::{Context, Result};
+use muster_vm::{Boot, Bus, Disk, Firmware, Machine, Running};
+use serde_json::{Value, json};
 
 use crate::{
     lab::Scheduling,
     site::{DOMAIN, Plan, Site, small_machines},
+    static_network::static_address,
 };
 
 const NUMBER: u8 = 91;
 /// From the order to install until the cluster is installed, on a busy machine.
 const INSTALLATION: Duration = Duration::from_secs(2400);
+/// Longer than one attempt to pull an image.
+const REGISTRY_AWAY: Duration = Duration::from_secs(90);
 
-/// As the table of stages says, without those that nobody reports here.
+/// As the table of stages says, without those that are not reported here.
 const STAGES: &[&str] = &[
     "Starting installation",
     "Installing",
@@ -31,27 +37,106 @@ const STAGES: &[&str] = &[
 #[test]
 #[ignore = "starts virtual machines; run `make testbed`"]
 fn a_single_node_is_installed_from_power_on_to_the_running_cluster() -> Result<()> {
-    install("single-node", true)
+    // As in a rack: UEFI, whose boot order the installer must set, and an address from nmstate, which
+    // must follow the node onto its disk.
+    let mut machine = single_node();
+    machine.firmware = Firmware::Uefi;
+    let network = static_address(machine.mac(), NUMBER);
+    let plan = Plan {
+        infra_env: json!({"static_network_config": network}),
+        without_dhcp: true,
+        ..plan(true)
+    };
+    install("single-node", plan, machine, Boot::DiskThenCd, |_, _, _| {
+        Ok(())
+    })
 }
 
+/// Every program of the bootstrap runs in a container, whose image is pulled. The CD is in the drive
+/// and first in the boot order, as it is where a virtual medium is forgotten.
 #[test]
 #[ignore = "starts virtual machines; run `make stories`"]
-fn a_single_node_runs_every_program_of_its_bootstrap_in_a_container() -> Result<()> {
-    install("single-node-containers", false)
+fn a_single_node_is_installed_though_its_registry_goes_away_and_it_boots_the_wrong_medium()
+-> Result<()> {
+    let mut mishaps = Mishaps::default();
+    let meanwhile = |site: &Site, machines: &mut [Running], hosts: &[Value]| {
+        mishaps.happen(site, machines, hosts)
+    };
+    install(
+        "single-node-mishaps",
+        plan(false),
+        single_node(),
+        Boot::Cd,
+        meanwhile,
+    )?;
+    assert!(
+        mishaps.registry_back && mishaps.wrong_medium,
+        "not everything went wrong that should: {mishaps:?}"
+    );
+    Ok(())
 }
 
-fn install(story: &str, quick_bootstrap: bool) -> Result<()> {
-    let plan = Plan {
+/// What goes wrong on the way, each once.
+#[derive(Debug, Default)]
+struct Mishaps {
+    registry_away_since: Option<Instant>,
+    registry_back: bool,
+    wrong_medium: bool,
+}
+
+impl Mishaps {
+    fn happen(&mut self, site: &Site, machines: &mut [Running], hosts: &[Value]) -> Result<()> {
+        let host = hosts.first().context("the cluster has a host")?;
+        match self.registry_away_since {
+            None if host["progress"]["current_stage"] == "Waiting for bootkube" => {
+                eprintln!("   the registry goes away");
+                site.stop_registry();
+                self.registry_away_since = Some(Instant::now());
+            }
+            Some(since) if !self.registry_back && since.elapsed() > REGISTRY_AWAY => {
+                eprintln!("   the registry comes back");
+                site.start_registry()?;
+                self.registry_back = true;
+            }
+            Some(_) | None => {}
+        }
+        if !self.wrong_medium && host["status"] == "installing-pending-user-action" {
+            let why = host["status_info"].as_str().unwrap_or_default();
+            eprintln!("   the machine booted the wrong medium: {why}");
+            assert!(why.contains("boot"), "{why}");
+            for machine in machines {
+                machine.eject()?;
+                machine.reset()?;
+            }
+            self.wrong_medium = true;
+        }
+        Ok(())
+    }
+}
+
+fn plan(quick_bootstrap: bool) -> Plan {
+    Plan {
         settings: vec![small_machines()],
         cluster: json!({"high_availability_mode": "None"}),
         quick_bootstrap,
-    };
+        ..Plan::default()
+    }
+}
+
+fn install(
+    story: &str,
+    plan: Plan,
+    mut machine: Machine,
+    boot: fn(PathBuf) -> Boot,
+    mut meanwhile: impl FnMut(&Site, &mut [Running], &[Value]) -> Result<()>,
+) -> Result<()> {
     let mut site = Site::build(story, plan)?;
-    let machine = single_node(Boot::DiskThenCd(site.image.clone()));
+    machine.boot = boot(site.image.clone());
     site.expect(&[&machine])?;
     let lab = site.lab();
     let mut machine = site.scene.start(machine)?;
-    site.scene.discovered(&mut machine, lab.infra_env)?;
+    let host = site.scene.discovered(&mut machine, lab.infra_env)?;
+    lab.set_hostname(&host, "single")?;
     lab.wait_for("ready")?;
     lab.install()?;
     lab.wait_for("installing")?;
@@ -62,15 +147,15 @@ fn install(story: &str, quick_bootstrap: bool) -> Result<()> {
         std::slice::from_mut(&mut machine),
         Scheduling::WithManifests,
         INSTALLATION,
-        |_, _| Ok(()),
+        |_, machines, hosts| meanwhile(&site, machines, hosts),
     )?;
 
     assert_eq!(lab.stages("single")?, STAGES);
     lab.assert_nodes_in_downloaded_kubeconfig(&plane, &["single"])
 }
 
-fn single_node(boot: Boot) -> Machine {
-    let mut machine = Machine::numbered("single", NUMBER, boot);
+fn single_node() -> Machine {
+    let mut machine = Machine::numbered("single", NUMBER, Boot::Disk);
     machine.cpus = 2;
     machine.memory_mib = 8192;
     machine.disks = vec![Disk::new(Bus::Virtio, 120, "MUSTER-ROOT-91")];

@@ -64,6 +64,7 @@ fn three_control_plane_nodes_and_a_worker_are_installed() -> Result<()> {
             settings: vec![small_machines()],
             cluster: json!({}),
             quick_bootstrap: true,
+            ..Plan::default()
         },
     )?;
     let machines = vec![
@@ -96,7 +97,7 @@ fn three_control_plane_nodes_and_a_worker_are_installed() -> Result<()> {
         &mut machines,
         Scheduling::AfterFirstReadyNode,
         INSTALLATION,
-        |plane, hosts| mishaps.happen(&site, plane, hosts),
+        |plane, _, hosts| mishaps.happen(&site, plane, hosts),
     )?;
     assert_eq!(
         mishaps,

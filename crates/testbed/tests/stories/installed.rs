@@ -6,7 +6,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use muster_image::Customization;
-use muster_testbed::{Os, evidence_of};
+use muster_testbed::{Os, evidence_of, link_or_copy};
 use muster_vm::{Boot, Firmware, Machine, Network, Offer, program::Background};
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ fn an_installed_machine_runs_ignition_at_its_first_boot_only() -> Result<()> {
     network.serve(&Offer::default(), &[&machine])?;
 
     let web = evidence.part("web")?;
-    fs::hard_link(os.metal()?, web.file("metal.img.zst"))?;
+    link_or_copy(&os.metal()?, &web.file("metal.img.zst"))?;
     let pointer = json!({"ignition": {
         "version": "3.1.0",
         "config": {"merge": [{"source": format!("{address}/pointed.ign")}]},

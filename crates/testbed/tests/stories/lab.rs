@@ -133,10 +133,17 @@ impl Lab<'_> {
     }
 
     pub fn set_role(&self, host: &Value, role: Option<&str>) -> Result<()> {
+        self.update_host(host, &json!({"host_role": role}))
+    }
+
+    pub fn set_hostname(&self, host: &Value, name: &str) -> Result<()> {
+        self.update_host(host, &json!({"host_name": name}))
+    }
+
+    fn update_host(&self, host: &Value, fields: &Value) -> Result<()> {
         let id = host["id"].as_str().context("a host has an id")?;
         let path = format!("/infra-envs/{}/hosts/{id}", self.infra_env);
-        let body = json!({"host_role": role});
-        self.scene.service.call("PATCH", &path, &body).map(drop)
+        self.scene.service.call("PATCH", &path, fields).map(drop)
     }
 
     /// The name of the host that runs the bootstrap.
@@ -148,14 +155,14 @@ impl Lab<'_> {
     }
 
     /// Plays what is stood in of a cluster (docs/testbed.md) until it is installed. `meanwhile` is
-    /// called in each round with the hosts: it may do harm.
+    /// called in each round with the machines and the hosts: it may do harm.
     pub fn follow_to_installed(
         &self,
         plane: &mut ControlPlane,
         machines: &mut [Running],
         scheduling: Scheduling,
         limit: Duration,
-        mut meanwhile: impl FnMut(&mut ControlPlane, &[Value]) -> Result<()>,
+        mut meanwhile: impl FnMut(&mut ControlPlane, &mut [Running], &[Value]) -> Result<()>,
     ) -> Result<()> {
         let network = &self.scene.network;
         let began = Instant::now();
@@ -180,7 +187,7 @@ impl Lab<'_> {
             if status == "installed" {
                 return Ok(Some(()));
             }
-            meanwhile(plane, &self.hosts()?)?;
+            meanwhile(plane, machines, &self.hosts()?)?;
             for machine in &mut *machines {
                 machine
                     .must_be_well()

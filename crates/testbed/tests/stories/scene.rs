@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use muster_image::{Customization, Iso, Source, View};
-use muster_testbed::{Os, Service, evidence_of, service::Setup};
+use muster_testbed::{Os, Service, evidence_of, link_or_copy, service::Setup};
 use muster_vm::{
     Evidence, Machine, Network, Offer, Running,
     program::{Background, command, run},
@@ -144,7 +144,7 @@ pub fn serve_as_disk_image(
     evidence: &Evidence,
 ) -> Result<Background> {
     let web = evidence.part("web")?;
-    fs::hard_link(image, web.file("metal.img.zst"))?;
+    link_or_copy(image, &web.file("metal.img.zst"))?;
     let mut server = network.command("python3");
     server
         .args(["-m", "http.server"])

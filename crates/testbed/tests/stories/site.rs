@@ -1,7 +1,7 @@
 //! A place where clusters are installed: a registry with the release, a service that offers it, a
 //! cluster with its image, and the names under which its nodes find the API.
 
-use std::{fs, net::IpAddr, path::PathBuf};
+use std::{cell::RefCell, fs, net::IpAddr, path::PathBuf};
 
 use anyhow::{Context, Result};
 use muster_testbed::{Registry, evidence_of, release};
@@ -25,7 +25,8 @@ pub struct Site {
     pub image: PathBuf,
     cluster: String,
     infra_env: String,
-    _registry: Registry,
+    without_dhcp: bool,
+    registry: RefCell<Registry>,
 }
 
 /// How a site differs from others.
@@ -35,6 +36,10 @@ pub struct Plan {
     pub settings: Vec<String>,
     /// Further fields of the cluster.
     pub cluster: Value,
+    /// Further fields of the infra-env.
+    pub infra_env: Value,
+    /// Whether machines must know their addresses themselves.
+    pub without_dhcp: bool,
     /// Whether bootkube.sh runs the programs of the release without podman.
     pub quick_bootstrap: bool,
 }
@@ -54,9 +59,7 @@ impl Site {
             "additional_ntp_source": Network::GATEWAY,
             "pull_secret": registry.pull_secret(),
         });
-        if let (Some(fields), Some(more)) = (fields.as_object_mut(), plan.cluster.as_object()) {
-            fields.extend(more.clone());
-        }
+        extend(&mut fields, &plan.cluster);
         let cluster = scene.service.new_cluster("lab", &fields)?;
         let cluster = cluster["id"].as_str().context("a cluster has an id")?;
         let mut fields = json!({
@@ -65,6 +68,7 @@ impl Site {
             "additional_trust_bundle": fs::read_to_string(registry.authority())?,
             "ssh_authorized_key": scene.key()?,
         });
+        extend(&mut fields, &plan.infra_env);
         if plan.quick_bootstrap {
             fields["kernel_arguments"] = json!([{"operation": "append", "value": QUICK_PODMAN}]);
         }
@@ -74,9 +78,10 @@ impl Site {
             cluster: cluster.to_owned(),
             infra_env,
             image,
+            without_dhcp: plan.without_dhcp,
             scene,
             _web: web,
-            _registry: registry,
+            registry: RefCell::new(registry),
         })
     }
 
@@ -88,9 +93,28 @@ impl Site {
         }
     }
 
+    /// Ends the registry; what it holds is kept.
+    pub fn stop_registry(&self) {
+        self.registry.borrow_mut().go_away();
+    }
+
+    pub fn start_registry(&self) -> Result<()> {
+        self.registry.borrow_mut().come_back(&self.scene.network)
+    }
+
     /// Puts these machines and the names of the cluster into DHCP and DNS.
     pub fn expect(&mut self, machines: &[&Machine]) -> Result<()> {
-        expect(&mut self.scene.network, machines)
+        let offer = Offer {
+            dhcp: !self.without_dhcp,
+            ..cluster_names()
+        };
+        self.scene.network.serve(&offer, machines)
+    }
+}
+
+fn extend(fields: &mut Value, more: &Value) {
+    if let (Some(fields), Some(more)) = (fields.as_object_mut(), more.as_object()) {
+        fields.extend(more.clone());
     }
 }
 
@@ -111,12 +135,15 @@ pub fn small_machines() -> String {
 
 /// Puts these machines and the names of the cluster into DHCP and DNS.
 pub fn expect(network: &mut Network, machines: &[&Machine]) -> Result<()> {
+    network.serve(&cluster_names(), machines)
+}
+
+fn cluster_names() -> Offer {
     let address = IpAddr::from(Network::GATEWAY);
-    let offer = Offer {
+    Offer {
         names: ["api", "api-int", "apps"]
             .map(|name| (format!("{name}.{DOMAIN}"), address))
             .into(),
         ..Offer::default()
-    };
-    network.serve(&offer, machines)
+    }
 }

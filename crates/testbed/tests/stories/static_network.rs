@@ -11,8 +11,9 @@ use crate::scene::Scene;
 
 const NUMBER: u8 = 41;
 
-fn static_address(mac: &str) -> Value {
-    let address = Network::address(NUMBER);
+/// The static network of an infra-env with one machine: its address by number, the wire's gateway and DNS.
+pub fn static_address(mac: &str, number: u8) -> Value {
+    let address = Network::address(number);
     let gateway = Network::GATEWAY;
     let yaml = format!(
         "interfaces:\n- name: lan\n  type: ethernet\n  state: up\n  ipv4:\n    enabled: true\n    \
@@ -46,7 +47,7 @@ fn is_discovered_without_dhcp(story: &str, image_type: Image) -> Result<()> {
             Image::Full => "full-iso",
             Image::Minimal => "minimal-iso",
         },
-        "static_network_config": static_address(definition.mac()),
+        "static_network_config": static_address(definition.mac(), NUMBER),
     });
     let (infra_env, image) = scene.image(&fields)?;
     let (size, base) = (
@@ -81,7 +82,7 @@ fn is_discovered_without_dhcp(story: &str, image_type: Image) -> Result<()> {
     );
     assert!(
         !scene.network.log().contains("DHCPOFFER"),
-        "somebody offered an address"
+        "an address was offered by DHCP"
     );
     Ok(())
 }
