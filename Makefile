@@ -88,7 +88,7 @@ testbed: machines ## Real machines boot our images and are discovered (builds th
 service-story: machines # One more of `make test`, apart from the others because it takes as long as all of them
 	$(run_stories) $(service_story)
 
-stories: machines agents container packages ## The same with the long stories that `make test` leaves out, container images and packages
+stories: machines agents container packages boot ## The same with the long stories that `make test` leaves out, container images, packages and the boot matrix
 	$(run_stories) $(addprefix --skip ,$(unfinished_stories))
 
 .PHONY: machines
