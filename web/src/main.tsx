@@ -10,7 +10,7 @@ import { caller, login, loginNeeded, logOut } from "./session";
 import { connection, lastHeard } from "./watch";
 import { span } from "./model/clusters";
 import { Icon } from "./ui/icons";
-import { Label, Later, Link, ROLE_NOTE } from "./ui/parts";
+import { Guard, Label, Later, Link, ROLE_NOTE } from "./ui/parts";
 import { LoginForm } from "./pages/login";
 import { ClusterList } from "./pages/clusters";
 import { ClusterPage } from "./pages/cluster";
@@ -94,7 +94,7 @@ function App() {
       <a class="skip" href="#main">{t("Skip to the content")}</a>
       <Masthead />
       <LostBar />
-      <main id="main" tabIndex={-1}>{loginNeeded.value === "first" ? <LoginForm /> : <><RoleNote /><Content /></>}</main>
+      <main id="main" tabIndex={-1}>{loginNeeded.value === "first" ? <LoginForm /> : <><RoleNote /><Guard key={segments.value[0] ?? ""}><Content /></Guard></>}</main>
       {loginNeeded.value === "expired" && <LoginForm asDialog />}
     </>
   );

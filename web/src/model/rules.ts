@@ -89,11 +89,7 @@ export const servers = (names: "names" | "addresses"): Rule => (value) => {
 export const proxyUrl = (schemes: string[]): Rule => (value) => {
   if (value === "") return null;
   if (!schemes.some((scheme) => value.startsWith(`${scheme}://`))) return t("Must begin with {schemes}.", { schemes: schemes.map((scheme) => `${scheme}://`).join(t(" or ")) });
-  try {
-    return new URL(value).hostname ? null : t("There is no host in this URL.");
-  } catch {
-    return t("This is not a URL.");
-  }
+  return URL.canParse(value) ? null : t("This is not a URL.");
 };
 
 export const noProxy: Rule = (value) => {

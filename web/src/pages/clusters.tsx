@@ -1,12 +1,13 @@
 // All clusters, live, with filters that are in the address.
 import { useEffect, useState } from "preact/hooks";
 import type { Cluster } from "../api/types";
-import { call } from "../api/client";
+import { call, request } from "../api/client";
 import { t } from "../messages";
 import { clusterStatus, isDraft, isRunning, when } from "../model/clusters";
 import { compare } from "../model/hosts";
 import { navigate, query, withQuery } from "../router";
 import { clusters, follow, synced } from "../store";
+import { AsCall } from "../ui/ascall";
 import { Icon } from "../ui/icons";
 import { Button, Confirm, Empty, Label, Link, Menu, Progress, Spinner } from "../ui/parts";
 
@@ -31,6 +32,7 @@ export function DeleteDialog({ cluster, close }: { cluster: Cluster; close: (del
   return (
     <Confirm title={t("Delete cluster {name}?", { name: cluster.name })} action={t("Delete")} danger close={() => close(false)} run={async () => { await deleteCluster(cluster); close(true); }}>
       <p>{t("Its hosts, infra-envs, events and files are removed from this service. Machines that were installed keep running.")}</p>
+      <AsCall requests={[request("v2DeregisterCluster", { path: { cluster_id: cluster.id } })]} names={{ cluster: cluster.name }} />
     </Confirm>
   );
 }
@@ -41,16 +43,17 @@ export function ClusterList() {
   useEffect(() => follow({ kinds: "cluster" }), []);
   const counts = useCounts();
   const [deleting, setDeleting] = useState<Cluster | null>(null);
-  const [sort, setSort] = useState({ by: "name", down: false });
+  const order = query.value.get("sort") ?? "name";
+  const sort = { by: order.replace(/^-/, ""), down: order.startsWith("-") };
   const search = query.value.get("q") ?? "";
   const status = query.value.get("status") ?? "";
   const all = [...clusters.value.values()];
   const key = (one: Cluster): string | number => ({ name: one.name ?? "", domain: one.base_dns_domain ?? "", version: one.openshift_version ?? "", status: clusterStatus(one.status).text, hosts: counts.get(one.id)?.enabled ?? 0, created: one.created_at ?? "" })[sort.by] ?? "";
   const shown = all
     .filter((one) => text(one).includes(search.toLowerCase()) && (!status || clusterStatus(one.status).text === status))
-    .sort((a, b) => { const [x, y] = [key(a), key(b)]; const order = typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); return sort.down ? -order : order; });
+    .sort((a, b) => { const [x, y] = [key(a), key(b)]; const way = typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); return sort.down ? -way : way; });
   const statuses = [...new Set(all.map((one) => clusterStatus(one.status).text))].sort();
-  const header = (by: string, name: string, wide = false) => <th class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
+  const header = (by: string, name: string, wide = false) => <th class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => navigate(withQuery({ sort: sort.by === by && !sort.down ? `-${by}` : by === "name" ? null : by }), "replace")}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
   return (
     <div class="page">
       <div class="row between"><h1>{t("Clusters")}</h1><div class="row"><Button onClick={() => navigate("/import")}>{t("Import a cluster")}</Button><Button class="primary" onClick={() => navigate("/clusters/new")}>{t("Create cluster")}</Button></div></div>

@@ -18,7 +18,7 @@ export default function NetworkMap({ cluster, list }: TabProps) {
   const nets = cluster.machine_networks?.map((one) => one.cidr ?? "") ?? [];
   return (
     <div class="stack">
-      {bad.length > 0 ? <Alert tone="red" title={t("{n} of {all} links have problems", { n: bad.length, all: all.length })}>{t("Red: no connection. Orange: slow or losing packets. The table names addresses and figures.")}</Alert>
+      {bad.length > 0 ? <Alert tone={bad.some((one) => one.state === "bad") ? "red" : "orange"} title={t("{n} of {all} links have problems", { n: bad.length, all: all.length })}>{t("Red: no connection. Orange: slow or losing packets. The table names addresses and figures.")}</Alert>
         : all.length > 0 ? <Alert tone="green">{t("All {n} measured links between hosts work.", { n: all.length })}</Alert> : <Alert>{t("The hosts have not measured their links yet.")}</Alert>}
       {hosts.length <= DRAWN && <div class="card"><Drawing hosts={hosts} all={all} net={nets[0]} vips={[[t("API"), cluster.api_vips?.[0]?.ip], [t("Ingress"), cluster.ingress_vips?.[0]?.ip]]} names={names} /></div>}
       <section class="card"><h2>{t("Links")}</h2>

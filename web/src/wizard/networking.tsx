@@ -52,7 +52,7 @@ function Form({ cluster, list, defaults }: StepProps & { defaults: Defaults }) {
   // Saved values that the form only proposes must be sent as well, so "changed" is not enough for a new cluster.
   const needsSave = draft.changed || (sno && of.machine.length > 0 && !(cluster.machine_networks ?? []).length);
   return (
-    <Frame step="networking" cluster={cluster} list={list} attempt={() => setAttempted(true)} problems={needsSave ? [...wrong] : []} requests={needsSave ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>
+    <Frame step="networking" cluster={cluster} list={list} attempt={() => setAttempted(true)} problems={needsSave ? [...wrong] : []} requests={needsSave ? [request("V2UpdateCluster", sent)] : []} shown={[request("V2UpdateCluster", sent)]} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>
       {list.length === 0 && <Alert tone="orange">{t("Networks are known once hosts have been discovered.")} <Link to={`/clusters/${cluster.id}/setup/hosts`}>{t("Go to host discovery")}</Link></Alert>}
       <Radios legend={t("Network management")} value={sno ? "user" : of.managed} set={(value) => draft.set({ managed: value as "cluster" })} choices={[
         { value: "cluster", name: t("Managed by the cluster"), help: t("The cluster provides the virtual addresses of API and ingress."), why: sno ? t("A single node needs no virtual addresses.") : fixedUser ? t("The platform provides the load balancer.") : null },

@@ -29,7 +29,7 @@ export default function OperatorsStep({ cluster, list }: StepProps) {
   const body = { operator_bundles: Object.entries(of.bundles).map(([id, optional_operators]) => ({ id, optional_operators })), olm_operators: of.single.map((name) => ({ name })) };
   const sent = { path: { cluster_id: cluster.id }, body };
   const frame = (content: Children) => (
-    <Frame step="operators" cluster={cluster} list={list} requests={draft.changed ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>{content}</Frame>
+    <Frame step="operators" cluster={cluster} list={list} requests={draft.changed ? [request("V2UpdateCluster", sent)] : []} shown={[request("V2UpdateCluster", sent)]} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>{content}</Frame>
   );
   if (!loaded.value) return frame(loaded.problem ? <Problem of={loaded.problem} /> : <Spinner />);
   const { names, bundles, fitting, needs } = loaded.value;

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { t } from "../messages";
 import { segments } from "../router";
 import { Icon } from "../ui/icons";
-import { Later, Link, type Children } from "../ui/parts";
+import { Guard, Later, Link, type Children } from "../ui/parts";
 import { STEPS, missing, stepName, type Step, type StepProps } from "./frame";
 
 const LOADERS: Record<Step, () => Promise<{ default: (props: StepProps) => Children }>> = {
@@ -27,7 +27,7 @@ export function Setup(props: StepProps) {
         const open = missing(one, props.cluster, props.list).length;
         return <li key={one}><Link to={`/clusters/${props.cluster.id}/setup/${one}`} aria-current={one === step ? "step" : undefined}><span class="muted">{index + 1}</span>{stepName(one)}{open > 0 && <Icon name="warn" label={t("{n} to do", { n: open })} />}</Link></li>;
       })}</ol></nav>
-      <Later key={`${props.cluster.id}-${step}`} load={LOADERS[step]} of={props} />
+      <Guard key={`${props.cluster.id}-${step}`}><Later load={LOADERS[step]} of={props} /></Guard>
     </div>
   );
 }

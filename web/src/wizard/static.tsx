@@ -38,7 +38,7 @@ export default function StaticStep(props: StepProps) {
 
 function Form({ cluster, list, infraEnv, reload }: StepProps & { infraEnv: InfraEnv; reload: () => void }) {
   const { content, attempt, wrong, changed, sent, save } = useStatic(infraEnv, cluster.control_plane_count === 1, reload);
-  return <Frame step="static" cluster={cluster} list={list} attempt={attempt} problems={changed ? wrong : []} requests={changed ? [request("UpdateInfraEnv", sent)] : []} save={save}>{content}</Frame>;
+  return <Frame step="static" cluster={cluster} list={list} attempt={attempt} problems={changed ? wrong : []} requests={changed ? [request("UpdateInfraEnv", sent)] : []} shown={[request("UpdateInfraEnv", sent)]} infraEnv={infraEnv.name} save={save}>{content}</Frame>;
 }
 
 /** Networks of an infra-env outside the wizard: pools, and hosts that are added later. */
@@ -50,7 +50,7 @@ export function HostNetworks({ infraEnv, reload }: { infraEnv: InfraEnv; reload:
     <form class="stack" noValidate aria-label={t("Host networks")} onSubmit={(event) => { event.preventDefault(); attempt(); if (changed && bad.length === 0) void act(save); }}>
       {content}
       <Problem of={problem} />
-      {changed && <AsCall requests={[request("UpdateInfraEnv", sent)]} names={{ infraEnv: infraEnv.name }} />}
+      <AsCall requests={[request("UpdateInfraEnv", sent)]} names={{ infraEnv: infraEnv.name }} />
       <div class="row"><Button submit disabled={busy || !changed}>{t("Save networks")}</Button>{changed && <span class="small muted">{t("Not saved yet")}</span>}</div>
     </form>
   );
