@@ -4,8 +4,8 @@ import { t } from "../messages";
 import type { Tone } from "../ui/parts";
 import type { IconName } from "../ui/icons";
 
-const DRAFT = ["pending-for-input", "insufficient", "ready"];
-const RUNNING = ["preparing-for-installation", "installing", "finalizing", "installing-pending-user-action"];
+export const DRAFT = ["pending-for-input", "insufficient", "ready"];
+export const RUNNING = ["preparing-for-installation", "installing", "finalizing", "installing-pending-user-action"];
 
 export const isDraft = (cluster: Cluster): boolean => DRAFT.includes(cluster.status ?? "");
 export const isRunning = (cluster: Cluster): boolean => RUNNING.includes(cluster.status ?? "");

@@ -89,7 +89,11 @@ export const servers = (names: "names" | "addresses"): Rule => (value) => {
 export const proxyUrl = (schemes: string[]): Rule => (value) => {
   if (value === "") return null;
   if (!schemes.some((scheme) => value.startsWith(`${scheme}://`))) return t("Must begin with {schemes}.", { schemes: schemes.map((scheme) => `${scheme}://`).join(t(" or ")) });
-  return URL.canParse(value) ? null : t("This is not a URL.");
+  try {
+    return new URL(value) && null;
+  } catch {
+    return t("This is not a URL.");
+  }
 };
 
 export const noProxy: Rule = (value) => {

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Cluster } from "../api/types";
 import { call, request } from "../api/client";
 import { t } from "../messages";
-import { clusterStatus, isDraft, isRunning, when } from "../model/clusters";
+import { clusterStatus, DRAFT, isDraft, isRunning, RUNNING, when } from "../model/clusters";
 import { compare } from "../model/hosts";
 import { navigate, query, withQuery } from "../router";
 import { clusters, follow, synced } from "../store";
@@ -37,6 +37,9 @@ export function DeleteDialog({ cluster, close }: { cluster: Cluster; close: (del
   );
 }
 
+/** What the list is filtered by, as it is in the address. */
+const GROUPS: Record<string, string[]> = { draft: DRAFT, running: RUNNING, installed: ["installed", "adding-hosts"], failed: ["error", "cancelled"] };
+
 const text = (cluster: Cluster) => `${cluster.name} ${cluster.id} ${cluster.base_dns_domain ?? ""}`.toLowerCase();
 
 export function ClusterList() {
@@ -50,9 +53,9 @@ export function ClusterList() {
   const all = [...clusters.value.values()];
   const key = (one: Cluster): string | number => ({ name: one.name ?? "", domain: one.base_dns_domain ?? "", version: one.openshift_version ?? "", status: clusterStatus(one.status).text, hosts: counts.get(one.id)?.enabled ?? 0, created: one.created_at ?? "" })[sort.by] ?? "";
   const shown = all
-    .filter((one) => text(one).includes(search.toLowerCase()) && (!status || clusterStatus(one.status).text === status))
+    .filter((one) => text(one).includes(search.toLowerCase()) && (!status || (GROUPS[status] ?? []).includes(one.status ?? "")))
     .sort((a, b) => { const [x, y] = [key(a), key(b)]; const way = typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); return sort.down ? -way : way; });
-  const statuses = [...new Set(all.map((one) => clusterStatus(one.status).text))].sort();
+  const statuses = Object.entries({ draft: t("Being set up"), running: t("Being installed"), installed: t("Installed"), failed: t("Failed or cancelled") });
   const header = (by: string, name: string, wide = false) => <th class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => navigate(withQuery({ sort: sort.by === by && !sort.down ? `-${by}` : by === "name" ? null : by }), "replace")}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
   return (
     <div class="page">
@@ -63,7 +66,7 @@ export function ClusterList() {
         <div class="card flush">
           <div class="toolbar row">
             <div class="field"><input type="search" aria-label={t("Filter clusters")} placeholder={t("Name, id or domain")} value={search} onInput={(event) => navigate(withQuery({ q: event.currentTarget.value }), "replace")} /></div>
-            <div class="field"><select aria-label={t("Status")} value={status} onChange={(event) => navigate(withQuery({ status: event.currentTarget.value }), "replace")}><option value="">{t("Any status")}</option>{statuses.map((one) => <option key={one} value={one} selected={one === status}>{one}</option>)}</select></div>
+            <div class="field"><select aria-label={t("Status")} value={status} onChange={(event) => navigate(withQuery({ status: event.currentTarget.value }), "replace")}><option value="">{t("Any status")}</option>{statuses.map(([one, name]) => <option key={one} value={one} selected={one === status}>{name}</option>)}</select></div>
           </div>
           <div class="tablewrap"><table class="middle">
             <caption class="vh">{t("Clusters")}</caption>

@@ -120,7 +120,7 @@ export function Menu({ label, actions, kebab }: { label: string; actions: Action
   useEffect(() => {
     if (!open) return;
     const items = [...(root.current?.querySelectorAll<HTMLButtonElement>("[role=menuitem]") ?? [])];
-    (items.find((one) => one.ariaDisabled !== "true") ?? items[0])?.focus();
+    (items.find((one) => !one.hasAttribute("aria-disabled")) ?? items[0])?.focus();
     const outside = (event: Event) => { if (!root.current?.contains(event.target as Node)) setOpen(false); };
     document.addEventListener("pointerdown", outside);
     return () => document.removeEventListener("pointerdown", outside);

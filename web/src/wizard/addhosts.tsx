@@ -1,12 +1,13 @@
 // The add-hosts dialog: how the image is made, then where it is. Also day 2 and pools.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Cluster, Host, InfraEnv } from "../api/types";
 import { call, request, type Request } from "../api/client";
 import { t, plural } from "../messages";
 import { isOci } from "../model/clusters";
 import { name } from "../model/hosts";
 import { noProxy, proxyUrl, pullSecret, servers, sshKey } from "../model/rules";
-import { login } from "../session";
+import { navigate, query, withQuery } from "../router";
+import { login, roleRefusal } from "../session";
 import { changeHost } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Area, Check, Radios, Select, Text } from "../ui/form";
@@ -160,16 +161,25 @@ function NewInfraEnv({ cluster, done, close }: { cluster: Cluster; done: (made: 
   );
 }
 
+const DIALOG = "add-hosts";
+
 export function AddHostsButton({ cluster, primary }: { cluster: Cluster; primary?: boolean }) {
   const [open, setOpen] = useState<InfraEnv | "missing" | null>(null);
   const day2 = cluster.status === "adding-hosts";
   const { busy, problem, act } = useAct();
+  // The dialog has an address, so that it can be linked to.
+  const asked = query.value.get("dialog") === DIALOG && !roleRefusal("user");
+  const close = () => { setOpen(null); navigate(withQuery({ dialog: null }), "replace"); };
+  useEffect(() => {
+    if (asked) void act(async () => setOpen((await infraEnvOf(cluster)) ?? "missing"));
+    else setOpen(null);
+  }, [asked]);
   return (
     <>
-      <Button class={primary ? "primary" : ""} disabled={busy} onClick={() => void act(async () => setOpen((await infraEnvOf(cluster)) ?? "missing"))}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && !day2 ? t("Add host") : t("Add hosts")}</Button>
+      <Button class={primary ? "primary" : ""} disabled={busy} onClick={() => navigate(withQuery({ dialog: DIALOG }))}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && !day2 ? t("Add host") : t("Add hosts")}</Button>
       <Problem of={problem} />
       {day2 && cluster.cpu_architecture === "multi" && <Button disabled={busy} onClick={() => setOpen("missing")}>{t("Image for another architecture")}</Button>}
-      {open === "missing" ? <NewInfraEnv cluster={cluster} done={setOpen} close={() => setOpen(null)} /> : open && <AddHosts infraEnv={open} cluster={cluster} close={() => setOpen(null)} />}
+      {open === "missing" ? <NewInfraEnv cluster={cluster} done={setOpen} close={close} /> : open && <AddHosts infraEnv={open} cluster={cluster} close={close} />}
     </>
   );
 }

@@ -124,6 +124,20 @@ test("what becomes of hosts is announced, and control plane nodes that run workl
   await page.getByRole("status").getByText("worker-1: Failed.").waitFor({ state: "attached" });
 });
 
+test("the map draws each network with its hosts, and links that fail", async () => {
+  const inNet = (n, ip, remotes) => host(n, "worker", { connectivity: JSON.stringify({ remote_hosts: remotes }) }, { interfaces: [{ name: "eno1", mac_address: `52:54:00:00:00:0${n}`, ipv4_addresses: [ip], ipv6_addresses: [] }] });
+  const to = (n, successful) => ({ host_id: host(n, "worker").id, l3_connectivity: [{ successful, remote_ip_address: `192.0.2.2${n}`, average_rtt_ms: 1 }] });
+  await shows("network", { machine_networks: [{ cidr: "192.0.2.0/24" }], api_vips: [{ ip: "192.0.2.5" }] }, [inNet(0, "192.0.2.20/24", [to(1, true), to(2, false)]), inNet(1, "192.0.2.21/24", []), inNet(2, "198.51.100.22/24", [])]);
+  await page.getByText("1 of 2 links have problems").waitFor();
+  assert.equal(await page.locator("svg.map rect.net").count(), 2);
+  await page.locator("svg.map").getByText("198.51.100.0/24").waitFor();
+  await page.locator("svg.map").getByText("not in the machine network").waitFor();
+  assert.equal(await page.locator("svg.map line.bad").count(), 1);
+  await page.locator("svg.map").getByRole("link", { name: "worker-2" }).click();
+  await page.waitForURL(/\/hosts\?host=/);
+  await page.getByText("Inventory as JSON").waitFor();
+});
+
 test("a part that cannot be drawn leaves the rest of the page usable", async () => {
   await shows("hosts", {}, [host(0, "master", {}, { interfaces: 5 })]);
   await page.getByText("This part of the page cannot be shown").waitFor();
