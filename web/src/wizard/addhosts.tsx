@@ -124,7 +124,7 @@ export function AddHosts({ infraEnv, cluster, close }: { infraEnv: InfraEnv; clu
       <Area label={t("SSH public key")} rows={2} value={of.key} set={(key) => set({ key })} error={wrong.get(t("SSH public key")) ?? null} attempted={attempted} file=".pub" help={t("To log in to hosts as user core, while they are discovered and afterwards.")} />
       <Check label={t("Hosts use a proxy")} value={of.useProxy} set={(useProxy) => set({ useProxy })} />
       {of.useProxy && <div class="two"><Text label={t("HTTP proxy")} value={of.http} set={(http) => set({ http })} error={wrong.get(t("HTTP proxy")) ?? null} attempted={attempted} placeholder="http://proxy.example.com:3128" /><Text label={t("HTTPS proxy")} value={of.https} set={(https) => set({ https })} error={wrong.get(t("HTTPS proxy")) ?? null} attempted={attempted} help={t("The HTTP proxy if empty.")} /><Text label={t("No proxy")} value={of.none} set={(none) => set({ none })} error={wrong.get(t("No proxy")) ?? null} attempted={attempted} help={t("Comma-separated names, addresses and networks; * for all.")} /></div>}
-      <Check label={t("NTP sources of your own")} value={of.useNtp} set={(useNtp) => set({ useNtp })} />
+      <Check label={t("Use your own NTP sources")} value={of.useNtp} set={(useNtp) => set({ useNtp })} />
       {of.useNtp && <><Text label={t("NTP sources")} required value={of.ntp} set={(ntp) => set({ ntp })} error={wrong.get(t("NTP sources")) ?? null} attempted={attempted} help={t("Comma-separated names or addresses.")} /><Check label={t("Use no other NTP sources")} value={of.onlyNtp} set={(onlyNtp) => set({ onlyNtp })} help={t("Otherwise hosts also use those that DHCP and the operating system name.")} /></>}
       <Check label={t("Trust additional certificates")} value={of.useTrust} set={(useTrust) => set({ useTrust })} />
       {of.useTrust && <Area label={t("Trusted certificates")} required value={of.trust} set={(trust) => set({ trust })} error={wrong.get(t("Trusted certificates")) ?? null} attempted={attempted} file=".pem,.crt,.ca,.cert" />}
@@ -176,7 +176,7 @@ export function AddHostsButton({ cluster, primary }: { cluster: Cluster; primary
   }, [asked]);
   return (
     <>
-      <Button class={primary ? "primary" : ""} disabled={busy} onClick={() => navigate(withQuery({ dialog: DIALOG }))}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && !day2 ? t("Add host") : t("Add hosts")}</Button>
+      <Button class={primary ? "primary" : ""} onClick={() => navigate(withQuery({ dialog: DIALOG }), "replace")}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && !day2 ? t("Add host") : t("Add hosts")}</Button>
       <Problem of={problem} />
       {day2 && cluster.cpu_architecture === "multi" && <Button disabled={busy} onClick={() => setOpen("missing")}>{t("Image for another architecture")}</Button>}
       {open === "missing" ? <NewInfraEnv cluster={cluster} done={setOpen} close={close} /> : open && <AddHosts infraEnv={open} cluster={cluster} close={close} />}

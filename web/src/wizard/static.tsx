@@ -65,7 +65,8 @@ function useStatic(infraEnv: InfraEnv, single: boolean, reload: () => void) {
   const config = of.mode === "dhcp" ? [] : of.mode === "form" ? entries(of.form) : of.yaml;
   const wrong: Array<[string, string | null]> = of.mode === "dhcp" ? [] : of.mode === "form" ? problems(of.form) : of.yaml.length ? of.yaml.map((one, at) => [t("Host {n}", { n: at + 1 }), entryProblem(one, of.yaml) ?? yamlProblem(one.network_yaml)]) : [[t("Hosts"), t("At least one host is needed.")]];
   const sent = { path: { infra_env_id: infraEnv.id }, body: { static_network_config: config } };
-  const changed = draft.changed && JSON.stringify(config) !== JSON.stringify(from.mode === "dhcp" ? [] : from.yaml);
+  // Static networks without any host are no DHCP either: they are asked for.
+  const changed = draft.changed && (JSON.stringify(config) !== JSON.stringify(from.mode === "dhcp" ? [] : from.yaml) || (from.mode === "dhcp" && of.mode !== "dhcp"));
   const choose = (mode: State["mode"]) => {
     // The form becomes YAML without loss; the way back may lose what the form does not know.
     if (mode === "yaml" && of.mode === "form") draft.set({ mode, yaml: problems(of.form).some(([, bad]) => bad) ? of.yaml : entries(of.form) });

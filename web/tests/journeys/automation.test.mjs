@@ -2,7 +2,7 @@
 // in a shell with curl and the real aicli, and the page shows what they did.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
@@ -16,6 +16,9 @@ before(async () => {
   service = await Service.start();
   page = await open(service);
   writeFileSync(path.join(folder, "openshift_pull.json"), PULL_SECRET);
+  // aicli reads the user's key even where it does not use it.
+  mkdirSync(path.join(folder, ".ssh"));
+  writeFileSync(path.join(folder, ".ssh/id_rsa.pub"), "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKs= me@host\n");
 });
 after(async () => { await closeBrowser(); await service?.stop(); rmSync(folder, { recursive: true }); });
 
@@ -43,7 +46,7 @@ test("a cluster is set up by the lines that the page shows", async () => {
   assert.doesNotMatch(await shown("REST API"), /auths/);
   assert.match(await shown("Custom resources"), /kind: ClusterDeployment[^]*kind: AgentClusterInstall[^]*kind: InfraEnv/);
   const line = await shown("aicli");
-  await run(`${line} -P ssh_public_key=''`);
+  await run(line);
   const [cluster] = await api(page, "GET", "/clusters");
   assert.equal(cluster.name, "scripted");
   const [env] = await api(page, "GET", `/infra-envs?cluster_id=${cluster.id}`);
@@ -70,7 +73,7 @@ test("a cluster is set up by the lines that the page shows", async () => {
   await waitFor("the operator", async () => (await api(page, "GET", `/clusters/${id}`)).monitored_operators.some((one) => one.name === "lvm"));
   await page.goto(`/clusters/${id}/setup/hosts`);
   await page.getByRole("button", { name: "Add hosts" }).click();
-  await page.getByLabel("NTP sources of your own").check();
+  await page.getByLabel("Use your own NTP sources").check();
   await page.getByLabel(/^NTP sources( \*)?$/).fill("ntp.example.com");
   await page.getByLabel("Use no other NTP sources").check();
   await run(await shown("REST API", page.getByRole("dialog")));

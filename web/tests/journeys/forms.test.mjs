@@ -64,7 +64,7 @@ test("the dialog that makes images", async () => {
   await refuses("HTTP proxy", [["https://p:1", "Must begin with http://"], ["proxy", "Must begin with http://"]]);
   await refuses("HTTPS proxy", [["ftp://p", "Must begin with http:// or https://."], ["https://", "This is not a URL."]]);
   await refuses("No proxy", [["a,*", "* must be the only entry"], ["a b", "is neither an address"]]);
-  await page.getByLabel("NTP sources of your own").check();
+  await page.getByLabel("Use your own NTP sources").check();
   await refuses(/^NTP sources/, [["", "This is required."], ["10.0.0.300", "is neither an address nor a name"], ["a,,b", "An entry between two commas is empty"], ["ntp.example.com,ntp.example.com", "in the list twice"], ["NTP_1", "is neither an address nor a name"]]);
   await page.getByLabel("Trust additional certificates").check();
   await refuses("Trusted certificates", [["text", "PEM text"], [`-----BEGIN CERTIFICATE-----${"a".repeat(65_536)}`, "At most 65535 bytes."]]);

@@ -139,7 +139,7 @@ test("the map draws each network with its hosts, and links that fail", async () 
 });
 
 test("a part that cannot be drawn leaves the rest of the page usable", async () => {
-  await shows("hosts", {}, [host(0, "master", {}, { interfaces: 5 })]);
+  await shows("hosts", {}, [host(0, "master", {}, { disks: 5 })]);
   await page.getByText("This part of the page cannot be shown").waitFor();
   assert.ok(page.problems.length > 0, "it is in the console");
   page.problems.length = 0;
