@@ -167,12 +167,12 @@ export function Modal({ title, close, children, footer, wide, submit }: { title:
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
-    const of = dialog.current;
-    of?.showModal();
-    // Closing it gives the keyboard back to what opened it.
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    // The browser gives the focus back only to dialogs that are closed, not to those that are taken away.
     return () => {
-      of?.close();
-      if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+      const to = opener instanceof HTMLElement && opener !== document.body && opener.isConnected ? opener : document.getElementById("main");
+      to?.focus({ preventScroll: true });
     };
   }, []);
   return (

@@ -18,7 +18,7 @@ before(async () => {
   writeFileSync(path.join(folder, "openshift_pull.json"), PULL_SECRET);
   // aicli reads the user's key even where it does not use it.
   mkdirSync(path.join(folder, ".ssh"));
-  writeFileSync(path.join(folder, ".ssh/id_rsa.pub"), "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKs= me@host\n");
+  writeFileSync(path.join(folder, ".ssh/id_rsa.pub"), "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me@host\n");
 });
 after(async () => { await closeBrowser(); await service?.stop(); rmSync(folder, { recursive: true }); });
 

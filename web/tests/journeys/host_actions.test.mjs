@@ -129,8 +129,8 @@ test("every action of the host table does what it says", async () => {
 
 test("a pool's hosts are bound to a cluster and unbound again; an installation is cancelled and reset", async () => {
   const page = await open(service);
-  const other = await open(service);
-  await other.goto("/infra-envs");
+  const colleague = await open(service);
+  await colleague.goto("/infra-envs");
   await page.goto("/infra-envs");
   await page.getByRole("button", { name: "New infra-env" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("pool");
@@ -138,16 +138,16 @@ test("a pool's hosts are bound to a cluster and unbound again; an installation i
   await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
   await page.waitForURL(/\/infra-envs\/[0-9a-f-]{36}/);
   const pool = page.url().split("/infra-envs/")[1];
-  await other.getByRole("link", { name: "pool", exact: true }).click();
+  await colleague.getByRole("link", { name: "pool", exact: true }).click();
   const machines = service.simulate(pool, ["--topology", "sno", "--seed", "4"]);
   await hostRow(page, "node-0").waitFor();
   // Events of a host in a pool; the other browser sees the same host.
   await menu(page, "node-0", "View events");
   await page.waitForURL(/events=/);
   await page.getByLabel("Filter by host").locator("option:checked", { hasText: "node-0" }).waitFor({ state: "attached" });
-  await hostRow(other, "node-0").waitFor();
-  assertClean(other);
-  await other.close();
+  await hostRow(colleague, "node-0").waitFor();
+  assertClean(colleague);
+  await colleague.close();
   const { id } = await createCluster(page, { name: "bound", masters: "1" });
   await page.goto(`/infra-envs/${pool}`);
   await hostRow(page, "node-0").getByText("Ready").waitFor();
