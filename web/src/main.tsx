@@ -20,8 +20,12 @@ const theme = signal(localStorage.getItem(THEME) ?? "");
 const applyTheme = () => { if (theme.value) document.documentElement.dataset["theme"] = theme.value; };
 applyTheme();
 
+const system = matchMedia("(prefers-color-scheme: dark)");
+const systemDark = signal(system.matches);
+system.addEventListener("change", () => { systemDark.value = system.matches; });
+
 function ThemeSwitch() {
-  const dark = theme.value ? theme.value === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark = theme.value ? theme.value === "dark" : systemDark.value;
   return (
     <button type="button" class="plain" aria-label={dark ? t("Use the light theme") : t("Use the dark theme")} onClick={() => {
       theme.value = dark ? "light" : "dark";

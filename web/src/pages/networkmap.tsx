@@ -21,9 +21,9 @@ export default function NetworkMap({ cluster, list }: TabProps) {
     <div class="stack">
       {bad.length > 0 ? <Alert tone={bad.some((one) => one.state === "bad") ? "red" : "orange"} title={t("{n} of {all} links have problems", { n: bad.length, all: all.length })}>{t("Red: no connection. Orange: slow or losing packets. The table names addresses and figures.")}</Alert>
         : all.length > 0 ? <Alert tone="green">{t("All {n} measured links between hosts work.", { n: all.length })}</Alert> : <Alert>{t("The hosts have not measured their links yet.")}</Alert>}
-      {hosts.length <= DRAWN && <div class="card"><Drawing hosts={hosts} all={all} machine={nets} clusterId={cluster.id} vips={[[t("API"), cluster.api_vips?.[0]?.ip], [t("Ingress"), cluster.ingress_vips?.[0]?.ip]]} names={names} /></div>}
+      {hosts.length <= DRAWN && <div class="card mapwrap"><Drawing hosts={hosts} all={all} machine={nets} clusterId={cluster.id} vips={[[t("API"), cluster.api_vips?.[0]?.ip], [t("Ingress"), cluster.ingress_vips?.[0]?.ip]]} names={names} /></div>}
       <section class="card"><h2>{t("Links")}</h2>
-        <div class="tablewrap"><table><caption class="vh">{t("Links")}</caption><thead><tr><th>{t("From")}</th><th>{t("To")}</th><th>{t("State")}</th><th>{t("Time")}</th><th>{t("Loss")}</th><th>{t("Failing addresses")}</th></tr></thead>
+        <div class="tablewrap"><table class="nowrap"><caption class="vh">{t("Links")}</caption><thead><tr><th>{t("From")}</th><th>{t("To")}</th><th>{t("State")}</th><th>{t("Time")}</th><th>{t("Loss")}</th><th>{t("Failing addresses")}</th></tr></thead>
           <tbody>{[...bad, ...all.filter((one) => one.state === "good")].slice(0, 400).map((one) => <tr key={`${one.from}${one.to}`}><td>{names.get(one.from)}</td><td>{names.get(one.to)}</td><td><Label tone={one.state === "good" ? "green" : one.state === "slow" ? "orange" : "red"}>{one.state === "good" ? t("works") : one.state === "slow" ? t("slow or lossy") : t("no connection")}</Label></td><td>{one.rtt === null ? "—" : t("{n} ms", { n: Number(one.rtt.toFixed(2)) })}</td><td>{one.loss === null ? "—" : `${one.loss} %`}</td><td>{one.failed.join(", ") || "—"}</td></tr>)}</tbody></table></div>
       </section>
     </div>

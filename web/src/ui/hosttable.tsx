@@ -34,10 +34,9 @@ function columns(view: View, odf: boolean): Column[] {
     case "storage": return [total, { id: "disks", name: t("Disks"), cell: (host) => inventory(host).disks?.length ?? 0, key: (host) => inventory(host).disks?.length ?? 0 }, { id: "target", name: t("Installation disk"), cell: (host) => host.installation_disk_path ?? "—", key: (host) => host.installation_disk_path ?? "" },
       ...(odf ? [{ id: "odf", name: t("Data Foundation"), cell: (host: Host) => (servesOdf(host) ? t("uses its disks") : t("not used")), key: (host: Host) => String(servesOdf(host)) }] : [])];
     case "network": return [
-      { id: "nic", name: t("Active NIC"), cell: (host, cluster) => nic(host, cluster)?.name ?? "—", key: (host, cluster) => nic(host, cluster)?.name ?? "" },
+      { id: "nic", name: t("Active NIC"), cell: (host, cluster) => { const found = nic(host, cluster); return found ? <>{found.name}<div class="small"><code>{found.mac}</code></div></> : "—"; }, key: (host, cluster) => nic(host, cluster)?.name ?? "" },
       { id: "ipv4", name: t("IPv4"), cell: (host, cluster) => nic(host, cluster)?.v4.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v4[0] ?? "" },
-      { id: "ipv6", name: t("IPv6"), cell: (host, cluster) => nic(host, cluster)?.v6.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v6[0] ?? "" },
-      { id: "mac", name: t("MAC"), cell: (host, cluster) => <code>{nic(host, cluster)?.mac ?? "—"}</code>, key: (host, cluster) => nic(host, cluster)?.mac ?? "" }];
+      { id: "ipv6", name: t("IPv6"), cell: (host, cluster) => nic(host, cluster)?.v6.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v6[0] ?? "" }];
     case "progress": return [cpu, memory, total];
     default: return [discovered, cpu, memory, total];
   }

@@ -1,7 +1,7 @@
 // Review: everything that fails with a way to it, a summary, and the button.
 import { call, request } from "../api/client";
 import { t, plural } from "../messages";
-import { bytes, failing, inventory, name, role, storage } from "../model/hosts";
+import { bytes, compare, failing, inventory, name, role, storage } from "../model/hosts";
 import { needsManifests } from "../model/clusters";
 import { network } from "../model/ip";
 import { wholeCluster } from "../model/resources";
@@ -34,7 +34,7 @@ export default function ReviewStep({ cluster, list }: StepProps) {
   const ready = cluster.status === "ready";
   const preparation = cluster["last-installation-preparation"];
   const checks = summary(cluster);
-  const troubled = list.filter((host) => failing(host).length > 0);
+  const troubled = list.filter((host) => failing(host).length > 0).sort((a, b) => compare(name(a), name(b)));
   const cidrs = (items: Array<{ cidr?: string }> | null | undefined) => (items ?? []).map((one) => one.cidr).join(", ");
   const ips = (items: Array<{ ip?: string }> | null | undefined) => (items ?? []).map((one) => one.ip).join(", ");
   const added = (cluster.monitored_operators ?? []).filter((one) => one.operator_type === "olm");

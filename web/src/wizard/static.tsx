@@ -51,7 +51,7 @@ export function HostNetworks({ infraEnv, reload }: { infraEnv: InfraEnv; reload:
       {content}
       <Problem of={problem} />
       <AsCall requests={[request("UpdateInfraEnv", sent)]} names={{ infraEnv: infraEnv.name }} />
-      <div class="row"><Button submit disabled={busy || !changed}>{t("Save networks")}</Button>{changed && <span class="small muted">{t("Not saved yet")}</span>}</div>
+      <div class="row"><Button submit class="primary" disabled={busy || !changed}>{t("Save networks")}</Button>{changed && <span class="small muted">{t("Not saved yet")}</span>}</div>
     </form>
   );
 }
