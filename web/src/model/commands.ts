@@ -15,10 +15,16 @@ export function masked(body: unknown): unknown {
   return Object.fromEntries(Object.entries(body).map(([key, value]) => [key, SECRET.test(key) && typeof value === "string" && value !== "" ? `<${key}>` : masked(value)]));
 }
 
+/** On lines of its own if it is long. */
+function body(of: unknown): string {
+  const text = JSON.stringify(of);
+  return text.length > 100 ? JSON.stringify(of, null, 2) : text;
+}
+
 export function curl(request: Request, origin: string, withToken: boolean): string {
   const lines = [`curl -X ${request.method} ${quote(origin + request.url)}`];
   if (withToken) lines.push(`-H "Authorization: Bearer $TOKEN"`);
-  if (request.body !== undefined) lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(masked(request.body)))}`);
+  if (request.body !== undefined) lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(body(masked(request.body)))}`);
   return lines.join(" \\\n  ");
 }
 

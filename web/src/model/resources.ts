@@ -15,7 +15,7 @@ const PLATFORMS: Record<string, string> = { baremetal: "BareMetal", none: "None"
 /** Names of NMStateConfigs and of what selects them. */
 const NETWORKS_OF = "muster/networks-of";
 
-const scalar = (value: unknown): string => (typeof value === "string" && /^[A-Za-z][\w.-]*$/.test(value) && !/^(y|n|yes|no|on|off|true|false|null)$/i.test(value) ? value : JSON.stringify(value ?? null));
+const scalar = (value: unknown): string => (typeof value === "string" && /^[A-Za-z][\w./-]*$/.test(value) && !/^(y|n|yes|no|on|off|true|false|null)$/i.test(value) ? value : JSON.stringify(value ?? null));
 const isTree = (value: unknown): value is object => typeof value === "object" && value !== null && Object.keys(value).length > 0;
 
 /** Block style; text of several lines as it is. */

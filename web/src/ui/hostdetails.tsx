@@ -40,7 +40,7 @@ export function Disks({ host }: { host: Host }) {
       <div class="tablewrap">
         <table>
           <caption class="vh">{t("Disks")}</caption>
-          <thead><tr><th>{t("Install to")}</th><th>{t("Name")}</th><th>{t("Type")}</th><th>{t("Size")}</th><th>{t("Format")}</th><th>{t("Limitations")}</th><th>{t("Model")}</th><th>{t("Serial")}</th><th>WWN</th></tr></thead>
+          <thead><tr><th>{t("Install to")}</th><th>{t("Name")}</th><th>{t("Type")}</th><th>{t("Size")}</th><th>{t("Format")}</th><th>{t("Limitations")}</th><th>{t("Model")}</th><th>{t("Serial, WWN")}</th></tr></thead>
           <tbody>
             {disks.map((disk) => {
               const id = disk.id ?? "";
@@ -55,7 +55,7 @@ export function Disks({ host }: { host: Host }) {
                   <td>{disk.drive_type}</td><td class="nowrap">{bytes(disk.size_bytes, 1000)}</td>
                   <td><input type="checkbox" aria-label={t("Format {name}", { name: disk.name })} checked={(chosen || formatted.includes(id)) && !kept.includes(id)} disabled={!mayFormat || busy} onChange={(event) => patch({ disks_skip_formatting: [{ disk_id: id, skip_formatting: !event.currentTarget.checked }] })} /></td>
                   <td>{reasons.length ? <ul>{reasons.map((reason) => <li key={reason}>{reason}</li>)}</ul> : eligible ? t("none") : "—"}</td>
-                  <td>{disk.model ?? "—"}</td><td><code>{disk.serial ?? "—"}</code></td><td><code>{disk.wwn ?? "—"}</code></td>
+                  <td>{disk.model ?? "—"}</td><td><code>{disk.serial || "—"}</code>{disk.wwn && <div><code class="muted">{disk.wwn}</code></div>}</td>
                 </tr>
               );
             })}

@@ -21,6 +21,9 @@ interface Column { /** In the address. */ id: string; /** Left out on narrow scr
 const failed = (host: Host, id: string) => failing(host).find((one) => one.id === id);
 const marked = (host: Host, id: string, text: string) => { const bad = failed(host, id); return bad ? <span><span class="label red"><Icon name="fail" />{text}</span><span class="vh">: {bad.message}</span></span> : text; };
 
+/** Without the lengths of their prefixes, which the expanded row has. */
+const addresses = (list: string[] | undefined): string => (list ?? []).map((one) => one.split("/")[0]).join(", ") || "—";
+
 /** Control plane nodes hold no data of Data Foundation unless there are no other hosts. */
 const servesOdf = (host: Host) => role(host) !== "master" || [...stored.value.values()].filter((one) => one.cluster_id === host.cluster_id && one.status !== "disabled").length <= 3;
 
@@ -34,9 +37,9 @@ function columns(view: View, odf: boolean): Column[] {
     case "storage": return [total, { id: "disks", name: t("Disks"), cell: (host) => inventory(host).disks?.length ?? 0, key: (host) => inventory(host).disks?.length ?? 0 }, { id: "target", name: t("Installation disk"), cell: (host) => host.installation_disk_path ?? "—", key: (host) => host.installation_disk_path ?? "" },
       ...(odf ? [{ id: "odf", name: t("Data Foundation"), cell: (host: Host) => (servesOdf(host) ? t("uses its disks") : t("not used")), key: (host: Host) => String(servesOdf(host)) }] : [])];
     case "network": return [
-      { id: "nic", name: t("Active NIC"), cell: (host, cluster) => { const found = nic(host, cluster); return found ? <>{found.name}<div class="small"><code>{found.mac}</code></div></> : "—"; }, key: (host, cluster) => nic(host, cluster)?.name ?? "" },
-      { id: "ipv4", name: t("IPv4"), cell: (host, cluster) => nic(host, cluster)?.v4.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v4[0] ?? "" },
-      { id: "ipv6", name: t("IPv6"), cell: (host, cluster) => nic(host, cluster)?.v6.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v6[0] ?? "" }];
+      { id: "nic", wide: true, name: t("Active NIC"), cell: (host, cluster) => { const found = nic(host, cluster); return found ? <>{found.name}<div class="small"><code>{found.mac}</code></div></> : "—"; }, key: (host, cluster) => nic(host, cluster)?.name ?? "" },
+      { id: "ipv4", wide: true, name: t("IPv4"), cell: (host, cluster) => addresses(nic(host, cluster)?.v4), key: (host, cluster) => nic(host, cluster)?.v4[0] ?? "" },
+      { id: "ipv6", wide: true, name: t("IPv6"), cell: (host, cluster) => addresses(nic(host, cluster)?.v6), key: (host, cluster) => nic(host, cluster)?.v6[0] ?? "" }];
     case "progress": return [cpu, memory, total];
     default: return [discovered, cpu, memory, total];
   }

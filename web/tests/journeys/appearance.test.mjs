@@ -42,8 +42,11 @@ const opened = {
   "add-hosts": async (page) => { await page.getByRole("button", { name: "Add hosts" }).click(); await page.getByRole("dialog").waitFor(); },
 };
 
-test("no page has an accessibility violation, in either theme", async () => {
-  const page = await open(service, { colorScheme: "light", reducedMotion: "reduce" });
+const WIDE = { width: 1280, height: 900 };
+const NARROW = { width: 390, height: 844 };
+
+test("no page has an accessibility violation in either theme, or is wider than a narrow screen", async () => {
+  const page = await open(service, { colorScheme: "light", reducedMotion: "reduce", viewport: WIDE });
   const found = {};
   for (const [name, path] of Object.entries({ ...pages(), rename: `/clusters/${ids.draft}/hosts`, "add-hosts": `/clusters/${ids.draft}/setup/hosts` })) {
     await page.goto(path);
@@ -57,22 +60,13 @@ test("no page has an accessibility violation, in either theme", async () => {
       await shot(page, `${name}-${theme}`);
     }
     await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize(NARROW);
+    // A frame later: tables look at the window when it has its new size.
+    if (!(await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve(document.documentElement.scrollWidth <= innerWidth)))))) found[`${name} narrow`] = "wider than the screen";
+    await shot(page, `${name}-narrow`);
+    await page.setViewportSize(WIDE);
   }
   assert.deepEqual(found, {});
-  assertClean(page);
-});
-
-test("a narrow screen shows everything without scrolling sideways", async () => {
-  const page = await open(service, { viewport: { width: 390, height: 844 } });
-  const wide = [];
-  for (const [name, path] of Object.entries(pages())) {
-    await page.goto(path);
-    await page.locator("main h1").first().waitFor();
-    await page.locator("#main").getByText("Loading…").first().waitFor({ state: "hidden" });
-    if (!(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth))) wide.push(name);
-    await shot(page, `${name}-narrow`);
-  }
-  assert.deepEqual(wide, []);
   assertClean(page);
 });
 
