@@ -15,10 +15,11 @@ export function masked(body: unknown): unknown {
   return Object.fromEntries(Object.entries(body).map(([key, value]) => [key, SECRET.test(key) && typeof value === "string" && value !== "" ? `<${key}>` : masked(value)]));
 }
 
-/** On lines of its own if it is long. */
+/** A member a line if it is long. */
 function body(of: unknown): string {
   const text = JSON.stringify(of);
-  return text.length > 100 ? JSON.stringify(of, null, 2) : text;
+  const members = Object.entries(of as object).filter(([, value]) => value !== undefined).map(([key, value]) => `    ${JSON.stringify(key)}: ${JSON.stringify(value)}`);
+  return text.length > 100 && !Array.isArray(of) ? `{\n${members.join(",\n")}}` : text;
 }
 
 export function curl(request: Request, origin: string, withToken: boolean): string {

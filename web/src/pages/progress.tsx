@@ -42,7 +42,7 @@ const HostProgress = memo(function HostProgress({ host, clusterId, workloads }: 
   return (
     <tr>
       <td><Link to={`/clusters/${clusterId}/hosts?host=${host.id}`}>{name(host)}</Link>{host.bootstrap && <div class="small muted">{t("bootstrap")}</div>}</td>
-      <td>{workloads && role(host) === "master" ? t("Control plane, worker") : roleName(role(host))}</td>
+      <td class="wide-only">{workloads && role(host) === "master" ? t("Control plane, worker") : roleName(role(host))}</td>
       <td><Label tone={shown.tone} icon={shown.icon}>{shown.text}</Label></td>
       <td>
         <div class="row between small"><span>{host.progress?.current_stage || host.status_info}{host.progress?.progress_info ? ` · ${host.progress.progress_info}` : ""}</span><span class="muted">{at > 0 ? `${t("stage {at} of {n}", { at, n: stages.length })} · ` : ""}{percent} %</span></div>
@@ -61,8 +61,8 @@ function Operators({ list }: { list: MonitoredOperator[] }) {
   if (list.length === 0) return null;
   return (
     <section class="card"><h2>{t("Operators")}</h2>
-      <div class="tablewrap"><table><caption class="vh">{t("Operators")}</caption><thead><tr><th>{t("Operator")}</th><th>{t("Kind")}</th><th>{t("Status")}</th><th>{t("Reason")}</th></tr></thead>
-        <tbody>{list.map((one) => { const shown = OPERATOR[one.status ?? ""]; return <tr key={one.name}><td>{one.name}{one.version ? <span class="muted small"> {one.version}</span> : null}</td><td>{one.operator_type === "olm" ? t("added") : t("built in")}</td><td><Label tone={shown?.tone ?? "grey"} icon={shown?.icon ?? "clock"}>{one.status || t("pending")}</Label></td><td>{one.status_info || "—"}</td></tr>; })}</tbody></table></div>
+      <div class="tablewrap"><table><caption class="vh">{t("Operators")}</caption><thead><tr><th>{t("Operator")}</th><th class="wide-only">{t("Kind")}</th><th>{t("Status")}</th><th>{t("Reason")}</th></tr></thead>
+        <tbody>{list.map((one) => { const shown = OPERATOR[one.status ?? ""]; return <tr key={one.name}><td>{one.name}{one.version ? <span class="muted small"> {one.version}</span> : null}</td><td class="wide-only">{one.operator_type === "olm" ? t("added") : t("built in")}</td><td><Label tone={shown?.tone ?? "grey"} icon={shown?.icon ?? "clock"}>{one.status || t("pending")}</Label></td><td>{one.status_info || "—"}</td></tr>; })}</tbody></table></div>
     </section>
   );
 }
@@ -134,7 +134,7 @@ export function ProgressTab({ cluster, list }: TabProps) {
       </section>
       <Access cluster={cluster} />
       <section class="card"><h2>{t("Hosts")}</h2>
-        <div class="tablewrap"><table><caption class="vh">{t("Progress of the hosts")}</caption><thead><tr><th>{t("Hostname")}</th><th>{t("Role")}</th><th>{t("Status")}</th><th>{t("Progress")}</th></tr></thead><Rows count={shown.length} columns={4} row={(index) => { const host = shown[index]; return host && <HostProgress key={host.id} host={host} clusterId={cluster.id} workloads={runsWorkloads(cluster)} />; }} /></table></div>
+        <div class="tablewrap"><table><caption class="vh">{t("Progress of the hosts")}</caption><thead><tr><th>{t("Hostname")}</th><th class="wide-only">{t("Role")}</th><th>{t("Status")}</th><th>{t("Progress")}</th></tr></thead><Rows count={shown.length} columns={4} row={(index) => { const host = shown[index]; return host && <HostProgress key={host.id} host={host} clusterId={cluster.id} workloads={runsWorkloads(cluster)} />; }} /></table></div>
       </section>
       <Operators list={cluster.monitored_operators ?? []} />
     </div>
