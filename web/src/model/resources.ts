@@ -45,7 +45,7 @@ const proxyOf = (of: Tree): Tree | undefined => some({ httpProxy: of.http_proxy 
 /** Fields of the contract that each resource has. */
 const CLUSTER = ["name", "base_dns_domain", "pull_secret", "openshift_version", "cpu_architecture", "control_plane_count", "api_vips", "ingress_vips", "ssh_public_key", "network_type", "machine_networks", "cluster_networks", "service_networks", "user_managed_networking", "schedulable_masters", "http_proxy", "https_proxy", "no_proxy", "ntp_sources", "disk_encryption", "platform"];
 const INFRA_ENV = ["name", "cluster_id", "pull_secret", "openshift_version", "cpu_architecture", "ssh_authorized_key", "proxy", "additional_ntp_sources", "ntp_sources", "additional_trust_bundle", "image_type", "kernel_arguments", "static_network_config"];
-const HOST = ["host_name", "host_role", "disks_selected_config", "node_labels"];
+const HOST = ["host_name", "host_role", "disks_selected_config"];
 const without = (body: Tree, known: string[]): string[] => Object.keys(body).filter((key) => !known.includes(key) && body[key] !== undefined);
 
 function install(of: Tree): Tree {
@@ -121,7 +121,7 @@ function made(request: Request, names: Names): Made | null {
     }
     case "POST infra-envs": return { resources: infraEnv(body, String(body.name || "INFRAENV"), cluster, true), without: without(body, INFRA_ENV) };
     case "PATCH infra-envs/ID": return { resources: infraEnv(body, names.infraEnv || (cluster ? `${cluster}_infra-env` : "INFRAENV"), cluster, false), without: without(body, INFRA_ENV) };
-    case "PATCH infra-envs/ID/hosts/ID": return { resources: [agent(names, host, { hostname: body.host_name, role: body.host_role, installation_disk_id: (body.disks_selected_config as Tree[] | undefined)?.[0]?.id, nodeLabels: body.node_labels && Object.fromEntries((body.node_labels as Array<{ key: string; value: string }>).map((one) => [one.key, one.value])) })], without: without(body, HOST) };
+    case "PATCH infra-envs/ID/hosts/ID": return { resources: [agent(names, host, { hostname: body.host_name, role: body.host_role, installation_disk_id: (body.disks_selected_config as Tree[] | undefined)?.[0]?.id })], without: without(body, HOST) };
     case "POST infra-envs/ID/hosts/ID/actions/bind": return { resources: [agent({ ...names, cluster: names.infraEnv }, host, { clusterDeploymentName: { name: cluster, namespace: cluster }, approved: true })], without: [] };
     case "POST infra-envs/ID/hosts/ID/actions/unbind": return { resources: [agent(names, host, { clusterDeploymentName: null })], without: [] };
     case "POST infra-envs/ID/hosts/ID/actions/install": return { resources: [agent(names, host, { approved: true })], without: [] };
