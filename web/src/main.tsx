@@ -10,7 +10,7 @@ import { caller, login, loginNeeded, logOut } from "./session";
 import { connection, lastHeard } from "./watch";
 import { span } from "./model/clusters";
 import { Icon } from "./ui/icons";
-import { Label, Later, Link, ROLE_NOTE } from "./ui/parts";
+import { Guard, Label, Later, Link, ROLE_NOTE } from "./ui/parts";
 import { LoginForm } from "./pages/login";
 import { ClusterList } from "./pages/clusters";
 import { ClusterPage } from "./pages/cluster";
@@ -20,8 +20,12 @@ const theme = signal(localStorage.getItem(THEME) ?? "");
 const applyTheme = () => { if (theme.value) document.documentElement.dataset["theme"] = theme.value; };
 applyTheme();
 
+const system = matchMedia("(prefers-color-scheme: dark)");
+const systemDark = signal(system.matches);
+system.addEventListener("change", () => { systemDark.value = system.matches; });
+
 function ThemeSwitch() {
-  const dark = theme.value ? theme.value === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark = theme.value ? theme.value === "dark" : systemDark.value;
   return (
     <button type="button" class="plain" aria-label={dark ? t("Use the light theme") : t("Use the dark theme")} onClick={() => {
       theme.value = dark ? "light" : "dark";
@@ -94,7 +98,7 @@ function App() {
       <a class="skip" href="#main">{t("Skip to the content")}</a>
       <Masthead />
       <LostBar />
-      <main id="main" tabIndex={-1}>{loginNeeded.value === "first" ? <LoginForm /> : <><RoleNote /><Content /></>}</main>
+      <main id="main" tabIndex={-1}>{loginNeeded.value === "first" ? <LoginForm /> : <><RoleNote /><Guard key={segments.value[0] ?? ""}><Content /></Guard></>}</main>
       {loginNeeded.value === "expired" && <LoginForm asDialog />}
     </>
   );

@@ -1,6 +1,6 @@
 // Pure parts: field rules, addresses, nmstate, commands, the watch protocol, catalogue, generated types.
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, before, after } from "node:test";
@@ -20,7 +20,7 @@ before(async () => {
   globalThis.addEventListener ??= () => undefined;
   globalThis.removeEventListener ??= () => undefined;
   folder = await mkdtemp(path.join(tmpdir(), "muster-web-unit-"));
-  const names = ["rules", "ip", "nmstate", "commands", "networks", "links", "operators", "clusters", "hosts", "highlight"];
+  const names = ["rules", "ip", "nmstate", "commands", "networks", "links", "operators", "clusters", "hosts", "highlight", "fixes"];
   await build({ absWorkingDir: path.join(here, ".."), entryPoints: [...names.map((name) => `src/model/${name}.ts`), "src/watch.ts", "src/ui/rows.tsx"], bundle: true, format: "esm", outdir: folder, outExtension: { ".js": ".mjs" }, platform: "neutral", mainFields: ["module", "main"], jsx: "automatic", jsxImportSource: "preact", logLevel: "error" });
   for (const name of names) modules[name] = await import(path.join(folder, `model/${name}.mjs`));
   modules.rows = await import(path.join(folder, "ui/rows.mjs"));
@@ -89,15 +89,6 @@ test("static networks go from form to YAML and back without loss", () => {
     assert.equal(new Set(names).size, names.length, "no interface twice");
   }
   assert.equal(form([{ network_yaml: "interfaces: []", mac_interface_map: [] }], load), null);
-});
-
-test("a form is shown as commands without its secrets", () => {
-  const request = { method: "POST", url: "/api/assisted-install/v2/clusters", body: { name: "a", pull_secret: '{"auths":{}}', control_plane_count: 1 } };
-  const { curl, aicli } = modules.commands;
-  assert.match(curl(request, "https://m", true), /curl -X POST https:\/\/m\/api/);
-  assert.doesNotMatch(curl(request, "https://m", true), /auths/);
-  assert.equal(aicli(request, "https://m", {}), "aicli -U https://m create cluster a -P 'pull_secret=<pull_secret>' -P control_plane_count=1");
-  assert.equal(aicli({ method: "GET", url: "/x" }, "https://m", {}), null);
 });
 
 test("networking sends what each kind of cluster needs", () => {
@@ -186,6 +177,26 @@ test("versions are sorted newest first", () => {
 test("the catalogue has every text", async () => {
   const catalogue = JSON.parse(await readFile(path.join(here, "../messages/en.json"), "utf8"));
   assert.deepEqual(Object.keys(catalogue), await texts());
+});
+
+test("no text of the page is outside of the catalogue", async () => {
+  // Names, and terms that every language shares.
+  const known = ["Muster", "OpenAPI", "aicli", "MAC", "IPv4", "IPv6"];
+  const sources = path.join(here, "../src");
+  const found = [];
+  for (const file of (await readdir(sources, { recursive: true })).filter((one) => one.endsWith(".tsx"))) {
+    const code = await readFile(path.join(sources, file), "utf8");
+    for (const [, text] of code.matchAll(/>([^<>{}=;()&|]*[A-Za-z]{2,}[^<>{}=;()&|]*)<\//g)) if (!known.includes(text.trim())) found.push(`${file}: ${text}`);
+    for (const [, text] of code.matchAll(/\b(?:label|title|aria-label|help|legend|text)="([^"]*[a-z]{2,}[^"]*)"/g)) found.push(`${file}: ${text}`);
+  }
+  assert.deepEqual(found, []);
+});
+
+test("every check of the service has advice", async () => {
+  const page = await readFile(path.join(here, "../../docs/validations.md"), "utf8");
+  const ids = [...page.matchAll(/^\| `([a-z0-9-]+)`/gm)].map(([, id]) => id);
+  assert.ok(ids.length > 80);
+  assert.deepEqual(ids.filter((id) => !modules.fixes.fix(id)), []);
 });
 
 test("the service serves the page at every address that the page knows", async () => {

@@ -4,13 +4,15 @@ import { t } from "../messages";
 import type { Tone } from "../ui/parts";
 import type { IconName } from "../ui/icons";
 
-const DRAFT = ["pending-for-input", "insufficient", "ready"];
-const RUNNING = ["preparing-for-installation", "installing", "finalizing", "installing-pending-user-action"];
+export const DRAFT = ["pending-for-input", "insufficient", "ready"];
+export const RUNNING = ["preparing-for-installation", "installing", "finalizing", "installing-pending-user-action"];
 
 export const isDraft = (cluster: Cluster): boolean => DRAFT.includes(cluster.status ?? "");
 export const isRunning = (cluster: Cluster): boolean => RUNNING.includes(cluster.status ?? "");
 export const isDay2 = (cluster: Cluster): boolean => cluster.status === "adding-hosts";
 export const isSno = (cluster: Cluster): boolean => (cluster.control_plane_count ?? 3) === 1;
+/** Do control plane nodes run workloads? */
+export const runsWorkloads = (cluster: Cluster | undefined): boolean => cluster?.schedulable_masters === true || cluster?.schedulable_masters_forced_true === true;
 export const hasEnded = (cluster: Cluster): boolean => ["installed", "error", "cancelled"].includes(cluster.status ?? "");
 
 export const isOci = (cluster: Cluster): boolean => cluster.platform?.type === "external" && cluster.platform.external?.platform_name === "oci";

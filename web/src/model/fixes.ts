@@ -7,6 +7,8 @@ export function fix(id: string): Fix | null {
   switch (id) {
     case "connected": return { text: t("Check power and network of the machine, and that it reaches this service at the address in its image."), step: "hosts" };
     case "media-connected": return { text: t("Connect the boot medium again (virtual media often drop) and restart the machine.") };
+    case "inventory-not-fully-truncated": case "inventory-not-partially-truncated": return { text: t("The machine has more disks, interfaces or addresses than a report can carry. Disconnect devices that the cluster does not need, then restart it.") };
+    case "compatible-agent": return { text: t("Generate the discovery image again and boot the machine from it: its agent is older than this service."), step: "hosts" };
     case "has-inventory": return { text: t("Wait for the agent. If it sends nothing, check the journal of agent.service on the machine.") };
     case "has-min-cpu-cores": case "has-cpu-cores-for-role": return { text: t("Add CPU cores, or give the host a role that needs fewer."), step: "hosts" };
     case "has-min-memory": case "has-memory-for-role": return { text: t("Add memory, or give the host a role that needs less."), step: "hosts" };
@@ -24,6 +26,8 @@ export function fix(id: string): Fix | null {
     case "has-default-route": return { text: t("Give the host a default gateway by DHCP or in its static network.") };
     case "api-domain-name-resolved-correctly": case "api-int-domain-name-resolved-correctly": case "apps-domain-name-resolved-correctly": return { text: t("Create the DNS records that are listed under Networking."), step: "networking" };
     case "dns-wildcard-not-configured": return { text: t("Remove the wildcard record of the cluster's domain from the DNS server, or choose another base domain."), step: "details" };
+    case "no-iscsi-nic-belongs-to-machine-cidr": return { text: t("Choose another machine network, or connect the iSCSI disk by an interface outside it."), step: "networking" };
+    case "valid-platform-network-settings": return { text: t("Manage the network yourself: this kind of machine cannot carry virtual addresses."), step: "networking" };
     case "non-overlapping-subnets": return { text: t("Give each interface of the host a network of its own.") };
     case "no-ip-collisions-in-network": return { text: t("Find the other machine with this address and change one of them.") };
     case "disk-encryption-requirements-satisfied": return { text: t("Enable the TPM 2.0 in the firmware, or let the host reach its Tang servers.") };

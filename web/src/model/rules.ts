@@ -90,7 +90,7 @@ export const proxyUrl = (schemes: string[]): Rule => (value) => {
   if (value === "") return null;
   if (!schemes.some((scheme) => value.startsWith(`${scheme}://`))) return t("Must begin with {schemes}.", { schemes: schemes.map((scheme) => `${scheme}://`).join(t(" or ")) });
   try {
-    return new URL(value).hostname ? null : t("There is no host in this URL.");
+    return new URL(value) && null;
   } catch {
     return t("This is not a URL.");
   }

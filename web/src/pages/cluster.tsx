@@ -6,7 +6,8 @@ import { t } from "../messages";
 import { clusterStatus, hasEnded, isDay2, isDraft, isRunning, isTime } from "../model/clusters";
 import { navigate, segments } from "../router";
 import { clusters, follow, gone, hosts, changeCluster, synced } from "../store";
-import { Alert, asError, Button, Confirm, Label, Later, Link, Menu, Problem, Spinner } from "../ui/parts";
+import { AsCall } from "../ui/ascall";
+import { Alert, asError, Button, Confirm, Guard, Label, Later, Link, Menu, Problem, Spinner } from "../ui/parts";
 import { DeleteDialog } from "./clusters";
 import { Setup } from "../wizard/setup";
 import { ProgressTab } from "./progress";
@@ -14,6 +15,8 @@ import { HostsTab } from "./hosts";
 import { EventsTab } from "./events";
 
 export interface TabProps { cluster: Cluster; list: Host[] }
+
+const TABS = ["setup", "progress", "hosts", "network", "validations", "events", "logs"];
 
 type Dialog = "delete" | "cancel" | "reset" | null;
 
@@ -34,6 +37,7 @@ export function ClusterPage({ id }: { id: string }) {
   const link = (to: string, text: string) => <Link to={`/clusters/${id}/${to}`} aria-current={tab === to ? "page" : undefined}>{text}</Link>;
   const hasFiles = ["installing", "installing-pending-user-action", "finalizing", "error", "cancelled", "installed", "adding-hosts"].includes(cluster.status ?? "") && cluster.kind !== "AddHostsCluster";
   const hasLogs = isTime(cluster.controller_logs_collected_at) || list.some((host) => isTime(host.logs_collected_at));
+  const names = { cluster: cluster.name };
   const props: TabProps = { cluster, list };
   return (
     <div class="page">
@@ -58,18 +62,22 @@ export function ClusterPage({ id }: { id: string }) {
       <nav class="tabs" aria-label={t("Parts of the cluster")}>
         {isDraft(cluster) && link("setup", t("Setup"))}{!isDraft(cluster) && !isDay2(cluster) && link("progress", t("Progress"))}{link("hosts", t("Hosts"))}{link("network", t("Network map"))}{link("validations", t("Validations"))}{link("events", t("Events"))}{link("logs", t("Logs"))}
       </nav>
-      {tab === "setup" && (isDraft(cluster) ? <Setup cluster={cluster} list={list} /> : <Alert title={t("The setup is closed")}>{t("The installation has started.")} <Link to={`/clusters/${id}/progress`}>{t("Go to progress")}</Link></Alert>)}
-      {tab === "progress" && (isDraft(cluster) ? <Alert title={t("No installation is under way")}>{t("It has not started, or was cancelled during preparation.")} <Link to={`/clusters/${id}/setup/review`}>{t("Review and install")}</Link></Alert> : <ProgressTab {...props} />)}
-      {tab === "hosts" && <HostsTab {...props} />}
-      {tab === "network" && <Later key="network" load={() => import("./networkmap")} of={props} />}
-      {tab === "validations" && <Later key="validations" load={() => import("./validationstab")} of={props} />}
-      {tab === "events" && <EventsTab clusterId={id} list={list} />}
-      {tab === "logs" && <Later key="logs" load={() => import("./logs")} of={props} />}
+      <Guard key={tab}>
+        {tab === "setup" && (isDraft(cluster) ? <Setup cluster={cluster} list={list} /> : <Alert title={t("The setup is closed")}>{t("The installation has started.")} <Link to={`/clusters/${id}/progress`}>{t("Go to progress")}</Link></Alert>)}
+        {tab === "progress" && (isDraft(cluster) ? <Alert title={t("No installation is under way")}>{t("It has not started, or was cancelled during preparation.")} <Link to={`/clusters/${id}/setup/review`}>{t("Review and install")}</Link></Alert> : <ProgressTab {...props} />)}
+        {tab === "hosts" && <HostsTab {...props} />}
+        {tab === "network" && <Later key="network" load={() => import("./networkmap")} of={props} />}
+        {tab === "validations" && <Later key="validations" load={() => import("./validationstab")} of={props} />}
+        {tab === "events" && <EventsTab clusterId={id} list={list} />}
+        {!TABS.includes(tab) && <Alert title={t("There is no such page")}><Link to={`/clusters/${id}`}>{t("Go to the cluster")}</Link></Alert>}
+        {tab === "logs" && <Later key="logs" load={() => import("./logs")} of={props} />}
+      </Guard>
       {dialog === "delete" && <DeleteDialog cluster={cluster} close={(deleted) => { setDialog(null); if (deleted) navigate("/clusters"); }} />}
-      {dialog === "cancel" && <Confirm title={t("Cancel the installation?")} action={t("Cancel installation")} danger close={() => setDialog(null)} run={() => changeCluster(() => call("V2CancelInstallation", at))}><p>{t("Hosts stop at their current stage. Afterwards the cluster can be reset and installed again.")}</p></Confirm>}
+      {dialog === "cancel" && <Confirm title={t("Cancel the installation?")} action={t("Cancel installation")} danger close={() => setDialog(null)} run={() => changeCluster(() => call("V2CancelInstallation", at))}><p>{t("Hosts stop at their current stage. Afterwards the cluster can be reset and installed again.")}</p><AsCall requests={[request("V2CancelInstallation", at)]} names={names} /></Confirm>}
       {dialog === "reset" && <Confirm title={t("Reset the cluster?")} action={t("Reset cluster")} danger close={() => setDialog(null)} run={async () => { await changeCluster(() => call("v2ResetCluster", at)); navigate(`/clusters/${id}`); }}>
         <p>{t("The cluster goes back to its setup. Hosts boot the discovery image again; some may need a restart by hand.")}</p>
         {hasEnded(cluster) && <Alert tone="orange">{t("Logs of {n} of {all} hosts were collected; download them first if you need them.", { n: list.filter((host) => isTime(host.logs_collected_at)).length, all: list.length })}</Alert>}
+        <AsCall requests={[request("v2ResetCluster", at)]} names={names} />
       </Confirm>}
     </div>
   );

@@ -1,12 +1,13 @@
 // All clusters, live, with filters that are in the address.
 import { useEffect, useState } from "preact/hooks";
 import type { Cluster } from "../api/types";
-import { call } from "../api/client";
+import { call, request } from "../api/client";
 import { t } from "../messages";
-import { clusterStatus, isDraft, isRunning, when } from "../model/clusters";
+import { clusterStatus, DRAFT, isDraft, isRunning, RUNNING, when } from "../model/clusters";
 import { compare } from "../model/hosts";
 import { navigate, query, withQuery } from "../router";
 import { clusters, follow, synced } from "../store";
+import { AsCall } from "../ui/ascall";
 import { Icon } from "../ui/icons";
 import { Button, Confirm, Empty, Label, Link, Menu, Progress, Spinner } from "../ui/parts";
 
@@ -31,9 +32,13 @@ export function DeleteDialog({ cluster, close }: { cluster: Cluster; close: (del
   return (
     <Confirm title={t("Delete cluster {name}?", { name: cluster.name })} action={t("Delete")} danger close={() => close(false)} run={async () => { await deleteCluster(cluster); close(true); }}>
       <p>{t("Its hosts, infra-envs, events and files are removed from this service. Machines that were installed keep running.")}</p>
+      <AsCall requests={[request("v2DeregisterCluster", { path: { cluster_id: cluster.id } })]} names={{ cluster: cluster.name }} />
     </Confirm>
   );
 }
+
+/** What the list is filtered by, as it is in the address. */
+const GROUPS: Record<string, string[]> = { draft: DRAFT, running: RUNNING, installed: ["installed", "adding-hosts"], failed: ["error", "cancelled"] };
 
 const text = (cluster: Cluster) => `${cluster.name} ${cluster.id} ${cluster.base_dns_domain ?? ""}`.toLowerCase();
 
@@ -41,16 +46,17 @@ export function ClusterList() {
   useEffect(() => follow({ kinds: "cluster" }), []);
   const counts = useCounts();
   const [deleting, setDeleting] = useState<Cluster | null>(null);
-  const [sort, setSort] = useState({ by: "name", down: false });
+  const order = query.value.get("sort") ?? "name";
+  const sort = { by: order.replace(/^-/, ""), down: order.startsWith("-") };
   const search = query.value.get("q") ?? "";
   const status = query.value.get("status") ?? "";
   const all = [...clusters.value.values()];
   const key = (one: Cluster): string | number => ({ name: one.name ?? "", domain: one.base_dns_domain ?? "", version: one.openshift_version ?? "", status: clusterStatus(one.status).text, hosts: counts.get(one.id)?.enabled ?? 0, created: one.created_at ?? "" })[sort.by] ?? "";
   const shown = all
-    .filter((one) => text(one).includes(search.toLowerCase()) && (!status || clusterStatus(one.status).text === status))
-    .sort((a, b) => { const [x, y] = [key(a), key(b)]; const order = typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); return sort.down ? -order : order; });
-  const statuses = [...new Set(all.map((one) => clusterStatus(one.status).text))].sort();
-  const header = (by: string, name: string, wide = false) => <th class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
+    .filter((one) => text(one).includes(search.toLowerCase()) && (!status || (GROUPS[status] ?? []).includes(one.status ?? "")))
+    .sort((a, b) => { const [x, y] = [key(a), key(b)]; const way = typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); return sort.down ? -way : way; });
+  const statuses = Object.entries({ draft: t("Being set up"), running: t("Being installed"), installed: t("Installed"), failed: t("Failed or cancelled") });
+  const header = (by: string, name: string, wide = false) => <th class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => navigate(withQuery({ sort: sort.by === by && !sort.down ? `-${by}` : by === "name" ? null : by }), "replace")}>{name}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>;
   return (
     <div class="page">
       <div class="row between"><h1>{t("Clusters")}</h1><div class="row"><Button onClick={() => navigate("/import")}>{t("Import a cluster")}</Button><Button class="primary" onClick={() => navigate("/clusters/new")}>{t("Create cluster")}</Button></div></div>
@@ -60,7 +66,7 @@ export function ClusterList() {
         <div class="card flush">
           <div class="toolbar row">
             <div class="field"><input type="search" aria-label={t("Filter clusters")} placeholder={t("Name, id or domain")} value={search} onInput={(event) => navigate(withQuery({ q: event.currentTarget.value }), "replace")} /></div>
-            <div class="field"><select aria-label={t("Status")} value={status} onChange={(event) => navigate(withQuery({ status: event.currentTarget.value }), "replace")}><option value="">{t("Any status")}</option>{statuses.map((one) => <option key={one} value={one} selected={one === status}>{one}</option>)}</select></div>
+            <div class="field"><select aria-label={t("Status")} value={status} onChange={(event) => navigate(withQuery({ status: event.currentTarget.value }), "replace")}><option value="">{t("Any status")}</option>{statuses.map(([one, name]) => <option key={one} value={one} selected={one === status}>{name}</option>)}</select></div>
           </div>
           <div class="tablewrap"><table class="middle">
             <caption class="vh">{t("Clusters")}</caption>

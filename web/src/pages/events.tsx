@@ -13,7 +13,9 @@ const TONES: Record<string, Tone> = { info: "grey", warning: "orange", error: "r
 const PAGE = 50;
 
 export function EventsTab({ clusterId, infraEnvId, list }: { clusterId?: string; infraEnvId?: string; list: Host[] }) {
-  const host = query.value.get("host") ?? "";
+  // Beside a table of hosts `host` is the row that is open.
+  const parameter = infraEnvId ? "events" : "host";
+  const host = query.value.get(parameter) ?? "";
   const severity = query.value.get("severity") ?? "";
   const message = query.value.get("text") ?? "";
   const page = Number(query.value.get("page") ?? "0") || 0;
@@ -50,7 +52,7 @@ export function EventsTab({ clusterId, infraEnvId, list }: { clusterId?: string;
     <div class="card stack">
       <div class="row">
         <div class="field"><input type="search" aria-label={t("Filter by text")} placeholder={t("Text in the message")} value={message} onInput={(event) => change({ text: event.currentTarget.value })} /></div>
-        <div class="field"><select aria-label={t("Filter by host")} value={host} onChange={(event) => change({ host: event.currentTarget.value })}><option value="">{t("Cluster and hosts")}</option><option value="cluster" selected={host === "cluster"}>{t("Cluster only")}</option><option value="deleted" selected={host === "deleted"}>{t("Deleted hosts")}</option>{list.map((one) => <option key={one.id} value={one.id} selected={host === one.id}>{name(one)}</option>)}</select></div>
+        <div class="field"><select aria-label={t("Filter by host")} value={host} onChange={(event) => change({ [parameter]: event.currentTarget.value })}><option value="">{infraEnvId ? t("Infra-env and hosts") : t("Cluster and hosts")}</option>{!infraEnvId && <option value="cluster" selected={host === "cluster"}>{t("Cluster only")}</option>}<option value="deleted" selected={host === "deleted"}>{t("Deleted hosts")}</option>{list.map((one) => <option key={one.id} value={one.id} selected={host === one.id}>{name(one)}</option>)}</select></div>
         <div class="field"><select aria-label={t("Filter by severity")} value={severity} onChange={(event) => change({ severity: event.currentTarget.value })}><option value="">{t("Any severity")}</option>{["info", "warning", "error", "critical"].map((one) => <option key={one} value={one} selected={one === severity}>{one}{state ? ` (${state.counts[one] ?? 0})` : ""}</option>)}</select></div>
         <span class="grow" /><button type="button" onClick={() => void exportAll().catch((failed: unknown) => setProblem(asError(failed)))}>{t("Export JSON")}</button>
       </div>

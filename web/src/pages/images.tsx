@@ -92,10 +92,10 @@ function OsImages({ fits }: { fits: (text: string) => boolean }) {
       <Problem of={problem} close={() => setProblem(null)} />
       {!images.value ? <Spinner /> : <>
         <div class="row"><div class="field"><select aria-label={t("CPU architecture")} value={arch} onChange={(event) => navigate(withQuery({ arch: event.currentTarget.value }), "replace")}>{[...architectures, "all"].map((one) => <option key={one} value={one} selected={one === arch}>{one === "all" ? t("All architectures") : one}</option>)}</select></div><span class="grow" /><Label tone={here ? "green" : "grey"}>{plural(here, "{n} image available", "{n} images available")}</Label></div>
-        <div class="tablewrap"><table class="middle"><caption class="vh">{t("OS images")}</caption><thead><tr><th>{t("OpenShift version")}</th><th>{t("Architecture")}</th><th>{t("Build")}</th><th>{t("State")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead><tbody>
+        <div class="tablewrap"><table class="middle"><caption class="vh">{t("OS images")}</caption><thead><tr><th>{t("OpenShift version")}</th><th>{t("Architecture")}</th><th class="wide-only">{t("Build")}</th><th>{t("State")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead><tbody>
           {shown.map((one) => (
             <tr key={`${one.openshift_version}${one.cpu_architecture}${one.version}`} data-image={`${one.openshift_version} ${one.cpu_architecture}`}>
-              <td>{one.openshift_version}</td><td>{one.cpu_architecture}</td><td><code>{one.version}</code></td><td><State of={one} />{one.state !== "missing" && one.state !== "ready" && one.advice && <div class="small muted">{one.advice}</div>}</td>
+              <td>{one.openshift_version}</td><td>{one.cpu_architecture}</td><td class="wide-only"><code>{one.version}</code></td><td><State of={one} />{one.state !== "missing" && one.state !== "ready" && one.advice && <div class="small muted">{one.advice}</div>}</td>
               <td class="tight right"><Menu kebab label={t("Actions of {name}", { name: title(one) })} actions={[
                 { name: t("Fetch"), needs: "admin", why: one.state === "ready" ? t("already available") : one.state === "fetching" && one.active ? t("downloading") : null, run: () => run(() => send({ method: "POST", url: address(one) })) },
                 { name: t("Upload"), needs: "admin", why: one.state === "fetching" && one.active ? t("downloading") : null, run: () => setDialog({ kind: "upload", of: one }) },

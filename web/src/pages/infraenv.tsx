@@ -1,12 +1,13 @@
 // One infra-env: its image, and its hosts live, with binding.
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, call } from "../api/client";
+import { ApiError, call, request } from "../api/client";
 import { t } from "../messages";
 import { isDay2, isDraft, when } from "../model/clusters";
 import { segments } from "../router";
-import { clusters, follow, gone, hosts } from "../store";
+import { clusters, events, follow, gone, hosts } from "../store";
+import { AsCall } from "../ui/ascall";
 import { HostTable } from "../ui/hosttable";
-import { Button, Confirm, Empty, Facts, Later, Link, Problem, Spinner, useLoad } from "../ui/parts";
+import { Button, Confirm, Empty, Facts, Later, Link, Problem, Spinner, useLoad, useSettled } from "../ui/parts";
 import { AddHosts } from "../wizard/addhosts";
 import { EventsTab } from "./events";
 
@@ -15,7 +16,7 @@ const networks = async () => ({ default: (await import("../wizard/static")).Host
 export default function InfraEnvPage() {
   const id = segments.value[1] ?? "";
   useEffect(() => follow({ infra_env_id: id }), [id]);
-  const found = useLoad(() => call("GetInfraEnv", { path: { infra_env_id: id } }), [id]);
+  const found = useLoad(() => call("GetInfraEnv", { path: { infra_env_id: id } }), [id, useSettled(events.value)]);
   // The watch of an infra-env brings no clusters; the ones to bind to are asked for.
   const known = useLoad(async () => (await call("v2ListClusters")) ?? [], [id, hosts.value.size]);
   const [dialog, setDialog] = useState<"image" | "key" | null>(null);
@@ -35,7 +36,7 @@ export default function InfraEnvPage() {
       <section class="card stack"><h2>{t("Host networks")}</h2><details open={shown} onToggle={(event) => setShown(event.currentTarget.open)}><summary>{of.static_network_config ? t("Static: show or change") : t("By DHCP: show or change")}</summary>{shown && <Later key={of.id} load={networks} of={{ infraEnv: of, reload: found.again }} />}</details></section>
       <section><h2>{t("Events")}</h2><EventsTab infraEnvId={id} list={list} /></section>
       {dialog === "image" && <AddHosts infraEnv={of} cluster={undefined} close={() => { setDialog(null); found.again(); }} />}
-      {dialog === "key" && <Confirm title={t("Revoke all links of this infra-env?")} action={t("Revoke links")} danger close={() => setDialog(null)} run={async () => { await call("RegenerateInfraEnvSigningKey", { path: { infra_env_id: id } }); found.again(); }}><p>{t("Image URLs that were handed out stop working. Running machines are not affected.")}</p></Confirm>}
+      {dialog === "key" && <Confirm title={t("Revoke all links of this infra-env?")} action={t("Revoke links")} danger close={() => setDialog(null)} run={async () => { await call("RegenerateInfraEnvSigningKey", { path: { infra_env_id: id } }); found.again(); }}><p>{t("Image URLs that were handed out stop working. Running machines are not affected.")}</p><AsCall requests={[request("RegenerateInfraEnvSigningKey", { path: { infra_env_id: id } })]} names={{ infraEnv: of.name }} /></Confirm>}
     </div>
   );
 }

@@ -6,11 +6,11 @@ import { t } from "../messages";
 import { compareVersions, when } from "../model/clusters";
 import { all, clusterName, pullSecret, required } from "../model/rules";
 import { navigate } from "../router";
-import { clusters, follow } from "../store";
+import { clusters, events, follow } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Area, Select, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
-import { Button, Confirm, Empty, Label, Link, Menu, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
+import { Button, Confirm, Empty, Label, Link, Menu, Modal, Problem, Spinner, useAct, useLoad, useSettled } from "../ui/parts";
 
 function NewPool({ close }: { close: () => void }) {
   const [name, setName] = useState("");
@@ -37,8 +37,9 @@ function NewPool({ close }: { close: () => void }) {
 }
 
 export default function InfraEnvs() {
-  useEffect(() => follow({ kinds: "cluster" }), []);
-  const found = useLoad(() => call("ListInfraEnvs"), [clusters.value]);
+  useEffect(() => follow({ kinds: "cluster,event" }), []);
+  // Infra-envs are not part of the watch, but what happens to them is an event.
+  const found = useLoad(() => call("ListInfraEnvs"), [useSettled(clusters.value), useSettled(events.value)]);
   const [dialog, setDialog] = useState<"new" | InfraEnv | null>(null);
   const list = found.value ?? [];
   return (
@@ -47,11 +48,11 @@ export default function InfraEnvs() {
       <p class="muted">{t("An infra-env makes a discovery image. Its hosts join its cluster, or wait in a pool to be bound to one.")}</p>
       <Problem of={found.problem} />
       <div class="card flush">{!found.value ? <div class="empty"><Spinner /></div> : list.length === 0 ? <Empty title={t("No infra-envs yet")} /> : (
-        <div class="tablewrap"><table><caption class="vh">{t("Infra-envs")}</caption><thead><tr><th>{t("Name")}</th><th>{t("Cluster")}</th><th>{t("Architecture")}</th><th>{t("OS image")}</th><th>{t("Image")}</th><th>{t("Created")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead>
-          <tbody>{list.map((one) => <tr key={one.id} class="click"><td><Link to={`/infra-envs/${one.id}`}>{one.name}</Link></td><td>{one.cluster_id ? <Link to={`/clusters/${one.cluster_id}`}>{clusters.value.get(one.cluster_id)?.name ?? one.cluster_id}</Link> : <Label tone="blue">{t("pool")}</Label>}</td><td>{one.cpu_architecture}</td><td>{one.openshift_version}</td><td>{one.type}</td><td class="nowrap">{when(one.created_at)}</td><td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/infra-envs/${one.id}`) }, { name: t("Delete"), needs: "user", run: () => setDialog(one) }]} /></td></tr>)}</tbody></table></div>
+        <div class="tablewrap"><table><caption class="vh">{t("Infra-envs")}</caption><thead><tr><th>{t("Name")}</th><th>{t("Cluster")}</th><th class="wide-only">{t("Architecture")}</th><th class="wide-only">{t("OS image")}</th><th class="wide-only">{t("Image")}</th><th class="wide-only">{t("Created")}</th><th class="tight"><span class="vh">{t("Actions")}</span></th></tr></thead>
+          <tbody>{list.map((one) => <tr key={one.id} class="click"><td><Link to={`/infra-envs/${one.id}`}>{one.name}</Link></td><td>{one.cluster_id ? <Link to={`/clusters/${one.cluster_id}`}>{clusters.value.get(one.cluster_id)?.name ?? one.cluster_id}</Link> : <Label tone="blue">{t("pool")}</Label>}</td><td class="wide-only">{one.cpu_architecture}</td><td class="wide-only">{one.openshift_version}</td><td class="wide-only">{one.type}</td><td class="nowrap wide-only">{when(one.created_at)}</td><td class="tight"><Menu kebab label={t("Actions of {name}", { name: one.name })} actions={[{ name: t("Open"), run: () => navigate(`/infra-envs/${one.id}`) }, { name: t("Delete"), needs: "user", run: () => setDialog(one) }]} /></td></tr>)}</tbody></table></div>
       )}</div>
       {dialog === "new" && <NewPool close={() => setDialog(null)} />}
-      {dialog && dialog !== "new" && <Confirm title={t("Delete infra-env {name}?", { name: dialog.name })} action={t("Delete")} danger close={() => setDialog(null)} run={async () => { await call("DeregisterInfraEnv", { path: { infra_env_id: dialog.id } }); found.again(); }}><p>{t("Its image can no longer register hosts.")}</p></Confirm>}
+      {dialog && dialog !== "new" && <Confirm title={t("Delete infra-env {name}?", { name: dialog.name })} action={t("Delete")} danger close={() => setDialog(null)} run={async () => { await call("DeregisterInfraEnv", { path: { infra_env_id: dialog.id } }); found.again(); }}><p>{t("Its image can no longer register hosts.")}</p><AsCall requests={[request("DeregisterInfraEnv", { path: { infra_env_id: dialog.id } })]} names={{ infraEnv: dialog.name }} /></Confirm>}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 // The log archive, opened in the page: files as a list, search over all of them, lines as in a console.
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { download, request, send } from "../api/client";
 import { t, plural } from "../messages";
 import { isTime } from "../model/clusters";
@@ -34,12 +34,15 @@ export default function Logs({ cluster, list }: TabProps) {
     const word = find.toLowerCase();
     return files.flatMap((one) => decode(one).filter((line) => line.toLowerCase().includes(word)).map((line) => `${one.path}: ${line}`)).slice(0, SHOWN_LINES);
   }, [files, file, find]);
+  const load = () => void act(async () => setFiles((await entries(new Uint8Array(await (await send(ask(host))).arrayBuffer()))).sort((a, b) => a.path.localeCompare(b.path))));
   const available = collected.length > 0 || isTime(cluster.controller_logs_collected_at);
+  // A link to a file or to a search shows it at once.
+  useEffect(() => { if (available && !files && (chosen || find)) load(); }, [available]);
   return (
     <div class="card stack">
       <div class="row">
-        <div class="field"><select aria-label={t("Logs of")} value={host} onChange={(event) => { setFiles(null); navigate(withQuery({ host: event.currentTarget.value, file: null }), "replace"); }}><option value="">{t("All hosts and the controller")}</option><option value="controller">{t("Controller")}</option>{collected.map((one) => <option key={one.id} value={one.id} selected={host === one.id}>{name(one)}</option>)}</select></div>
-        <button type="button" class="primary" disabled={!available || busy} onClick={() => void act(async () => setFiles((await entries(new Uint8Array(await (await send(ask(host))).arrayBuffer()))).sort((a, b) => a.path.localeCompare(b.path))))}>{busy && <Icon name="spin" />}{files ? t("Reload") : t("Open in the page")}</button>
+        <div class="field"><select aria-label={t("Logs of")} value={host} onChange={(event) => { setFiles(null); navigate(withQuery({ host: event.currentTarget.value, file: null }), "replace"); }}><option value="">{t("All hosts and the controller")}</option><option value="controller" selected={host === "controller"}>{t("Controller")}</option>{collected.map((one) => <option key={one.id} value={one.id} selected={host === one.id}>{name(one)}</option>)}</select></div>
+        <button type="button" class="primary" disabled={!available || busy} onClick={load}>{busy && <Icon name="spin" />}{files ? t("Reload") : t("Open in the page")}</button>
         <button type="button" disabled={!available} onClick={() => void act(() => download(ask(host), `${cluster.name}-logs.tar`))}>{t("Download")}</button>
       </div>
       <Problem of={problem} />

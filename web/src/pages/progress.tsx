@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Host, MonitoredOperator } from "../api/types";
 import { call } from "../api/client";
 import { t, plural } from "../messages";
-import { ago, hasEnded, isRunning, isTime, span, when } from "../model/clusters";
+import { ago, hasEnded, isRunning, isTime, runsWorkloads, span, when } from "../model/clusters";
 import { compare, hostStatus, name, role } from "../model/hosts";
 import { roleRefusal } from "../session";
 import { roleName } from "../ui/hostactions";
@@ -33,7 +33,7 @@ function Stages({ host }: { host: Host }) {
   );
 }
 
-const HostProgress = memo(function HostProgress({ host, clusterId }: { host: Host; clusterId: string }) {
+const HostProgress = memo(function HostProgress({ host, clusterId, workloads }: { host: Host; clusterId: string; workloads: boolean }) {
   const shown = hostStatus(host);
   const percent = host.status === "installed" ? 100 : host.progress?.installation_percentage ?? 0;
   const tone: Tone | undefined = host.status === "error" ? "red" : host.status === "installed" ? "green" : undefined;
@@ -42,10 +42,10 @@ const HostProgress = memo(function HostProgress({ host, clusterId }: { host: Hos
   return (
     <tr>
       <td><Link to={`/clusters/${clusterId}/hosts?host=${host.id}`}>{name(host)}</Link>{host.bootstrap && <div class="small muted">{t("bootstrap")}</div>}</td>
-      <td>{roleName(role(host))}</td>
+      <td class="wide-only">{workloads && role(host) === "master" ? t("Control plane, worker") : roleName(role(host))}</td>
       <td><Label tone={shown.tone} icon={shown.icon}>{shown.text}</Label></td>
       <td>
-        <div class="row between small"><span>{host.progress?.current_stage || host.status_info}{host.progress?.progress_info ? ` · ${host.progress.progress_info}` : ""}</span><span class="muted">{at > 0 ? t("stage {at} of {n}", { at, n: stages.length }) : ""} {percent} %</span></div>
+        <div class="row between small"><span>{host.progress?.current_stage || host.status_info}{host.progress?.progress_info ? ` · ${host.progress.progress_info}` : ""}</span><span class="muted">{at > 0 ? `${t("stage {at} of {n}", { at, n: stages.length })} · ` : ""}{percent} %</span></div>
         <Progress value={percent} label={t("Installation of {name}", { name: name(host) })} {...(tone ? { tone } : {})} />
         {host.progress?.stage_timed_out && <div class="small"><Icon name="clock" /> {t("This stage takes longer than usual ({span}).", { span: ago(host.progress.stage_started_at) })}</div>}
         {(host.status === "installing-pending-user-action" || host.status === "error") && <div class="small strong">{host.status_info}</div>}
@@ -61,8 +61,8 @@ function Operators({ list }: { list: MonitoredOperator[] }) {
   if (list.length === 0) return null;
   return (
     <section class="card"><h2>{t("Operators")}</h2>
-      <div class="tablewrap"><table><caption class="vh">{t("Operators")}</caption><thead><tr><th>{t("Operator")}</th><th>{t("Kind")}</th><th>{t("Status")}</th><th>{t("Reason")}</th></tr></thead>
-        <tbody>{list.map((one) => { const shown = OPERATOR[one.status ?? ""]; return <tr key={one.name}><td>{one.name}{one.version ? <span class="muted small"> {one.version}</span> : null}</td><td>{one.operator_type === "olm" ? t("added") : t("built in")}</td><td><Label tone={shown?.tone ?? "grey"} icon={shown?.icon ?? "clock"}>{one.status || t("pending")}</Label></td><td>{one.status_info || "—"}</td></tr>; })}</tbody></table></div>
+      <div class="tablewrap"><table><caption class="vh">{t("Operators")}</caption><thead><tr><th>{t("Operator")}</th><th class="wide-only">{t("Kind")}</th><th>{t("Status")}</th><th>{t("Reason")}</th></tr></thead>
+        <tbody>{list.map((one) => { const shown = OPERATOR[one.status ?? ""]; return <tr key={one.name}><td>{one.name}{one.version ? <span class="muted small"> {one.version}</span> : null}</td><td class="wide-only">{one.operator_type === "olm" ? t("added") : t("built in")}</td><td><Label tone={shown?.tone ?? "grey"} icon={shown?.icon ?? "clock"}>{one.status || t("pending")}</Label></td><td>{one.status_info || "—"}</td></tr>; })}</tbody></table></div>
     </section>
   );
 }
@@ -75,18 +75,29 @@ function Access({ cluster }: { cluster: TabProps["cluster"] }) {
   const found = useLoad(async () => (ready && !refusal ? call("V2GetCredentials", { path: { cluster_id: cluster.id } }) : null), [ready, refusal, cluster.id]);
   const credentials = found.value;
   if (!ready) return null;
+  // The multicluster engine has a page of its own in the console.
+  const console_url = credentials?.console_url && (cluster.monitored_operators ?? []).some((one) => one.name === "mce") ? `${credentials.console_url}/multicloud/infrastructure/clusters` : credentials?.console_url;
   const domain = `${cluster.name}.${cluster.base_dns_domain}`;
   const [api, ingress] = [cluster.api_vips?.[0]?.ip, cluster.ingress_vips?.[0]?.ip];
   return (
     <section class="card stack"><h2>{t("Access")}</h2>
       {credentials ? <Facts of={[
-        [t("Web console"), credentials.console_url ? <a href={credentials.console_url} target="_blank" rel="noreferrer">{credentials.console_url}</a> : ""],
+        [t("Web console"), console_url ? <a href={console_url} target="_blank" rel="noreferrer">{console_url}</a> : ""],
         [t("User"), credentials.username],
         [t("Password"), <span class="row"><code>{shown ? credentials.password : "••••••••"}</code><button type="button" class="link" onClick={() => setShown(!shown)}>{shown ? t("Hide") : t("Show")}</button><CopyButton text={credentials.password ?? ""} /></span>],
       ]} /> : refusal ? <p class="muted">{t("Passwords and kubeconfig are hidden: {reason}.", { reason: refusal })}</p> : found.problem ? <Problem of={found.problem} /> : <Spinner />}
       {api && ingress && <details><summary>{t("DNS records and hosts file")}</summary><CodeBox name={t("DNS records and hosts file")} text={`api.${domain}    A  ${api}\n*.apps.${domain} A  ${ingress}\n\n# /etc/hosts\n${api} api.${domain}\n${ingress} ${["oauth-openshift", "console-openshift-console", "grafana-openshift-monitoring", "thanos-querier-openshift-monitoring", "prometheus-k8s-openshift-monitoring", "alertmanager-main-openshift-monitoring"].map((one) => `${one}.apps.${domain}`).join(" ")}`} /></details>}
     </section>
   );
+}
+
+/** How many hosts of each role are installed, and how many failed. */
+function counts(list: Host[]): Array<[string, string]> {
+  return ["master", "arbiter", "worker"].flatMap((one): Array<[string, string]> => {
+    const of = list.filter((host) => role(host) === one);
+    const [done, failed] = [of.filter((host) => host.status === "installed").length, of.filter((host) => host.status === "error").length];
+    return of.length ? [[roleName(one), t("{done} of {n} installed", { done, n: of.length }) + (failed ? t(", {n} failed", { n: failed }) : "")]] : [];
+  });
 }
 
 export function ProgressTab({ cluster, list }: TabProps) {
@@ -117,12 +128,13 @@ export function ProgressTab({ cluster, list }: TabProps) {
           hasEnded(cluster) ? [t("Ended"), when(cluster.install_completed_at)] : [t("Running for"), isTime(cluster.install_started_at) ? span(now - Date.parse(cluster.install_started_at)) : "—"],
           [t("Preparing"), `${cluster.progress?.preparing_for_installation_stage_percentage ?? 0} %`], [t("Installing"), `${cluster.progress?.installing_stage_percentage ?? 0} %`],
           [t("Finalizing"), `${cluster.progress?.finalizing_stage_percentage ?? 0} %${stage ? ` · ${stage}` : ""}`],
+          ...counts(shown),
           [t("Version"), `${cluster.openshift_version} (${cluster.cpu_architecture})`],
         ]} />
       </section>
       <Access cluster={cluster} />
       <section class="card"><h2>{t("Hosts")}</h2>
-        <div class="tablewrap"><table><caption class="vh">{t("Progress of the hosts")}</caption><thead><tr><th>{t("Hostname")}</th><th>{t("Role")}</th><th>{t("Status")}</th><th>{t("Progress")}</th></tr></thead><Rows count={shown.length} columns={4} row={(index) => { const host = shown[index]; return host && <HostProgress key={host.id} host={host} clusterId={cluster.id} />; }} /></table></div>
+        <div class="tablewrap"><table><caption class="vh">{t("Progress of the hosts")}</caption><thead><tr><th>{t("Hostname")}</th><th class="wide-only">{t("Role")}</th><th>{t("Status")}</th><th>{t("Progress")}</th></tr></thead><Rows count={shown.length} columns={4} row={(index) => { const host = shown[index]; return host && <HostProgress key={host.id} host={host} clusterId={cluster.id} workloads={runsWorkloads(cluster)} />; }} /></table></div>
       </section>
       <Operators list={cluster.monitored_operators ?? []} />
     </div>

@@ -1,12 +1,12 @@
 // All checks of a cluster and of each of its hosts that needs attention.
 import { t } from "../messages";
-import { failing, name } from "../model/hosts";
+import { compare, failing, name } from "../model/hosts";
 import { ValidationList } from "../ui/validations";
 import { Alert } from "../ui/parts";
 import type { TabProps } from "./cluster";
 
 export default function ValidationsTab({ cluster, list }: TabProps) {
-  const troubled = list.filter((host) => failing(host).length > 0);
+  const troubled = list.filter((host) => failing(host).length > 0).sort((a, b) => compare(name(a), name(b)));
   return (
     <div class="stack">
       <section class="card"><h2>{t("Cluster")}</h2><ValidationList of={cluster} subject="cluster" clusterId={cluster.id} /></section>

@@ -3,7 +3,8 @@ import { useState } from "preact/hooks";
 import type { Cluster, Host } from "../api/types";
 import { call, download, request } from "../api/client";
 import { t, plural } from "../messages";
-import { isDay2, isDraft, isTime } from "../model/clusters";
+import { isDay2, isDraft, isTime, runsWorkloads } from "../model/clusters";
+import type { Names } from "../model/commands";
 import { isEditable, isRemovable, isUnbound, name, role } from "../model/hosts";
 import { hostname as hostnameRule, numbered } from "../model/rules";
 import { navigate } from "../router";
@@ -14,10 +15,14 @@ import { Icon } from "./icons";
 import { Alert, asError, Confirm, Modal, Problem, useAct, type Action } from "./parts";
 
 const at = (host: Host) => ({ infra_env_id: host.infra_env_id ?? "", host_id: host.id });
+const namesOf = (host: Host): Names => ({ host: name(host) });
 export const patchHost = (host: Host, body: object): Promise<Host> => changeHost(() => call("v2UpdateHost", { path: at(host), body }));
 
 export const roleName = (value: string | undefined): string =>
   ({ master: t("Control plane"), worker: t("Worker"), arbiter: t("Arbiter"), bootstrap: t("Bootstrap"), "auto-assign": t("Automatic") })[value ?? ""] ?? value ?? "";
+
+/** The role in words; control plane nodes that run workloads are workers too. */
+export const shownRole = (host: Host, cluster: Cluster | undefined): string => (role(host) === "master" && cluster && runsWorkloads(cluster) ? t("Control plane, worker") : roleName(role(host)));
 
 /** New names for one host or, by a pattern with numbers, for many. */
 export function Rename({ hosts, all, close }: { hosts: Host[]; all: Host[]; close: () => void }) {
@@ -46,7 +51,7 @@ export function Rename({ hosts, all, close }: { hosts: Host[]; all: Host[]; clos
       <Text label={t("Hostname")} required value={pattern} set={setPattern} error={error} attempted={attempted} autoFocus help={single ? t("Up to 63 lower-case letters, digits, hyphens and dots.") : t("{{n}} is replaced by 1, 2, 3 …; {{nn}} by 01, 02, 03 …")} />
       {!single && <ul>{hosts.slice(0, 8).map((host, index) => <li key={host.id}>{name(host)} → <strong>{names[index]}</strong></li>)}{hosts.length > 8 && <li>…</li>}</ul>}
       <Problem of={problem} />
-      {single && <AsCall requests={[request("v2UpdateHost", { path: at(single), body: { host_name: pattern } })]} names={{ host: name(single) }} />}
+      <AsCall requests={hosts.map((host, index) => request("v2UpdateHost", { path: at(host), body: { host_name: names[index] ?? "" } }))} names={hosts.map(namesOf)} />
     </Modal>
   );
 }
@@ -57,6 +62,7 @@ export function Remove({ hosts, close }: { hosts: Host[]; close: () => void }) {
       run={async () => { for (const host of hosts) await call("v2DeregisterHost", { path: at(host) }); }}>
       <p>{t("A machine that still runs the discovery image registers again when its agent restarts.")}</p>
       <ul>{hosts.map((host) => <li key={host.id}>{name(host)}</li>)}</ul>
+      <AsCall requests={hosts.map((host) => request("v2DeregisterHost", { path: at(host) }))} names={hosts.map(namesOf)} />
     </Confirm>
   );
 }
@@ -69,7 +75,7 @@ export function Bind({ hosts, clusters, close }: { hosts: Host[]; clusters: Clus
       run={async () => { for (const host of hosts) await changeHost(() => call("BindHost", { path: at(host), body: { cluster_id: to } })); }}>
       {clusters.length ? <div class="field"><label for="bind-to">{t("Cluster")}</label><select id="bind-to" value={to} onChange={(event) => setTo(event.currentTarget.value)}>{clusters.map((one) => <option key={one.id} value={one.id}>{one.name}</option>)}</select></div>
         : <Alert tone="orange">{t("No cluster can accept hosts now.")}</Alert>}
-      <AsCall requests={hosts.map((host) => request("BindHost", { path: at(host), body: { cluster_id: to } }))} names={{ cluster: clusters.find((one) => one.id === to)?.name, host: hosts[0] && name(hosts[0]) }} />
+      <AsCall requests={hosts.map((host) => request("BindHost", { path: at(host), body: { cluster_id: to } }))} names={hosts.map((host) => ({ ...namesOf(host), cluster: clusters.find((one) => one.id === to)?.name }))} />
     </Confirm>
   );
 }
@@ -103,12 +109,13 @@ export function hostActions(host: Host, cluster: Cluster | undefined, open: (dia
 export function HostDialogs({ dialog, all, clusters, close }: { dialog: HostDialog | null; all: Host[]; clusters: Cluster[]; close: () => void }) {
   if (!dialog) return null;
   const each = (id: "v2ResetHost" | "UnbindHost") => async () => { for (const host of dialog.hosts) await changeHost(() => call(id, { path: at(host) })); };
+  const shown = (id: "v2ResetHost" | "UnbindHost") => <AsCall requests={dialog.hosts.map((host) => request(id, { path: at(host) }))} names={dialog.hosts.map(namesOf)} />;
   switch (dialog.kind) {
     case "rename": return <Rename hosts={dialog.hosts} all={all} close={close} />;
     case "remove": return <Remove hosts={dialog.hosts} close={close} />;
     case "bind": return <Bind hosts={dialog.hosts} clusters={clusters} close={close} />;
-    case "reset": return <Confirm title={t("Reset the host?")} action={t("Reset")} danger close={close} run={each("v2ResetHost")}><p>{t("Its installation is restarted. The machine may have to boot the discovery image again.")}</p></Confirm>;
-    case "unbind": return <Confirm title={t("Unbind the host?")} action={t("Unbind")} danger close={close} run={each("UnbindHost")}><p>{t("The host leaves the cluster and goes back to its pool. A machine that was installed has to boot the discovery image again.")}</p></Confirm>;
+    case "reset": return <Confirm title={t("Reset the host?")} action={t("Reset")} danger close={close} run={each("v2ResetHost")}><p>{t("Its installation is restarted. The machine may have to boot the discovery image again.")}</p>{shown("v2ResetHost")}</Confirm>;
+    case "unbind": return <Confirm title={t("Unbind the host?")} action={t("Unbind")} danger close={close} run={each("UnbindHost")}><p>{t("The host leaves the cluster and goes back to its pool. A machine that was installed has to boot the discovery image again.")}</p>{shown("UnbindHost")}</Confirm>;
   }
 }
 

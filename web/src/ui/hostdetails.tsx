@@ -1,11 +1,12 @@
 // The expanded row of a host: what it is made of, its disks and interfaces, its validations.
 import type { Cluster, Disk, Host } from "../api/types";
-import { call } from "../api/client";
+import { call, request } from "../api/client";
 import { t } from "../messages";
-import { bytes, inventory, isEditable, nics } from "../model/hosts";
+import { bytes, inventory, isEditable, name, nics } from "../model/hosts";
 import { ago } from "../model/clusters";
 import { roleRefusal } from "../session";
 import { changeHost } from "../store";
+import { AsCall } from "./ascall";
 import { Icon } from "./icons";
 import { Alert, CodeBox, Facts, Label, Problem, useAct } from "./parts";
 import { ValidationList } from "./validations";
@@ -22,7 +23,8 @@ export function Disks({ host }: { host: Host }) {
   const editable = isEditable(host) && !roleRefusal("user");
   const formatted = split(host.disks_to_be_formatted);
   const kept = split(host.skip_formatting_disks);
-  const patch = (body: object) => void act(() => changeHost(() => call("v2UpdateHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body })));
+  const at = { infra_env_id: host.infra_env_id ?? "", host_id: host.id };
+  const patch = (body: object) => void act(() => changeHost(() => call("v2UpdateHost", { path: at, body })));
   const erased = disks.filter((disk) => disk.bootable && disk.id !== host.installation_disk_id && formatted.includes(disk.id ?? "") && !kept.includes(disk.id ?? ""));
   const skipped = disks.filter((disk) => disk.bootable && kept.includes(disk.id ?? ""));
   const holders = split(disks.find((disk) => disk.id === host.installation_disk_id)?.holders);
@@ -38,7 +40,7 @@ export function Disks({ host }: { host: Host }) {
       <div class="tablewrap">
         <table>
           <caption class="vh">{t("Disks")}</caption>
-          <thead><tr><th>{t("Install to")}</th><th>{t("Name")}</th><th>{t("Type")}</th><th>{t("Size")}</th><th>{t("Format")}</th><th>{t("Limitations")}</th><th>{t("Model")}</th><th>{t("Serial")}</th><th>WWN</th></tr></thead>
+          <thead><tr><th>{t("Install to")}</th><th>{t("Name")}</th><th>{t("Type")}</th><th>{t("Size")}</th><th>{t("Format")}</th><th>{t("Limitations")}</th><th>{t("Model")}</th><th>{t("Serial, WWN")}</th></tr></thead>
           <tbody>
             {disks.map((disk) => {
               const id = disk.id ?? "";
@@ -53,13 +55,14 @@ export function Disks({ host }: { host: Host }) {
                   <td>{disk.drive_type}</td><td class="nowrap">{bytes(disk.size_bytes, 1000)}</td>
                   <td><input type="checkbox" aria-label={t("Format {name}", { name: disk.name })} checked={(chosen || formatted.includes(id)) && !kept.includes(id)} disabled={!mayFormat || busy} onChange={(event) => patch({ disks_skip_formatting: [{ disk_id: id, skip_formatting: !event.currentTarget.checked }] })} /></td>
                   <td>{reasons.length ? <ul>{reasons.map((reason) => <li key={reason}>{reason}</li>)}</ul> : eligible ? t("none") : "—"}</td>
-                  <td>{disk.model ?? "—"}</td><td><code>{disk.serial ?? "—"}</code></td><td><code>{disk.wwn ?? "—"}</code></td>
+                  <td>{disk.model ?? "—"}</td><td><code>{disk.serial || "—"}</code>{disk.wwn && <div><code class="muted">{disk.wwn}</code></div>}</td>
                 </tr>
               );
             })}
           </tbody>
         </table>
       </div>
+      {editable && host.installation_disk_id && <AsCall requests={[request("v2UpdateHost", { path: at, body: { disks_selected_config: [{ id: host.installation_disk_id, role: "install" }], ...(kept.length ? { disks_skip_formatting: kept.map((disk_id) => ({ disk_id, skip_formatting: true })) } : {}) } })]} names={{ host: name(host) }} />}
     </div>
   );
 }

@@ -1,43 +1,45 @@
 // The table of hosts: columns by place, sorting, filter, selection, one expanded row with an address.
 import { memo } from "./memo";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Cluster, Host } from "../api/types";
 import { t, plural } from "../messages";
 import { activeNic, bytes, compare, failing, hostStatus, inventory, isEditable, isRemovable, name, role, SOFT, storage } from "../model/hosts";
-import { isDay2, isDraft, isSno, shortTime } from "../model/clusters";
+import { isDay2, isDraft, isSno, runsWorkloads, shortTime } from "../model/clusters";
 import { navigate, query, withQuery } from "../router";
 import { roleRefusal } from "../session";
 import { hosts as stored } from "../store";
 import { HostDetails } from "./hostdetails";
-import { HostDialogs, hostActions, patchHost, roleName, type HostDialog } from "./hostactions";
+import { HostDialogs, hostActions, patchHost, roleName, shownRole, type HostDialog } from "./hostactions";
 import { Icon } from "./icons";
 import { asError, Label, Menu, Problem, Progress, type Children } from "./parts";
 import { Rows, WHOLE } from "./rows";
 
 export type View = "hardware" | "storage" | "network" | "progress" | "pool";
-interface Column { /** Left out on narrow screens: the expanded row has it. */ wide?: boolean; name: string; cell: (host: Host, cluster?: Cluster) => Children; key: (host: Host, cluster?: Cluster) => string | number }
+interface Column { /** In the address. */ id: string; /** Left out on narrow screens: the expanded row has it. */ wide?: boolean; name: string; cell: (host: Host, cluster?: Cluster) => Children; key: (host: Host, cluster?: Cluster) => string | number }
 
 
 const failed = (host: Host, id: string) => failing(host).find((one) => one.id === id);
 const marked = (host: Host, id: string, text: string) => { const bad = failed(host, id); return bad ? <span><span class="label red"><Icon name="fail" />{text}</span><span class="vh">: {bad.message}</span></span> : text; };
 
+/** Without the lengths of their prefixes, which the expanded row has. */
+const addresses = (list: string[] | undefined): string => (list ?? []).map((one) => one.split("/")[0]).join(", ") || "—";
+
 /** Control plane nodes hold no data of Data Foundation unless there are no other hosts. */
 const servesOdf = (host: Host) => role(host) !== "master" || [...stored.value.values()].filter((one) => one.cluster_id === host.cluster_id && one.status !== "disabled").length <= 3;
 
 function columns(view: View, odf: boolean): Column[] {
-  const cpu: Column = { wide: true, name: t("CPU cores"), cell: (host) => marked(host, "has-cpu-cores-for-role", String(inventory(host).cpu?.count ?? "—")), key: (host) => inventory(host).cpu?.count ?? 0 };
-  const memory: Column = { wide: true, name: t("Memory"), cell: (host) => marked(host, "has-memory-for-role", inventory(host).memory ? bytes(inventory(host).memory?.physical_bytes, 1024) : "—"), key: (host) => inventory(host).memory?.physical_bytes ?? 0 };
-  const total: Column = { wide: true, name: t("Storage"), cell: (host) => marked(host, "has-min-valid-disks", storage(host) ? bytes(storage(host), 1000) : "—"), key: storage };
-  const discovered: Column = { wide: true, name: t("Discovered"), cell: (host) => <span class="nowrap">{shortTime(host.created_at)}</span>, key: (host) => host.created_at ?? "" };
+  const cpu: Column = { id: "cores", wide: true, name: t("CPU cores"), cell: (host) => marked(host, "has-cpu-cores-for-role", String(inventory(host).cpu?.count ?? "—")), key: (host) => inventory(host).cpu?.count ?? 0 };
+  const memory: Column = { id: "memory", wide: true, name: t("Memory"), cell: (host) => marked(host, "has-memory-for-role", inventory(host).memory ? bytes(inventory(host).memory?.physical_bytes, 1024) : "—"), key: (host) => inventory(host).memory?.physical_bytes ?? 0 };
+  const total: Column = { id: "storage", wide: true, name: t("Storage"), cell: (host) => marked(host, "has-min-valid-disks", storage(host) ? bytes(storage(host), 1000) : "—"), key: storage };
+  const discovered: Column = { id: "discovered", wide: true, name: t("Discovered"), cell: (host) => <span class="nowrap">{shortTime(host.created_at)}</span>, key: (host) => host.created_at ?? "" };
   const nic = (host: Host, cluster?: Cluster) => activeNic(host, cluster?.machine_networks?.[0]?.cidr);
   switch (view) {
-    case "storage": return [total, { name: t("Disks"), cell: (host) => inventory(host).disks?.length ?? 0, key: (host) => inventory(host).disks?.length ?? 0 }, { name: t("Installation disk"), cell: (host) => host.installation_disk_path ?? "—", key: (host) => host.installation_disk_path ?? "" },
-      ...(odf ? [{ name: t("Data Foundation"), cell: (host: Host) => (servesOdf(host) ? t("uses its disks") : t("not used")), key: (host: Host) => String(servesOdf(host)) }] : [])];
+    case "storage": return [total, { id: "disks", name: t("Disks"), cell: (host) => inventory(host).disks?.length ?? 0, key: (host) => inventory(host).disks?.length ?? 0 }, { id: "target", name: t("Installation disk"), cell: (host) => host.installation_disk_path ?? "—", key: (host) => host.installation_disk_path ?? "" },
+      ...(odf ? [{ id: "odf", name: t("Data Foundation"), cell: (host: Host) => (servesOdf(host) ? t("uses its disks") : t("not used")), key: (host: Host) => String(servesOdf(host)) }] : [])];
     case "network": return [
-      { name: t("Active NIC"), cell: (host, cluster) => nic(host, cluster)?.name ?? "—", key: (host, cluster) => nic(host, cluster)?.name ?? "" },
-      { name: t("IPv4"), cell: (host, cluster) => nic(host, cluster)?.v4.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v4[0] ?? "" },
-      { name: t("IPv6"), cell: (host, cluster) => nic(host, cluster)?.v6.join(", ") || "—", key: (host, cluster) => nic(host, cluster)?.v6[0] ?? "" },
-      { name: t("MAC"), cell: (host, cluster) => <code>{nic(host, cluster)?.mac ?? "—"}</code>, key: (host, cluster) => nic(host, cluster)?.mac ?? "" }];
+      { id: "nic", wide: true, name: t("Active NIC"), cell: (host, cluster) => { const found = nic(host, cluster); return found ? <>{found.name}<div class="small"><code>{found.mac}</code></div></> : "—"; }, key: (host, cluster) => nic(host, cluster)?.name ?? "" },
+      { id: "ipv4", wide: true, name: t("IPv4"), cell: (host, cluster) => addresses(nic(host, cluster)?.v4), key: (host, cluster) => nic(host, cluster)?.v4[0] ?? "" },
+      { id: "ipv6", wide: true, name: t("IPv6"), cell: (host, cluster) => addresses(nic(host, cluster)?.v6), key: (host, cluster) => nic(host, cluster)?.v6[0] ?? "" }];
     case "progress": return [cpu, memory, total];
     default: return [discovered, cpu, memory, total];
   }
@@ -77,7 +79,7 @@ const Row = memo(function Row({ index, host, cluster, view, list, expanded, sele
         <td>{editable ? <button type="button" class="link" aria-label={t("Change hostname {name}", { name: name(host) })} onClick={() => open({ kind: "rename", hosts: [host] })}>{name(host)}</button> : name(host)}{host.bootstrap && <span class="small muted"> {t("(bootstrap)")}</span>}</td>
         <td class="wide-only">{editable && view !== "storage" && cluster && !isSno(cluster) && !isDay2(cluster)
           ? <select aria-label={t("Role of {name}", { name: name(host) })} value={host.role} onChange={(event) => void patchHost(host, { host_role: event.currentTarget.value }).catch((bad: unknown) => report(asError(bad)))}>{roles.map((one) => <option key={one} value={one} selected={one === host.role}>{one === "auto-assign" && host.suggested_role && host.suggested_role !== "auto-assign" ? t("Auto: {role}", { role: roleName(host.suggested_role) }) : roleName(one)}</option>)}</select>
-          : roleName(role(host))}</td>
+          : shownRole(host, cluster)}</td>
         <td><Status host={host} open={() => toggle(host.id)} /></td>
         {list.map((column) => <td key={column.name} class={column.wide ? "wide-only" : undefined}>{column.cell(host, cluster)}</td>)}
         <td class="tight right stick"><Menu kebab label={t("Actions of {name}", { name: name(host) })} actions={() => hostActions(host, cluster, open, report)} /></td>
@@ -87,15 +89,30 @@ const Row = memo(function Row({ index, host, cluster, view, list, expanded, sele
   );
 });
 
+/** Says what has become of hosts to those who do not see the rows change. */
+function Announced({ hosts }: { hosts: Host[] }) {
+  const before = useRef<Map<string, string> | null>(null);
+  const [text, setText] = useState("");
+  useEffect(() => {
+    const known = before.current;
+    before.current = new Map(hosts.map((host) => [host.id, host.status ?? ""]));
+    const changed = known ? hosts.filter((host) => known.get(host.id) !== host.status) : [];
+    if (changed.length) setText(changed.length > 3 ? t("{n} hosts have changed.", { n: changed.length }) : changed.map((host) => t("{name}: {status}.", { name: name(host), status: hostStatus(host).text })).join(" "));
+  }, [hosts]);
+  return <div class="vh" role="status">{text}</div>;
+}
+
 /** The cluster as rows need it: the same object until something that they show has changed. */
 function useSettled(cluster: Cluster | undefined): Cluster | undefined {
-  return useMemo(() => cluster, [cluster?.id, cluster?.status, cluster?.kind, cluster?.control_plane_count, JSON.stringify(cluster?.machine_networks)]);
+  return useMemo(() => cluster, [cluster?.id, cluster?.status, cluster?.kind, cluster?.control_plane_count, runsWorkloads(cluster), JSON.stringify(cluster?.machine_networks)]);
 }
 
 export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { hosts: Host[]; cluster?: Cluster | undefined; view: View; clusters?: Cluster[]; empty: Children }) {
   const cluster = useSettled(of);
-  const [sort, setSort] = useState<{ by: string; down: boolean }>({ by: "hostname", down: false });
-  const [filter, setFilter] = useState("");
+  // Filter and order are in the address, as everything that is shown.
+  const order = query.value.get("sort") ?? "hostname";
+  const sort = useMemo(() => ({ by: order.replace(/^-/, ""), down: order.startsWith("-") }), [order]);
+  const filter = query.value.get("q") ?? "";
   const [selected, setSelected] = useState<Set<string>>(new Set());
   const [dialog, setDialog] = useState<HostDialog | null>(null);
   const [problem, setProblem] = useState<Error | null>(null);
@@ -105,9 +122,9 @@ export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { 
   const shown = useMemo(() => {
     const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
     const kept = hosts.filter((host) => words.every((word) => searched(host).includes(word)));
-    const key = (host: Host): string | number => sort.by === "hostname" ? name(host) : sort.by === "role" ? role(host) : sort.by === "status" ? hostStatus(host).text : list.find((one) => one.name === sort.by)?.key(host, cluster) ?? "";
-    const order = (a: Host, b: Host) => { const [x, y] = [key(a), key(b)]; return typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); };
-    return kept.sort((a, b) => (sort.down ? order(b, a) : order(a, b)) || compare(name(a), name(b)));
+    const key = (host: Host): string | number => sort.by === "hostname" ? name(host) : sort.by === "role" ? role(host) : sort.by === "status" ? hostStatus(host).text : list.find((one) => one.id === sort.by)?.key(host, cluster) ?? "";
+    const byKey = (a: Host, b: Host) => { const [x, y] = [key(a), key(b)]; return typeof x === "number" && typeof y === "number" ? x - y : compare(String(x), String(y)); };
+    return kept.sort((a, b) => (sort.down ? byKey(b, a) : byKey(a, b)) || compare(name(a), name(b)));
   }, [hosts, filter, sort, list, cluster]);
   const stable = useRef({
     toggle: (id: string) => navigate(withQuery({ host: new URLSearchParams(location.search).get("host") === id ? null : id }), "replace"),
@@ -122,13 +139,13 @@ export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { 
   const each = (work: (host: Host) => Promise<unknown>) => () => void (async () => { for (const host of chosen) await work(host); })().catch((bad: unknown) => setProblem(asError(bad)));
   const editable = chosen.length > 0 && chosen.every(isEditable) ? null : chosen.length ? t("not in this state") : t("select hosts first");
   const header = (by: string, text: string, wide = false) => (
-    <th key={by} class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => setSort({ by, down: sort.by === by && !sort.down })}>{text}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>
+    <th key={by} class={wide ? "wide-only" : undefined} aria-sort={sort.by === by ? (sort.down ? "descending" : "ascending") : undefined}><button type="button" class="sort" onClick={() => navigate(withQuery({ sort: sort.by === by && !sort.down ? `-${by}` : by === "hostname" ? null : by }), "replace")}>{text}{sort.by === by && <Icon name={sort.down ? "down" : "up"} />}</button></th>
   );
   return (
     <div class="stack">
       <Problem of={problem} close={() => setProblem(null)} />
       <div class="row">
-        <div class="field"><input type="search" aria-label={t("Filter hosts")} placeholder={t("Name, address, serial, status …")} value={filter} onInput={(event) => setFilter(event.currentTarget.value)} /></div>
+        <div class="field"><input type="search" aria-label={t("Filter hosts")} placeholder={t("Name, address, serial, status …")} value={filter} onInput={(event) => navigate(withQuery({ q: event.currentTarget.value }), "replace")} /></div>
         {selectable && <Menu label={chosen.length ? plural(chosen.length, "{n} selected", "{n} selected") : t("Bulk actions")} actions={[
           { name: t("Rename by pattern"), needs: "user" as const, why: editable, run: open("rename") },
           ...(cluster && !isSno(cluster) ? (["master", "worker", "auto-assign"] as const).map((to) => ({ name: t("Role: {role}", { role: roleName(to) }), needs: "user" as const, why: editable, run: each((host) => patchHost(host, { host_role: to })) })) : []),
@@ -143,11 +160,12 @@ export function HostTable({ hosts, cluster: of, view, clusters = [], empty }: { 
           <caption class="vh">{t("Hosts")}</caption>
           <thead><tr>
             {selectable && <th class="tight"><input type="checkbox" aria-label={t("Select all")} checked={chosen.length > 0 && chosen.length === shown.length} onChange={(event) => setSelected(event.currentTarget.checked ? new Set(shown.map((host) => host.id)) : new Set())} /></th>}
-            <th class="tight"><span class="vh">{t("Details")}</span></th>{header("hostname", t("Hostname"))}{header("role", t("Role"), true)}{header("status", t("Status"))}{list.map((column) => header(column.name, column.name, column.wide))}<th class="tight stick"><span class="vh">{t("Actions")}</span></th>
+            <th class="tight"><span class="vh">{t("Details")}</span></th>{header("hostname", t("Hostname"))}{header("role", t("Role"), true)}{header("status", t("Status"))}{list.map((column) => header(column.id, column.name, column.wide))}<th class="tight stick"><span class="vh">{t("Actions")}</span></th>
           </tr></thead>
           <Rows count={shown.length} columns={list.length + 5 + (selectable ? 1 : 0)} keep={at < 0 ? undefined : at} row={(index) => { const host = shown[index]; return host && <Row key={host.id} index={index} host={host} cluster={cluster} view={view} list={list} expanded={expanded === host.id} selected={selected.has(host.id)} selectable={selectable} {...stable} />; }} />
         </table>
       </div>
+      <Announced hosts={hosts} />
       <HostDialogs dialog={dialog} all={hosts} clusters={clusters} close={() => setDialog(null)} />
     </div>
   );

@@ -1,6 +1,6 @@
 // Small parts that every page uses.
 import type { VNode } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useId, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api/client";
 import { t } from "../messages";
 import { navigate } from "../router";
@@ -112,25 +112,28 @@ export interface Action {
   needs?: Needs;
 }
 
-/** A button that opens a list of actions. Arrow keys move, Escape closes. */
+/** A button that opens a list of actions. Arrow keys, Home and End move, Escape closes. Entries that cannot be used are read out with their reason. */
 export function Menu({ label, actions, kebab }: { label: string; actions: Action[] | (() => Action[]); kebab?: boolean }) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const id = useId();
   useEffect(() => {
     if (!open) return;
-    root.current?.querySelector<HTMLButtonElement>("[role=menuitem]:not(:disabled)")?.focus();
+    const items = [...(root.current?.querySelectorAll<HTMLButtonElement>("[role=menuitem]") ?? [])];
+    (items.find((one) => !one.hasAttribute("aria-disabled")) ?? items[0])?.focus();
     const outside = (event: Event) => { if (!root.current?.contains(event.target as Node)) setOpen(false); };
     document.addEventListener("pointerdown", outside);
     return () => document.removeEventListener("pointerdown", outside);
   }, [open]);
   const keys = (event: KeyboardEvent) => {
     if (event.key === "Escape") { setOpen(false); root.current?.querySelector("button")?.focus(); }
-    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (!step) return;
+    if (event.key === "Tab") setOpen(false);
+    const items = [...(root.current?.querySelectorAll<HTMLButtonElement>("[role=menuitem]") ?? [])];
+    const now = items.indexOf(document.activeElement as HTMLButtonElement);
+    const to = { ArrowDown: now + 1, ArrowUp: now - 1 + items.length, Home: 0, End: items.length - 1 }[event.key];
+    if (to === undefined || items.length === 0) return;
     event.preventDefault();
-    const items = [...(root.current?.querySelectorAll<HTMLButtonElement>("[role=menuitem]:not(:disabled)") ?? [])];
-    items[(items.indexOf(document.activeElement as HTMLButtonElement) + step + items.length) % items.length]?.focus();
+    items[to % items.length]?.focus();
   };
   return (
     <div class="menu" ref={root} onKeyDown={keys}>
@@ -142,7 +145,13 @@ export function Menu({ label, actions, kebab }: { label: string; actions: Action
           {(typeof actions === "function" ? actions() : actions).map((action) => {
             const why = (action.needs && roleRefusal(action.needs)) ?? action.why;
             return (
-              <button type="button" role="menuitem" key={action.name} disabled={Boolean(why)} onClick={() => { setOpen(false); action.run(); }}>
+              <button type="button" role="menuitem" tabIndex={-1} key={action.name} aria-disabled={why ? "true" : undefined} onClick={() => {
+                if (why) return;
+                // A dialog that opens now gives the keyboard back to this button.
+                root.current?.querySelector("button")?.focus();
+                setOpen(false);
+                action.run();
+              }}>
                 <span>{action.name}{why && <span class="small muted"> ({why})</span>}</span>
               </button>
             );
@@ -157,7 +166,15 @@ export function Menu({ label, actions, kebab }: { label: string; actions: Action
 export function Modal({ title, close, children, footer, wide, submit }: { title: string; close: () => void; children: Children; footer?: Children; wide?: boolean; submit?: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => { dialog.current?.showModal(); }, []);
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    // The browser gives the focus back only to dialogs that are closed, not to those that are taken away.
+    return () => {
+      const to = opener instanceof HTMLElement && opener !== document.body && opener.isConnected ? opener : document.getElementById("main");
+      to?.focus({ preventScroll: true });
+    };
+  }, []);
   return (
     <dialog ref={dialog} class={wide ? "wide" : ""} aria-labelledby={id} onCancel={(event) => {
       // File choosers inside that are left without a choice send the same event.
@@ -228,6 +245,25 @@ export function useLoad<T>(load: () => Promise<T>, on: unknown[]): { value: T | 
     return () => { stale = true; clearTimeout(timer); };
   }, [...on, round]);
   return { ...state, again: () => setRound((n) => n + 1) };
+}
+
+const SETTLED_MS = 400;
+
+/** A value once it has not changed for a moment: a crowd of changes is one question. */
+export function useSettled<T>(value: T): T {
+  const [settled, set] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => set(() => value), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
+/** A part that cannot be drawn does not take the page with it. */
+export function Guard({ children }: { children: Children }) {
+  const [failed, again] = useErrorBoundary((problem) => console.error(problem));
+  if (!failed) return <>{children}</>;
+  return <Alert tone="red" title={t("This part of the page cannot be shown")} live>{asError(failed).message} <button type="button" class="link" onClick={again}>{t("Try again")}</button></Alert>;
 }
 
 /** A part of the page that is fetched when it is first shown. */

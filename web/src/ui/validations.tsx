@@ -56,7 +56,7 @@ function Line({ one, subject, clusterId }: { one: Validation; subject: string; c
       <div>
         <p><span class={bad ? "strong" : ""}>{one.message}</span> <code class="muted">{one.id}</code></p>
         {bad && known && <p class="small muted">{known.asks} {known.blocks && t("If it fails: {what}.", { what: known.blocks })}</p>}
-        {advice && <p class="small">{t("What to do:")} {advice.text} {advice.step && clusterId && <Link to={`/clusters/${clusterId}/setup/${advice.step}`}>{t("Go there")}</Link>} {NTP.includes(one.id) && cluster && (isDraft(cluster) || isDay2(cluster)) && !cluster.ntp_sources && <AddNtp cluster={cluster} />}</p>}
+        {advice && <p class="small">{t("What to do:")} {advice.text} {advice.step && clusterId && cluster && isDraft(cluster) && <Link to={`/clusters/${clusterId}/setup/${advice.step}`}>{t("Go there")}</Link>} {NTP.includes(one.id) && cluster && (isDraft(cluster) || isDay2(cluster)) && !cluster.ntp_sources && <AddNtp cluster={cluster} />}</p>}
       </div>
     </li>
   );

@@ -1,25 +1,27 @@
 // The add-hosts dialog: how the image is made, then where it is. Also day 2 and pools.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Cluster, Host, InfraEnv } from "../api/types";
 import { call, request, type Request } from "../api/client";
 import { t, plural } from "../messages";
 import { isOci } from "../model/clusters";
 import { name } from "../model/hosts";
 import { noProxy, proxyUrl, pullSecret, servers, sshKey } from "../model/rules";
+import { navigate, query, withQuery } from "../router";
+import { login, roleRefusal } from "../session";
 import { changeHost } from "../store";
 import { AsCall } from "../ui/ascall";
 import { Area, Check, Radios, Select, Text } from "../ui/form";
 import { Icon } from "../ui/icons";
 import { Alert, Button, CodeBox, Confirm, Link, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
 
-interface Fields { kind: "full-iso" | "minimal-iso" | "ipxe"; key: string; useProxy: boolean; http: string; https: string; none: string; useNtp: boolean; ntp: string; useTrust: boolean; trust: string; arguments: string }
+interface Fields { kind: "full-iso" | "minimal-iso" | "ipxe"; key: string; useProxy: boolean; http: string; https: string; none: string; useNtp: boolean; ntp: string; onlyNtp: boolean; useTrust: boolean; trust: string; arguments: string }
 
 const MAX_TRUST_BYTES = 65_535;
 
 function fields(of: InfraEnv): Fields {
   return {
     kind: of.type === "minimal-iso" ? "minimal-iso" : "full-iso", key: of.ssh_authorized_key ?? "", useProxy: Boolean(of.proxy?.http_proxy || of.proxy?.https_proxy || of.proxy?.no_proxy), http: of.proxy?.http_proxy ?? "", https: of.proxy?.https_proxy ?? "", none: of.proxy?.no_proxy ?? "",
-    useNtp: Boolean(of.additional_ntp_sources), ntp: of.additional_ntp_sources ?? "", useTrust: Boolean(of.additional_trust_bundle), trust: of.additional_trust_bundle ?? "",
+    useNtp: Boolean(of.additional_ntp_sources || of.ntp_sources), ntp: of.ntp_sources || of.additional_ntp_sources || "", onlyNtp: Boolean(of.ntp_sources), useTrust: Boolean(of.additional_trust_bundle), trust: of.additional_trust_bundle ?? "",
     arguments: kernelArguments(of.kernel_arguments),
   };
 }
@@ -45,11 +47,14 @@ function requests(of: Fields, infraEnv: InfraEnv, cluster: Cluster | undefined):
   const old = fields(infraEnv);
   const words = of.arguments.trim().split(/\s+/).filter(Boolean);
   const sent: Request[] = [];
-  if (cluster && cluster.status !== "adding-hosts" && (key !== (cluster.ssh_public_key ?? "") || proxy.http_proxy !== (cluster.http_proxy ?? "") || proxy.https_proxy !== (cluster.https_proxy ?? "") || proxy.no_proxy !== (cluster.no_proxy ?? ""))) {
-    sent.push(request("V2UpdateCluster", { path: { cluster_id: cluster.id }, body: { ssh_public_key: key, ...proxy } }));
+  // Sources that replace all others are for installed hosts too; the service takes one kind at a time.
+  const only = of.useNtp && of.onlyNtp ? of.ntp : "";
+  const time = only !== (cluster?.ntp_sources ?? "") ? { ntp_sources: only, ...(only && cluster?.additional_ntp_source ? { additional_ntp_source: "" } : {}) } : {};
+  if (cluster && cluster.status !== "adding-hosts" && ("ntp_sources" in time || key !== (cluster.ssh_public_key ?? "") || proxy.http_proxy !== (cluster.http_proxy ?? "") || proxy.https_proxy !== (cluster.https_proxy ?? "") || proxy.no_proxy !== (cluster.no_proxy ?? ""))) {
+    sent.push(request("V2UpdateCluster", { path: { cluster_id: cluster.id }, body: { ssh_public_key: key, ...proxy, ...time } }));
   }
   sent.push(request("UpdateInfraEnv", { path: { infra_env_id: infraEnv.id }, body: {
-    ssh_authorized_key: key, proxy, additional_ntp_sources: of.useNtp ? of.ntp : "", additional_trust_bundle: of.useTrust ? of.trust : "", ...(of.kind === "ipxe" ? {} : { image_type: of.kind }),
+    ssh_authorized_key: key, proxy, additional_ntp_sources: of.useNtp && !of.onlyNtp ? of.ntp : "", ntp_sources: only, additional_trust_bundle: of.useTrust ? of.trust : "", ...(of.kind === "ipxe" ? {} : { image_type: of.kind }),
     ...(of.arguments !== old.arguments ? { kernel_arguments: words.map((value) => ({ operation: "append" as const, value })) } : {}),
   } }));
   return sent;
@@ -105,7 +110,7 @@ export function AddHosts({ infraEnv, cluster, close }: { infraEnv: InfraEnv; clu
         <h3>{result.kind === "ipxe" ? t("Address of the script") : t("Address of the image")}</h3><CodeBox name={t("Address of the image")} text={result.url} />
         <h3>{t("Command")}</h3><CodeBox name={t("Command")} text={result.command} />
         <div><a class="button" href={result.url} download={result.fileName}>{result.kind === "ipxe" ? t("Download script") : t("Download image")}</a></div>
-        <h3>{t("Try it without machines")}</h3><CodeBox name={t("Try it without machines")} text={`muster simulate --join ${infraEnv.id} --topology ${cluster?.control_plane_count === 1 ? "sno" : "ha"} --url ${location.origin}`} />
+        <h3>{t("Try it without machines")}</h3><CodeBox name={t("Try it without machines")} text={`muster simulate --join ${infraEnv.id} --topology ${cluster?.control_plane_count === 1 ? "sno" : "ha"} --url ${location.origin}${location.protocol === "https:" ? " --cacert ca.crt" : ""}${login.value ? " --token \"$TOKEN\"" : ""}`} />{location.protocol === "https:" && <p class="small muted">{t("ca.crt is tls/ca.crt in the data directory of the service.")}{login.value ? ` ${t("A token is created under Service.")}` : ""}</p>}
       </Modal>
     );
   }
@@ -119,8 +124,8 @@ export function AddHosts({ infraEnv, cluster, close }: { infraEnv: InfraEnv; clu
       <Area label={t("SSH public key")} rows={2} value={of.key} set={(key) => set({ key })} error={wrong.get(t("SSH public key")) ?? null} attempted={attempted} file=".pub" help={t("To log in to hosts as user core, while they are discovered and afterwards.")} />
       <Check label={t("Hosts use a proxy")} value={of.useProxy} set={(useProxy) => set({ useProxy })} />
       {of.useProxy && <div class="two"><Text label={t("HTTP proxy")} value={of.http} set={(http) => set({ http })} error={wrong.get(t("HTTP proxy")) ?? null} attempted={attempted} placeholder="http://proxy.example.com:3128" /><Text label={t("HTTPS proxy")} value={of.https} set={(https) => set({ https })} error={wrong.get(t("HTTPS proxy")) ?? null} attempted={attempted} help={t("The HTTP proxy if empty.")} /><Text label={t("No proxy")} value={of.none} set={(none) => set({ none })} error={wrong.get(t("No proxy")) ?? null} attempted={attempted} help={t("Comma-separated names, addresses and networks; * for all.")} /></div>}
-      <Check label={t("Additional NTP sources")} value={of.useNtp} set={(useNtp) => set({ useNtp })} />
-      {of.useNtp && <Text label={t("NTP sources")} required value={of.ntp} set={(ntp) => set({ ntp })} error={wrong.get(t("NTP sources")) ?? null} attempted={attempted} help={t("Comma-separated names or addresses.")} />}
+      <Check label={t("Use your own NTP sources")} value={of.useNtp} set={(useNtp) => set({ useNtp })} />
+      {of.useNtp && <><Text label={t("NTP sources")} required value={of.ntp} set={(ntp) => set({ ntp })} error={wrong.get(t("NTP sources")) ?? null} attempted={attempted} help={t("Comma-separated names or addresses.")} /><Check label={t("Use no other NTP sources")} value={of.onlyNtp} set={(onlyNtp) => set({ onlyNtp })} help={t("Otherwise hosts also use those that DHCP and the operating system name.")} /></>}
       <Check label={t("Trust additional certificates")} value={of.useTrust} set={(useTrust) => set({ useTrust })} />
       {of.useTrust && <Area label={t("Trusted certificates")} required value={of.trust} set={(trust) => set({ trust })} error={wrong.get(t("Trusted certificates")) ?? null} attempted={attempted} file=".pem,.crt,.ca,.cert" />}
       {cluster?.status === "adding-hosts" && <p class="small">{infraEnv.static_network_config ? t("Hosts get static addresses.") : t("Hosts get their addresses by DHCP.")} <Link to={`/infra-envs/${infraEnv.id}/networks`}>{t("Change")}</Link></p>}
@@ -156,16 +161,25 @@ function NewInfraEnv({ cluster, done, close }: { cluster: Cluster; done: (made: 
   );
 }
 
+const DIALOG = "add-hosts";
+
 export function AddHostsButton({ cluster, primary }: { cluster: Cluster; primary?: boolean }) {
   const [open, setOpen] = useState<InfraEnv | "missing" | null>(null);
   const day2 = cluster.status === "adding-hosts";
   const { busy, problem, act } = useAct();
+  // The dialog has an address, so that it can be linked to.
+  const asked = query.value.get("dialog") === DIALOG && !roleRefusal("user");
+  const close = () => { setOpen(null); navigate(withQuery({ dialog: null }), "replace"); };
+  useEffect(() => {
+    if (asked) void act(async () => setOpen((await infraEnvOf(cluster)) ?? "missing"));
+    else setOpen(null);
+  }, [asked]);
   return (
     <>
-      <Button class={primary ? "primary" : ""} disabled={busy} onClick={() => void act(async () => setOpen((await infraEnvOf(cluster)) ?? "missing"))}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && !day2 ? t("Add host") : t("Add hosts")}</Button>
+      <Button class={primary ? "primary" : ""} onClick={() => navigate(withQuery({ dialog: DIALOG }), "replace")}>{busy && <Icon name="spin" />}{cluster.control_plane_count === 1 && !day2 ? t("Add host") : t("Add hosts")}</Button>
       <Problem of={problem} />
       {day2 && cluster.cpu_architecture === "multi" && <Button disabled={busy} onClick={() => setOpen("missing")}>{t("Image for another architecture")}</Button>}
-      {open === "missing" ? <NewInfraEnv cluster={cluster} done={setOpen} close={() => setOpen(null)} /> : open && <AddHosts infraEnv={open} cluster={cluster} close={() => setOpen(null)} />}
+      {open === "missing" ? <NewInfraEnv cluster={cluster} done={setOpen} close={close} /> : open && <AddHosts infraEnv={open} cluster={cluster} close={close} />}
     </>
   );
 }
@@ -183,10 +197,13 @@ function BindDialog({ cluster, close }: { cluster: Cluster; close: () => void })
     const lists = await Promise.all(pools.map(async (pool) => ((await call("v2ListHosts", { path: { infra_env_id: pool.id } })) ?? []).filter((host) => host.status?.endsWith("-unbound"))));
     return lists.flat();
   }, [cluster.id]);
+  const picked = (found.value ?? []).filter((host) => chosen.has(host.id));
+  const bound = (host: Host) => ({ path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body: { cluster_id: cluster.id } });
   const pick = (host: Host, on: boolean) => { const next = new Set(chosen); if (on) next.add(host.id); else next.delete(host.id); setChosen(next); };
   return (
-    <Confirm title={t("Bind hosts from a pool")} action={plural(chosen.size, "Bind {n} host", "Bind {n} hosts")} close={close} run={async () => { for (const host of found.value ?? []) if (chosen.has(host.id)) await changeHost(() => call("BindHost", { path: { infra_env_id: host.infra_env_id ?? "", host_id: host.id }, body: { cluster_id: cluster.id } })); }}>
+    <Confirm title={t("Bind hosts from a pool")} action={plural(chosen.size, "Bind {n} host", "Bind {n} hosts")} close={close} run={async () => { for (const host of picked) await changeHost(() => call("BindHost", bound(host))); }}>
       {!found.value ? <Spinner /> : found.value.length === 0 ? <p>{t("No infra-env without a cluster has free hosts.")}</p> : found.value.map((host) => <Check key={host.id} label={`${name(host)} (${host.status})`} value={chosen.has(host.id)} set={(on) => pick(host, on)} />)}
+      {picked.length > 0 && <AsCall requests={picked.map((host) => request("BindHost", bound(host)))} names={picked.map((host) => ({ host: name(host), cluster: cluster.name }))} />}
     </Confirm>
   );
 }

@@ -17,7 +17,7 @@ export default function DetailsStep({ cluster, list }: StepProps) {
   const sent = { path: { cluster_id: cluster.id }, body };
   return (
     <Frame step="details" cluster={cluster} list={list} problems={problems(draft.value, "edit", [])} attempt={() => setAttempted(true)}
-      requests={Object.keys(body).length ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>
+      requests={Object.keys(body).length ? [request("V2UpdateCluster", sent)] : []} shown={[request("V2UpdateCluster", { ...sent, body: { name, base_dns_domain: domain, ...body } })]} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>
       <DetailsForm value={draft.value} set={draft.set} mode="edit" taken={[]} attempted={attempted} />
       <Facts of={[[t("OpenShift version"), cluster.openshift_version], [t("CPU architecture"), cluster.cpu_architecture], [t("Control plane nodes"), String(cluster.control_plane_count ?? 3)], [t("Platform"), cluster.platform?.type], [t("Disk encryption"), cluster.disk_encryption?.enable_on === "none" ? t("off") : `${cluster.disk_encryption?.enable_on} (${cluster.disk_encryption?.mode})`], [t("Id"), <code>{cluster.id}</code>]]} />
     </Frame>

@@ -60,7 +60,7 @@ export function DetailsForm({ value, set, mode, taken, attempted }: { value: Det
     { value: "1", name: t("1 (single node)") + badge(features["SNO"]), why: why("SNO") }, { value: "2", name: t("2 (with an arbiter)") + badge(features["TNA"]), why: features["TNA"] ? why("TNA") : t("not for this version and architecture") },
     { value: "3", name: t("3 (highly available)") }, { value: "4", name: "4", why: why("NON_STANDARD_HA_CONTROL_PLANE") }, { value: "5", name: "5", why: why("NON_STANDARD_HA_CONTROL_PLANE") }];
   const platforms: Choice[] = [
-    { value: "baremetal", name: t("None or bare metal") }, { value: "none", name: t("None, with your own load balancer and DNS") },
+    { value: "baremetal", name: t("Bare metal") }, { value: "none", name: t("None: own load balancer") },
     { value: "nutanix", name: "Nutanix", why: plainOnly ?? (sno ? t("not for a single node") : why("NUTANIX_INTEGRATION")) }, { value: "vsphere", name: "vSphere", why: plainOnly ?? (sno ? t("not for a single node") : why("VSPHERE_INTEGRATION")) }, { value: "oci", name: t("Oracle Cloud Infrastructure"), why: plainOnly ?? why("EXTERNAL_PLATFORM_OCI") }];
   const on = enableOn(value) !== "none";
   // What the chosen version or architecture does not have falls back to what every one has.
@@ -77,7 +77,7 @@ export function DetailsForm({ value, set, mode, taken, attempted }: { value: Det
         <Text label={t("Base domain")} required value={value.domain} set={(domain) => set({ domain: domain.trim() })} error={wrong.get(t("Base domain")) ?? null} attempted={attempted} placeholder="example.com" help={t("All DNS names of the cluster end in {name}.{domain}.", { name: value.name || t("[name]"), domain: value.domain || t("[domain]") })} />
       </div>
       {mode === "create" && <>
-        <div class="two">
+        <div class="four">
           <div class="stack">
             <Select label={t("OpenShift version")} value={value.version} set={(version) => set({ version })} choices={list.map(([key, one]) => ({ value: key, name: `${one.display_name}${one.support_level === "beta" ? ` (${t("preview")})` : one.support_level === "end-of-life" ? ` (${t("end of life")})` : ""}` }))} />
             <Check label={t("Show all versions")} value={everything} set={setEverything} />

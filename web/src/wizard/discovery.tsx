@@ -1,5 +1,5 @@
 // Host discovery: the image, the machines that came, and help for those that did not.
-import { call } from "../api/client";
+import { call, request } from "../api/client";
 import { t } from "../messages";
 import { inventory } from "../model/hosts";
 import { changeCluster } from "../store";
@@ -33,7 +33,7 @@ export default function DiscoveryStep({ cluster, list }: StepProps) {
   const sent = (on: boolean) => ({ path: { cluster_id: cluster.id }, body: { schedulable_masters: on } });
   const virtual = list.some((host) => inventory(host).system_vendor?.virtual);
   return (
-    <Frame step="hosts" cluster={cluster} list={list}>
+    <Frame step="hosts" cluster={cluster} list={list} shown={cluster.control_plane_count === 1 ? [] : [request("V2UpdateCluster", sent(forced || cluster.schedulable_masters === true))]}>
       <div class="row"><AddHostsButton cluster={cluster} primary={list.length === 0} /><Bindable cluster={cluster} /></div>
       {cluster.control_plane_count !== 1 && <Check asSwitch label={t("Run workloads on the control plane")} value={forced || cluster.schedulable_masters === true} disabled={forced || busy} set={(on) => void act(() => changeCluster(() => call("V2UpdateCluster", sent(on))))} help={forced ? t("Always on with fewer than two workers.") : undefined} />}
       <Problem of={problem} />

@@ -30,15 +30,18 @@ interface FrameProps extends StepProps {
   children: Children;
   /** Names of fields that cannot be saved, with the reason. */
   problems?: Array<[string, string | null | undefined]>;
+  /** What would be sent; nothing if nothing was changed. */
   requests?: Request[];
+  /** What the step stands for as a call, also while nothing was changed. */
+  shown?: Request[];
   /** Saves; called only without problems and with something to send. */
   save?: () => Promise<unknown>;
   attempt?: () => void;
-  resources?: string;
+  infraEnv?: string | undefined;
   last?: Children;
 }
 
-export function Frame({ step, cluster, list, children, problems = [], requests = [], save, attempt, resources, last }: FrameProps) {
+export function Frame({ step, cluster, list, children, problems = [], requests = [], shown = requests, save, attempt, infraEnv, last }: FrameProps) {
   const { busy, problem, setProblem, act } = useAct();
   const [attempted, setAttempted] = useState(false);
   const at = STEPS.indexOf(step);
@@ -54,7 +57,7 @@ export function Frame({ step, cluster, list, children, problems = [], requests =
   };
   return (
     <form class="stack" noValidate aria-label={stepName(step)} onSubmit={(event) => { event.preventDefault(); void go(at < STEPS.length - 1 ? to(at + 1) : null); }}>
-      <div class="card stack"><h2>{stepName(step)}</h2>{children}{(requests.length > 0 || resources) && <AsCall requests={requests} names={{ cluster: cluster.name }} {...(resources ? { resources } : {})} />}</div>
+      <div class="card stack"><h2>{stepName(step)}</h2>{children}{shown.length > 0 && <AsCall requests={shown} names={{ cluster: cluster.name, infraEnv }} />}</div>
       <div class="footer">
         <Problem of={problem} close={() => setProblem(null)} />
         {attempted && wrong.length > 0 && <Alert tone="red" title={t("These fields need another value")} live><ul>{wrong.map(([field, reason]) => <li key={field}><strong>{field}</strong>: {reason}</li>)}</ul></Alert>}

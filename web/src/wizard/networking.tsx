@@ -45,14 +45,16 @@ function Form({ cluster, list, defaults }: StepProps & { defaults: Defaults }) {
   const families = new Set(nets.map((one) => network(one.cidr)?.family));
   const at = (items: string[], index: number, value: string) => { const next = [...items]; while (next.length <= index) next.push(""); next[index] = value; return next; };
   const usable = (type: string) => !["unsupported", "unavailable"].includes(features[FEATURES[type] ?? ""] ?? "");
+  /** First and last address of a network. */
+  const spread = (text: string | undefined) => { const net = network(text ?? ""); return net ? range(net) : ""; };
   const choices = (wanted: 4 | 6 | null, now: string) => {
-    const fit = nets.filter((one) => wanted === null || network(one.cidr)?.family === wanted).map((one) => ({ value: one.cidr, name: `${one.cidr} · ${range(network(one.cidr) ?? { family: 4, first: 0n, last: 0n, prefix: 0, hostBits: false })} · ${t("{n} of {all} hosts", { n: one.hosts, all: list.length })}` }));
+    const fit = nets.filter((one) => wanted === null || network(one.cidr)?.family === wanted).map((one) => ({ value: one.cidr, name: `${one.cidr} · ${t("{n} of {all} hosts", { n: one.hosts, all: list.length })}` }));
     return [...(fit.some((one) => one.value === now) ? [] : now ? [{ value: now, name: t("{net} (no host is in it)", { net: now }) }] : [{ value: "", name: t("none yet") }]), ...fit];
   };
   // Saved values that the form only proposes must be sent as well, so "changed" is not enough for a new cluster.
   const needsSave = draft.changed || (sno && of.machine.length > 0 && !(cluster.machine_networks ?? []).length);
   return (
-    <Frame step="networking" cluster={cluster} list={list} attempt={() => setAttempted(true)} problems={needsSave ? [...wrong] : []} requests={needsSave ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>
+    <Frame step="networking" cluster={cluster} list={list} attempt={() => setAttempted(true)} problems={needsSave ? [...wrong] : []} requests={needsSave ? [request("V2UpdateCluster", sent)] : []} shown={[request("V2UpdateCluster", sent)]} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>
       {list.length === 0 && <Alert tone="orange">{t("Networks are known once hosts have been discovered.")} <Link to={`/clusters/${cluster.id}/setup/hosts`}>{t("Go to host discovery")}</Link></Alert>}
       <Radios legend={t("Network management")} value={sno ? "user" : of.managed} set={(value) => draft.set({ managed: value as "cluster" })} choices={[
         { value: "cluster", name: t("Managed by the cluster"), help: t("The cluster provides the virtual addresses of API and ingress."), why: sno ? t("A single node needs no virtual addresses.") : fixedUser ? t("The platform provides the load balancer.") : null },
@@ -61,8 +63,8 @@ function Form({ cluster, list, defaults }: StepProps & { defaults: Defaults }) {
         { value: "single", name: t("One family"), help: t("IPv4, or IPv6 if the machine network is one.") }, { value: "dual", name: t("Dual stack"), help: t("IPv4 and IPv6 side by side."), why: families.has(4) && families.has(6) || of.dual ? null : t("The hosts have addresses of one family only.") }]} />}
       <div class="two">
         <Select label={t("Network type")} value={of.type} set={(type) => draft.set({ type })} error={error(t("Network type"))} choices={TYPES.map((one) => ({ value: one, name: one, why: usable(one) ? null : t("not for this version") }))} help={THIRD_PARTY_NETWORKS.includes(of.type) ? t("A third-party network needs custom manifests.") : undefined} />
-        {(sno || managed) && <Select label={t("Machine network")} value={of.machine[0] ?? ""} set={(value) => draft.set(withMachine(of, value, nets, defaults))} error={error(t("Machine network"))} choices={choices(null, of.machine[0] ?? "")} help={t("The network the hosts use to reach each other.")} />}
-        {(sno || managed) && of.dual && <Select label={t("Machine network (second)")} value={of.machine[1] ?? ""} set={(value) => draft.set({ machine: at(of.machine, 1, value) })} choices={choices(network(of.machine[0] ?? "")?.family === 6 ? 4 : 6, of.machine[1] ?? "")} />}
+        {(sno || managed) && <Select label={t("Machine network")} value={of.machine[0] ?? ""} set={(value) => draft.set(withMachine(of, value, nets, defaults))} error={error(t("Machine network"))} choices={choices(null, of.machine[0] ?? "")} help={[spread(of.machine[0]), t("The network the hosts use to reach each other.")].filter(Boolean).join(" · ")} />}
+        {(sno || managed) && of.dual && <Select label={t("Machine network (second)")} value={of.machine[1] ?? ""} set={(value) => draft.set({ machine: at(of.machine, 1, value) })} choices={choices(network(of.machine[0] ?? "")?.family === 6 ? 4 : 6, of.machine[1] ?? "")} help={spread(of.machine[1])} />}
       </div>
       {managed && <>
         {(of.type === "OpenShiftSDN" || of.dhcp) && <Check label={t("Allocate the virtual addresses by DHCP")} value={of.dhcp} set={(dhcp) => draft.set({ dhcp })} />}

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call, request } from "../api/client";
 import { t } from "../messages";
+import { bytes } from "../model/hosts";
 import { CATEGORIES, closure, operator } from "../model/operators";
 import { changeCluster } from "../store";
 import { Check } from "../ui/form";
@@ -9,6 +10,9 @@ import { Alert, Label, Problem, Spinner, useLoad, type Children } from "../ui/pa
 import { useFeatures } from "./detailsform";
 import { useDraft } from "./draft";
 import { Frame, type StepProps } from "./frame";
+
+/** What an operator adds to the needs of a host. */
+const more = (mib: number | undefined, cpu: number | undefined): string => t("+{memory} memory, +{cpu} CPU", { memory: bytes((mib ?? 0) * 1024 * 1024, 1024), cpu: cpu ?? 0 });
 
 interface Chosen { bundles: Record<string, string[]>; single: string[] }
 
@@ -29,7 +33,7 @@ export default function OperatorsStep({ cluster, list }: StepProps) {
   const body = { operator_bundles: Object.entries(of.bundles).map(([id, optional_operators]) => ({ id, optional_operators })), olm_operators: of.single.map((name) => ({ name })) };
   const sent = { path: { cluster_id: cluster.id }, body };
   const frame = (content: Children) => (
-    <Frame step="operators" cluster={cluster} list={list} requests={draft.changed ? [request("V2UpdateCluster", sent)] : []} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>{content}</Frame>
+    <Frame step="operators" cluster={cluster} list={list} requests={draft.changed ? [request("V2UpdateCluster", sent)] : []} shown={[request("V2UpdateCluster", sent)]} save={async () => { await changeCluster(() => call("V2UpdateCluster", sent)); draft.drop(); }}>{content}</Frame>
   );
   if (!loaded.value) return frame(loaded.problem ? <Problem of={loaded.problem} /> : <Spinner />);
   const { names, bundles, fitting, needs } = loaded.value;
@@ -69,13 +73,13 @@ export default function OperatorsStep({ cluster, list }: StepProps) {
             const need = needs.find((one) => one.operator_name === name)?.requirements;
             const [m, w] = [need?.master?.quantitative, need?.worker?.quantitative];
             const lines = [...new Set([...(need?.master?.qualitative ?? []), ...(need?.worker?.qualitative ?? [])])];
-            const extra = [m?.ram_mib || m?.cpu_cores ? t("control plane: {ram} MiB, {cpu} cores more", { ram: m.ram_mib ?? 0, cpu: m.cpu_cores ?? 0 }) : "", cluster.control_plane_count !== 1 && (w?.ram_mib || w?.cpu_cores) ? t("worker: {ram} MiB, {cpu} cores more", { ram: w.ram_mib ?? 0, cpu: w.cpu_cores ?? 0 }) : "", ...lines].filter(Boolean).join("; ");
+            const extra = [m?.ram_mib || m?.cpu_cores ? t("control plane: {need}", { need: more(m.ram_mib, m.cpu_cores) }) : "", cluster.control_plane_count !== 1 && (w?.ram_mib || w?.cpu_cores) ? t("worker: {need}", { need: more(w.ram_mib, w.cpu_cores) }) : "", ...lines].filter(Boolean).join("; ");
             const level = features[operator(name).feature];
-            return <Check key={name} label={<>{operator(name).title} {level === "tech-preview" || level === "dev-preview" ? <Label tone="orange">{level}</Label> : null}</>} value={of.single.includes(name) || inBundle.has(name) || because.has(name)} disabled={why !== null} set={(next) => draft.set({ single: next ? [...of.single, name] : of.single.filter((old) => old !== name) })} help={[why, extra].filter(Boolean).join(" · ") || undefined} />;
+            return <Check key={name} label={<>{operator(name).title} {level === "tech-preview" || level === "dev-preview" ? <Label tone="orange">{level === "tech-preview" ? t("technology preview") : t("developer preview")}</Label> : null}</>} value={of.single.includes(name) || inBundle.has(name) || because.has(name)} disabled={why !== null} set={(next) => draft.set({ single: next ? [...of.single, name] : of.single.filter((old) => old !== name) })} help={[why, extra].filter(Boolean).join(" · ") || undefined} />;
           })}</fieldset>
         );
       })}</div>
-      {total.length > 0 && <Alert>{t("All chosen operators together need {m} MiB and {mc} cores more on each control plane node, {w} MiB and {wc} cores on each worker.", { m: sum((one) => one.ram_mib, "master"), mc: sum((one) => one.cpu_cores, "master"), w: sum((one) => one.ram_mib, "worker"), wc: sum((one) => one.cpu_cores, "worker") })}</Alert>}
+      {total.length > 0 && <Alert>{t("All chosen operators together need, on each control plane node: {master}; on each worker: {worker}.", { master: more(sum((one) => one.ram_mib, "master"), sum((one) => one.cpu_cores, "master")), worker: more(sum((one) => one.ram_mib, "worker"), sum((one) => one.cpu_cores, "worker")) })}</Alert>}
     </>,
   );
 }

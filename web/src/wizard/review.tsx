@@ -1,10 +1,10 @@
 // Review: everything that fails with a way to it, a summary, and the button.
 import { call, request } from "../api/client";
 import { t, plural } from "../messages";
-import { bytes, failing, inventory, name, role, storage } from "../model/hosts";
+import { bytes, compare, failing, inventory, name, role, storage } from "../model/hosts";
 import { needsManifests } from "../model/clusters";
 import { network } from "../model/ip";
-import { resources } from "../model/commands";
+import { wholeCluster } from "../model/resources";
 import { operator } from "../model/operators";
 import { navigate } from "../router";
 import { changeCluster } from "../store";
@@ -34,12 +34,11 @@ export default function ReviewStep({ cluster, list }: StepProps) {
   const ready = cluster.status === "ready";
   const preparation = cluster["last-installation-preparation"];
   const checks = summary(cluster);
-  const troubled = list.filter((host) => failing(host).length > 0);
+  const troubled = list.filter((host) => failing(host).length > 0).sort((a, b) => compare(name(a), name(b)));
   const cidrs = (items: Array<{ cidr?: string }> | null | undefined) => (items ?? []).map((one) => one.cidr).join(", ");
   const ips = (items: Array<{ ip?: string }> | null | undefined) => (items ?? []).map((one) => one.ip).join(", ");
   const added = (cluster.monitored_operators ?? []).filter((one) => one.operator_type === "olm");
   const total = (pick: (host: (typeof list)[number]) => number) => list.reduce((sum, host) => sum + pick(host), 0);
-  const cr = resources({ name: cluster.name ?? "", domain: cluster.base_dns_domain ?? "", version: cluster.openshift_version ?? "", masters: cluster.control_plane_count ?? 3, apiVips: (cluster.api_vips ?? []).map((one) => one.ip ?? ""), ingressVips: (cluster.ingress_vips ?? []).map((one) => one.ip ?? ""), machineNetworks: (cluster.machine_networks ?? []).map((one) => one.cidr ?? ""), clusterNetworks: (cluster.cluster_networks ?? []).map((one) => ({ cidr: one.cidr ?? "", host_prefix: one.host_prefix ?? 23 })), serviceNetworks: (cluster.service_networks ?? []).map((one) => one.cidr ?? ""), userManaged: cluster.user_managed_networking === true, sshKey: cluster.ssh_public_key ?? "", architecture: cluster.cpu_architecture ?? "x86_64" });
   const mine = (manifests.value ?? []).filter((one) => one.manifest_source !== "system");
   const lacksManifests = needsManifests(cluster) && manifests.value !== undefined && mine.length === 0;
   const levels = useFeatures(cluster.openshift_version ?? "", cluster.cpu_architecture ?? "x86_64");
@@ -61,7 +60,7 @@ export default function ReviewStep({ cluster, list }: StepProps) {
       <Facts of={[[t("Hosts"), t("{n}: {masters} control plane, {workers} workers", { n: list.length, masters: list.filter((host) => role(host) === "master").length, workers: list.filter((host) => role(host) === "worker").length })], [t("CPU cores"), String(total((host) => inventory(host).cpu?.count ?? 0))], [t("Memory"), bytes(total((host) => inventory(host).memory?.physical_bytes ?? 0), 1024)], [t("Storage"), bytes(total(storage), 1000)]]} />
       <h3>{t("Networking")}</h3>
       <Facts of={[[t("Management"), cluster.user_managed_networking ? t("by you") : t("by the cluster")], [t("Machine networks"), cidrs(cluster.machine_networks)], [t("API address"), ips(cluster.api_vips)], [t("Ingress address"), ips(cluster.ingress_vips)], [t("Cluster networks"), cidrs(cluster.cluster_networks)], [t("Service networks"), cidrs(cluster.service_networks)], [t("Prefix per host"), (cluster.cluster_networks ?? []).map((one) => `/${one.host_prefix}`).join(", ")], [t("IP stack"), stack((cluster.machine_networks ?? []).map((one) => one.cidr ?? ""))], [t("Network type"), cluster.network_type]]} />
-      <AsCall requests={[request("v2InstallCluster", at)]} names={{ cluster: cluster.name }} resources={cr} />
+      <AsCall requests={[request("v2InstallCluster", at)]} names={{ cluster: cluster.name }} whole={() => wholeCluster({ ...cluster }, infraEnv.value ? { ...infraEnv.value } : null)} />
     </Frame>
   );
 }

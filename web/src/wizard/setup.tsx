@@ -1,9 +1,9 @@
 // The wizard of a draft: steps in any order, each with an address.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../messages";
 import { segments } from "../router";
 import { Icon } from "../ui/icons";
-import { Later, Link, type Children } from "../ui/parts";
+import { Guard, Later, Link, type Children } from "../ui/parts";
 import { STEPS, missing, stepName, type Step, type StepProps } from "./frame";
 
 const LOADERS: Record<Step, () => Promise<{ default: (props: StepProps) => Children }>> = {
@@ -21,13 +21,20 @@ export function Setup(props: StepProps) {
   const asked = segments.value[3] as Step | undefined;
   const [start] = useState(() => first(props));
   const step = asked && STEPS.includes(asked) ? asked : start;
+  // On narrow screens the steps are one line.
+  const steps = useRef<HTMLOListElement>(null);
+  useEffect(() => {
+    const line = steps.current;
+    const now = line?.querySelector<HTMLElement>("[aria-current]");
+    if (line && now) line.scrollLeft = now.offsetLeft - line.offsetLeft - 40;
+  }, [step]);
   return (
     <div class="wizard">
-      <nav aria-label={t("Steps")}><ol>{STEPS.map((one, index) => {
+      <nav aria-label={t("Steps")}><ol ref={steps}>{STEPS.map((one, index) => {
         const open = missing(one, props.cluster, props.list).length;
         return <li key={one}><Link to={`/clusters/${props.cluster.id}/setup/${one}`} aria-current={one === step ? "step" : undefined}><span class="muted">{index + 1}</span>{stepName(one)}{open > 0 && <Icon name="warn" label={t("{n} to do", { n: open })} />}</Link></li>;
       })}</ol></nav>
-      <Later key={`${props.cluster.id}-${step}`} load={LOADERS[step]} of={props} />
+      <Guard key={`${props.cluster.id}-${step}`}><Later load={LOADERS[step]} of={props} /></Guard>
     </div>
   );
 }

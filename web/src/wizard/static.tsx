@@ -38,7 +38,7 @@ export default function StaticStep(props: StepProps) {
 
 function Form({ cluster, list, infraEnv, reload }: StepProps & { infraEnv: InfraEnv; reload: () => void }) {
   const { content, attempt, wrong, changed, sent, save } = useStatic(infraEnv, cluster.control_plane_count === 1, reload);
-  return <Frame step="static" cluster={cluster} list={list} attempt={attempt} problems={changed ? wrong : []} requests={changed ? [request("UpdateInfraEnv", sent)] : []} save={save}>{content}</Frame>;
+  return <Frame step="static" cluster={cluster} list={list} attempt={attempt} problems={changed ? wrong : []} requests={changed ? [request("UpdateInfraEnv", sent)] : []} shown={[request("UpdateInfraEnv", sent)]} infraEnv={infraEnv.name} save={save}>{content}</Frame>;
 }
 
 /** Networks of an infra-env outside the wizard: pools, and hosts that are added later. */
@@ -50,8 +50,8 @@ export function HostNetworks({ infraEnv, reload }: { infraEnv: InfraEnv; reload:
     <form class="stack" noValidate aria-label={t("Host networks")} onSubmit={(event) => { event.preventDefault(); attempt(); if (changed && bad.length === 0) void act(save); }}>
       {content}
       <Problem of={problem} />
-      {changed && <AsCall requests={[request("UpdateInfraEnv", sent)]} names={{ infraEnv: infraEnv.name }} />}
-      <div class="row"><Button submit disabled={busy || !changed}>{t("Save networks")}</Button>{changed && <span class="small muted">{t("Not saved yet")}</span>}</div>
+      <AsCall requests={[request("UpdateInfraEnv", sent)]} names={{ infraEnv: infraEnv.name }} />
+      <div class="row"><Button submit class="primary" disabled={busy || !changed}>{t("Save networks")}</Button>{changed && <span class="small muted">{t("Not saved yet")}</span>}</div>
     </form>
   );
 }
@@ -65,7 +65,8 @@ function useStatic(infraEnv: InfraEnv, single: boolean, reload: () => void) {
   const config = of.mode === "dhcp" ? [] : of.mode === "form" ? entries(of.form) : of.yaml;
   const wrong: Array<[string, string | null]> = of.mode === "dhcp" ? [] : of.mode === "form" ? problems(of.form) : of.yaml.length ? of.yaml.map((one, at) => [t("Host {n}", { n: at + 1 }), entryProblem(one, of.yaml) ?? yamlProblem(one.network_yaml)]) : [[t("Hosts"), t("At least one host is needed.")]];
   const sent = { path: { infra_env_id: infraEnv.id }, body: { static_network_config: config } };
-  const changed = draft.changed && JSON.stringify(config) !== JSON.stringify(from.mode === "dhcp" ? [] : from.yaml);
+  // Static networks without any host are no DHCP either: they are asked for.
+  const changed = draft.changed && (JSON.stringify(config) !== JSON.stringify(from.mode === "dhcp" ? [] : from.yaml) || (from.mode === "dhcp" && of.mode !== "dhcp"));
   const choose = (mode: State["mode"]) => {
     // The form becomes YAML without loss; the way back may lose what the form does not know.
     if (mode === "yaml" && of.mode === "form") draft.set({ mode, yaml: problems(of.form).some(([, bad]) => bad) ? of.yaml : entries(of.form) });

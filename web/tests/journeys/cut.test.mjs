@@ -76,7 +76,7 @@ test("a cut network is shown; forms, dialogs and parts that were not loaded yet 
   await page.locator("main").getByText("No connection to the service").waitFor();
   await page.getByRole("link", { name: "Events" }).click();
   await page.getByRole("link", { name: "Setup" }).click();
-  // Somebody else changes a host in between.
+  // Another user changes a host in between.
   const hosts = await api(other, "GET", `/infra-envs/${infraEnv}/hosts`);
   await api(other, "PATCH", `/infra-envs/${infraEnv}/hosts/${hosts[0].id}`, { host_name: "renamed" });
   await page.getByRole("link", { name: /Custom manifests/ }).click();

@@ -64,7 +64,7 @@ test("the dialog that makes images", async () => {
   await refuses("HTTP proxy", [["https://p:1", "Must begin with http://"], ["proxy", "Must begin with http://"]]);
   await refuses("HTTPS proxy", [["ftp://p", "Must begin with http:// or https://."], ["https://", "This is not a URL."]]);
   await refuses("No proxy", [["a,*", "* must be the only entry"], ["a b", "is neither an address"]]);
-  await page.getByLabel("Additional NTP sources").check();
+  await page.getByLabel("Use your own NTP sources").check();
   await refuses(/^NTP sources/, [["", "This is required."], ["10.0.0.300", "is neither an address nor a name"], ["a,,b", "An entry between two commas is empty"], ["ntp.example.com,ntp.example.com", "in the list twice"], ["NTP_1", "is neither an address nor a name"]]);
   await page.getByLabel("Trust additional certificates").check();
   await refuses("Trusted certificates", [["text", "PEM text"], [`-----BEGIN CERTIFICATE-----${"a".repeat(65_536)}`, "At most 65535 bytes."]]);
@@ -101,7 +101,12 @@ test("static networks", async () => {
   await page.getByRole("button", { name: "Save and continue" }).click();
   await page.getByText("These fields need another value").waitFor();
   await page.getByRole("radio", { name: "Static, as nmstate YAML" }).check();
+  await page.getByRole("button", { name: "Save and continue" }).click();
+  await page.getByRole("alert").getByText("At least one host is needed.").waitFor();
   await page.getByRole("button", { name: "Add a host", exact: true }).click();
+  await page.getByRole("button", { name: "Save and continue" }).click();
+  await page.getByRole("alert").getByText("The YAML is required.").waitFor();
+  await refuses("nmstate YAML of host 1", [["a".repeat((1 << 20) + 1), "At most 1 MiB."]]);
   await page.getByLabel("nmstate YAML of host 1").first().fill("interfaces: [");
   await page.getByLabel("MAC address 1 of host 1").fill("52:54:00:00:00:01");
   await refuses("Interface 1 of host 1", [["a-name-that-is-too-long", "1 to 15 characters"], ["", "1 to 15 characters"]]);
@@ -168,8 +173,8 @@ test("networks of the cluster, manifests and import", async () => {
   await page.goto(`/clusters/${cluster.id}/setup/manifests`);
   await page.getByRole("button", { name: "Add a manifest" }).click();
   await page.getByRole("button", { name: "Save manifest" }).click();
-  await refuses("File name", [["", "This is required."], ["a.txt", "Must end in"], ["a/b.yaml", "No slash"], [`${"a".repeat(252)}.yaml`, "At most 255 characters; these are 257."]]);
-  await refuses("Content", [["", "This is required."], [" ", "This is required."]]);
+  await refuses("File name", [["", "This is required."], ["a.txt", "Must end in"], ["a/b.yaml", "No slash"], ["a b.yaml", "no white space"], [`${"a".repeat(252)}.yaml`, "At most 255 characters; these are 257."]]);
+  await refuses("Content", [["", "This is required."], [" ", "This is required."], ["a".repeat((1 << 20) + 1), "At most 1 MiB; these are 1048577 bytes."]]);
   await page.getByLabel("File name").fill("a.yaml");
   await page.getByLabel("Content", { exact: false }).first().fill("a: [");
   await page.getByRole("button", { name: "Save manifest" }).click();
@@ -197,6 +202,10 @@ test("networks of the cluster, manifests and import", async () => {
   await page.getByText("Adding hosts").first().waitFor();
   await page.getByText("Address of the cluster's API for new hosts").click();
   await refuses("Name or address", [["a b", "An IP address or a name such as"]]);
+  await page.getByLabel("Name or address", { exact: true }).fill("192.0.2.7");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  const imported = page.url().split("/clusters/")[1].slice(0, 36);
+  await waitFor("the address", async () => (await api(page, "GET", `/clusters/${imported}`)).api_vip_dns_name === "192.0.2.7");
 
   // An imported cluster has no image yet: a pull secret is asked for.
   await page.getByRole("button", { name: "Add hosts" }).click();

@@ -92,9 +92,13 @@ test("every action of the host table does what it says", async () => {
   await page.getByRole("link", { name: "Hosts", exact: true }).click();
   await page.getByLabel("Filter hosts").fill("rack1");
   await page.getByText("1 of 5 hosts").waitFor();
-  await page.getByLabel("Filter hosts").fill("");
   await page.getByRole("button", { name: "Memory" }).click();
   await page.locator('th[aria-sort="ascending"]', { hasText: "Memory" }).waitFor();
+  // Both are in the address.
+  await page.reload();
+  await page.getByText("1 of 5 hosts").waitFor();
+  await page.locator('th[aria-sort="ascending"]', { hasText: "Memory" }).waitFor();
+  await page.getByLabel("Filter hosts").fill("");
   await menu(page, "rack1-a", "View events");
   await page.waitForURL(/events\?host=/);
   await page.getByLabel("Filter by text").fill("hostname");
@@ -125,6 +129,8 @@ test("every action of the host table does what it says", async () => {
 
 test("a pool's hosts are bound to a cluster and unbound again; an installation is cancelled and reset", async () => {
   const page = await open(service);
+  const colleague = await open(service);
+  await colleague.goto("/infra-envs");
   await page.goto("/infra-envs");
   await page.getByRole("button", { name: "New infra-env" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("pool");
@@ -132,8 +138,16 @@ test("a pool's hosts are bound to a cluster and unbound again; an installation i
   await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
   await page.waitForURL(/\/infra-envs\/[0-9a-f-]{36}/);
   const pool = page.url().split("/infra-envs/")[1];
+  await colleague.getByRole("link", { name: "pool", exact: true }).click();
   const machines = service.simulate(pool, ["--topology", "sno", "--seed", "4"]);
   await hostRow(page, "node-0").waitFor();
+  // Events of a host in a pool; the other browser sees the same host.
+  await menu(page, "node-0", "View events");
+  await page.waitForURL(/events=/);
+  await page.getByLabel("Filter by host").locator("option:checked", { hasText: "node-0" }).waitFor({ state: "attached" });
+  await hostRow(colleague, "node-0").waitFor();
+  assertClean(colleague);
+  await colleague.close();
   const { id } = await createCluster(page, { name: "bound", masters: "1" });
   await page.goto(`/infra-envs/${pool}`);
   await hostRow(page, "node-0").getByText("Ready").waitFor();

@@ -77,7 +77,7 @@ test("a read-only user finds everything open to look at and nothing open to chan
   // Menus name the reason at each entry, and still offer what may be looked at.
   const entries = async (button) => {
     await button.click();
-    const found = await page.getByRole("menuitem").evaluateAll((all) => all.map((one) => [one.disabled, one.textContent]));
+    const found = await page.getByRole("menuitem").evaluateAll((all) => all.map((one) => [one.ariaDisabled === "true", one.textContent]));
     await page.keyboard.press("Escape");
     return { open: found.filter(([closed]) => !closed).map(([, text]) => text), closed: found.filter(([closed]) => closed).map(([, text]) => text) };
   };

@@ -88,6 +88,69 @@ test("a cluster whose hosts have IPv6 only gets networks of that family", async 
   assert.deepEqual([method, body.api_vips.map((one) => one.ip), body.cluster_networks.map((one) => one.cidr), body.service_networks.map((one) => one.cidr)], ["PATCH", ["fd00::5"], ["fd01::/48"], ["fd02::/112"]]);
 });
 
+test("each rule of a network type and of two families shows its reason", async () => {
+  await answers("/support-levels/features?*", { features: { SDN_NETWORK_TYPE: "supported" } });
+  const both = (n) => host(n, "master", {}, { interfaces: [{ name: "eno1", mac_address: `52:54:00:00:00:0${n}`, ipv4_addresses: [`192.0.2.2${n}/24`], ipv6_addresses: [`fd00::2${n}/64`] }] });
+  await shows("setup/networking", { network_type: "OpenShiftSDN" }, [0, 1, 2].map(both));
+  await page.getByText("3 of 3 hosts").first().waitFor({ state: "attached" });
+  await page.getByLabel("Allocate the virtual addresses by DHCP").check();
+  await page.getByText("The addresses will be allocated by the DHCP server.").waitFor();
+  assert.equal(await page.getByLabel(/^API address/).count(), 0);
+  await page.getByLabel("Allocate the virtual addresses by DHCP").uncheck();
+  await page.getByRole("radio", { name: "Dual stack" }).check();
+  await page.getByText("OpenShiftSDN supports neither dual stack nor a single node.").waitFor();
+  await page.getByLabel("Network type").selectOption("OVNKubernetes");
+  await page.getByText("OpenShiftSDN supports neither").waitFor({ state: "hidden" });
+  // Of each pair the family is that of the network at its place.
+  await page.getByLabel("API address (second)").fill("192.0.2.5");
+  await page.getByText("Not in a network of the hosts: fd00::/64.").waitFor();
+  await page.getByLabel("API address (second)").fill("fd00::");
+  await page.getByText("network's own or its broadcast address").waitFor();
+  // The second network is not there (any more).
+  server.send(event("cluster", { ...cluster, network_type: "OVNKubernetes" }) + [0, 1, 2].map((n) => event("host", host(n, "master", {}, { interfaces: [{ name: "eno1", mac_address: `52:54:00:00:00:0${n}`, ipv4_addresses: [`192.0.2.2${n}/24`], ipv6_addresses: [] }] }))).join(""));
+  await page.getByText("fd00::/64 (no host is in it)").waitFor({ state: "attached" });
+  await page.evaluate(() => sessionStorage.clear());
+  await page.unroute(`${API}/support-levels/features?*`);
+});
+
+test("what becomes of hosts is announced, and control plane nodes that run workloads are named so", async () => {
+  await shows("progress", { status: "installing", schedulable_masters_forced_true: true }, [host(0, "master", { status: "installed" }), host(1, "worker", { status: "installing-in-progress" })]);
+  await page.getByRole("cell", { name: "Control plane, worker" }).waitFor();
+  await page.getByText("1 of 1 installed").waitFor();
+  await page.getByText("0 of 1 installed").waitFor();
+  await page.getByRole("link", { name: "Hosts", exact: true }).click();
+  await hostRow(page, "worker-1").getByText("Installing").waitFor();
+  server.send(event("host", host(1, "worker", { status: "error" })));
+  await page.getByRole("status").getByText("worker-1: Failed.").waitFor({ state: "attached" });
+});
+
+test("the map draws each network with its hosts, and links that fail", async () => {
+  const inNet = (n, ip, remotes) => host(n, "worker", { connectivity: JSON.stringify({ remote_hosts: remotes }) }, { interfaces: [{ name: "eno1", mac_address: `52:54:00:00:00:0${n}`, ipv4_addresses: [ip], ipv6_addresses: [] }] });
+  const to = (n, successful) => ({ host_id: host(n, "worker").id, l3_connectivity: [{ successful, remote_ip_address: `192.0.2.2${n}`, average_rtt_ms: 1 }] });
+  await shows("network", { machine_networks: [{ cidr: "192.0.2.0/24" }], api_vips: [{ ip: "192.0.2.5" }] }, [inNet(0, "192.0.2.20/24", [to(1, true), to(2, false)]), inNet(1, "192.0.2.21/24", []), inNet(2, "198.51.100.22/24", [])]);
+  await page.getByText("1 of 2 links have problems").waitFor();
+  assert.equal(await page.locator("svg.map rect.net").count(), 2);
+  await page.locator("svg.map").getByText("198.51.100.0/24").waitFor();
+  await page.locator("svg.map").getByText("not in the machine network").waitFor();
+  assert.equal(await page.locator("svg.map line.bad").count(), 1);
+  await page.locator("svg.map").getByRole("link", { name: "worker-2" }).click();
+  await page.waitForURL(/\/hosts\?host=/);
+  await page.getByText("Inventory as JSON").waitFor();
+});
+
+test("a part that cannot be drawn leaves the rest of the page usable", async () => {
+  await shows("hosts", {}, [host(0, "master", {}, { disks: 5 })]);
+  await page.getByText("This part of the page cannot be shown").waitFor();
+  assert.ok(page.problems.length > 0, "it is in the console");
+  page.problems.length = 0;
+  server.send(event("host", host(0, "master")));
+  await page.getByRole("button", { name: "Try again" }).click();
+  await hostRow(page, "master-0").waitFor();
+  await page.getByRole("link", { name: "Validations" }).click();
+  await page.getByRole("heading", { name: "Cluster", exact: true }).waitFor();
+  page.problems.length = 0;
+});
+
 test("the review names what limits support", async () => {
   await answers("/support-levels/features?*", { features: { SNO: "supported", LVM: "tech-preview" } });
   await answers("/openshift-versions", { "4.20.1": { display_name: "4.20.1", support_level: "beta", cpu_architectures: ["x86_64"] } });
@@ -127,5 +190,9 @@ test("the log archive is searched in the page", async () => {
   await page.locator(".logs mark").waitFor();
   assert.deepEqual(await found.allInnerTexts(), ["host.tar.gz/agent.logs: ERROR a needle here"]);
   assert.equal(await found.first().getAttribute("class"), "bad");
+  // The address shows the same to another user.
+  await page.reload();
+  server.send(event("cluster", { ...cluster, status: "error", controller_logs_collected_at: "2026-01-01T00:00:00Z" }));
+  await page.locator(".logs mark").waitFor();
   assertClean(page);
 });

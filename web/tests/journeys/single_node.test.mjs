@@ -12,6 +12,10 @@ test("a single node goes from the first click to installed", async () => {
   await page.getByRole("button", { name: "Next" }).click();
   await page.getByText("Waiting for hosts…").waitFor();
   await page.getByRole("button", { name: "Add host" }).click();
+  // The dialog has an address.
+  await page.getByRole("dialog").waitFor();
+  await page.reload();
+  await page.getByRole("dialog").getByText("How machines boot").waitFor();
   await page.getByRole("radio", { name: "Network boot (iPXE)" }).check();
   await page.getByRole("button", { name: "Generate image" }).click();
   await page.getByText("Address of the script").waitFor();
@@ -23,6 +27,8 @@ test("a single node goes from the first click to installed", async () => {
   assert.match(await page.getByLabel("Address of the image").innerText(), /\/byid\/.*minimal\.iso/);
   await shot(page, "add-hosts-result");
   await page.getByRole("button", { name: "Close" }).last().click();
+  assert.doesNotMatch(page.url(), /dialog/);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "main", "the dialog was there first, so the content has the focus");
 
   const machines = service.simulate(infraEnv, ["--topology", "sno"]);
   await hostRow(page, "node-0").waitFor();
