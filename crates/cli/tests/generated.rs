@@ -120,7 +120,7 @@ fn the_catalogue_of_events_says_who_tells_them() {
         match kind.owner {
             Owner::Service => assert!(told_in(&service), "nobody tells {}", kind.name),
             Owner::Engine => assert!(told_in(&engine), "nobody tells {}", kind.name),
-            Owner::Nobody => assert!(
+            Owner::Unused => assert!(
                 !told_in(&service) && !told_in(&engine),
                 "{} is told after all",
                 kind.name

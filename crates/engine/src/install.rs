@@ -39,7 +39,7 @@ pub fn start(
     }
     fix_roles(&mut draft, settings);
     choose_lead(&mut draft)?;
-    tell_ignored(&mut draft);
+    report_ignored(&mut draft);
     let cluster = &mut draft.cluster;
     cluster.schedulable_masters_forced_true = roles::masters_must_work(cluster, &draft.hosts);
     cluster.install_started_at = Some(now);
@@ -176,7 +176,7 @@ fn follow(
     })
 }
 
-fn tell_ignored(draft: &mut Draft<'_>) {
+fn report_ignored(draft: &mut Draft<'_>) {
     let cluster = &draft.cluster;
     let lists = [
         &cluster.ignored_host_validations,

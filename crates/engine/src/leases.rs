@@ -89,7 +89,7 @@ pub(crate) fn accept(
     let ingress = inside(&reply.ingress_vip_address, &network, Kind::Ingress)?;
     if api == ingress {
         return Err(format!(
-            "the DHCP server leased {api} for both API and ingress; it must tell their cards apart"
+            "the DHCP server leased {api} for both API and ingress; it must lease by MAC address"
         ));
     }
     let leases = [
@@ -225,7 +225,7 @@ pub(crate) fn watch(cluster: &mut Cluster, settings: &Settings, now: Timestamp) 
     if deadlines::leases(cluster, settings).is_none_or(|deadline| now <= deadline) {
         return None;
     }
-    cluster.leases.overdue_told = true;
+    cluster.leases.overdue_reported = true;
     Some(history::about_cluster(
         events::API_INGRESS_VIP_TIMED_OUT,
         cluster,

@@ -63,7 +63,7 @@ pub fn report_host(
         let progress = &mut draft.hosts[index].progress;
         progress.info = Some(report.info.clone());
         progress.stage_updated_at = Some(now);
-        tell_stage(&mut draft, index, stage, &report.info);
+        report_stage(&mut draft, index, stage, &report.info);
         return Ok(draft.finish());
     }
     check_stage(host, view.cluster, stage, settings)?;
@@ -91,7 +91,7 @@ pub fn report_host(
             .fire_host(index, Trigger::HostProgressChanged, &said)
             .map_err(not_installing)?;
     }
-    tell_stage(&mut draft, index, stage, &report.info);
+    report_stage(&mut draft, index, stage, &report.info);
     let (after, now) = (&draft.hosts[index], draft.now);
     // A failed host keeps its last stage; a day-2 host is done when it reboots.
     let reached = if stage == HostStage::Failed {
@@ -158,7 +158,7 @@ fn store_stage(
 ) -> String {
     let now = draft.now;
     let host = &mut draft.hosts[index];
-    // Nobody watches a day-2 host after its reboot, so that is the end of it.
+    // A day-2 host is not observed after its reboot, so this is its last stage.
     let last_word = host.is_day2() && stage == HostStage::Rebooting && settings.mode == Mode::Rest;
     let percentage = percentage(host, &draft.cluster, stage, settings.mode);
     let stage = if last_word { HostStage::Done } else { stage };
@@ -180,7 +180,7 @@ fn store_stage(
     }
 }
 
-fn tell_stage(draft: &mut Draft<'_>, index: usize, stage: HostStage, info: &str) {
+fn report_stage(draft: &mut Draft<'_>, index: usize, stage: HostStage, info: &str) {
     let host = &draft.hosts[index];
     let detail = if info.is_empty() {
         String::new()

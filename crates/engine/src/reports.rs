@@ -73,7 +73,7 @@ reported! {
         source_state: String,
     }
 
-    /// Addresses nobody answered from.
+    /// Addresses from which no answer came.
     FreeNetwork {
         free_addresses: List<String>,
         network: String,

@@ -260,7 +260,7 @@ pub struct BootArtifacts {
 /// Who watches day-2 hosts after their reboot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Nobody: a reboot is the last thing we hear.
+    /// REST clients only: the reboot is the last report of a host.
     #[default]
     Rest,
     /// A hub cluster, which sees the node join.

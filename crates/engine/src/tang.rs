@@ -23,7 +23,7 @@ pub fn read(text: &str) -> Result<Vec<TangServer>, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-/// The list in the spelling every agent knows; a text that cannot be read stays as it is.
+/// The list in the spelling every agent knows; a text that cannot be read is returned unchanged.
 #[must_use]
 pub fn spelled(text: &str) -> String {
     let servers = read(text);

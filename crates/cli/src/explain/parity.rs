@@ -58,7 +58,7 @@ fn sections() -> Vec<(&'static str, Vec<Row>)> {
     }
     let events = EVENTS.iter().map(|kind| {
         let ours = match kind.owner {
-            Owner::Nobody => Vec::new(),
+            Owner::Unused => Vec::new(),
             Owner::Engine | Owner::Service | Owner::Client => vec![kind.name.to_owned()],
         };
         let (verdict, note) = match notes.verdict("event", kind.name, &ours) {

@@ -97,8 +97,8 @@ fn vips_valid(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> C
     }
 }
 
-/// The user's load balancer answers there, so nobody is asked whether the address is free; any
-/// machine network will do.
+/// The user's load balancer answers there, so the hosts do not probe whether the address is free;
+/// any machine network will do.
 fn behind_load_balancer(on: &ClusterContext<'_>, vip: &Vip, machine: &[IpNet]) -> Standing {
     let mut standings: Vec<Standing> = machine
         .iter()

@@ -27,7 +27,7 @@ pub(crate) enum Gate {
     Inventory,
     /// Being of any use.
     MinimumHardware,
-    /// Disks a vSphere cluster can tell apart.
+    /// Disks a vSphere cluster can distinguish.
     VsphereDisks,
     /// The user's own input.
     Input,
@@ -197,8 +197,8 @@ pub(crate) fn evaluate(context: &HostContext<'_>) -> Findings {
     findings
 }
 
-/// Tells which host validations do not count for a cluster: the user ignores them, or they are
-/// switched off (unless the cluster has a list of its own).
+/// Decides which host validations do not count for a cluster: the user ignores them, or they are
+/// disabled in the settings (unless the cluster has its own list).
 pub(crate) fn excused(cluster: &Cluster, settings: &Settings) -> impl Fn(&str) -> bool {
     let list = cluster.ignored_host_validations.as_deref();
     let ignored: Vec<String> = agent_json::stored(list).ok().unwrap_or_default();

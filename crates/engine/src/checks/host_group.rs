@@ -111,7 +111,7 @@ fn by_link(on: &HostContext<'_>, groups: &Groups) -> CheckResult {
         return CheckResult::pass("The host reaches the majority of the cluster");
     }
     let names: Vec<String> = outside.iter().map(ToString::to_string).collect();
-    // Where there is a majority only its members count; else anybody may be the one to mend.
+    // Where there is a majority only its members count; otherwise the fault may be on any host.
     let web = on.around.web();
     let deaf = outside.iter().zip(&names).flat_map(|(net, name)| {
         let members = groups

@@ -50,7 +50,7 @@ fn truncated(on: &HostContext<'_>, kind: &str, effect: &str) -> CheckResult {
             cut.kind
         )),
         Some(cut) => CheckResult::broken(format!(
-            "The inventory is cut in a way nobody knows ({:?}); use an agent that fits the service",
+            "The inventory is truncated in an unknown way ({:?}); use an agent of the same version as the service",
             cut.kind
         )),
     }

@@ -131,7 +131,7 @@ pub(super) fn no_wildcard(on: &HostContext<'_>) -> CheckResult {
             }
             Some(one) if one.is_known() => {
                 return CheckResult::fail(format!(
-                    "{name} resolves although nobody is called that; {cause}"
+                    "{name} resolves although no host has that name; {cause}"
                 ));
             }
             Some(_) => {}

@@ -153,7 +153,7 @@ pub(super) fn ntp_synced(on: &HostContext<'_>) -> CheckResult {
     if synced {
         return CheckResult::pass("The host's clock follows a time source");
     }
-    // In the pool nobody may have thought of time yet; what was asked for must work, though.
+    // A host in the pool may have no NTP source configured yet; a configured one must work, though.
     let asked = on
         .infra_env
         .is_some_and(|infra_env| names_any(&infra_env.ntp));

@@ -187,7 +187,7 @@ impl Bed {
         self
     }
 
-    /// A host that joins a cluster somebody else installed.
+    /// A host that joins a cluster that was installed elsewhere.
     pub(super) fn day2(mut self) -> Self {
         self.host.kind = HostKind::AddToExistingClusterHost;
         self.others.clear();

@@ -184,11 +184,11 @@ fn during_an_installation_the_addresses_are_fixed() {
     }
     fleet.cluster.status = ClusterStatus::Cancelled;
     let late = accept(&fleet.cluster, &reply("192.0.2.1", "192.0.2.78"), fleet.now);
-    assert_eq!(late, Ok(None), "nobody needs them any more");
+    assert_eq!(late, Ok(None), "they are not needed any more");
 }
 
 #[test]
-fn a_server_that_never_answers_is_told_of_once_after_two_minutes() {
+fn a_server_that_never_answers_is_reported_once_after_two_minutes() {
     let mut fleet = leasing();
     fleet.settle();
     let since = fleet.cluster.leases.awaited_since.unwrap();

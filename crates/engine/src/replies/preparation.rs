@@ -3,7 +3,7 @@
 
 use muster_model::{Host, Timestamp};
 
-use super::{BadReply, Outcome, StepReply, tell};
+use super::{BadReply, Outcome, StepReply, record};
 use crate::{
     StepType,
     agent_json::{Stored, parse, text},
@@ -71,14 +71,14 @@ pub(super) fn disk_speed(
             result.path
         );
         let kind = events::DISK_SPEED_SLOWER_THAN_SUPPORTED;
-        tell(outcome, kind, now, message);
+        record(outcome, kind, now, message);
     }
     keep(&mut outcome.host.reports.disks_info, text(&disks));
     Ok(())
 }
 
-/// The device is one of the host's disks, by any of its names. Without an inventory nobody can
-/// tell.
+/// The device is one of the host's disks, by any of its names. Without an inventory any name is
+/// accepted.
 fn has_disk(host: &Host, device: &str) -> bool {
     if boot_device(host) == Some(device) {
         return true;
@@ -147,13 +147,13 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
         ));
     }
     for message in news {
-        tell(outcome, events::IMAGE_STATUS_UPDATED, now, message);
+        record(outcome, events::IMAGE_STATUS_UPDATED, now, message);
     }
     keep(&mut outcome.host.reports.images_status, text(&known));
     Ok(())
 }
 
-/// What is quoted of a text nobody expected.
+/// The part of an unexpected text that is quoted.
 fn short(text: &str) -> String {
     text.chars().take(64).collect()
 }

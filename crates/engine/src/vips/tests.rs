@@ -87,7 +87,7 @@ fn words_about_other_addresses_or_kinds_change_nothing() {
 }
 
 #[test]
-fn an_address_nobody_looked_at_is_not_good_enough() {
+fn an_address_no_host_has_probed_does_not_pass() {
     let fleet = unverified();
     let (status, message) = valid(&fleet);
     assert_eq!(status, "failure");
@@ -149,7 +149,7 @@ fn many_witnesses_are_counted_not_listed() {
 }
 
 #[test]
-fn places_are_judged_before_anybody_is_asked() {
+fn addresses_are_checked_before_any_host_is_asked() {
     let evidence = Evidence::default();
     let network: IpNet = "192.0.2.0/24".parse().unwrap();
     let vip = |ip: &str, verification: Option<&str>| Vip {

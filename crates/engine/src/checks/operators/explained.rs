@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_dependencies_are_told_with_their_exceptions() {
+    fn limits_and_dependencies_are_listed_with_their_exceptions() {
         assert_eq!(
             of("lvm").limits,
             [

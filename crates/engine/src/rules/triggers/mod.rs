@@ -2,8 +2,7 @@
 //!
 //! [`register::ROWS`] and [`host::ROWS`] are the whole behaviour of a host under requests and
 //! replies, [`cluster::ROWS`] that of a cluster; what time and validations do is in the refresh
-//! tables next door. As there, the first row that fits wins. A row without `from` is how a
-//! record comes into the world.
+//! tables. As there, the first row that fits wins. A row without `from` creates the record.
 
 pub(crate) mod cluster;
 pub(crate) mod host;

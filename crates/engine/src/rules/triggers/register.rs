@@ -216,7 +216,7 @@ fn refresh_identity(host: &mut Host, occasion: &Occasion<'_>) {
     }
 }
 
-/// Names the disk to boot from, as far as it is known.
+/// Names the disk to boot from, if it is known.
 fn boot_order(host: &Host) -> String {
     let inventory = Inventory::of(host).ok();
     let present = [

@@ -57,7 +57,7 @@ fn networks_are_defined_or_not() {
 }
 
 #[test]
-fn a_missing_machine_network_is_told_with_the_way_to_set_it() {
+fn a_missing_machine_network_is_reported_with_the_way_to_set_it() {
     stands(&[
         (
             |c| {
