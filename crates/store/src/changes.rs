@@ -5,8 +5,8 @@
 //! the same rows can never wait for each other in a circle.
 //!
 //! Rows that are changed are checked by version. Rows that a decision only leans on are not,
-//! unless it says so: see [`Changes::require_live_cluster`]. Its counterpart is that nothing can
-//! be deleted from under live hosts, whoever registered them and when.
+//! unless it says so: see [`Changes::require_live_cluster`]. Conversely, no row
+//! that live hosts depend on can be deleted.
 
 use std::fmt;
 

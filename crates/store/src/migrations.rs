@@ -109,7 +109,7 @@ async fn version(connection: &mut Connection) -> Result<i64, StoreError> {
 /// differently.
 fn in_dialect(step: &str, connection: &Connection) -> String {
     let (identity, connectivity) = match connection {
-        // Without AUTOINCREMENT the numbers of purged rows come again, and whoever follows
+        // Without AUTOINCREMENT the numbers of purged rows are reused, and a client that follows
         // history by number would take new rows for seen ones.
         Connection::Sqlite(_) => (
             "INTEGER PRIMARY KEY AUTOINCREMENT",

@@ -127,7 +127,7 @@ fn update(table: &str, key: &[&str], id: &[String], version: i64, doc: String) -
 }
 
 /// The document under the new key, with how many secrets; nothing if it has none. A text that only
-/// looks sealed stays as it is.
+/// looks sealed is unchanged.
 fn resealed(
     doc: &str,
     table: &'static str,

@@ -94,8 +94,8 @@ async fn a_requirement_fails_when_its_row_is_gone(place: Place) {
     let refused = register(&store, key, c).await;
     assert!(is_missing(&refused), "a deleted cluster: {refused:?}");
     assert!(store.host(key).await.unwrap().is_none());
-    let told = store.events(&Default::default()).await.unwrap();
-    assert!(told.events.is_empty(), "a refused unit leaves no event");
+    let found = store.events(&Default::default()).await.unwrap();
+    assert!(found.events.is_empty(), "a refused unit leaves no event");
 }
 
 async fn a_requirement_does_not_mind_changes(place: Place) {
