@@ -31,7 +31,7 @@ pub enum Range {
     },
     /// Bytes in memory.
     Bytes(Bytes),
-    /// So many zero bytes.
+    /// This many zero bytes.
     Zeros(u64),
 }
 
