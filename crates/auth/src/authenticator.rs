@@ -34,7 +34,7 @@ use crate::users::{LoginError, Users};
 pub enum Mode {
     /// They need not.
     None,
-    /// Tokens of ours for machines and links; nobody else.
+    /// Only tokens that this service signed, for machines and links.
     Local(KeyPair),
     /// As local, and people log in.
     Users(KeyPair, Users),
@@ -164,7 +164,7 @@ impl Authenticator {
         Err(last.unwrap_or_else(|| Denied::missing(accepted)))
     }
 
-    /// Checks name and password and opens a session for somebody who calls from `peer`. Slow on
+    /// Checks name and password and opens a session for a caller at `peer`. Slow on
     /// purpose; see [`Users::check_password`].
     ///
     /// # Errors

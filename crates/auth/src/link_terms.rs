@@ -69,7 +69,7 @@ pub fn check_signing_key(caller: &Principal, signing_key: &Secret) -> Result<(),
     }
 }
 
-/// Eight bytes of the key's hash: enough to tell keys apart, useless to find one.
+/// Eight bytes of the key's hash: enough to distinguish keys, useless to recover one.
 pub(crate) fn fingerprint(signing_key: &Secret) -> String {
     let hash = Sha256::digest(signing_key.reveal().as_bytes());
     hash.iter().take(8).fold(String::new(), |mut text, byte| {

@@ -77,7 +77,7 @@ pub enum TokenError {
     /// Signed in another way, or not at all.
     #[error("the token is not signed with ES256")]
     WrongAlgorithm,
-    /// Signed by somebody else, or changed.
+    /// Signed with another key, or modified.
     #[error("the token was not signed by this service")]
     BadSignature,
     /// Its time is over.
