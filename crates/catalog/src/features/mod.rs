@@ -143,7 +143,7 @@ named! {
     pub enum SupportLevel: "support level" {
         /// Fully.
         Supported = "supported",
-        /// It works, but nobody helps.
+        /// It works, but without support.
         Unsupported = "unsupported",
         /// To be tried out.
         TechPreview = "tech-preview",

@@ -17,7 +17,7 @@ pub struct FeatureQuery {
 }
 
 /// A level, or the reason for unavailability.
-pub(super) type Verdict = Result<SupportLevel, Reason>;
+pub(super) type Level = Result<SupportLevel, Reason>;
 
 impl FeatureQuery {
     /// Asks without a platform.

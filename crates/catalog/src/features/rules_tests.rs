@@ -4,7 +4,7 @@ use super::*;
 use SupportLevel::Unavailable;
 
 fn seen(feature: Feature, query: &FeatureQuery) -> (SupportLevel, Option<Reason>) {
-    match verdict(feature, query) {
+    match level_of(feature, query) {
         Ok(level) => (level, None),
         Err(reason) => (Unavailable, Some(reason)),
     }
