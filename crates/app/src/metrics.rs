@@ -342,7 +342,7 @@ pub struct InFlight<'a> {
 }
 
 impl InFlight<'_> {
-    /// It was answered with this status and so many bytes.
+    /// It was answered with this status and this many bytes.
     pub fn answered(self, code: &str, bytes: u64) {
         let labels = [SERVICE, self.handler, self.method, code];
         let took = self.began.elapsed().as_secs_f64();

@@ -2,7 +2,7 @@
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// From so many bytes on, JSON is parsed where it does not hold up other requests.
+/// JSON of at least this many bytes is parsed where it does not block other requests.
 pub const LARGE: usize = 64 << 10;
 
 /// Does long work without keeping other requests from this thread.

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_work_of_an_agent_is_told_together_with_the_order_to_leave() {
+    fn the_last_work_of_an_agent_is_announced_together_with_the_order_to_leave() {
         let view = shown(StepType::RebootForReclaim, true);
         assert_eq!(view["instructions"][0]["step_type"], "reboot-for-reclaim");
         assert_eq!(view["next_instruction_seconds"], 120);

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn overlap_is_judged_pair_by_pair() {
+    fn overlap_is_checked_pair_by_pair() {
         let networks = |pods: &[&str], services: &[&str], machines: &[&str]| Networks {
             cluster: Some(pods.iter().map(|cidr| pod(cidr, 23)).collect()),
             service: Some(services.iter().map(ToString::to_string).collect()),

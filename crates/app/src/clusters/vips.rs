@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn all_faults_of_a_pair_of_lists_are_told_at_once() {
+    fn all_faults_of_a_pair_of_lists_are_reported_at_once() {
         assert_eq!(
             check(&cluster(&["192.0.2.5"], &["192.0.2.6"]), Pairs::Always),
             Ok(())
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_else_may_be_in_charge_of_the_addresses() {
+    fn addresses_may_be_managed_outside_the_cluster() {
         let mut shared = cluster(&["192.0.2.5"], &["192.0.2.5"]);
         shared.load_balancer = Some("user-managed".into());
         assert_eq!(check(&shared, Pairs::Always), Ok(()));

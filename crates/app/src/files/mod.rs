@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_console_nobody_watches_has_no_address_and_blocks_nothing() {
+    fn an_unmonitored_console_has_no_address_and_blocks_nothing() {
         let id = ClusterId(uuid::Uuid::from_u128(1));
         let status = ClusterStatus::Installed;
         let cluster = Cluster::blank(id, ClusterKind::Cluster, "c", status, "a", Timestamp(0));

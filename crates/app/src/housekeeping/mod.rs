@@ -125,7 +125,7 @@ fn is_installed(status: HostStatus) -> bool {
     )
 }
 
-/// At most so many in one round.
+/// Most deletions in one round.
 fn most(limit: u32) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }

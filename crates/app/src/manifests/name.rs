@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_name_tells_the_format() {
+    fn the_suffix_of_the_name_selects_the_format() {
         for (name, format) in [
             ("a.json", Some(Format::Json)),
             ("a.yaml", Some(Format::Yaml)),

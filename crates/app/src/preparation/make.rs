@@ -24,7 +24,7 @@ use uuid::Uuid;
 use super::{bare_metal, gather::Ingredients, hosts, made::Made, node_ips, system};
 use crate::files::places as names;
 
-/// Tells programs on the bootstrap host that it will become a node itself.
+/// Marks a bootstrap host that will become a node itself.
 const MARKER: &str = "/opt/openshift/assisted-install-bootstrap";
 /// NetworkManager leaves resolv.conf to the bootstrap host's own name server.
 const UNMANAGED_DNS: &str = "/etc/NetworkManager/conf.d/99-kni.conf";
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_documents_become_several_manifests_and_one_stays_as_it_is() {
+    fn several_documents_become_several_manifests_and_one_is_unchanged() {
         let paths = |text: &str| -> Vec<String> {
             let made = documents(&File::public("manifests/a.yaml", text));
             made.iter()

@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn an_answer_shows_neither_category_nor_request() {
         let scope = EventScope::default();
-        let mut event = Event::new("told", Severity::Info, scope, Timestamp(1_000), "story");
+        let mut event = Event::new("noted", Severity::Info, scope, Timestamp(1_000), "story");
         event.props = Some("{}".into());
         event.request_id = Some("r".into());
         let shown = serde_json::to_value(shown(&event)).unwrap();

@@ -35,7 +35,7 @@ pub struct Share {
 }
 
 impl Budget {
-    /// So many units; an address gets half of them.
+    /// This many units; an address gets at most half of them.
     pub fn new(units: u32) -> Self {
         let units = units.max(2);
         Self {

@@ -71,7 +71,7 @@ impl FileSpans {
         }
     }
 
-    /// So many bytes of the next span were sent.
+    /// This many bytes of the next span were sent.
     pub fn sent(&self, count: u64) {
         let mut queue = self.queue();
         queue.sent += count;

@@ -127,11 +127,11 @@ impl Listener {
                         continue;
                     }
                 },
-                () = told_to_stop(&mut stop) => break,
+                () = stop_requested(&mut stop) => break,
             };
             let place = tokio::select! {
                 place = place(&app, &connections, peer) => place,
-                () = told_to_stop(&mut stop) => break,
+                () = stop_requested(&mut stop) => break,
             };
             let Some(place) = place else { continue };
             tokio::spawn(connection(
@@ -157,7 +157,7 @@ impl Listener {
 }
 
 /// A sender that is gone means stop, too.
-async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
+async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopping| *stopping).await;
 }
 
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn both_doors_together_leave_files_for_the_rest() {
+    fn both_listeners_together_leave_files_for_the_rest() {
         let (main, firmware) = (
             most_connections(ListenerKind::Main, 20_000),
             most_connections(ListenerKind::Firmware, 20_000),

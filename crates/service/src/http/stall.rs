@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_byte_taken_begins_the_wait_anew() {
+    async fn every_byte_taken_restarts_the_timeout() {
         let limit = Duration::from_secs(5);
         let mut stall = Stall::new(limit);
         assert!(timeout(SHORT, wait(&mut stall)).await.is_err());

@@ -34,7 +34,7 @@ use super::{
 const MOST_AT_ONCE: u64 = 1 << 20;
 /// Read and encrypted at once: whole TLS records, and few enough to wait for a slow client.
 const BLOCK: usize = 16 << 10;
-/// After so many bytes other connections have their turn.
+/// After this many bytes other connections get their turn.
 const TURN: u64 = 2 << 20;
 
 thread_local! {

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_is_told_with_a_way_out() {
+    fn every_state_is_reported_with_a_way_out() {
         let image = an_image();
         let fetching = |done, total, active| State::Fetching {
             done,
