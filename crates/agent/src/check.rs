@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lack_is_told_in_its_own_line() {
+    fn each_missing_requirement_has_its_own_line() {
         let mut facts = machine(8, 32, 200);
         facts.inventory.routes = None;
         facts.inventory.interfaces = None;

@@ -205,7 +205,7 @@ fn full_packets_pass_until_the_other_end_takes_only_smaller_ones() {
 }
 
 #[test]
-fn two_machines_with_one_address_are_both_told() {
+fn two_machines_with_one_address_are_both_reported() {
     let lab = Lab::new("dup");
     let mac = lab.mac("b");
     let (b, c) = (lab.space("b"), lab.space("c"));

@@ -90,7 +90,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A `Debug` that tells whether a secret is set, and nothing else of it.
+    /// A `Debug` that shows whether a secret is set, but not its value.
     fn guarded_debug(&mut self, name: &str, members: &[(&str, &Schema)]) -> Outcome<()> {
         let out = &mut self.text;
         writeln!(out, "impl std::fmt::Debug for {name} {{")?;

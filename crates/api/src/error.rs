@@ -56,7 +56,7 @@ impl Failure {
         }
     }
 
-    /// The same refusal for now only: worth repeating after so many seconds.
+    /// Marks the refusal as temporary: worth retrying after this many seconds.
     #[must_use]
     pub fn retry_after(self, seconds: u64) -> Self {
         Self {

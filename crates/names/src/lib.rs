@@ -46,7 +46,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// With the configuration of this machine as it is now.
+    /// With the current configuration of this machine.
     #[must_use]
     pub fn of_system() -> Self {
         let read = |path: &str| std::fs::read_to_string(Path::new(path)).unwrap_or_default();

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_failure_fails_the_step_but_the_others_are_told() {
+    async fn one_failure_fails_the_step_but_the_others_are_reported() {
         let machine = Simulated::default();
         machine.on(["podman"], Finished::with_output("1"));
         let refusal = Finished::failed(125, "Trying…\nError: unauthorized");

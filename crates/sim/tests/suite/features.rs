@@ -51,7 +51,7 @@ async fn installed_with(topology: Topology, operators: &[&str]) {
         ..plan(topology)
     })
     .await;
-    let told = report.all().iter().fold(String::new(), |mut text, moment| {
+    let messages = report.all().iter().fold(String::new(), |mut text, moment| {
         if let muster_sim::Change::Event { message, .. } = &moment.what {
             text += message;
             text += "\n";
@@ -60,7 +60,7 @@ async fn installed_with(topology: Topology, operators: &[&str]) {
     });
     for name in operators {
         let available = format!("Operator {name} ");
-        assert!(told.contains(&available), "{name} in {told}");
+        assert!(messages.contains(&available), "{name} in {messages}");
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Starts a service in which nobody has to wait long.
+    /// Starts a service with short intervals and timeouts.
     pub async fn new() -> Self {
         Self::with(&[]).await
     }

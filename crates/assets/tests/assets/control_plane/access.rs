@@ -64,7 +64,7 @@ fn the_admin_kubeconfig_lists_namespaces() {
 }
 
 #[test]
-fn every_kubeconfig_is_somebody() {
+fn every_kubeconfig_authenticates_as_its_user() {
     let plane = control_plane();
     let bootstrapper = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
     let accounts: &[&str] = &[
