@@ -57,7 +57,7 @@ pub fn bind(
         return refuse(
             RefusalCode::Conflict,
             format!(
-                "cluster {} is {} and takes no new hosts now",
+                "cluster {} is {} and accepts no new hosts now",
                 cluster.name, cluster.status
             ),
         );

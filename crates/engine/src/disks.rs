@@ -1,4 +1,4 @@
-//! Which disks may be installed to, which one is taken, and which ones lose their boot sector.
+//! Which disks may be installed to, which one is selected, and which ones are formatted.
 //!
 //! Agents name reasons of their own; the service adds its reasons on each inventory. Ours
 //! start with a fixed mark so that they can be taken off again before they are evaluated again.

@@ -57,7 +57,7 @@ catalogue! {
     HOST_STATUS_UPDATED = "host_status_updated", Info, Engine, ["old status", "new status", "status_info"], "the status of a host changes (warning for disconnected, insufficient and installing-pending-user-action, error for error)";
     HOST_STAGE_TIMED_OUT = "host_stage_timed_out", Warning, Engine, ["stage", "minutes"], "a stage takes too long and soft timeouts are on";
     HOST_ROLE_UPDATED = "host_role_updated", Info, Engine, ["suggested role"], "another role is suggested";
-    HOST_BOOTSTRAP_SET = "host_bootstrap_set", Info, Engine, [], "a host is chosen to lead the installation";
+    HOST_BOOTSTRAP_SET = "host_bootstrap_set", Info, Engine, [], "a host is selected as bootstrap host";
     HOST_VALIDATION_FAILED = "host_validation_failed", Warning, Engine, ["validation id", "message"], "a host validation begins to fail";
     HOST_VALIDATION_FIXED = "host_validation_fixed", Info, Engine, ["validation id"], "a host validation passes again";
     HOST_PORTS_BLOCKED = "host_ports_blocked", Warning, Engine, ["address", "ports"], "packets from a host to ports of another one are dropped, as by a firewall (see docs/ports.md)";
@@ -74,10 +74,10 @@ catalogue! {
     HOST_RESET_FETCH_FAILED = "host_reset_fetch_failed", Error, Unused, [], "a host to be reset cannot be read; here the request fails instead";
     HOST_BIND_SUCCEEDED = "host_bind_succeeded", Info, Engine, ["cluster"], "a host is bound";
     HOST_BIND_FAILED = "host_bind_failed", Error, Engine, ["reason"], "binding is refused";
-    HOST_UNBIND_SUCCEEDED = "host_unbind_succeeded", Info, Engine, [], "a host is unbound or taken back";
+    HOST_UNBIND_SUCCEEDED = "host_unbind_succeeded", Info, Engine, [], "a host is unbound or reclaimed";
     HOST_UNBIND_FAILED = "host_unbind_failed", Error, Engine, ["reason"], "unbinding is refused";
     IMAGE_STATUS_UPDATED = "image_status_updated", Info, Engine, ["image", "result", "time", "size", "rate"], "the first result of an image check arrives";
-    DISK_SPEED_SLOWER_THAN_SUPPORTED = "disk_speed_slower_than_supported", Warning, Engine, ["disk", "milliseconds"], "a disk is slower than its role wants";
+    DISK_SPEED_SLOWER_THAN_SUPPORTED = "disk_speed_slower_than_supported", Warning, Engine, ["disk", "milliseconds"], "a disk is slower than its role requires";
     QUICK_DISK_FORMAT_PERFORMED = "quick_disk_format_performed", Info, Engine, ["disk"], "an installation begins that formats a bootable disk";
     QUICK_DISK_FORMAT_SKIPPED = "quick_disk_format_skipped", Info, Engine, ["disk"], "an installation begins that leaves a bootable disk alone, as asked";
     UPGRADE_AGENT_STARTED = "upgrade_agent_started", Info, Engine, ["agent image"], "an agent is asked to upgrade itself";

@@ -1,4 +1,4 @@
-//! How far things have come: stage reports of hosts and of the controller, and percentages.
+//! Progress: stage reports of hosts and of the controller, and percentages.
 //!
 //! Percentages are floating-point products cut to integers, in the order clients have always
 //! seen them; integer arithmetic would differ by one here and there.
@@ -70,7 +70,7 @@ pub fn report_host(
     let not_installing = |not: Not| {
         not.or(|| {
             Refused::conflict(format!(
-                "host {} is {}; progress is only taken while it is installing",
+                "host {} is {}; progress is only accepted while it is installing",
                 host.id, host.status
             ))
         })
@@ -129,7 +129,7 @@ fn check_stage(
     let list = stages_in(host, cluster, settings.mode);
     let Some(new) = list.iter().position(|s| *s == stage) else {
         return Err(Refused::conflict(format!(
-            "stage {:?} is not one a {} goes through",
+            "stage {:?} does not exist for a {}",
             stage.as_str(),
             host.effective_role()
         )));
@@ -140,7 +140,7 @@ fn check_stage(
         .is_some_and(|old| new < old)
     {
         return Err(Refused::conflict(format!(
-            "stage {:?} lies before the present one, {:?}",
+            "stage {:?} comes before the current one, {:?}",
             stage.as_str(),
             present.as_str()
         )));
@@ -284,7 +284,7 @@ pub fn report_finalizing(
     let mut draft = Draft::of(view, now);
     if !draft.cluster.status.is_installing() {
         return Err(Refused::bad_request(format!(
-            "cluster {} is {}; a finalizing stage is only taken during an installation",
+            "cluster {} is {}; a finalizing stage is only accepted during an installation",
             draft.cluster.id, draft.cluster.status
         )));
     }

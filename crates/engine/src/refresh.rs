@@ -1,4 +1,4 @@
-//! The heart: evaluate everything, apply the rules, and repeat until nothing moves.
+//! The main loop: evaluate everything, apply the rules, and repeat until nothing changes.
 //!
 //! One pass looks at networks, roles, each host and the cluster. Hosts and cluster follow each
 //! other, so passes are repeated to a fixed point; the tables are acyclic for fixed facts and

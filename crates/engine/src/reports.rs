@@ -1,4 +1,4 @@
-//! The other things agents report, typed. One struct per stored text.
+//! Other reports of agents, typed. One struct per stored text.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Tang servers as users name them: a JSON list inside a text.
+//! Tang servers as users write them: a JSON list inside a text.
 
 use serde::{
     Deserialize, Deserializer, Serialize,

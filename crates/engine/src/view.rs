@@ -1,4 +1,4 @@
-//! What the engine sees and what it answers.
+//! Input and output of the engine.
 //!
 //! A view is a consistent look at one cluster and its hosts, taken under the store's lock. A
 //! [`Decision`] holds whole new records, only those that changed, and is stored in one

@@ -1,4 +1,4 @@
-//! Every answer about the machine itself.
+//! Every result of the hardware validations.
 
 use muster_model::{HostRole, HostStage, PlatformType};
 

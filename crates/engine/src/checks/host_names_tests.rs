@@ -1,4 +1,4 @@
-//! Every answer about names.
+//! Every result of the DNS validations.
 
 use serde_json::{Value, json};
 

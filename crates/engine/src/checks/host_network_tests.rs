@@ -1,4 +1,4 @@
-//! Every answer about links, addresses, time and what can be fetched.
+//! Every result of the network, time and download validations.
 
 use std::{collections::BTreeMap, time::Duration};
 

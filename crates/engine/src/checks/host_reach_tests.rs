@@ -1,4 +1,4 @@
-//! Every answer about reaching the other hosts.
+//! Every result of the connectivity validations.
 
 use muster_model::{HostRole, Secret};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A host to be evaluated: good in every way until a test breaks something.
+//! A host to be evaluated: valid until a test breaks something.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Who reaches whom, from whole reports.
+//! Connectivity groups, from whole reports.
 
 use muster_model::Host;
 use serde_json::{Value, json};

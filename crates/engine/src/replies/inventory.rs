@@ -52,7 +52,7 @@ pub(super) fn store(
         outcome.host.suggested_role = HostRole::Master;
         outcome.host.bootstrap = true;
         let message = format!(
-            "Host {}: leads the installation, as configured",
+            "Host {}: is the bootstrap host, as configured",
             outcome.host.id
         );
         record(outcome, events::HOST_BOOTSTRAP_SET, now, message);

@@ -1,4 +1,4 @@
-//! What agents answer, made into facts.
+//! Step replies of agents, converted to facts.
 //!
 //! Output is read through a typed struct and written again for storage, so nothing an agent
 //! invents gets into the database. A failed step is never an error of the request: the agent
@@ -84,7 +84,7 @@ pub enum BadReply {
         cause: String,
     },
     /// The output is fine, but not wanted now.
-    #[error("output of step {step} is not taken: {reason}")]
+    #[error("output of step {step} is not accepted: {reason}")]
     NotNow {
         /// The step.
         step: String,

@@ -66,7 +66,7 @@ pub(super) fn disk_speed(
         needs_of_host(&outcome.host, around.cluster, None, settings).disk_speed_threshold_ms;
     if limit > 0 && measured > limit {
         let message = format!(
-            "Host {}: disk {} syncs in {measured} ms, etcd wants at most {limit} ms; expect a slow cluster",
+            "Host {}: disk {} syncs in {measured} ms, etcd needs at most {limit} ms; expect a slow cluster",
             hostname(&outcome.host),
             result.path
         );
@@ -103,7 +103,7 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
     let mut news = Vec::new();
     for image in reply.images.items() {
         if image.name.is_empty() || image.name.len() > MOST_NAME_BYTES {
-            let cause = format!("{:?} is no name of an image", short(&image.name));
+            let cause = format!("{:?} is not an image name", short(&image.name));
             return Err(BadReply::unreadable(step, cause));
         }
         if !matches!(image.result.as_str(), "success" | "failure") {
@@ -119,7 +119,7 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
             continue;
         }
         if known.len() >= MOST_IMAGES {
-            let reason = format!("results of {MOST_IMAGES} images are known, more are not kept");
+            let reason = format!("results of {MOST_IMAGES} images are stored, which is the limit");
             return Err(BadReply::not_now(step, reason));
         }
         known.insert(image.name.clone(), image.clone());

@@ -1,4 +1,4 @@
-//! A node of a running cluster is on its way back to discovery.
+//! A node of a running cluster returns to discovery.
 
 use muster_model::{HostStatus, Timestamp};
 

@@ -1,4 +1,4 @@
-//! What agents' answers become.
+//! What step replies change.
 
 use muster_model::HostStatus;
 

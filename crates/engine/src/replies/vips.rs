@@ -1,4 +1,4 @@
-//! A host says whether the virtual addresses of its cluster are free.
+//! A host reports whether the virtual addresses of its cluster are free.
 
 use std::net::IpAddr;
 

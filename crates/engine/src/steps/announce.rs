@@ -1,4 +1,4 @@
-//! What handing out steps changes: history is written once, however often the agent asks.
+//! What sending steps changes: events are written once, however often the agent polls.
 //!
 //! The reference emits events about disks to be formatted and agents to be upgraded at every poll.
 

@@ -1,4 +1,4 @@
-//! Whole lives, purely in memory.
+//! Complete installations, in memory.
 
 use muster_model::{ClusterStatus, FinalizingStage, HostKind, HostRole, HostStage, HostStatus};
 

@@ -1,4 +1,4 @@
-//! What people and controllers do to hosts and clusters, from every status there is.
+//! Requests of users and controllers on hosts and clusters, from every status.
 
 use muster_model::{ClusterKind, ClusterStatus, HostStage, HostStatus};
 

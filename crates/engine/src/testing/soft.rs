@@ -1,4 +1,4 @@
-//! Soft timeouts: what is overdue is reported and waited for.
+//! Soft timeouts: what is overdue is reported, and the installation continues.
 
 use muster_model::{ClusterStatus, FinalizingStage, HostStage, HostStatus};
 
@@ -37,7 +37,7 @@ pub(super) fn a_silent_host_is_waited_for_and_welcomed_back() {
     fleet.skip(minutes(6));
     assert_eq!(fleet.status(1), HostStatus::InstallingInProgress);
     assert!(fleet.host(1).connection_timed_out);
-    assert!(fleet.host(1).status_info.contains("stopped talking"));
+    assert!(fleet.host(1).status_info.contains("stopped polling"));
     let mut fleet = fleet.edit(1, |machine| machine.alive = true);
     fleet.skip(minutes(1));
     assert!(!fleet.host(1).connection_timed_out);

@@ -1,4 +1,4 @@
-//! What goes wrong during an installation, and how it ends.
+//! Failures during an installation, and how it ends.
 
 use muster_model::{ClusterStatus, HostRole, HostStage, HostStatus, Severity};
 

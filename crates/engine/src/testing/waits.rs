@@ -1,4 +1,4 @@
-//! Waiting has an end: for hosts, for files, for stages, for people.
+//! Every wait has a timeout: for hosts, for files, for stages, for users.
 
 use muster_model::{ClusterStatus, FinalizingStage, HostRole, HostStage, HostStatus};
 

@@ -1,4 +1,4 @@
-//! The table in words, for people who ask what a validation wants.
+//! The table in words, for `muster explain`.
 
 use muster_catalog::{Operator, operators::selection::dependencies};
 

@@ -74,7 +74,7 @@ impl OperatorCheck {
 
 use Operator as O;
 
-const NOTHING: &str = "Nothing of hosts, beyond a release and an architecture that have it.";
+const NOTHING: &str = "No host requirements beyond a supported release and architecture.";
 
 /// Every operator, sorted by id as clients see them.
 #[rustfmt::skip] // one row per operator, readable as a table
@@ -246,7 +246,7 @@ fn out_of_question(operator: Operator, scene: &Scene) -> Option<CheckResult> {
 fn switched_off() -> CheckResult {
     CheckResult::new(
         Outcome::Disabled,
-        "Switched off by the configuration of the service",
+        "Disabled by the configuration of the service",
     )
 }
 

@@ -1,4 +1,4 @@
-//! Virtual addresses and the machine network they lie in.
+//! Virtual addresses and their machine network.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn virtual_addresses_are_defined_or_needless() {
             },
             id,
             'F',
-            "the hosts are asking",
+            "the hosts are requesting",
         ),
     ]);
 }
@@ -86,7 +86,7 @@ fn virtual_addresses_are_valid_or_not() {
             |c| c.api_vips = Some(vec![vip("192.0.2.200"), vip("2001:db8::9")]),
             id,
             'F',
-            "no machine network of its own",
+            "no machine network; set one",
         ),
         (
             |c| c.api_vips = Some(vec![vip("192.0.2.11")]),
@@ -203,13 +203,13 @@ fn the_machine_network_follows_from_the_addresses() {
             |c| c.user_managed_networking = Some(true),
             id,
             'S',
-            "user decides",
+            "user manages",
         ),
         (
             |c| c.load_balancer = Some("user-managed".into()),
             id,
             'S',
-            "user decides",
+            "user manages",
         ),
         (
             |c| c.api_vips = Some(vec![vip("203.0.113.1")]),
