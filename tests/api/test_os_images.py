@@ -260,7 +260,7 @@ def test_a_slow_source_shows_its_progress_and_blocks_no_other_request(servers, m
         entry = api.get("//boot-artifacts").json()[0]
         assert entry["state"] == "fetching" and entry["active"]
         assert entry["done"] == entry["total"] // 2
-        assert "an OS image is on its way" in server.log(), "progress belongs into the log"
+        assert "an OS image is being fetched" in server.log(), "progress belongs into the log"
     finally:
         mirror.gate.set()
     eventually(lambda: fetch(made["download_url"]).status_code == 200, "the image")

@@ -353,7 +353,7 @@ def test_a_preparation_that_is_given_up_ends_and_leaves_nothing(servers, registr
     wait_for_line(server, "the release was read")
     fleet.api.post(f"{fleet.path}/actions/{action}", expect=202)
     assert "install files are stored" not in server.log(), "the files came first; nothing was given up in between"
-    wait_for_line(server, "given up while its files were made", TIMEOUT)
+    wait_for_line(server, "aborted while its files were generated", TIMEOUT)
     stored = server.data_dir / "files" / fleet.cluster_id / "files"
     assert not list(stored.glob("*"))
     if action == "reset":

@@ -66,7 +66,7 @@ pub async fn confined(
         Ok(query)
     } else {
         Err(Error::not_found(
-            "the events asked for are not among those this token opens",
+            "the requested events are outside the scope of this token",
         ))
     }
 }
@@ -104,7 +104,7 @@ fn event(given: &wire::Event, now: Timestamp) -> Result<Event, Error> {
     let name = given.name.as_deref().unwrap_or_default();
     if name.len() > MAX_NAME_BYTES {
         let why = format!(
-            "it has {} bytes, at most {MAX_NAME_BYTES} are kept; put the story into the message",
+            "it has {} bytes, at most {MAX_NAME_BYTES} are kept; put details into the message",
             name.len()
         );
         return Err(bad("name", why));
@@ -167,8 +167,7 @@ async fn placed(app: &App, caller: &Principal, about: EventScope) -> Result<Even
         Some(Scope::Cluster(own)) => in_cluster(app, own, about).await?,
         Some(Scope::Host { key, .. }) => of_host(app, key, about).await?,
     };
-    placed
-        .ok_or_else(|| Error::not_found("the event is about something this token was not made for"))
+    placed.ok_or_else(|| Error::not_found("the event is outside the scope of this token"))
 }
 
 async fn in_infra_env(

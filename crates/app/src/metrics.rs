@@ -135,7 +135,7 @@ impl Metrics {
         let quarantined = IntGaugeVec::new(
             Opts::new(
                 "muster_quarantined_rows",
-                "Rows of the database that cannot be read and were left as they are",
+                "Rows of the database that cannot be read and were left unchanged",
             ),
             &["table"],
         )?;

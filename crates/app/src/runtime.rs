@@ -1,4 +1,4 @@
-//! Keeping long work from the threads that answer requests.
+//! Keeps long work off the threads that answer requests.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 

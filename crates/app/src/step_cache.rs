@@ -1,4 +1,4 @@
-//! Instructions, kept while nothing they depend on changes.
+//! Cached steps, valid while nothing they depend on changes.
 //!
 //! A poll of a quiet host gets the same steps as its last one, and making them means reading
 //! the inventory of every neighbour. So the finished JSON is kept, cut where the ids of the

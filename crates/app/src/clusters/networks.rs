@@ -213,7 +213,7 @@ pub fn check_overlap(networks: &Networks, machines_too: bool) -> Result<(), Inva
         for (a, b) in first.iter().zip(second) {
             if a.contains(&b.network()) || b.contains(&a.network()) {
                 return Err(format!(
-                    "{a} of {one} and {b} of {other} overlap; choose ranges apart from each other"
+                    "{a} of {one} and {b} of {other} overlap; choose disjoint ranges"
                 )
                 .into());
             }

@@ -154,7 +154,7 @@ fn versions_and_architectures_are_resolved() {
     assert!(
         made_by(&config, json!({"openshift_version": "4.20.0-okd-scos.13"}))
             .unwrap_err()
-            .contains("switched off")
+            .contains("disabled in this service")
     );
 }
 

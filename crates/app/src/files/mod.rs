@@ -156,7 +156,7 @@ pub(super) fn require_files(cluster: &Cluster, name: &str) -> Result<(), Error> 
         return Ok(());
     }
     Err(Error::conflict(format!(
-        "file {name} of cluster {} is handed out once its installation has begun; its status is {}",
+        "file {name} of cluster {} is available once its installation has begun; its status is {}",
         cluster.id, cluster.status
     )))
 }

@@ -56,7 +56,7 @@ pub async fn run(app: Shared) {
         },
         async {
             if rules.delete_inactive_infra_envs {
-                let what = "deleted infra-envs that lead nowhere";
+                let what = "deleted infra-envs without a cluster";
                 rounds(&app, &clock, what, rules.infra_env_interval, |moment| {
                     orphans::sweep(&app, moment, &infra_envs)
                 })

@@ -55,7 +55,7 @@ pub async fn check(name: &ManifestName, format: Format, content: Bytes) -> Resul
         Ok(Ok(())) => Ok(()),
         Ok(Err(why)) => Err(Error::invalid(format!("manifest {name}: {why}"))),
         Err(_) => Err(Error::internal(format!(
-            "the check of manifest {name} was broken off"
+            "the check of manifest {name} was aborted"
         ))),
     }
 }

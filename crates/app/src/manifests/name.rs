@@ -31,7 +31,7 @@ impl Folder {
             .find(|folder| folder.as_str() == name)
             .ok_or_else(|| {
                 Error::invalid(format!(
-                    "{name:?} is no manifest folder; use manifests or openshift"
+                    "{name:?} is not a manifest folder; use manifests or openshift"
                 ))
             })
     }

@@ -1,4 +1,4 @@
-//! Pressing install: everything a cluster is installed from.
+//! Prepares an installation: generates everything a cluster is installed from.
 //!
 //! ```text
 //! records ─┐                        ┌─ files/…            what hosts and people fetch

@@ -1,4 +1,4 @@
-//! Which address of a host its node goes by.
+//! Which address of a host becomes its node address.
 //!
 //! Where the cluster brings its own load balancer the machine network says it. Where the user does,
 //! hosts may sit in several networks and in different ones: each takes an address by which it

@@ -1,4 +1,4 @@
-//! How much room the logs of a cluster get, and how much of the disk stays free.
+//! How much space the logs of a cluster get, and how much of the disk stays free.
 
 use std::{
     collections::HashMap,

@@ -78,7 +78,7 @@ fn query(args: &Args) -> Result<EventQuery, Failure> {
     let id = |text: &str| {
         Uuid::try_parse(text)
             .or_else(|_| Uuid::try_parse(&text.replace('-', "")))
-            .map_err(|_| Failure::bad_request(format!("{text:?} is no host id")))
+            .map_err(|_| Failure::bad_request(format!("{text:?} is not a host id")))
     };
     let mut hosts = args
         .list("host_ids")

@@ -1,4 +1,4 @@
-//! The one place where errors of the application become HTTP answers.
+//! The one place where errors of the application become HTTP responses.
 //!
 //! [`Failure`] is what handlers and the steps before them return: a status and one of the two
 //! error bodies of the contract.

@@ -1,4 +1,4 @@
-//! Name and password in, a bearer token out.
+//! Exchanges name and password for a bearer token.
 //!
 //! Checking a password is slow and takes memory on purpose, so few are checked at a time. A
 //! crowd of callers waits its turn, but neither for ever nor without end, and no single address

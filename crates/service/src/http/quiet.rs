@@ -1,4 +1,4 @@
-//! When a connection has been quiet for too long.
+//! When a connection has been idle for too long.
 //!
 //! hyper closes an HTTP/1 connection whose next request does not come, but it waits for ever for
 //! the very first bytes of a connection, for the next request on an HTTP/2 one, and for a client

@@ -1,4 +1,4 @@
-//! Listeners: TLS or plain, bounded in number and in time, and a shutdown that lets answers finish.
+//! Listeners: TLS or plain, with limits and timeouts, and a graceful shutdown.
 
 use std::{
     error::Error,
@@ -177,12 +177,12 @@ async fn place(
             }
             Admission::AddressIsFull => {
                 app.metrics.refused(Refusal::ConnectionsOfAddress);
-                debug!(%peer, "connection refused: the address has too many at work");
+                debug!(%peer, "connection refused: the address has too many busy connections");
                 return None;
             }
             Admission::Full => {
                 if !was_full {
-                    warn!("all connections are at work; new ones wait for one to end");
+                    warn!("all connections are busy; new ones wait for one to end");
                 }
                 was_full = true;
                 connections.changed().await;

@@ -1,4 +1,4 @@
-//! One watcher: compares what it has sent with what is, and sends the difference.
+//! One watcher: compares what it has sent with the current state, and sends the difference.
 
 use std::{
     collections::HashMap,
