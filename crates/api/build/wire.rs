@@ -1,4 +1,4 @@
-//! Writes the Rust types of the wire.
+//! Generates the Rust types of the wire.
 //!
 //! The rules are few: a definition with members is a struct, anything else an alias; every
 //! member is optional, because the service decides what to send and the binder has already

@@ -1,4 +1,4 @@
-//! Refusals as the wire shows them.
+//! Refusals in their wire form.
 //!
 //! Two shapes exist because the reference answers in one when its handlers refuse and in
 //! another when anything before them does. Generated clients pick the decoder by status, so

@@ -299,7 +299,7 @@ impl Authenticator {
                 self.machine(scheme, &claims, "link")
             }
             Scheme::Agent | Scheme::Url | Scheme::Image | Scheme::ImageUrl => Err(Denied::refused(
-                format_args!("the token is not made for {}", carrier(scheme)),
+                format_args!("the token was not issued for {}", carrier(scheme)),
             )),
         }
     }
@@ -378,7 +378,7 @@ fn admit_installer(scheme: Scheme, claims: &Claims) -> Result<Principal, Denied>
         Some("") => Err(Denied::new(400, "the token's claim auth_scheme is empty")),
         Some(name) if name != scheme.to_string() => Err(Denied::new(
             403,
-            format!("the token is not made for {}", carrier(scheme)),
+            format!("the token was not issued for {}", carrier(scheme)),
         )),
         Some(_) => {
             let role = match scheme {

@@ -1,4 +1,4 @@
-//! Our own certificate authority, and the certificate the server shows.
+//! Our own certificate authority, and the server certificate.
 //!
 //! Created at first start, so that TLS works without configuration: a CA valid for ten years, whose
 //! certificate is part of the boot images, and a server certificate valid for about a year, renewed

@@ -1,4 +1,4 @@
-//! Who is calling, what may they touch, and the keys behind it.
+//! Authentication, authorization, and the keys behind them.
 //!
 //! Everything here works on plain text and on a clock that is handed in; the HTTP server, the
 //! database and the settings are in other crates. A request goes through these questions:

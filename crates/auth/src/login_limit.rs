@@ -1,4 +1,4 @@
-//! How often a name may be tried, and from where.
+//! Rate limits of logins, by name and address.
 //!
 //! Attempts are counted per name and address. A few are free; after that each further one has to
 //! wait, twice as long every time up to a minute: guessing is slow, and it delays only the

@@ -1,4 +1,4 @@
-//! People with a name, a password and a role.
+//! Users with a name, a password and a role.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -41,7 +41,7 @@ pub enum UserError {
     #[error("user `{0}`: the password hash is not argon2id in PHC notation ($argon2id$…)")]
     BadHash(String),
     /// Machines have tokens.
-    #[error("user `{0}`: the role of machines is not for people")]
+    #[error("user `{0}`: the role of machines cannot be given to users")]
     NotForPeople(String),
     /// A password that cannot be used.
     #[error("a password needs 1 to {LONGEST_PASSWORD} bytes")]

@@ -1,4 +1,4 @@
-//! What Muster makes of a live image for one set of hosts.
+//! How Muster customizes a live image for one set of hosts.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! The place that live images keep free for an Ignition config.
+//! The area that live images reserve for an Ignition config.
 //!
 //! It is read as part of the initrd: a run of zeros in which an archive may stand. Three
 //! generations exist: `coreos/igninfo.json` says where (on s390x inside the boot blob), before

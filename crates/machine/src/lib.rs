@@ -1,4 +1,4 @@
-//! The computer under our feet.
+//! The computer this program runs on, as a trait.
 //!
 //! Everything the host side does to a computer goes through one trait, [`Machine`]: reading what
 //! the kernel and the firmware report, asking for the network, writing a file, running a program.

@@ -1,4 +1,4 @@
-//! Asking the kernel for its network over a routing socket.
+//! Reads the network from the kernel over a routing socket.
 //!
 //! Four dumps, read in order. Only the attributes that are needed are decoded, and whatever
 //! is too short or of an unknown kind is passed over, so a newer kernel cannot surprise us. The

@@ -1,4 +1,4 @@
-//! How a tree is written in one text file that people can read, edit and compare.
+//! How a tree is written in one text file that can be read, edited and compared.
 //!
 //! ```text
 //! # a comment

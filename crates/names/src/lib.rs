@@ -1,4 +1,4 @@
-//! Names of the internet, asked of the servers in `/etc/resolv.conf`.
+//! DNS resolution with the servers in `/etc/resolv.conf`.
 //!
 //! A small resolver of our own: a static binary has no resolver of the system to lean on, and
 //! the steps want to know things `getaddrinfo` does not return (the name at the end of a chain of

@@ -1,4 +1,4 @@
-//! The tools a payload carries, and how an installer learns which release it installs.
+//! The tools in a payload, and how the release is written into an installer.
 //!
 //! An installer's executable has a marker followed by padding, which is overwritten when the
 //! installer is extracted from the payload.

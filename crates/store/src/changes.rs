@@ -1,4 +1,4 @@
-//! What a caller wants written, all of it or nothing.
+//! A set of writes, applied completely or not at all.
 //!
 //! [`Changes`] collects; [`Changes::into_unit`] turns it into steps for the writer and into
 //! effects for the cache. Rows are always touched in the same order, so two units that change

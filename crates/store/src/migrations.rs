@@ -1,4 +1,4 @@
-//! Brings the schema of a database up to what this program knows.
+//! Migrates the schema of a database to the version of this program.
 //!
 //! Each step is an SQL file; what has been done is a number in `schema_version`. All of it runs
 //! in one transaction, under a lock, so that replicas may start together.

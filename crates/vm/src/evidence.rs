@@ -1,4 +1,4 @@
-//! Where machines leave what happened to them, and what is printed when one fails.
+//! Where machines leave logs, and what is printed when one fails.
 
 use std::{
     collections::HashSet,

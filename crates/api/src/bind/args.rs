@@ -1,4 +1,4 @@
-//! The parameters of a request after binding, asked for by name.
+//! The parameters of a request after binding, accessed by name.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The question put to the support rules, and small questions the rules put to it.
+//! The input of the support rules, with helpers for them.
 
 use super::{Reason, SupportLevel};
 use crate::{Arch, OpenshiftVersion, Platform, arch::OCI};

@@ -1,4 +1,4 @@
-//! Tests of the support rules, row by row as the fact sheet has them.
+//! Tests of the support rules, row by row.
 
 use super::*;
 use SupportLevel::Unavailable;

@@ -1,4 +1,4 @@
-//! ODF: which hosts carry the storage, and what that costs them.
+//! ODF: which hosts carry the storage, and the resources they need.
 //!
 //! ODF runs either on the control plane of a small cluster (compact) or on the workers of a
 //! large one (standard). Which of the two follows from the roles that users gave, not from

@@ -1,4 +1,4 @@
-//! What a choice of operators pulls in, and which choices cannot stand together.
+//! What a selection of operators pulls in, and which selections conflict.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Areas with room for kernel arguments, and the two ways an image announces them.
+//! Areas reserved for kernel arguments, and the two ways an image announces them.
 
 use serde_json::{Map, Value};
 

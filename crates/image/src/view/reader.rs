@@ -1,4 +1,4 @@
-//! Reading a view from start to end, or from wherever one likes.
+//! Reads a view sequentially, or from any position.
 
 use std::io::{self, Read, Seek, SeekFrom};
 

@@ -1,4 +1,4 @@
-//! Every format: what is in it, embedding, kernel arguments, the way back.
+//! Every format: content, embedding, kernel arguments, and undoing changes.
 
 use muster_image::{
     Customization, View,

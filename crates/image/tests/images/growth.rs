@@ -1,4 +1,4 @@
-//! Payloads larger than the place for them: the file moves behind the image.
+//! Payloads larger than the reserved area: the file moves to the end of the image.
 
 use muster_image::{
     Customization, Iso, View, embed::EmbedArea, initrd::IGNITION, iso9660::eltorito::boot_images,

@@ -1,4 +1,4 @@
-//! Damaged, cut-off and foreign files: a clear answer, never a panic.
+//! Damaged, truncated and foreign files: a clear error, never a panic.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! Network boot files and configuration images, read back by others.
+//! Network boot files and configuration images, read back by other tools.
 
 use muster_image::{
     Customization, View,

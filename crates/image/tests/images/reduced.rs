@@ -1,4 +1,4 @@
-//! Minimal images: by recipe and by cutting, seen by other readers.
+//! Minimal images: by recipe and by cutting, checked by other readers.
 
 use muster_image::{
     Customization, Iso,

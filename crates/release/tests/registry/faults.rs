@@ -1,4 +1,4 @@
-//! Damage, wrong passwords and bad links: clear words, and nothing fetched twice.
+//! Damage, wrong passwords and bad links: clear errors, and nothing fetched twice.
 
 use std::{
     fs,

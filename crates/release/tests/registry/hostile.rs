@@ -1,4 +1,4 @@
-//! Registries and images that mean harm.
+//! Malicious registries and images.
 
 use std::{
     fs,

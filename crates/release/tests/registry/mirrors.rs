@@ -1,4 +1,4 @@
-//! Images under other names, and registries that are not there.
+//! Images under other names, and registries that are down.
 
 use muster_catalog::Arch;
 use muster_release::{Client, Fallback, ImageRef, Mirrors, Release, Settings};

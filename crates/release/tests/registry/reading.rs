@@ -1,4 +1,4 @@
-//! What a sound registry gives.
+//! Reading from a working registry.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Registries that ask for time, and tokens that do not last.
+//! Registries that ask for a delay, and tokens that expire.
 
 use std::{
     sync::{

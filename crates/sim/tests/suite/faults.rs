@@ -1,4 +1,4 @@
-//! Every fault is noticed, with the right words, and what can be repaired recovers.
+//! Every fault is noticed, with the right message, and what can be fixed recovers.
 
 use std::sync::Arc;
 

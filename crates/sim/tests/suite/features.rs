@@ -1,4 +1,4 @@
-//! Clusters that have something beyond their shape reach their end too.
+//! Clusters with additional features are installed too.
 
 use muster_sim::{End, Feature, Plan, Report, Topology};
 

@@ -1,4 +1,4 @@
-//! A service of one's own and a fleet against it.
+//! A service for the test and a fleet against it.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Every shape of cluster reaches its end, by the way a real one would.
+//! Every topology is installed, through the same statuses as a real one.
 
 use muster_sim::{Change, End, Report, Topology, Until};
 

@@ -1,4 +1,4 @@
-//! Which members of the documents are secrets, and how a document goes to the database and back.
+//! Which members of the documents are secrets, and how they are encrypted and decrypted.
 //!
 //! Writing exchanges the secrets for sealed texts, serialises, and puts them back: the document
 //! itself, which may be large, is never copied. An empty secret stays empty.

@@ -1,4 +1,4 @@
-//! What was answered survives; what cannot be kept is said.
+//! Acknowledged writes survive; what cannot be stored is reported.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},

@@ -1,4 +1,4 @@
-//! Many callers at once: everybody gets their own answer, nothing is lost or half done.
+//! Many concurrent callers: each gets its own result, nothing is lost or half done.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! A stage for questions about history.
+//! Fixtures for queries of the history.
 
 use muster_model::{
     Category, ClusterId, Event, EventScope, HostKey, InfraEnvId, Severity, Timestamp,

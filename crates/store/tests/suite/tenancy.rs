@@ -1,4 +1,4 @@
-//! Nothing is deleted from under live hosts, and no host moves into what is gone.
+//! Nothing that live hosts depend on is deleted, and no host joins what was deleted.
 
 use muster_model::{ClusterId, HostKey, InfraEnvId, Timestamp};
 use muster_store::{Changes, Store, StoreError};

@@ -1,4 +1,4 @@
-//! A server that answers as the test says: for what no honest registry does.
+//! A scripted server, for responses that no real registry sends.
 
 use std::{
     convert::Infallible,
