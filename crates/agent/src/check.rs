@@ -120,7 +120,7 @@ impl fmt::Display for Report {
         let whole = match [0, 1].map(|role| self.0.iter().all(|line| line.fits[role])) {
             [true, true] => "This machine can be part of a control plane or a worker.",
             [_, true] => "This machine can be a worker.",
-            [_, false] => "This machine cannot be installed as it is.",
+            [_, false] => "This machine cannot be installed in its present state.",
         };
         writeln!(f, "\n{whole}")
     }

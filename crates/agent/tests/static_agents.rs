@@ -1,6 +1,6 @@
 //! The static agents that `make agents` built, each against a real `muster serve`: the one of
-//! this machine natively, the one of aarch64 under QEMU. Run by `make agents`, because nobody
-//! else has built them.
+//! this machine natively, the one of aarch64 under QEMU. Run by `make agents`, the only
+//! target that builds them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

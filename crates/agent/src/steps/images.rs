@@ -51,8 +51,8 @@ struct Tool {
     size: fn(&str) -> Option<f64>,
 }
 
-/// The first that is there is used. References are checked before they get here, so none is
-/// taken for an option; where a program knows `--`, it is said all the same.
+/// The first that is installed is used. References are validated before they get here, so none is
+/// taken for an option; `--` is passed anyway where a program supports it.
 const TOOLS: &[Tool] = &[
     Tool {
         program: "podman",

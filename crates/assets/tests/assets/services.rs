@@ -216,8 +216,8 @@ const GROWING: &str = r#"case "$1 $2" in
   "get infrastructure") [ "$n" -gt 1 ] && echo -n HighlyAvailable ;;
   "get kubeapiserver") [ "$n" -gt 4 ] && two=2 || two=0
     echo "{\"status\":{\"nodeStatuses\":[{\"currentRevision\":3},{\"currentRevision\":$two}]}}" ;;
-  "get configmap") [ -e "$ROOT/told" ] ;;
-  "create configmap") [ "$n" -gt 8 ] && touch "$ROOT/told" ;;
+  "get configmap") [ -e "$ROOT/reported" ] ;;
+  "create configmap") [ "$n" -gt 8 ] && touch "$ROOT/reported" ;;
 esac"#;
 
 #[test]
