@@ -1,4 +1,4 @@
-//! Turns `contract/` into the code and data the crate embeds.
+//! Generates the code and data the crate embeds from `contract/`.
 //!
 //! Three files come out: `contract.json`, the whole contract in one piece for the runtime,
 //! `wire.rs`, one Rust type per definition, and `requests.rs`, one function per operation for the

@@ -16,7 +16,7 @@ S3_PROGRAM = ROOT / "target" / "test-node" / "node_modules" / ".bin" / "s3rver"
 
 
 def free_port():
-    """A port nobody listens on at this moment."""
+    """A port that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

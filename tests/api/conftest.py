@@ -15,7 +15,7 @@ def pytest_sessionstart(session):
 
 
 def pytest_collection_modifyitems(items):
-    """Files are handed out in this order: the longest comes first, so that nobody waits for it in the end."""
+    """Files are handed out in this order: the longest comes first, so that it does not run alone at the end."""
     items.sort(key=lambda item: item.path.name != "test_schemathesis.py")
 
 

@@ -77,7 +77,7 @@ def _boot_blob(put):
 
 
 class Mirror:
-    """Hands out one file; breaks the connection after `cut` bytes of an answer, as often as it is told.
+    """Hands out one file; breaks the connection after `cut` bytes of an answer, `cuts_left` times.
 
     `gate`, if there is one, is waited for before the second half; `claims` is a length to lie with, or "nothing".
     """
@@ -107,10 +107,10 @@ class Mirror:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, request):
-        wish = request.headers.get("Range")
-        self.asked.append(wish)
+        wanted = request.headers.get("Range")
+        self.asked.append(wanted)
         fits = request.headers.get("If-Range") == '"one"'
-        start = int(wish.removeprefix("bytes=").removesuffix("-")) if wish and fits else 0
+        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and fits else 0
         body = self.content[start:]
         request.send_response(206 if start else 200)
         request.send_header("ETag", '"one"')

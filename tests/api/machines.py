@@ -252,7 +252,7 @@ MASTER_STAGES = [
 
 
 class Fleet:
-    """A cluster, its infra-env and its machines, and the patience to bring them somewhere."""
+    """A cluster, its infra-env and its machines, and helpers that wait for their statuses."""
 
     def __init__(self, api, cluster, infra_env, machines):
         self.api = api

@@ -229,7 +229,7 @@ def api_error(answer, status):
     assert set(body) == {"code", "href", "id", "kind", "reason"}, body
     assert body["code"] == str(status) and body["id"] == status, body
     assert body["kind"] == "Error" and body["href"] == "", body
-    assert body["reason"], "an error without a reason helps nobody"
+    assert body["reason"], "an error needs a reason"
     return body["reason"]
 
 
@@ -239,5 +239,5 @@ def infra_error(answer, status):
     body = answer.json()
     assert set(body) == {"code", "message"}, body
     assert body["code"] == status and isinstance(body["code"], int), body
-    assert body["message"], "an error without a message helps nobody"
+    assert body["message"], "an error needs a message"
     return body["message"]

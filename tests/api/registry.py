@@ -2,7 +2,7 @@
 
 The release has the structure of a real one: an image whose top layer holds `release-manifests/`
 with the list of components and the metadata. Its components are named by digest and are not there:
-whoever only prepares an installation never pulls them.
+preparing an installation never pulls them.
 """
 
 import base64

@@ -2,7 +2,7 @@
 
 What is expected follows from the security of the operation in the served document, from the
 scope of the caller's token, and from the exceptions in `access_matrix.txt`. A new operation is
-covered as soon as it is in the contract; a new kind of caller is one row in `callers`.
+covered once it is in the contract; a new kind of caller is one row in `callers`.
 
 Requests that change something carry a body that cannot be read, or name things that do not
 exist: who may call is decided before either is looked at, and nothing is changed.
@@ -225,7 +225,7 @@ def contract(server):
     ]
 
 
-def verdict(answer):
+def access_of(answer):
     """401 and 403, 404 of a scope (not of a handler: those have another body), or admitted."""
     if answer.status_code in (401, 403):
         return answer.status_code
@@ -252,7 +252,7 @@ def test_every_caller_gets_what_the_contract_says_and_no_more(server, callers, c
     api, wrong = server.api(), []
     for name, caller in callers.items():
         for operation in contract:
-            expected, got = caller.expects(operation), verdict(ask(api, caller, operation))
+            expected, got = caller.expects(operation), access_of(ask(api, caller, operation))
             if got != expected:
                 wrong.append(f"{name}: {operation.id} is {got}, expected {expected}")
     assert not wrong, "\n".join(wrong)

@@ -16,7 +16,7 @@ def run_agent(server_url, infra_env_id, host_id, *more):
     return subprocess.run(command, capture_output=True, text=True, timeout=30)
 
 
-def test_the_agent_registers_polls_and_tells_what_the_machine_is(api):
+def test_the_agent_registers_polls_and_reports_its_inventory(api):
     body = {"name": "agents", "pull_secret": pull_secret(), "openshift_version": VERSION}
     infra_env = api.post("/v2/infra-envs", body).json()["id"]
     host = str(uuid.uuid4())
@@ -24,7 +24,7 @@ def test_the_agent_registers_polls_and_tells_what_the_machine_is(api):
     assert done.returncode == 0, done.stderr
     seen = api.host(infra_env, host)
     assert seen["status"] in {"known-unbound", "insufficient-unbound"}
-    # It goes by the version it is told to be: another one would be asked to upgrade.
+    # It reports the version it is given: with another one it would be asked to upgrade.
     versions = api.get("/v2/component-versions").json()["versions"]
     assert seen["discovery_agent_version"] == versions["discovery-agent"]
     inventory = json.loads(seen["inventory"])
@@ -76,7 +76,7 @@ def test_the_agent_trusts_the_generated_ca_and_nothing_else(servers):
     assert accepted.returncode == 0, accepted.stderr
 
 
-def test_an_unknown_infra_env_is_told_in_words(api):
+def test_an_unknown_infra_env_is_reported_in_plain_text(api):
     done = run_agent(api.url, str(uuid.uuid4()), str(uuid.uuid4()))
     assert done.returncode != 0
     assert "404" in done.stderr and "was not found" in done.stderr

@@ -73,7 +73,7 @@ def guarded(servers):
 
 @pytest.fixture(scope="module")
 def hasty(servers):
-    """Plain HTTP, and little patience."""
+    """Plain HTTP, with short timeouts."""
     return servers("hasty", env={"MUSTER_SERVER_HEADER_TIMEOUT": "2s"}).start()
 
 
@@ -154,8 +154,8 @@ def test_a_login_gives_a_token_with_an_end(guarded):
     assert body["expires_at"] > time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
 
 
-def test_wrong_logins_are_401_and_do_not_tell_names_from_passwords(guarded):
-    wrong_word, wrong_name = login(guarded, "ada", "nope"), login(guarded, "nobody", "nope")
+def test_wrong_logins_are_401_and_do_not_reveal_which_names_exist(guarded):
+    wrong_word, wrong_name = login(guarded, "ada", "nope"), login(guarded, "unknown", "nope")
     assert wrong_word.status_code == wrong_name.status_code == 401
     assert wrong_word.json() == wrong_name.json()
     for body in (b"", b"{", b"[]", b'{"username":"ada"}', b'{"username":{},"password":[]}'):
@@ -163,13 +163,13 @@ def test_wrong_logins_are_401_and_do_not_tell_names_from_passwords(guarded):
         assert answer.status_code in (400, 401), f"{body}: {answer.status_code} {answer.text}"
 
 
-def test_without_credentials_everything_but_the_open_doors_is_401(guarded):
-    nobody = guarded.api()
+def test_without_credentials_everything_but_the_public_endpoints_is_401(guarded):
+    anonymous = guarded.api()
     for path in ("/v2/clusters", "/v2/infra-envs", "/v2/events", f"/v2/clusters/{NOWHERE}", "/v2/domains"):
-        infra_error(nobody.call("GET", path), 401)
-    infra_error(nobody.call("POST", "/v2/clusters", json={}), 401)
+        infra_error(anonymous.call("GET", path), 401)
+    infra_error(anonymous.call("POST", "/v2/clusters", json={}), 401)
     for path in ("//health", "//ready", "//openapi.json"):
-        nobody.get(path)
+        anonymous.get(path)
 
 
 def test_authentication_comes_before_the_look_at_the_body(guarded):
@@ -264,15 +264,15 @@ def test_signed_links_work_without_a_login_and_not_when_altered(guarded, people,
     )
     parts = urlsplit(link)
     target = "/" + parts.path + "?" + parts.query
-    nobody = guarded.api()
-    nobody.get(target)
+    anonymous = guarded.api()
+    anonymous.get(target)
     key = parse_qs(parts.query).get("api_key") or parse_qs(parts.query).get("image_token")
     assert key, f"an unsigned link in mode users: {link}"
     altered = target.replace(key[0], key[0][:-6] + "AAAAAA")
-    assert nobody.call("GET", altered).status_code == 401
+    assert anonymous.call("GET", altered).status_code == 401
     other = people["ada"].new_infra_env("linked-env")
     moved = target.replace(infra_env["id"], other["id"])
-    assert nobody.call("GET", moved).status_code in (401, 403, 404)
+    assert anonymous.call("GET", moved).status_code in (401, 403, 404)
     people["ada"].delete(f"/v2/infra-envs/{other['id']}")
 
 
@@ -285,62 +285,62 @@ def presigned(person, infra_env_id, name, **options):
 
 def test_a_link_opens_its_own_file_and_no_other(guarded, people, owned):
     _, infra_env = owned
-    nobody = guarded.api()
+    anonymous = guarded.api()
     files = f"/v2/infra-envs/{infra_env['id']}/downloads/files"
     link, key = presigned(people["ada"], infra_env["id"], "ipxe-script")
-    assert "#!ipxe" in nobody.get(link).text
-    assert "#!ipxe" in nobody.get(link + "&mac=52:54:00:11:22:33").text
+    assert "#!ipxe" in anonymous.get(link).text
+    assert "#!ipxe" in anonymous.get(link + "&mac=52:54:00:11:22:33").text
     for query in (
         "file_name=discovery.ign",
         "file_name=static-network-config",
         "file_name=ipxe-script&file_name=discovery.ign",
         "file_name=discovery.ign&file_name=ipxe-script",
     ):
-        infra_error(nobody.call("GET", f"{files}?{query}&api_key={key}"), 403)
-        infra_error(nobody.call("GET", f"{files}?{query}&image_token={key}"), 403)
-        infra_error(nobody.call("GET", f"{files}?{query}", headers={"Image-Token": key}), 403)
+        infra_error(anonymous.call("GET", f"{files}?{query}&api_key={key}"), 403)
+        infra_error(anonymous.call("GET", f"{files}?{query}&image_token={key}"), 403)
+        infra_error(anonymous.call("GET", f"{files}?{query}", headers={"Image-Token": key}), 403)
     for path in (f"/v2/infra-envs/{infra_env['id']}", "/v2/events", files.replace("/files", "/minimal-initrd")):
-        infra_error(nobody.call("GET", path, params={"api_key": key}), 403)
+        infra_error(anonymous.call("GET", path, params={"api_key": key}), 403)
 
 
 def test_the_ipxe_chain_works_with_the_keys_it_carries(guarded, people, owned):
     _, infra_env = owned
-    nobody = guarded.api()
+    anonymous = guarded.api()
     link, _ = presigned(people["ada"], infra_env["id"], "ipxe-script", ipxe_script_type="boot-order-control")
-    chain = nobody.get(link).text
+    chain = anonymous.get(link).text
     address = next(line.split(" ", 1)[1] for line in chain.splitlines() if line.startswith("chain "))
     parts = urlsplit(address.replace("${net0/mac}", "52:54:00:11:22:33"))
-    script = nobody.get("/" + parts.path + "?" + parts.query).text
+    script = anonymous.get("/" + parts.path + "?" + parts.query).text
     initrd = next(line.split()[-1] for line in script.splitlines() if line.startswith("initrd "))
-    check_image_key(nobody, infra_env["id"], params={"api_key": parse_qs(urlsplit(initrd).query)["api_key"][0]})
+    check_image_key(anonymous, infra_env["id"], params={"api_key": parse_qs(urlsplit(initrd).query)["api_key"][0]})
 
 
-def check_image_key(nobody, infra_env_id, expect=200, **carrier):
+def check_image_key(anonymous, infra_env_id, expect=200, **carrier):
     """Asks for what a maker of boot images asks for, with the key it was shown."""
     base = f"/v2/infra-envs/{infra_env_id}/downloads"
     options = {**carrier, "params": {**carrier.get("params", {}), "file_name": "discovery.ign"}}
-    nobody.get(f"{base}/files", expect, **options)
-    nobody.get(f"{base}/minimal-initrd", (200, 204) if expect == 200 else expect, **carrier)
+    anonymous.get(f"{base}/files", expect, **options)
+    anonymous.get(f"{base}/minimal-initrd", (200, 204) if expect == 200 else expect, **carrier)
 
 
 def test_a_new_signing_key_ends_links_and_images_and_spares_agents(guarded, people):
-    ada, nobody = people["ada"], guarded.api()
+    ada, anonymous = people["ada"], guarded.api()
     infra_env = ada.new_infra_env("revoked-env")
     agent = agent_api(guarded, ada, infra_env["id"])
     path = f"/v2/infra-envs/{infra_env['id']}"
     token = infra_env["download_url"].split("/bytoken/")[1].split("/")[0]
     link, _ = presigned(ada, infra_env["id"], "discovery.ign")
-    nobody.get(link)
-    check_image_key(nobody, infra_env["id"], headers={"Image-Token": token})
-    nobody.get(path, headers={"Image-Token": token})
+    anonymous.get(link)
+    check_image_key(anonymous, infra_env["id"], headers={"Image-Token": token})
+    anonymous.get(path, headers={"Image-Token": token})
 
     ada.call("POST", f"{path}/regenerate-signing-key", 204)
-    infra_error(nobody.call("GET", link), 401)
-    check_image_key(nobody, infra_env["id"], 401, headers={"Image-Token": token})
+    infra_error(anonymous.call("GET", link), 401)
+    check_image_key(anonymous, infra_env["id"], 401, headers={"Image-Token": token})
     fresh = ada.get(path).json()["download_url"].split("/bytoken/")[1].split("/")[0]
     assert fresh != token
-    check_image_key(nobody, infra_env["id"], headers={"Image-Token": fresh})
-    nobody.get(presigned(ada, infra_env["id"], "discovery.ign")[0])
+    check_image_key(anonymous, infra_env["id"], headers={"Image-Token": fresh})
+    anonymous.get(presigned(ada, infra_env["id"], "discovery.ign")[0])
     machine = Machine(agent, infra_env["id"], 7)
     machine.register()
     ada.delete(machine.path)
@@ -357,15 +357,15 @@ def test_a_link_to_logs_of_one_host_opens_no_other_logs(guarded, people, owned):
     path = f"/v2/clusters/{cluster['id']}/downloads/files-presigned"
     asked = {"file_name": "logs", "logs_type": "host", "host_id": machine.id}
     parts = urlsplit(people["ada"].get(path, params=asked).json()["url"])
-    nobody = guarded.api()
-    nobody.get("/" + parts.path + "?" + parts.query)
+    anonymous = guarded.api()
+    anonymous.get("/" + parts.path + "?" + parts.query)
     key = parse_qs(parts.query)["api_key"][0]
     for query in (
         {"file_name": "host", "host_id": machine.id},
         {"file_name": "host", "logs_type": machine.id},
         {"logs_type": "host", "host_id": machine.id, "file_name": ""},
     ):
-        infra_error(nobody.call("GET", logs, params={**query, "api_key": key}), 403)
+        infra_error(anonymous.call("GET", logs, params={**query, "api_key": key}), 403)
     people["ada"].delete(machine.path)
 
 
@@ -542,7 +542,7 @@ def test_a_connection_without_a_request_is_closed(hasty, first):
         assert waits_in_vain(wire, first) > 1
 
 
-def test_http2_is_refused_where_nobody_could_agree_on_it(hasty):
+def test_http2_is_refused_where_it_was_not_negotiated(hasty):
     parts = urlsplit(hasty.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as wire:
         wire.sendall(PREFACE + EMPTY_SETTINGS)
@@ -618,16 +618,16 @@ def test_local_refuses_tokens_of_other_keys_things_and_algorithms(local):
 
 def test_local_links_are_bound_to_their_resource(local):
     server, keys, cluster_id, infra_env_id, other_id = local
-    nobody = server.api()
+    anonymous = server.api()
     path = f"/v2/infra-envs/{infra_env_id}/downloads/files"
     query = {"file_name": "discovery.ign", "api_key": keys.token(infra_env_id=infra_env_id)}
-    assert nobody.get(path, params=query).json()["ignition"]
+    assert anonymous.get(path, params=query).json()["ignition"]
     events = {"api_key": keys.token(cluster_id=cluster_id), "cluster_id": cluster_id}
-    nobody.get("/v2/events", params=events)
+    anonymous.get("/v2/events", params=events)
     infra = {**events, "cluster_id": other_id}
-    assert nobody.call("GET", "/v2/events", params=infra).status_code == 404
+    assert anonymous.call("GET", "/v2/events", params=infra).status_code == 404
     logs = {"api_key": keys.token(cluster_id=cluster_id)}
-    infra_error(nobody.call("GET", f"/v2/clusters/{other_id}/logs", params=logs), 404)
+    infra_error(anonymous.call("GET", f"/v2/clusters/{other_id}/logs", params=logs), 404)
 
 
 def test_local_has_no_user_operations(local):

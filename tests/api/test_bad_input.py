@@ -207,7 +207,7 @@ def test_methods_that_do_not_exist_are_405_with_allow(api, place, unchanged):
     assert head.status_code == 405 and head.content == b""
 
 
-def test_a_method_nobody_knows_is_refused(api):
+def test_an_unknown_method_is_refused(api):
     answer = api.call("BREW", "/v2/clusters")
     assert answer.status_code in (400, 405, 501), answer.text
 
@@ -296,7 +296,7 @@ def test_bad_log_uploads_are_400_or_404_never_a_crash(api, place):
 
 
 def test_a_refused_upload_keeps_the_connection_or_says_that_it_closes(api, place):
-    """A client that was not told `Connection: close` sends its next request on the same connection."""
+    """A client that did not receive `Connection: close` sends its next request on the same connection."""
     parts = urlsplit(api.url)
     body = b'--x\r\nContent-Disposition: form-data; name="upfile"; filename="a"\r\n\r\ndata\r\n--x--\r\n'
     headers = {"Content-Type": "multipart/form-data; boundary=x"}

@@ -105,7 +105,7 @@ def test_things_are_named_by_name_or_id_in_every_command(shared, api, muster):
     assert status in muster("wait", "host", "named-host", "--for", status, *url)
     late = muster("wait", "cluster", "named-cluster", "--for", "installed", "--timeout", "1s", *url, expect=1)
     assert "was not installed after 1s" in late
-    assert "muster get clusters" in muster("get", "cluster", "nobody", *url, expect=1)
+    assert "muster get clusters" in muster("get", "cluster", "unknown", *url, expect=1)
     api.delete(f"/v2/clusters/{cluster['id']}")
 
 
@@ -147,7 +147,7 @@ def test_a_misspelt_variable_stops_the_service_and_names_the_right_one(muster):
     assert "MUSTER_SERVER_LISTEN" in refusal
 
 
-def test_a_port_without_permission_is_told_from_one_in_use(muster, shared, tmp_path):
+def test_a_port_without_permission_is_distinguished_from_one_in_use(muster, shared, tmp_path):
     port = shared.url.rsplit(":", 1)[1]
     refusal = muster("serve", "--listen", f"127.0.0.1:{port}", "--data-dir", tmp_path / "d", expect=1)
     assert "another program uses it" in refusal

@@ -35,11 +35,11 @@ class Impostor(http.server.ThreadingHTTPServer):
                 impostor.asked += 1
                 length = int(self.headers.get("Content-Length") or 0)
                 self.rfile.read(length)
-                told = answer(self)
-                if told is None:
+                reply = answer(self)
+                if reply is None:
                     self.close_connection = True
                     return
-                status, kind, body = told
+                status, kind, body = reply
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
@@ -109,7 +109,7 @@ def made_of_nothing(request):
     ],
     ids=["html", "500", "hangs-up", "empty", "list", "hangs-up-later"],
 )
-def test_a_service_that_is_none_is_told_from_a_service(answer, words):
+def test_a_server_that_is_not_muster_is_recognised(answer, words):
     impostor = Impostor(answer)
     code, _, err = end(start("simulate", "--url", impostor.url, "--topology", "sno", "--speed", "1000"))
     assert code == 1 and words in err, err
@@ -168,7 +168,7 @@ def test_a_reader_that_goes_away_ends_the_simulation_and_leaves_nothing_behind(a
     assert not [one for one in api.get("/v2/clusters").json() if one["name"] == "unread"], err
 
 
-def test_a_cluster_that_somebody_deletes_ends_its_simulation(api, shared):
+def test_deleting_the_cluster_ends_its_simulation(api, shared):
     process = start("simulate", "--url", shared.url, "--speed", "20", "--name", "taken-away")
 
     def there():

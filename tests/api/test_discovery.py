@@ -88,8 +88,8 @@ def test_ignition_puts_the_agent_from_the_image_where_its_unit_runs_it(shipping,
         command = [IGNITION, "-platform", "file", "-log-to-stdout", "-stage", stage, "-root", str(root), *places]
         done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=60)
         # The bare root has no SELinux policy to label files by, which is Ignition's last act.
-        told = done.stdout + done.stderr
-        assert done.returncode == 0 or "failed to handle relabeling" in told, told[-2000:]
+        messages = done.stdout + done.stderr
+        assert done.returncode == 0 or "failed to handle relabeling" in messages, messages[-2000:]
     agent = root / "usr" / "local" / "bin" / "agent"
     assert agent.read_bytes() == static_elf(62)
     assert agent.stat().st_mode & 0o7777 == 0o755
@@ -111,20 +111,24 @@ def test_every_kind_of_boot_carries_the_same_agent(shipping, tmp_path):
     assert len({kind[AGENT_CONFIG] for kind in kinds}) == 1
 
 
-def test_the_history_tells_sizes_and_whether_the_agent_is_in_the_image(shipping):
+def test_the_history_lists_sizes_and_whether_the_agent_is_in_the_image(shipping):
     api = shipping.api()
     x86 = api.new_infra_env("with", openshift_version=VERSION)
-    told = [event["message"] for event in api.events(infra_env_id=x86["id"]) if event["name"] == "image_info_updated"]
-    assert "bytes are added to it: config " in told[-1] and ", agent " in told[-1], told
+    messages = [
+        event["message"] for event in api.events(infra_env_id=x86["id"]) if event["name"] == "image_info_updated"
+    ]
+    assert "bytes are added to it: config " in messages[-1] and ", agent " in messages[-1], messages
     s390x = api.new_infra_env("without", openshift_version=VERSION, cpu_architecture="s390x")
-    told = [event["message"] for event in api.events(infra_env_id=s390x["id"]) if event["name"] == "image_info_updated"]
-    assert "hosts pull it: there are no agents for s390x" in told[-1], told
+    messages = [
+        event["message"] for event in api.events(infra_env_id=s390x["id"]) if event["name"] == "image_info_updated"
+    ]
+    assert "hosts pull it: there are no agents for s390x" in messages[-1], messages
 
 
 def test_a_static_network_reaches_each_kind_of_boot_once(shipping, tmp_path):
     api = shipping.api()
-    wish = [{"network_yaml": NETWORK, "mac_interface_map": [{"mac_address": MAC, "logical_nic_name": "eth0"}]}]
-    full = api.new_infra_env("wired", openshift_version=VERSION, static_network_config=wish)
+    network = [{"network_yaml": NETWORK, "mac_interface_map": [{"mac_address": MAC, "logical_nic_name": "eth0"}]}]
+    full = api.new_infra_env("wired", openshift_version=VERSION, static_network_config=network)
     path = "/etc/assisted/network/host0/eth0.nmconnection"
     config = embedded(fetch(full["download_url"]).content, tmp_path)["config.ign"][1].decode()
     assert path in [file["path"] for file in json.loads(config)["storage"]["files"]]
@@ -146,7 +150,7 @@ def test_a_static_network_reaches_each_kind_of_boot_once(shipping, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("yaml", "told"),
+    ("yaml", "expected"),
     [
         ("interfaces:\n- name: eth0\n  type: ethernet\n- name: b\n  type: bond\n", 'interface "b" (line 4)'),
         (
@@ -162,12 +166,12 @@ def test_a_static_network_reaches_each_kind_of_boot_once(shipping, tmp_path):
         ("interfaces: \x01", "control character"),
     ],
 )
-def test_a_faulty_network_is_refused_when_it_is_saved(shipping, yaml, told):
-    wish = [{"network_yaml": yaml, "mac_interface_map": [{"mac_address": MAC, "logical_nic_name": "eth0"}]}]
+def test_a_faulty_network_is_refused_when_it_is_saved(shipping, yaml, expected):
+    network = [{"network_yaml": yaml, "mac_interface_map": [{"mac_address": MAC, "logical_nic_name": "eth0"}]}]
     body = {"name": "x", "pull_secret": '{"auths":{"quay.io":{"auth":"dXNlcjpwYXNz"}}}', "openshift_version": VERSION}
-    answer = shipping.api().post("/v2/infra-envs", {**body, "static_network_config": wish}, 400)
+    answer = shipping.api().post("/v2/infra-envs", {**body, "static_network_config": network}, 400)
     reason = api_error(answer, 400)
-    assert "static_network_config[0]" in reason and told in reason, reason
+    assert "static_network_config[0]" in reason and expected in reason, reason
 
 
 def test_an_override_larger_than_the_room_in_an_image_is_carried(shipping):

@@ -1,4 +1,4 @@
-"""What may be told and read with a token that was made for one infra-env or cluster; how much fits in."""
+"""Which events a token for one infra-env or cluster may post and read; size limits of events."""
 
 import json
 
@@ -47,26 +47,26 @@ def site(servers):
     }
 
 
-def tell(door, expect=201, **about):
-    body = {"name": "told", "severity": "info", "message": "a story", "event_time": "2026-01-01T00:00:00.000Z"}
-    return door.call("POST", "/v2/events", expect, json=body | about)
+def post_event(client, expect=201, **about):
+    body = {"name": "noted", "severity": "info", "message": "a message", "event_time": "2026-01-01T00:00:00.000Z"}
+    return client.call("POST", "/v2/events", expect, json=body | about)
 
 
-def stories(door, **query):
-    return [event for event in door.events(**query) if event["name"] == "told"]
+def noted_events(client, **query):
+    return [event for event in client.events(**query) if event["name"] == "noted"]
 
 
 def test_an_event_of_an_agent_belongs_to_its_infra_env(site):
     (near, near_reader), (_, far_reader) = site["near"], site["far"]
-    tell(near, host_id=site["twin"], message="only mine")
-    (mine,) = stories(near_reader, host_id=site["twin"])
+    post_event(near, host_id=site["twin"], message="only mine")
+    (mine,) = noted_events(near_reader, host_id=site["twin"])
     assert mine["infra_env_id"] == site["ids"]["near_env"] and mine["message"] == "only mine"
-    assert stories(far_reader, host_id=site["twin"]) == [], "the same host id elsewhere is another host"
+    assert noted_events(far_reader, host_id=site["twin"]) == [], "the same host id elsewhere is another host"
     own = far_reader.events(host_id=site["twin"])
     assert own and {event["infra_env_id"] for event in own} == {site["ids"]["far_env"]}
 
 
-def test_an_agent_tells_of_nothing_foreign(site):
+def test_an_agent_cannot_report_for_other_hosts(site):
     writer, _ = site["near"]
     ids = site["ids"]
     for about in (
@@ -77,11 +77,11 @@ def test_an_agent_tells_of_nothing_foreign(site):
         {"host_id": site["stranger"], "infra_env_id": ids["near_env"]},
         {"host_id": site["twin"], "infra_env_id": ids["far_env"]},
     ):
-        api_error(tell(writer, None, **about), 404)
-    tell(writer, host_id=site["twin"], infra_env_id=ids["near_env"], cluster_id=ids["cluster"])
+        api_error(post_event(writer, None, **about), 404)
+    post_event(writer, host_id=site["twin"], infra_env_id=ids["near_env"], cluster_id=ids["cluster"])
 
 
-def test_a_controller_tells_of_its_cluster_and_the_hosts_in_it(site):
+def test_a_controller_reports_its_cluster_and_the_hosts_in_it(site):
     writer, reader = site["cluster"]
     ids = site["ids"]
     for about in (
@@ -90,25 +90,25 @@ def test_a_controller_tells_of_its_cluster_and_the_hosts_in_it(site):
         {"host_id": site["stranger"]},
         {"host_id": site["twin"], "infra_env_id": ids["far_env"]},
     ):
-        api_error(tell(writer, None, **about), 404)
-    tell(writer, host_id=site["twin"], message="from the controller")
-    found = [event for event in stories(reader, cluster_id=ids["cluster"]) if "controller" in event["message"]]
+        api_error(post_event(writer, None, **about), 404)
+    post_event(writer, host_id=site["twin"], message="from the controller")
+    found = [event for event in noted_events(reader, cluster_id=ids["cluster"]) if "controller" in event["message"]]
     assert [event["infra_env_id"] for event in found] == [ids["near_env"]]
 
 
 def test_events_have_a_size(api):
-    tell(api, name="n" * 256)
-    assert "name" in api_error(tell(api, None, name="n" * 257), 400)
+    post_event(api, name="n" * 256)
+    assert "name" in api_error(post_event(api, None, name="n" * 257), 400)
     props = json.dumps({"a": "x" * (LARGEST_PROPS - 9)})
     assert len(props) == LARGEST_PROPS
-    tell(api, props=props)
-    assert "props" in api_error(tell(api, None, props=props + " "), 400)
+    post_event(api, props=props)
+    assert "props" in api_error(post_event(api, None, props=props + " "), 400)
 
 
 def test_a_page_of_large_events_ends_early_and_the_next_goes_on(api, cluster):
     props = json.dumps({"a": "x" * (LARGEST_PROPS - 9)})
     for number in range(140):
-        tell(api, cluster_id=cluster["id"], message=f"large {number}", props=props)
+        post_event(api, cluster_id=cluster["id"], message=f"large {number}", props=props)
     query = {"cluster_id": cluster["id"], "message": "large", "limit": -1}
     first = api.get("/v2/events", params=query)
     assert first.headers["Event-Count"] == "140"

@@ -270,7 +270,7 @@ def test_fields_of_files_are_described_for_programs():
     assert "did you mean" in run("explain", "install-config", "networkin", "-o", "json", expect=1)
 
 
-def test_create_tells_programs_what_it_made_of_what(tmp_path):
+def test_create_prints_what_it_generated_as_json(tmp_path):
     flags = ["--platform", "none", "--name", "lab", "--base-domain", "example.com", "--topology", "compact"]
     flags += ["--product", "okd", "--no-input", "--dir", tmp_path]
     written = json.loads(run("create", "install-config", *flags, "-o", "json"))
@@ -282,7 +282,7 @@ def test_create_tells_programs_what_it_made_of_what(tmp_path):
     assert {"bootstrap.ign", "master.ign", "worker.ign"} <= set(made["created"])
 
 
-def test_what_a_service_does_and_keeps_is_told_to_programs(servers, tmp_path):
+def test_metrics_cover_what_the_service_does_and_stores(servers, tmp_path):
     server = servers("json-service").start()
     api = server.api()
     cluster = api.new_cluster("followed")
@@ -315,7 +315,7 @@ def test_what_a_service_does_and_keeps_is_told_to_programs(servers, tmp_path):
     assert {"check", "level", "text", "fix"} <= set(checks[0])
 
 
-def test_a_low_port_without_permission_is_told_as_that(tmp_path):
+def test_a_low_port_without_permission_is_reported_as_such(tmp_path):
     prefix = ["setpriv", "--bounding-set=-net_bind_service", "--inh-caps=-net_bind_service"]
     arguments = ["serve", "--listen", "127.0.0.1:80", "--data-dir", tmp_path]
     refusal = run(*arguments, expect=1, prefix=prefix)

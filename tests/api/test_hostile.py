@@ -1,4 +1,4 @@
-"""Attacks on what agents, users and watchers share: whatever comes in, the service answers, lives on and tells no lies."""
+"""Attacks on what agents, users and watchers share: whatever comes in, the service answers, keeps running and stays correct."""
 
 import copy
 import json
@@ -13,7 +13,7 @@ import pytest
 from machines import API_VIP, Fleet, Machine, inventory
 from muster import BASE_PATH, SECRET_WORD, api_error, eventually, pull_secret
 from test_storage import SEALING_KEY
-from test_watch import Watcher, tell
+from test_watch import Watcher, post_event
 
 STEPS = [
     "inventory",
@@ -186,7 +186,7 @@ def test_users_agents_and_rules_may_meet_at_any_moment(besieged):
     def talk(mine):
         machine = copy.copy(random.choice(fleet.machines))
         machine.api = mine
-        # Between question and answer the host may have been told to prepare.
+        # Between request and response the host may have been asked to prepare.
         machine.work(expect=(204, 400))
         return mine.call("GET", f"{machine.path}/instructions")
 
@@ -216,14 +216,14 @@ def test_users_agents_and_rules_may_meet_at_any_moment(besieged):
 
 
 def raw_watch(server, query="", headers=""):
-    """A connection that asks to watch and reads only when told to."""
+    """A connection that asks to watch and reads only on demand."""
     place = urlsplit(server.url)
     connection = socket.create_connection((place.hostname, place.port), timeout=30)
     connection.sendall(f"GET {BASE_PATH}/v2/watch{query} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode())
     return connection
 
 
-def test_more_watchers_than_there_are_places_harm_nobody(servers):
+def test_watchers_beyond_the_limit_do_not_disturb_others(servers):
     server = servers("crowd").start()
     api = server.api()
     cluster = api.new_cluster("crowd")
@@ -233,7 +233,7 @@ def test_more_watchers_than_there_are_places_harm_nobody(servers):
     refused = raw_watch(server)
     assert refused.recv(12) == b"HTTP/1.1 503"
     refused.close()
-    # Nobody reads, everybody is owed; the others do not notice.
+    # No watcher reads and all have data pending; other clients do not notice.
     for number in range(20):
         api.patch(f"/v2/clusters/{cluster['id']}", {"tags": f"t{number}"})
     for one in crowd:
@@ -260,19 +260,19 @@ def test_bad_places_and_endless_headers_are_refused_with_a_reason(besieged):
     far.close()
 
 
-def test_watching_tells_no_secret(besieged):
+def test_watching_reveals_no_secret(besieged):
     api = besieged.api()
     watcher = Watcher(besieged, last="0")
     fleet = Fleet.compact(api, "discreet")
     api.patch(fleet.path, {"pull_secret": pull_secret()})
-    api.patch(fleet.machines[0].path, {"ignition_endpoint_token": "tell-nobody"})
-    told = watcher.wait("host", lambda body: body.get("ignition_endpoint_token_set"))
-    assert told["id"] == fleet.machines[0].id
-    tell(api, fleet.cluster_id, "that was all")
+    api.patch(fleet.machines[0].path, {"ignition_endpoint_token": "keep-it-secret"})
+    changed = watcher.wait("host", lambda body: body.get("ignition_endpoint_token_set"))
+    assert changed["id"] == fleet.machines[0].id
+    post_event(api, fleet.cluster_id, "that was all")
     watcher.wait("event", lambda body: body["message"] == "that was all")
     text = json.dumps(watcher.messages)
     assert SECRET_WORD not in text
-    assert "tell-nobody" not in text and "tell-nobody" not in besieged.log()
+    assert "keep-it-secret" not in text and "keep-it-secret" not in besieged.log()
     watcher.close()
     fleet.disband()
 
@@ -300,7 +300,7 @@ def test_a_watcher_outlives_the_database(servers, postgres):
         postgres.restart()
     eventually(lambda: api.call("GET", f"/v2/clusters/{cluster['id']}").ok, "the database again")
     api.patch(machine.path, {"host_name": "back-again"})
-    tell(api, cluster["id"], "after the outage")
+    post_event(api, cluster["id"], "after the outage")
     for watcher in watchers:
         watcher.wait("host", lambda body: body["requested_hostname"] == "back-again", 40)
     watchers[0].wait("event", lambda body: body["message"] == "after the outage", 40)
@@ -311,7 +311,7 @@ def test_a_watcher_outlives_the_database(servers, postgres):
 
 
 def test_an_address_of_the_cluster_may_be_claimed_by_a_host(besieged):
-    """Two truths about one address are told as a failing validation, not as an accident."""
+    """Conflicting answers about one address fail a validation, not the service."""
     api = besieged.api()
     fleet = Fleet.compact(api, "claim")
     fleet.machines[0].inventory["interfaces"][0]["ipv4_addresses"] = [f"{API_VIP}/24"]

@@ -35,7 +35,7 @@ def names(api, **query):
     return [event["name"] for event in api.events(**query)]
 
 
-def test_a_cluster_nobody_uses_is_deleted_and_one_with_a_living_host_is_not(servers):
+def test_an_unused_cluster_is_deleted_and_one_with_a_live_host_is_kept(servers):
     env = {"DELETED_INACTIVE_AFTER": "3s", "DEREGISTER_WORKER_INTERVAL": "1s", **NOTICE}
     env["ENABLE_DEREGISTER_INACTIVE_GC"] = "true"
     api = servers("inactive", env=env).start().api()
@@ -116,18 +116,18 @@ def test_an_event_that_comes_too_often_is_dropped(servers):
     api = servers("limits", env={"EVENT_RATE_LIMITS": json.dumps(limits)}).start().api()
     one, two = api.new_cluster("one")["id"], api.new_cluster("two")["id"]
 
-    def tell(cluster, name):
+    def post_event(cluster, name):
         body = {"name": name, "severity": "info", "message": name, "event_time": "2026-01-01T00:00:00.000Z"}
         api.post("/v2/events", {**body, "cluster_id": cluster})
 
     for _ in range(5):
         for cluster in (one, two):
-            tell(cluster, "chatter")
-            tell(cluster, "speech")
+            post_event(cluster, "chatter")
+            post_event(cluster, "speech")
     for cluster in (one, two):
         found = names(api, cluster_id=cluster)
         assert (found.count("chatter"), found.count("speech")) == (1, 5), "limited by name and cluster"
     # The limit of "chatter" is two seconds.
     time.sleep(2.1)
-    tell(one, "chatter")
-    assert names(api, cluster_id=one).count("chatter") == 2, "after its time it is told again"
+    post_event(one, "chatter")
+    assert names(api, cluster_id=one).count("chatter") == 2, "after the interval it is stored again"

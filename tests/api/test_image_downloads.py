@@ -87,16 +87,16 @@ def test_requests_sent_ahead_are_answered_in_order(plain):
     made = plain.api().new_infra_env("ahead", openshift_version=VERSION)
     whole = fetch(made["download_url"]).content
     place = urlsplit(made["download_url"])
-    wishes = [(0, 1_999_999), (7, 7), (3_000_000, 3_700_000)]
+    parts = [(0, 1_999_999), (7, 7), (3_000_000, 3_700_000)]
     ask = "GET {} HTTP/1.1\r\nHost: localhost\r\nRange: bytes={}-{}\r\n{}\r\n"
     closing = ["", "", "Connection: close\r\n"]
-    text = "".join(ask.format(place.path, *wish, end) for wish, end in zip(wishes, closing, strict=True))
+    text = "".join(ask.format(place.path, *part, end) for part, end in zip(parts, closing, strict=True))
     with socket.create_connection((place.hostname, place.port), timeout=30) as client:
         client.sendall(text.encode())
         answer = b""
         while data := client.recv(1 << 20):
             answer += data
-    for first, last in wishes:
+    for first, last in parts:
         head, _, answer = answer.partition(b"\r\n\r\n")
         assert f"content-range: bytes {first}-{last}/{len(whole)}".encode() in head.lower()
         length = last - first + 1

@@ -67,9 +67,11 @@ def test_the_full_image_has_the_discovery_config_and_is_otherwise_the_os_image(i
 
 
 def test_kernel_arguments_follow_the_published_ones(imager, tmp_path):
-    wish = [{"operation": "append", "value": "console=ttyS0"}, {"operation": "append", "value": "rd.debug"}]
+    arguments = [{"operation": "append", "value": "console=ttyS0"}, {"operation": "append", "value": "rd.debug"}]
     for kind in ("full-iso", "minimal-iso"):
-        made = imager.api().new_infra_env("argued", openshift_version=VERSION, kernel_arguments=wish, image_type=kind)
+        made = imager.api().new_infra_env(
+            "argued", openshift_version=VERSION, kernel_arguments=arguments, image_type=kind
+        )
         words = read_iso(tmp_path, fetch(made["download_url"]).content, "kargs", "show").decode().split()
         assert words[-2:] == ["console=ttyS0", "rd.debug"], kind
         assert ("coreos.liveiso=" + live_iso.LABEL in words) == (kind == "full-iso")
@@ -132,7 +134,7 @@ def test_images_can_only_be_read(imager, made):
 # --- ranges and resumption ------------------------------------------------------------------
 
 
-def test_head_tells_what_get_would_send(imager, made):
+def test_head_returns_the_headers_get_would_send(imager, made):
     head, get = fetch(made["download_url"], method="HEAD"), fetch(made["download_url"])
     for name in ("Content-Length", "ETag", "Last-Modified", "Accept-Ranges", "Content-Disposition"):
         assert head.headers[name] == get.headers[name], name
@@ -186,7 +188,7 @@ def test_a_download_goes_on_after_a_restart(imager, made):
     assert rest.content == whole.content[half:]
 
 
-def test_parallel_downloads_are_all_the_same(imager, made):
+def test_parallel_downloads_are_identical(imager, made):
     digests = []
 
     def download():
@@ -221,7 +223,7 @@ def test_the_script_leads_to_kernel_initrd_and_root_file_system(imager, made):
     assert discovery(api, made).strip().encode() in archive
 
 
-def test_s390x_machines_are_told_where_their_initrd_ends(imager):
+def test_s390x_boot_files_name_the_end_of_the_initrd(imager):
     made = imager.api().new_infra_env("mainframe", openshift_version=VERSION, cpu_architecture="s390x")
     place = f"{imager.url}/images/{made['id']}"
     initrd = fetch(f"{place}/pxe-initrd", params={"version": VERSION, "arch": "s390x"}).content
@@ -238,16 +240,16 @@ def test_the_firmware_port_gives_what_a_network_boot_needs(servers, iso):
     server = servers("pxe", plain=False, env=env).start()
     stock(server, iso)
     made = server.api().new_infra_env("pxe", openshift_version=VERSION)
-    door = f"http://127.0.0.1:{port}"
+    base = f"http://127.0.0.1:{port}"
     script = fetch(
-        f"{door}/api/assisted-install/v2/infra-envs/{made['id']}/downloads/files", params={"file_name": "ipxe-script"}
+        f"{base}/api/assisted-install/v2/infra-envs/{made['id']}/downloads/files", params={"file_name": "ipxe-script"}
     ).text
     addresses = [word.removeprefix("coreos.live.rootfs_url=") for word in script.split() if "http" in word]
-    assert len(addresses) == 3 and all(address.startswith(door + "/") for address in addresses), addresses
+    assert len(addresses) == 3 and all(address.startswith(base + "/") for address in addresses), addresses
     for address in addresses:
         assert fetch(address).status_code == 200, address
     path = urlsplit(made["download_url"]).path
-    assert infra_error(fetch(door + path), 404)
+    assert infra_error(fetch(base + path), 404)
 
 
 # --- who may have them ----------------------------------------------------------------------

@@ -62,7 +62,7 @@ def dial(server):
 
 
 def send(server, method, path, kind, pieces, size=None):
-    """Sends a body, as far as it is taken, and returns the status of the answer."""
+    """Sends a body until the server stops reading, and returns the status of the response."""
     length = f"Content-Length: {size}" if size else "Transfer-Encoding: chunked"
     head = f"{method} {BASE_PATH}{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n{length}\r\n\r\n"
     with dial(server) as wire:

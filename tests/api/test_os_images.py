@@ -1,4 +1,4 @@
-"""OS images: how they come into the data directory, and what is told of those that have not come."""
+"""OS images: how they get into the data directory, and what is reported about missing ones."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ from boot_images import VERSION, WHEN_ASKED, catalogue, fetch, os_images, stock
 from muster import BINARY, api_error, eventually, quiet_environment
 
 
-def test_a_missing_image_is_told_with_the_way_to_add_it(servers, iso):
+def test_a_missing_image_is_reported_with_instructions_to_add_it(servers, iso):
     server = servers("empty", env={"OS_IMAGES": catalogue()}).start()
     api = server.api()
     made = api.new_infra_env("bare", openshift_version=VERSION)
@@ -66,7 +66,7 @@ def test_a_fetch_goes_on_where_it_was_cut(servers, mirror, iso):
     server = servers("fetching", env={"OS_IMAGES": catalogue(mirror.url)})
     assert digest in os_images(server, "fetch", "--version", VERSION, "--sha256", digest)
     assert mirror.asked[0] is None and len(mirror.asked) == 3
-    starts = [int(wish.removeprefix("bytes=").removesuffix("-")) for wish in mirror.asked[1:]]
+    starts = [int(asked.removeprefix("bytes=").removesuffix("-")) for asked in mirror.asked[1:]]
     assert 0 < starts[0] < starts[1], mirror.asked
     stored = next((server.data_dir / "os-images").glob("*.iso"))
     assert stored.read_bytes() == iso.read_bytes()
@@ -82,7 +82,7 @@ def test_a_fetched_image_with_another_digest_is_refused(servers, mirror):
 def test_the_service_fetches_what_is_asked_for_and_says_so_meanwhile(servers, mirror):
     server = servers("on-demand", env={"OS_IMAGES": catalogue(mirror.url), **WHEN_ASKED}).start()
     made = server.api().new_infra_env("wanted", openshift_version=VERSION)
-    assert mirror.asked == [], "nobody has asked for the image yet"
+    assert mirror.asked == [], "the image was not requested yet"
     first = fetch(made["download_url"])
     if first.status_code != 200:
         assert "os-images add" in api_error(first, 503) and first.headers["Retry-After"]
@@ -116,12 +116,12 @@ def test_a_source_that_refuses_is_named_as_the_reason(servers):
     server = servers("refused", env={"OS_IMAGES": catalogue("http://127.0.0.1:1/none.iso"), **WHEN_ASKED}).start()
     made = server.api().new_infra_env("unlucky", openshift_version=VERSION)
 
-    def told():
+    def named():
         answer = fetch(made["download_url"])
         assert answer.status_code == 503
         return "does not answer" in answer.json()["reason"]
 
-    eventually(told, "the failure to be told", timeout=60)
+    eventually(named, "the failure to be reported", timeout=60)
 
 
 # --- over HTTP, for administrators ------------------------------------------------------------
@@ -247,7 +247,7 @@ def test_a_fetch_that_was_killed_is_taken_up_by_the_service(servers, mirror, iso
     assert "sound" in os_images(server, "verify")
 
 
-def test_a_slow_source_is_told_with_its_progress_and_holds_up_nobody(servers, mirror):
+def test_a_slow_source_shows_its_progress_and_blocks_no_other_request(servers, mirror):
     mirror.gate = threading.Event()
     server = servers("slow", env={"OS_IMAGES": catalogue(mirror.url), **WHEN_ASKED}).start()
     api = server.api()
@@ -260,7 +260,7 @@ def test_a_slow_source_is_told_with_its_progress_and_holds_up_nobody(servers, mi
         entry = api.get("//boot-artifacts").json()[0]
         assert entry["state"] == "fetching" and entry["active"]
         assert entry["done"] == entry["total"] // 2
-        assert "an OS image is on its way" in server.log(), "progress belongs into the log"
+        assert "an OS image is being fetched" in server.log(), "progress belongs into the log"
     finally:
         mirror.gate.set()
     eventually(lambda: fetch(made["download_url"]).status_code == 200, "the image")
@@ -284,7 +284,7 @@ def on_small_disk(server, mebibytes, *arguments):
     )
 
 
-def test_a_disk_that_is_too_small_is_told_before_and_a_full_one_when_it_is_full(servers, mirror):
+def test_a_disk_that_is_too_small_is_reported_up_front_and_a_full_one_when_it_fills(servers, mirror):
     server = servers("small-disk", env={"OS_IMAGES": catalogue(mirror.url)})
     done = on_small_disk(server, 2, "fetch", "--version", VERSION)
     assert done.returncode == 1 and "MiB left" in done.stderr and "data_dir" in done.stderr, done.stderr

@@ -5,7 +5,7 @@ import json
 from machines import Machine
 
 
-def test_dropped_ports_are_told_once_until_they_are_reachable(api):
+def test_dropped_ports_are_reported_once_until_they_are_reachable(api):
     infra_env = api.new_infra_env("walled")
     machine = Machine(api, infra_env["id"], 7, "behind-the-wall")
     machine.register()

@@ -25,7 +25,7 @@ OVERRIDE = {
     "storage": {"files": [{"path": "/etc/mine", "contents": {"source": "data:,mine"}}]},
 }
 # Generating keys takes seconds in a debug build on a busy machine.
-PATIENCE = 180.0
+TIMEOUT = 180.0
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,8 @@ def validated(text, tmp_path):
     """The config, after Ignition's own validator has accepted it."""
     path = tmp_path / "config.ign"
     path.write_text(text)
-    verdict = subprocess.run(["ignition-validate", str(path)], capture_output=True, text=True)
-    assert verdict.returncode == 0, verdict.stderr + verdict.stdout
+    done = subprocess.run(["ignition-validate", str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(text)
 
 
@@ -83,8 +83,8 @@ def verified(certificate, authorities, tmp_path):
     (tmp_path / "leaf.pem").write_bytes(certificate)
     (tmp_path / "cas.pem").write_bytes(authorities)
     command = ["openssl", "verify", "-CAfile", str(tmp_path / "cas.pem"), str(tmp_path / "leaf.pem")]
-    verdict = subprocess.run(command, capture_output=True, text=True)
-    assert verdict.returncode == 0, verdict.stderr + verdict.stdout
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
     command = ["openssl", "x509", "-noout", "-subject", "-in", str(tmp_path / "leaf.pem")]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -113,7 +113,7 @@ def drive_to_installing(fleet):
         assert not failure(fleet), failure(fleet)
         return fleet.state()["status"] == "installing"
 
-    eventually(arrived, "the installation to begin", PATIENCE)
+    eventually(arrived, "the installation to begin", TIMEOUT)
 
 
 def press_install(fleet):
@@ -230,12 +230,12 @@ def test_the_install_config_says_what_was_asked(installed, registry):
     assert json.loads(config["pullSecret"])["auths"][registry.host]
 
 
-def test_hosts_are_told_images_that_only_the_release_knows(installed):
+def test_hosts_receive_images_that_only_the_release_names(installed):
     assert installed.install_step["mco_image"] == component("machine-config-operator", RELEASE)
     assert component("must-gather", RELEASE) in installed.install_step["must_gather_image"]
 
 
-def test_what_the_service_adds_is_listed_and_told_from_the_users(installed):
+def test_generated_manifests_are_listed_apart_from_the_users(installed):
     listed = installed.api.get(f"{installed.path}/manifests", params={"include_system_generated": True}).json()
     system = {item["file_name"] for item in listed if item["manifest_source"] == "system"}
     user = {item["file_name"] for item in listed if item["manifest_source"] == "user"}
@@ -300,7 +300,7 @@ def test_a_dead_registry_brings_the_cluster_back_with_the_reason(servers, tmp_pa
     assert registry.host in why and "cannot be read" in why, why
     assert "open-sesame" not in why
     events = fleet.api.events(cluster_id=fleet.cluster_id)
-    assert any(registry.host in event["message"] for event in events), "an event tells the reason"
+    assert any(registry.host in event["message"] for event in events), "an event names the reason"
     answer = fleet.api.call("GET", f"{fleet.path}/downloads/files", params={"file_name": "bootstrap.ign"})
     api_error(answer, 409)
     registry.start()
@@ -312,7 +312,7 @@ def test_a_dead_registry_brings_the_cluster_back_with_the_reason(servers, tmp_pa
 
 
 @pytest.mark.timeout(300)
-def test_what_the_rules_find_in_an_install_config_is_told(server, registry):
+def test_problems_in_an_install_config_are_reported(server, registry):
     fleet = fleet_of(server, registry, "refused")
     fleet.api.patch(f"{fleet.path}/install-config", json.dumps({"sshKey": "no key at all"}))
     fleet.drive_until("ready", 60)
@@ -353,7 +353,7 @@ def test_a_preparation_that_is_given_up_ends_and_leaves_nothing(servers, registr
     wait_for_line(server, "the release was read")
     fleet.api.post(f"{fleet.path}/actions/{action}", expect=202)
     assert "install files are stored" not in server.log(), "the files came first; nothing was given up in between"
-    wait_for_line(server, "given up while its files were made", PATIENCE)
+    wait_for_line(server, "aborted while its files were generated", TIMEOUT)
     stored = server.data_dir / "files" / fleet.cluster_id / "files"
     assert not list(stored.glob("*"))
     if action == "reset":
@@ -375,7 +375,7 @@ def test_a_cluster_deleted_while_its_files_are_made_is_no_error(servers, registr
     wait_for_line(server, "the release was read")
     fleet.api.delete(fleet.path)
     assert "install files are stored" not in server.log(), "the files came first; nothing was deleted in between"
-    wait_for_line(server, "a job is not needed any more", PATIENCE)
+    wait_for_line(server, "a job is not needed any more", TIMEOUT)
     faults = [line for line in server.log().splitlines() if '"ERROR"' in line or " ERROR " in line]
     assert faults == []
 
@@ -391,7 +391,7 @@ def test_one_of_two_replicas_does_it_and_the_other_takes_over(servers, registry,
     args = ["--database", postgres.new_database()]
     one, two = (servers(f"pair-{n}", args=args, env=env).start() for n in (1, 2))
     fleet = fleet_of(one, registry, "pair")
-    # Half of the machines talk to the other replica, so that both see the wish.
+    # Half of the machines talk to the other replica, so that both see the request.
     fleet.machines[1].api = two.api()
     fleet.drive_until("ready", 60)
     press_install(fleet)
@@ -403,7 +403,7 @@ def test_one_of_two_replicas_does_it_and_the_other_takes_over(servers, registry,
     second.machines[1].api = two.api()
     second.drive_until("ready", 60)
     press_install(second)
-    # Whoever takes it is killed while it makes the keys.
+    # The replica that takes it is killed while it generates the keys.
     eventually(
         lambda: [s for s in (one, two) if s.log().count("making install files") > s.log().count("files are stored")],
         "a replica to begin",

@@ -21,7 +21,7 @@ QUOTAS = {
     "MUSTER_QUOTAS_CLUSTER_LOGS_MIB": "1",
     "MUSTER_QUOTAS_WATCHERS_PER_TOKEN": "2",
 }
-EVENT = {"name": "told", "severity": "info", "message": "x", "event_time": "2026-01-01T00:00:00.000Z"}
+EVENT = {"name": "noted", "severity": "info", "message": "x", "event_time": "2026-01-01T00:00:00.000Z"}
 
 
 @pytest.fixture(scope="module")

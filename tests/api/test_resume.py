@@ -59,7 +59,7 @@ def test_the_clock_of_a_stage_runs_on_through_a_power_cut(servers):
     slow.progress("Starting installation")
     slow.progress("Installing")
     power_cut(server, fleet)
-    # Nobody says a word any more: only the timer can find out. Reading does not help it along.
+    # No more reports arrive: only the timer can notice. Reading does not trigger it.
     host = eventually(
         lambda: [event for event in fleet.api.events(host_id=slow.id) if "error" in event["message"]],
         "the stage to time out",

@@ -18,7 +18,7 @@ def packed(text):
 
 
 class Canaries:
-    """Secrets that are told apart, so that a leak names its source."""
+    """Distinct secrets, so that a leak names its source."""
 
     def __init__(self):
         self.words = {"pull secret": packed(f"user:{SECRET_WORD}")}
@@ -127,7 +127,7 @@ def crawl(person, ids):
 
 
 def watched(person, cluster_id):
-    """What a watcher is sent: everything as it is, and all events so far."""
+    """What a watcher is sent: the current objects, and all events so far."""
     path = f"/v2/watch?cluster_id={cluster_id}&last_event_id=0"
     body = b""
     with person.call("GET", path, 200, stream=True) as answer:

@@ -15,14 +15,14 @@ from muster import eventually
 
 # More than sockets of both sides can swallow.
 LARGE = random.Random(7).randbytes(24_000_000)
-PATIENCE = 3
+TIMEOUT = 3
 
 
 @pytest.fixture(scope="module", params=["http", "https"])
-def impatient(request, servers, tmp_path_factory):
+def short_timeout(request, servers, tmp_path_factory):
     """A server that cuts off clients after a few seconds, and the address of an image of it."""
-    env = {"OS_IMAGES": catalogue(), "MUSTER_SERVER_STALLED_TIMEOUT": f"{PATIENCE}s"}
-    server = servers(f"impatient-{request.param}", plain=request.param == "http", env=env).start()
+    env = {"OS_IMAGES": catalogue(), "MUSTER_SERVER_STALLED_TIMEOUT": f"{TIMEOUT}s"}
+    server = servers(f"short_timeout-{request.param}", plain=request.param == "http", env=env).start()
     stock(server, live_iso.make(tmp_path_factory.mktemp("large"), rootfs=LARGE))
     server.image = urlsplit(server.api().new_infra_env("stalled", openshift_version=VERSION)["download_url"])
     return server
@@ -53,36 +53,36 @@ def is_held(server, port):
     return False
 
 
-def test_a_client_that_takes_nothing_is_cut_off(impatient):
-    client, port = begin(impatient)
+def test_a_client_that_takes_nothing_is_cut_off(short_timeout):
+    client, port = begin(short_timeout)
     with client:
-        eventually(lambda: is_held(impatient, port), "the download to begin")
-        eventually(lambda: not is_held(impatient, port), "the download to be cut off", timeout=60)
+        eventually(lambda: is_held(short_timeout, port), "the download to begin")
+        eventually(lambda: not is_held(short_timeout, port), "the download to be cut off", timeout=60)
 
 
-def test_a_client_that_takes_a_little_at_a_time_is_never_cut_off(impatient):
-    client, port = begin(impatient)
+def test_a_client_that_takes_a_little_at_a_time_is_never_cut_off(short_timeout):
+    client, port = begin(short_timeout)
     taken, pause = b"", threading.Event()
     with client:
-        # Far longer than the server's patience, and each time far less than is waiting.
-        for _ in range(4 * PATIENCE):
+        # Far longer than the server's timeout, and each time far less than is waiting.
+        for _ in range(4 * TIMEOUT):
             # Seen once half of the megabyte that the kernel holds unsent was taken.
             until = len(taken) + 400_000
             while len(taken) < until:
                 taken += client.recv(until - len(taken))
             pause.wait(1)
-        assert is_held(impatient, port)
+        assert is_held(short_timeout, port)
         while more := client.recv(1 << 20):
             taken += more
-    verify = True if impatient.plain else str(impatient.data_dir / "tls" / "ca.crt")
-    assert taken.partition(b"\r\n\r\n")[2] == fetch(impatient.image.geturl(), verify=verify).content
+    verify = True if short_timeout.plain else str(short_timeout.data_dir / "tls" / "ca.crt")
+    assert taken.partition(b"\r\n\r\n")[2] == fetch(short_timeout.image.geturl(), verify=verify).content
 
 
-def test_others_are_served_while_many_wait(impatient):
-    waiting = [begin(impatient) for _ in range(40)]
+def test_others_are_served_while_many_wait(short_timeout):
+    waiting = [begin(short_timeout) for _ in range(40)]
     try:
-        verify = True if impatient.plain else str(impatient.data_dir / "tls" / "ca.crt")
-        answer = fetch(impatient.image.geturl(), verify=verify, headers={"Range": "bytes=0-999999"})
+        verify = True if short_timeout.plain else str(short_timeout.data_dir / "tls" / "ca.crt")
+        answer = fetch(short_timeout.image.geturl(), verify=verify, headers={"Range": "bytes=0-999999"})
         assert len(answer.content) == 1_000_000
     finally:
         for client, _ in waiting:

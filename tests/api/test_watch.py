@@ -1,4 +1,4 @@
-"""Watching: everything as it is, then what changes, told by the service; no event lost, nobody without leave."""
+"""Watching: the current objects, then every change; no event is lost, and only authorised clients watch."""
 
 import contextlib
 import json
@@ -98,13 +98,13 @@ def watch(shared):
         watcher.close()
 
 
-def tell(api, cluster_id, message):
-    body = {"name": "told", "severity": "info", "message": message, "event_time": "2026-01-01T00:00:00.000Z"}
+def post_event(api, cluster_id, message):
+    body = {"name": "noted", "severity": "info", "message": message, "event_time": "2026-01-01T00:00:00.000Z"}
     api.post("/v2/events", {**body, "cluster_id": cluster_id})
 
 
 def stories(watcher):
-    return [event["message"] for event in watcher.of("event") if event["name"] == "told"]
+    return [event["message"] for event in watcher.of("event") if event["name"] == "noted"]
 
 
 def test_first_comes_everything_as_get_shows_it(api, ready_cluster, watch):
@@ -114,16 +114,16 @@ def test_first_comes_everything_as_get_shows_it(api, ready_cluster, watch):
     assert watcher.wait("sync")["objects"] == 4
     assert watcher.kinds() == ["cluster", "host", "host", "host", "sync"]
     assert watcher.of("cluster") == [api.get(f"{ready_cluster.path}?exclude-hosts=true").json()]
-    for told, machine in zip(watcher.of("host"), ready_cluster.machines, strict=True):
+    for sent, machine in zip(watcher.of("host"), ready_cluster.machines, strict=True):
         shown = machine.state()
-        # When a host was last heard is no change that is told.
-        for body in (told, shown):
+        # When a host was last heard does not count as a change.
+        for body in (sent, shown):
             body.pop("checked_in_at")
             body.pop("timestamp", None)
-        assert told == shown
+        assert sent == shown
 
 
-def test_changes_are_told_at_once(api, ready_cluster, watch):
+def test_changes_are_sent_at_once(api, ready_cluster, watch):
     watcher = watch(cluster_id=ready_cluster.cluster_id)
     watcher.wait("sync")
     began = time.monotonic()
@@ -133,8 +133,8 @@ def test_changes_are_told_at_once(api, ready_cluster, watch):
     assert time.monotonic() - began < 8
     machine = ready_cluster.machines[1]
     api.patch(machine.path, {"host_name": "renamed"})
-    told = watcher.wait("host", lambda body: body["requested_hostname"] == "renamed")
-    assert told["id"] == machine.id
+    sent = watcher.wait("host", lambda body: body["requested_hostname"] == "renamed")
+    assert sent["id"] == machine.id
     api.post(f"{ready_cluster.path}/actions/install", expect=202)
     watcher.wait("cluster", lambda body: body["status"] == "preparing-for-installation")
     watcher.wait("event", lambda body: body["name"] == "cluster_status_updated")
@@ -143,7 +143,7 @@ def test_changes_are_told_at_once(api, ready_cluster, watch):
     eventually(lambda: watcher.statuses()[-1] == "ready", "ready again")
 
 
-def test_what_is_deleted_is_told_and_ends_the_stream(api, watch):
+def test_a_deletion_is_reported_and_ends_the_stream(api, watch):
     fleet = Fleet.compact(api, "leaving")
     watcher = watch(cluster_id=fleet.cluster_id)
     watcher.wait("sync")
@@ -167,7 +167,7 @@ def test_no_event_is_lost_or_doubled_when_the_client_comes_back(api, cluster, wa
     last = first.last_id
     first.close()
     first.ended.wait(10)
-    stop = threading.Thread(target=lambda: [tell(Api(api.url), cluster["id"], f"n{n}") for n in range(total)])
+    stop = threading.Thread(target=lambda: [post_event(Api(api.url), cluster["id"], f"n{n}") for n in range(total)])
     stop.start()
     deadline = time.monotonic() + 60
     while len(seen) < total and time.monotonic() < deadline:
@@ -178,32 +178,32 @@ def test_no_event_is_lost_or_doubled_when_the_client_comes_back(api, cluster, wa
         # The id of a message that did not arrive whole does not count.
         whole = list(watcher.messages)
         last = whole[-1][2] if whole else last
-        seen += [body["message"] for kind, body, _ in whole if kind == "event" and body["name"] == "told"]
+        seen += [body["message"] for kind, body, _ in whole if kind == "event" and body["name"] == "noted"]
     stop.join()
     assert seen == [f"n{number}" for number in range(total)]
 
 
 def test_the_whole_history_can_be_had(api, cluster, watch):
-    # A list goes by time, the stream by the moment of saving: they agree where one tells at a time,
+    # A list goes by time, the stream by the moment of saving: they agree where one client posts at a time,
     # so the service has to have finished its own story first.
     eventually(
         lambda: any(event["name"] == "cluster_status_updated" for event in api.events(cluster_id=cluster["id"])),
         "the first evaluation",
     )
     for number in range(5):
-        tell(api, cluster["id"], f"old {number}")
+        post_event(api, cluster["id"], f"old {number}")
     listed = api.events(cluster_id=cluster["id"])
     watcher = watch(cluster_id=cluster["id"], last_event_id="0")
     eventually(lambda: len(watcher.of("event")) == len(listed), "all events")
     assert watcher.of("event") == listed, "the same bodies in the same order"
     fresh = watch(cluster_id=cluster["id"])
     fresh.wait("sync")
-    tell(api, cluster["id"], "new")
+    post_event(api, cluster["id"], "new")
     fresh.wait("event")
     assert stories(fresh) == ["new"], "without a place in history it starts now"
 
 
-def test_a_place_that_history_does_not_reach_is_told(cluster, watch):
+def test_a_position_older_than_the_history_is_reported(cluster, watch):
     watcher = watch(cluster_id=cluster["id"], last="999999999999")
     assert "history" in watcher.wait("reset")["reason"]
     watcher.wait("sync")
@@ -250,7 +250,7 @@ def test_fifty_watchers_all_see_the_last_state_and_every_event(api, cluster, wat
         watcher.wait("sync", timeout=40)
     for number in range(20):
         api.patch(f"/v2/clusters/{cluster['id']}", {"tags": f"t{number}"})
-        tell(api, cluster["id"], f"n{number}")
+        post_event(api, cluster["id"], f"n{number}")
     for watcher in watchers:
         watcher.wait("cluster", lambda body: body.get("tags") == "t19", timeout=40)
         eventually(lambda watcher=watcher: len(stories(watcher)) == 20, "all events", 40)
@@ -302,21 +302,21 @@ def test_a_restart_does_not_move_the_place_in_history(servers):
     cluster = api.new_cluster("restarting")
     watcher = Watcher(server, cluster_id=cluster["id"])
     watcher.wait("sync")
-    tell(api, cluster["id"], "before")
+    post_event(api, cluster["id"], "before")
     watcher.wait("event", lambda body: body["message"] == "before")
     place = watcher.last_id
     server.kill()
     watcher.ended.wait(10)
     server.start()
     api = server.api()
-    tell(api, cluster["id"], "after")
+    post_event(api, cluster["id"], "after")
     again = Watcher(server, last=place, cluster_id=cluster["id"])
     again.wait("event", lambda body: body["message"] == "after")
     assert stories(again) == ["after"]
     again.close()
 
 
-def test_two_replicas_tell_of_each_others_changes(servers, postgres):
+def test_two_replicas_report_each_others_changes(servers, postgres):
     database = postgres.new_database()
     env = {"MUSTER_DATABASE_SEALING_KEY": SEALING_KEY}
     args = ["--database", database]
@@ -330,7 +330,7 @@ def test_two_replicas_tell_of_each_others_changes(servers, postgres):
 
     def many(api, name):
         for number in range(60):
-            tell(api, cluster["id"], f"{name}{number}")
+            post_event(api, cluster["id"], f"{name}{number}")
 
     writers = [threading.Thread(target=many, args=(Api(url), name)) for url, name in ((one.url, "a"), (two.url, "b"))]
     for writer in writers:
@@ -402,9 +402,9 @@ def test_a_machine_watches_only_what_its_token_was_made_for(servers):
     watcher = Watcher(server, headers=agent, cluster_id=own["id"])
     watcher.wait("sync")
     writer = server.api(agent)
-    event = {"name": "told", "severity": "info", "message": "x", "event_time": "2026-01-01T00:00:00.000Z"}
+    event = {"name": "noted", "severity": "info", "message": "x", "event_time": "2026-01-01T00:00:00.000Z"}
     writer.post("/v2/events", {**event, "cluster_id": own["id"]})
-    # Nothing must come, so there is nothing to wait for: others are told within this time.
+    # Nothing must come, so there is nothing to wait for: other watchers are notified within this time.
     time.sleep(0.5)
     assert watcher.of("event") == []
     watcher.close()
@@ -423,15 +423,15 @@ def test_the_command_shows_changes_as_lines_and_comes_back_after_a_restart(serve
         eventually(lambda: "from here on live" in out.read_text(), "the snapshot")
         assert "cluster  lines  pending-for-input" in out.read_text()
         word = f"word {uuid.uuid4()}"
-        tell(api, cluster["id"], word)
+        post_event(api, cluster["id"], word)
         eventually(lambda: word in out.read_text(), "the event")
         server.kill()
         eventually(lambda: "connecting again" in out.read_text(), "the note about the break")
         server.start()
         word2 = f"word {uuid.uuid4()}"
-        tell(server.api(), cluster["id"], word2)
+        post_event(server.api(), cluster["id"], word2)
         eventually(lambda: word2 in out.read_text(), "the event after the restart")
-        assert out.read_text().count(word) == 1, "told once"
+        assert out.read_text().count(word) == 1, "sent once"
         server.api().delete(f"/v2/clusters/{cluster['id']}")
         assert process.wait(timeout=20) == 0, "nothing left to watch"
     finally:

@@ -90,7 +90,7 @@ def test_unknown_fields_are_named_in_the_message(api):
     assert message == ('parsing newClusterParams body from "" failed, because json: unknown field "colour"')
 
 
-def test_only_the_first_violation_in_alphabetical_order_is_told(api):
+def test_only_the_first_violation_in_alphabetical_order_is_reported(api):
     body = {"pull_secret": "{}", "openshift_version": VERSION, "hyperthreading": "some", "name": ""}
     message = infra_error(api.call("POST", "/v2/clusters", json=body), 400)
     assert message.startswith("hyperthreading in body should be one of ["), message

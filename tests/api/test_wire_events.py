@@ -14,7 +14,7 @@ def history(api):
     """A cluster with ten events of known severities besides its own."""
     cluster = api.new_cluster("chronicle")
     for number, severity in enumerate(["info"] * 4 + ["warning"] * 3 + ["error"] * 2 + ["critical"]):
-        body = {"name": "told", "cluster_id": cluster["id"], "severity": severity}
+        body = {"name": "noted", "cluster_id": cluster["id"], "severity": severity}
         body |= {"message": f"Story {number} 100%_done", "event_time": "2026-01-01T00:00:00.000Z"}
         api.post("/v2/events", body)
     yield cluster["id"]
@@ -50,8 +50,8 @@ def test_event_members(api, history):
     assert first["name"] == "cluster_registration_succeeded" and first["severity"] == "info"
     assert MILLISECONDS.fullmatch(first["event_time"])
     assert "category" not in first and "request_id" not in first
-    told = api.events(cluster_id=history, message="story")[0]
-    assert not told["event_time"].startswith("2026-01-01T00:00:00"), "the time is that of the writing"
+    event = api.events(cluster_id=history, message="story")[0]
+    assert not event["event_time"].startswith("2026-01-01T00:00:00"), "the time is that of the writing"
 
 
 def test_unfiltered_events_have_zero_counters(api, history):

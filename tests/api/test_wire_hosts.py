@@ -111,7 +111,7 @@ def test_an_inventory_fills_host_members(api, infra_env):
 
 
 def test_an_action_right_after_a_reply_sees_its_effect(api, cluster, infra_env):
-    """Nobody reads the host in between: the acknowledged inventory must count all the same."""
+    """The host is not read in between: the acknowledged inventory must count anyway."""
     machine = Machine(api, infra_env["id"])
     machine.register()
     machine.send_inventory()

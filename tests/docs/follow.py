@@ -19,7 +19,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents
 import pages  # noqa: E402
 
 # Generous: the machine may be busy.
-PATIENCE = 300
+TIMEOUT = 300
 HOSTS = "127.0.0.1 localhost muster.example.com registry.example.com mirror.example.com\n::1 localhost\n"
 SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHJf0h7bdU1W8xwgWQkjJRZVdG0vzFW5kYV5UXTi0Nn7 reader@example.com\n"
 KEYFILE = "[connection]\nid=eth0\ntype=ethernet\n\n[ipv4]\nmethod=auto\n"
@@ -72,7 +72,7 @@ class Page:
         done = subprocess.run(
             ["bash", "-c", self.script(block)],
             cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT,
         )  # fmt: skip
         if (done.returncode == 0) == (block.kind == "fails"):
             expected = "a failure" if block.kind == "fails" else "success"
@@ -88,7 +88,7 @@ class Page:
                 stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         self.services.append((process, log))
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while "next step" not in (text := log.read_text(errors="replace")):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise Failed(f"the service does not listen:\n{text[-4000:]}")
@@ -103,7 +103,7 @@ class Page:
         if process == 0:
             os.chdir(self.folder)
             os.execvpe("bash", ["bash", "-c", self.script(block)], self.environment)
-        seen, at, deadline = "", 0, time.monotonic() + PATIENCE
+        seen, at, deadline = "", 0, time.monotonic() + TIMEOUT
         answers = list(block.dialogue)
         while True:
             ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))

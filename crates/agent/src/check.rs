@@ -120,7 +120,7 @@ impl fmt::Display for Report {
         let whole = match [0, 1].map(|role| self.0.iter().all(|line| line.fits[role])) {
             [true, true] => "This machine can be part of a control plane or a worker.",
             [_, true] => "This machine can be a worker.",
-            [_, false] => "This machine cannot be installed as it is.",
+            [_, false] => "This machine cannot be installed in its present state.",
         };
         writeln!(f, "\n{whole}")
     }
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lack_is_told_in_its_own_line() {
+    fn each_missing_requirement_has_its_own_line() {
         let mut facts = machine(8, 32, 200);
         facts.inventory.routes = None;
         facts.inventory.interfaces = None;

@@ -172,7 +172,7 @@ async fn run_session(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends as soon as it is asked to: what it has done so far is in the cluster.
+/// Stops immediately on request: its progress is stored in the cluster.
 async fn controller(options: muster_controller::ControllerOptions) -> anyhow::Result<ExitCode> {
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {

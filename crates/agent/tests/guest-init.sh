@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # shellcheck shell=dash
-# The first and only program of the virtual machine of guest.rs: makes what is to be seen, looks,
-# tells, and switches off.
+# The first and only program of the virtual machine of guest.rs: creates the devices, runs the
+# inventory, prints it, and powers off.
 export PATH=/bin
 /bin/busybox mkdir -p /bin
 for tool in mount mkdir cat insmod mke2fs sleep poweroff hostname echo; do

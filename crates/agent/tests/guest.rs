@@ -114,7 +114,7 @@ fn hardware_we_chose_is_hardware_we_see() {
     assert_eq!(field("sr0", "is_installation_media"), true);
 
     let interfaces = by(list(&ours["interfaces"]), "name");
-    // Both cards wear the bond's address; each is told with its own.
+    // Both NICs carry the bond's address; each is reported with its own.
     assert_eq!(interfaces["eth0"]["mac_address"], "52:54:00:00:00:01");
     assert_eq!(interfaces["eth1"]["mac_address"], "52:54:00:00:00:02");
     assert_eq!(interfaces["bond0"]["type"], "bond");

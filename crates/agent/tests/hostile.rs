@@ -342,7 +342,7 @@ async fn a_new_certificate_is_trusted_once_its_ca_is_on_disk_and_not_before() {
     service.forget();
     knocks.store(0, std::sync::atomic::Ordering::Relaxed);
     tokio::time::sleep(WATCHED).await;
-    assert_eq!(service.heard().len(), 0, "somebody unknown was trusted");
+    assert_eq!(service.heard().len(), 0, "an unknown server was trusted");
     let knocked = knocks.load(std::sync::atomic::Ordering::Relaxed);
     assert!(
         (1..=2 * A_HANDFUL).contains(&knocked),

@@ -56,7 +56,7 @@ fn processors_are_those_of_lscpu() {
     }
 }
 
-/// lsblk also shows what nobody installs to.
+/// lsblk also shows devices that are never installed to.
 fn is_disk(name: &str) -> bool {
     !["loop", "zram", "ram", "dm-"]
         .iter()

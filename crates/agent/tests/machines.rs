@@ -67,7 +67,7 @@ fn a_volume_over_four_fibre_channel_paths_is_seen_whole() {
 }
 
 #[test]
-fn disks_over_the_network_are_judged_by_what_the_firmware_knows() {
+fn network_disks_are_evaluated_by_what_the_firmware_knows() {
     check("iscsi");
 }
 
@@ -89,7 +89,7 @@ fn every_machine_has_a_test() {
 }
 
 #[test]
-fn the_table_tells_people_the_same_machine() {
+fn the_table_shows_the_same_machine() {
     let output = Command::new(env!("CARGO_BIN_EXE_muster-agent"))
         .args(["inventory", "--output", "table", "--from"])
         .arg(folder().join("server"))

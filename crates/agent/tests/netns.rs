@@ -60,8 +60,8 @@ impl Lab {
 
     /// Does a step on one of the machines.
     fn step(&self, end: &str, words: &[&str]) -> Output {
-        // A cable between namespaces is a virtual device, which the agent would not take for a
-        // card. Where nobody can tell what a device is, it counts as one.
+        // A cable between namespaces is a virtual device, which the agent would not count as a
+        // NIC. Where the kind of a device is unknown, it counts as one.
         let hide = "mount -t tmpfs none /sys/class/net && exec \"$@\"";
         Command::new("ip")
             .args(["netns", "exec", &self.space(end), "sh", "-c", hide, "sh"])
@@ -205,7 +205,7 @@ fn full_packets_pass_until_the_other_end_takes_only_smaller_ones() {
 }
 
 #[test]
-fn two_machines_with_one_address_are_both_told() {
+fn two_machines_with_one_address_are_both_reported() {
     let lab = Lab::new("dup");
     let mac = lab.mac("b");
     let (b, c) = (lab.space("b"), lab.space("c"));
@@ -244,14 +244,14 @@ fn taken_addresses_are_not_free_and_not_for_virtual_ones() {
         {"vip": "192.0.2.1", "vip_type": "api"},
     ]);
     let found = lab.result("a", &["verify-vips", &vips.to_string()]);
-    let verdicts: Vec<&str> = found
+    let results: Vec<&str> = found
         .as_array()
         .unwrap()
         .iter()
         .map(|one| one["verification"].as_str().unwrap())
         .collect();
     assert_eq!(
-        verdicts,
+        results,
         ["failed", "succeeded", "failed", "succeeded", "failed"],
         "{found}"
     );

@@ -1,6 +1,6 @@
 //! The static agents that `make agents` built, each against a real `muster serve`: the one of
-//! this machine natively, the one of aarch64 under QEMU. Run by `make agents`, because nobody
-//! else has built them.
+//! this machine natively, the one of aarch64 under QEMU. Run by `make agents`, the only
+//! target that builds them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -131,7 +131,7 @@ fn the_agents_of_a_release_are_small() {
 
 #[test]
 #[ignore = "needs the static agents; run by `make agents`"]
-fn the_agents_are_static_and_tell_their_version() {
+fn the_agents_are_static_and_print_their_version() {
     for architecture in ["x86_64", "aarch64"] {
         let done = run(&agent(architecture), &["--version"]);
         let said = String::from_utf8_lossy(&done.stdout).into_owned();

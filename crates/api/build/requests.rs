@@ -1,4 +1,4 @@
-//! Writes one function per operation, which makes a request to be sent by the client.
+//! Generates one function per operation, which builds a request for the client.
 //!
 //! What an operation requires is an argument; what it leaves to the caller is a member of an
 //! options struct. A choice among words is an enum. The functions contain no generics and are

@@ -1,4 +1,4 @@
-//! Writes the Rust types of the wire.
+//! Generates the Rust types of the wire.
 //!
 //! The rules are few: a definition with members is a struct, anything else an alias; every
 //! member is optional, because the service decides what to send and the binder has already
@@ -90,7 +90,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A `Debug` that tells whether a secret is set, and nothing else of it.
+    /// A `Debug` that shows whether a secret is set, but not its value.
     fn guarded_debug(&mut self, name: &str, members: &[(&str, &Schema)]) -> Outcome<()> {
         let out = &mut self.text;
         writeln!(out, "impl std::fmt::Debug for {name} {{")?;

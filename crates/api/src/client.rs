@@ -365,7 +365,7 @@ impl Client {
         self.execute(request).await.map(|_| ())
     }
 
-    /// Reads what lies at a path below the base path, as it is.
+    /// Reads a path below the base path without decoding it.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -1,4 +1,4 @@
-//! Refusals as the wire shows them.
+//! Refusals in their wire form.
 //!
 //! Two shapes exist because the reference answers in one when its handlers refuse and in
 //! another when anything before them does. Generated clients pick the decoder by status, so
@@ -56,7 +56,7 @@ impl Failure {
         }
     }
 
-    /// The same refusal for now only: worth repeating after so many seconds.
+    /// Marks the refusal as temporary: worth retrying after this many seconds.
     #[must_use]
     pub fn retry_after(self, seconds: u64) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The REST v2 contract as data, and everything that follows from it.
+//! The REST v2 contract as data, and everything generated from it.
 //!
 //! The files under `contract/` are the source. From them come the Rust types of the wire
 //! ([`wire`]), the router ([`Contract::route`]), the checks every request passes before a

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_tells_that_a_secret_is_set_and_nothing_more() {
+    fn debug_shows_that_a_secret_is_set_and_nothing_more() {
         let create = ClusterCreateParams {
             name: Some("edge".into()),
             pull_secret: Some("{\"auths\":{}}".into()),

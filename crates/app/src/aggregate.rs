@@ -464,5 +464,5 @@ impl Turn {
 }
 
 fn contended() -> Error {
-    Error::conflict("too many others are changing this record at the same time; retry in a moment")
+    Error::conflict("too many concurrent changes of this record; retry in a moment")
 }

@@ -120,7 +120,7 @@ pub async fn run(app: Shared) {
         // A file system on a network may take its time.
         let looked = tokio::task::spawn_blocking(move || looking.disks.log());
         if let Err(error) = looked.await {
-            warn!(%error, "disk space could not be looked at");
+            warn!(%error, "disk space could not be read");
         }
         tokio::time::sleep(LOOK).await;
     }

@@ -66,7 +66,7 @@ pub async fn confined(
         Ok(query)
     } else {
         Err(Error::not_found(
-            "the events asked for are not among those this token opens",
+            "the requested events are outside the scope of this token",
         ))
     }
 }
@@ -104,7 +104,7 @@ fn event(given: &wire::Event, now: Timestamp) -> Result<Event, Error> {
     let name = given.name.as_deref().unwrap_or_default();
     if name.len() > MAX_NAME_BYTES {
         let why = format!(
-            "it has {} bytes, at most {MAX_NAME_BYTES} are kept; put the story into the message",
+            "it has {} bytes, at most {MAX_NAME_BYTES} are kept; put details into the message",
             name.len()
         );
         return Err(bad("name", why));
@@ -126,9 +126,9 @@ fn event(given: &wire::Event, now: Timestamp) -> Result<Event, Error> {
     Ok(event)
 }
 
-/// Properties as a JSON object: as it is, or from a list of names and values in turn. The
-/// event counts more than its details, so other texts are dropped and only logged; a list
-/// whose names are no texts is a mistake of the caller's program, and that is an error.
+/// Properties as a JSON object: given as one, or as a list of alternating names and values. The
+/// event matters more than its details, so other texts are dropped and only logged; a list
+/// whose names are not strings is a bug of the caller, and an error.
 fn props(event: &str, text: &str) -> Result<Option<String>, Error> {
     let dropped = |why: &str| {
         warn!(event, why, "the properties of an event were dropped");
@@ -167,8 +167,7 @@ async fn placed(app: &App, caller: &Principal, about: EventScope) -> Result<Even
         Some(Scope::Cluster(own)) => in_cluster(app, own, about).await?,
         Some(Scope::Host { key, .. }) => of_host(app, key, about).await?,
     };
-    placed
-        .ok_or_else(|| Error::not_found("the event is about something this token was not made for"))
+    placed.ok_or_else(|| Error::not_found("the event is outside the scope of this token"))
 }
 
 async fn in_infra_env(
@@ -323,7 +322,7 @@ mod tests {
         let object = |bytes: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - 8));
         let fits = event(&posted(&object(64 << 10)), Timestamp(0)).unwrap();
         assert_eq!(fits.props.map(|text| text.len()), Some(64 << 10));
-        // What would be dropped as no JSON must not come in by that door either.
+        // The limit also holds for texts that would be dropped because they are not JSON.
         for text in [object((64 << 10) + 1), "x".repeat((64 << 10) + 1)] {
             let failure = event(&posted(&text), Timestamp(0)).unwrap_err();
             assert!(matches!(failure, Error::Invalid(_)));

@@ -170,7 +170,7 @@ async fn make_cluster_files(app: &Arc<App>, id: ClusterId) -> Result<(), Error> 
         match (state, made) {
             (AttemptState::Restarted, _) => continue,
             (AttemptState::Abandoned, _) => {
-                info!(cluster = %id, "the installation was given up while its files were made");
+                info!(cluster = %id, "the installation was aborted while its files were generated");
                 return files::delete_generated(app, id).await;
             }
             (AttemptState::Recorded, Err(error)) => {
@@ -215,7 +215,7 @@ async fn claim(app: &App, id: ClusterId) -> Result<Option<Ours<'_>>, Error> {
             }));
         }
         drop(turn);
-        debug!(cluster = %id, "another replica makes the install files");
+        debug!(cluster = %id, "another replica generates the installation files");
         tokio::time::sleep(STANDBY).await;
     }
 }

@@ -135,7 +135,7 @@ impl Metrics {
         let quarantined = IntGaugeVec::new(
             Opts::new(
                 "muster_quarantined_rows",
-                "Rows of the database that cannot be read and were left as they are",
+                "Rows of the database that cannot be read and were left unchanged",
             ),
             &["table"],
         )?;
@@ -342,7 +342,7 @@ pub struct InFlight<'a> {
 }
 
 impl InFlight<'_> {
-    /// It was answered with this status and so many bytes.
+    /// It was answered with this status and this many bytes.
     pub fn answered(self, code: &str, bytes: u64) {
         let labels = [SERVICE, self.handler, self.method, code];
         let took = self.began.elapsed().as_secs_f64();

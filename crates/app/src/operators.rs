@@ -1,4 +1,4 @@
-//! How the operators of a cluster fare.
+//! The status of a cluster's operators.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What replicas on one database must know of each other.
+//! What replicas on one database share.
 //!
 //! Records are shared by the database and guarded by row versions. Two things live in memory:
 //! heartbeats, which are flushed, so each replica learns those of the others; and timers, which
@@ -50,7 +50,7 @@ pub async fn run(app: Shared) {
             if let Err(error) = look(&app, &mut seen).await {
                 warn!(
                     error = error_chain(&error),
-                    "changes of other replicas could not be looked for"
+                    "changes of other replicas could not be read"
                 );
             }
         }

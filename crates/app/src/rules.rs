@@ -26,8 +26,8 @@ const MOST_RELEASES: usize = 256;
 /// Version, architecture and what is known of the release image.
 type Release = (String, String, Payload);
 
-/// Whether an image is named by digest. Agents run the image they are upgraded to as root, so whoever
-/// can move a tag in its registry would own every host.
+/// Whether an image is named by digest. Agents run the image they are upgraded to as root, so
+/// anyone who can move a tag in its registry would own every host.
 fn is_pinned(image: &str) -> bool {
     let image: Result<ImageRef, _> = image.parse();
     image.is_ok_and(|image| image.digest.is_some())
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn no_setting_tells_agents_to_come_back_at_once() {
+    fn no_setting_makes_agents_poll_without_a_pause() {
         let polling = |interval| {
             let mut config = Config::default();
             config.timeouts.poll_interval = interval;

@@ -1,8 +1,8 @@
-//! Keeping long work from the threads that answer requests.
+//! Keeps long work off the threads that answer requests.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// From so many bytes on, JSON is parsed where it does not hold up other requests.
+/// JSON of at least this many bytes is parsed where it does not block other requests.
 pub const LARGE: usize = 64 << 10;
 
 /// Does long work without keeping other requests from this thread.

@@ -1,4 +1,4 @@
-//! Opening the application and keeping it going.
+//! Opens the application and keeps it running.
 //!
 //! A shell opens the [`Stores`], decides who may call, makes the [`App`] and starts its workers;
 //! when it stops, it stops them and closes the application.

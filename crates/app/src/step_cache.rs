@@ -1,4 +1,4 @@
-//! Instructions, kept while nothing they depend on changes.
+//! Cached steps, valid while nothing they depend on changes.
 //!
 //! A poll of a quiet host gets the same steps as its last one, and making them means reading
 //! the inventory of every neighbour. So the finished JSON is kept, cut where the ids of the
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_work_of_an_agent_is_told_together_with_the_order_to_leave() {
+    fn the_last_work_of_an_agent_is_announced_together_with_the_order_to_leave() {
         let view = shown(StepType::RebootForReclaim, true);
         assert_eq!(view["instructions"][0]["step_type"], "reboot-for-reclaim");
         assert_eq!(view["next_instruction_seconds"], 120);

@@ -1,4 +1,4 @@
-//! The application knows no HTTP: it can serve REST, custom resources and node 0 alike.
+//! The application is independent of HTTP: REST, custom resources and node 0 can use it alike.
 
 use std::{
     fs,

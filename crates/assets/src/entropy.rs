@@ -3,7 +3,7 @@
 //! Nothing in this crate asks the operating system for random bytes. The caller does, once, and
 //! hands over 32 of them. Every key, password and identifier draws from a stream of its own, named
 //! after what it is for, so keys may be made in any order and on any number of threads and still
-//! come out the same. Whoever keeps the seed keeps the cluster: it is as secret as a private key.
+//! come out the same. The seed gives full access to the cluster: it is as secret as a private key.
 
 use std::fmt;
 

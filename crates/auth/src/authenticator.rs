@@ -34,7 +34,7 @@ use crate::users::{LoginError, Users};
 pub enum Mode {
     /// They need not.
     None,
-    /// Tokens of ours for machines and links; nobody else.
+    /// Only tokens that this service signed, for machines and links.
     Local(KeyPair),
     /// As local, and people log in.
     Users(KeyPair, Users),
@@ -164,7 +164,7 @@ impl Authenticator {
         Err(last.unwrap_or_else(|| Denied::missing(accepted)))
     }
 
-    /// Checks name and password and opens a session for somebody who calls from `peer`. Slow on
+    /// Checks name and password and opens a session for a caller at `peer`. Slow on
     /// purpose; see [`Users::check_password`].
     ///
     /// # Errors
@@ -299,7 +299,7 @@ impl Authenticator {
                 self.machine(scheme, &claims, "link")
             }
             Scheme::Agent | Scheme::Url | Scheme::Image | Scheme::ImageUrl => Err(Denied::refused(
-                format_args!("the token is not made for {}", carrier(scheme)),
+                format_args!("the token was not issued for {}", carrier(scheme)),
             )),
         }
     }
@@ -378,7 +378,7 @@ fn admit_installer(scheme: Scheme, claims: &Claims) -> Result<Principal, Denied>
         Some("") => Err(Denied::new(400, "the token's claim auth_scheme is empty")),
         Some(name) if name != scheme.to_string() => Err(Denied::new(
             403,
-            format!("the token is not made for {}", carrier(scheme)),
+            format!("the token was not issued for {}", carrier(scheme)),
         )),
         Some(_) => {
             let role = match scheme {

@@ -1,10 +1,9 @@
-//! Our own certificate authority, and the certificate the server shows.
+//! Our own certificate authority, and the server certificate.
 //!
-//! Made at first start, so that nobody has to run without TLS: a CA for ten years, whose
-//! certificate travels inside the boot images, and a server certificate for about a year, made
-//! anew whenever it nears its end or a name is missing. Nothing is parsed by hand to find that
-//! out: the certificate is put before the same verifier that a client would use, with the
-//! clock set ahead.
+//! Created at first start, so that TLS works without configuration: a CA valid for ten years, whose
+//! certificate is part of the boot images, and a server certificate valid for about a year, renewed
+//! whenever it is about to expire or a name is missing. To find that out the certificate is passed
+//! to the verifier a client would use, with the clock set ahead.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,7 +95,7 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// Reads a certificate and key that somebody else provides.
+    /// Reads a certificate and key provided by the administrator.
     ///
     /// # Errors
     /// If a file cannot be read; what is in them is checked by [`TlsFiles::server_config`].
@@ -203,7 +202,7 @@ impl Ca {
     fn open(folder: &Path, now: i64) -> Result<Self, AuthorityError> {
         let (cert_path, key_path) = (folder.join("ca.crt"), folder.join("ca.key"));
         if !cert_path.exists() {
-            // The key first: whoever loses a race for either file goes on with the winner's.
+            // The key first: the process that loses a race for either file uses the winner's.
             if !key_path.exists() {
                 let key = generate(&key_path)?;
                 create(&key_path, &key.serialize_pem(), Readers::OwnerOnly)?;

@@ -1,4 +1,4 @@
-//! What a request brings along, and the answer when that is not enough.
+//! The credentials of a request, and the response when they are not sufficient.
 
 use std::fmt;
 
@@ -103,7 +103,7 @@ impl Denied {
     /// The token names an infra-env or cluster that is gone. Only the service can know that, so
     /// it is the service that must ask, right after authentication.
     pub fn resource_is_gone() -> Self {
-        Self::refused("the token was made for an infra-env or cluster that no longer exists")
+        Self::refused("the token was issued for an infra-env or cluster that no longer exists")
     }
 
     /// The login was ended. Only the service can know that, as for [`Denied::resource_is_gone`].

@@ -1,4 +1,4 @@
-//! Files that must be whole or absent, and seen by nobody else.
+//! Files that are written atomically and readable only by their owner.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

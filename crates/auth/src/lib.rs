@@ -1,7 +1,7 @@
-//! Who is calling, what may they touch, and the keys behind it.
+//! Authentication, authorization, and the keys behind them.
 //!
 //! Everything here works on plain text and on a clock that is handed in; the HTTP server, the
-//! database and the settings are somebody else's. A request goes through these questions:
+//! database and the settings are in other crates. A request goes through these questions:
 //!
 //! 1. [`Authenticator::authenticate`]: whose credentials are these? → [`Principal`]
 //! 2. [`check_role`]: may that role use this method here?

@@ -1,4 +1,4 @@
-//! What a signed link is good for, and how it ends before its time.
+//! What a signed link gives access to, and how it is revoked.
 //!
 //! A link of an infra-env carries a fingerprint of the key that the infra-env had when the link
 //! was made; a new key ends all links of the old one. In mode users a link also says which
@@ -52,7 +52,7 @@ pub fn check_place(caller: &Principal, place: impl FnOnce() -> String) -> Result
     }
     Err(Denied::new(
         403,
-        "this link opens another file; ask for a link to this one",
+        "this link is for another file; request a link to this one",
     ))
 }
 
@@ -63,13 +63,13 @@ pub fn check_place(caller: &Principal, place: impl FnOnce() -> String) -> Result
 pub fn check_signing_key(caller: &Principal, signing_key: &Secret) -> Result<(), Denied> {
     match &caller.link.fingerprint {
         Some(made_with) if *made_with != fingerprint(signing_key) => Err(Denied::refused(
-            "this link was withdrawn when the infra-env got a new signing key; ask for a new link",
+            "this link was revoked when the infra-env got a new signing key; request a new link",
         )),
         Some(_) | None => Ok(()),
     }
 }
 
-/// Eight bytes of the key's hash: enough to tell keys apart, useless to find one.
+/// Eight bytes of the key's hash: enough to distinguish keys, useless to recover one.
 pub(crate) fn fingerprint(signing_key: &Secret) -> String {
     let hash = Sha256::digest(signing_key.reveal().as_bytes());
     hash.iter().take(8).fold(String::new(), |mut text, byte| {

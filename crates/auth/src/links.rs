@@ -11,7 +11,7 @@ use crate::tokens::{Claims, SignError, Tokens};
 /// How the address of a boot image says which infra-env it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageForm {
-    /// By the id itself: whoever knows it may have the image.
+    /// By the id itself: any client that knows it may download the image.
     ById,
     /// By a token of the infra-env, without end.
     ByApiKey,

@@ -1,8 +1,8 @@
-//! How often a name may be tried, and from where.
+//! Rate limits of logins, by name and address.
 //!
 //! Attempts are counted per name and address. A few are free; after that each further one has to
-//! wait, twice as long every time up to a minute: slow against guessing, and whoever guesses only
-//! slows down his own address, not the owner of the name somewhere else.
+//! wait, twice as long every time up to a minute: guessing is slow, and it delays only the
+//! guesser's address, not the owner of the name at another one.
 //!
 //! Guessing from many addresses meets a second, much looser count of the name alone. It does not
 //! hold up addresses from which the name has logged in before, so the owner gets in at the usual
@@ -12,16 +12,15 @@
 //! for an address from which someone has logged in before, which may be a proxy or an office, and
 //! it does not hold up a name that has logged in from there itself.
 //!
-//! Names that do not exist are treated the same, or the difference would tell which ones do; but
-//! they are counted apart, so that inventing names cannot wash the counts of real ones out of
-//! memory.
+//! Names that do not exist are treated the same, or the difference would reveal which ones do; but
+//! they are counted separately, so that invented names cannot evict the counts of real ones.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
-/// Counts are forgotten after so many quiet seconds.
+/// Seconds without an attempt after which a count is dropped.
 const FORGET_AFTER: i64 = 15 * 60;
 /// Names, and pairs of name and address, that are counted at the same time.
 const ROOM: usize = 8192;
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn guessing_at_one_address_holds_up_nobody_at_another() {
+    fn guessing_from_one_address_does_not_delay_others() {
         let limit = LoginLimit::default();
         for now in 1000..2000 {
             let _ = limit.begin("ann", true, elsewhere(1), now);

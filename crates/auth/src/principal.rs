@@ -1,4 +1,4 @@
-//! The caller, once known, and what it may touch.
+//! The authenticated caller, and what it may access.
 
 use std::borrow::Cow;
 
@@ -133,7 +133,7 @@ pub fn check_role(caller: &Principal, method: &str, read_only: ReadOnly) -> Resu
         Role::ReadOnly if looks && read_only == ReadOnly::Admitted => Ok(()),
         Role::ReadOnly => Err(Denied::new(
             403,
-            format!("`{}` may only look; this needs role user", caller.name),
+            format!("`{}` is read-only; this needs role user", caller.name),
         )),
     }
 }

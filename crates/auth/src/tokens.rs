@@ -1,4 +1,4 @@
-//! Signed tokens: JWTs, ES256 and nothing else.
+//! Signed tokens: JWTs with ES256 only.
 //!
 //! The format is small enough to be read here in full, and that is safer than a library with a
 //! dozen algorithms of which eleven must be switched off: a header that names another one is
@@ -77,7 +77,7 @@ pub enum TokenError {
     /// Signed in another way, or not at all.
     #[error("the token is not signed with ES256")]
     WrongAlgorithm,
-    /// Signed by somebody else, or changed.
+    /// Signed with another key, or modified.
     #[error("the token was not signed by this service")]
     BadSignature,
     /// Its time is over.

@@ -1,4 +1,4 @@
-//! People with a name, a password and a role.
+//! Users with a name, a password and a role.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -41,7 +41,7 @@ pub enum UserError {
     #[error("user `{0}`: the password hash is not argon2id in PHC notation ($argon2id$…)")]
     BadHash(String),
     /// Machines have tokens.
-    #[error("user `{0}`: the role of machines is not for people")]
+    #[error("user `{0}`: the role of machines cannot be given to users")]
     NotForPeople(String),
     /// A password that cannot be used.
     #[error("a password needs 1 to {LONGEST_PASSWORD} bytes")]
@@ -148,7 +148,7 @@ impl Users {
         all
     }
 
-    /// Whether nobody can log in.
+    /// Whether there are no users.
     pub fn is_empty(&self) -> bool {
         self.by_name
             .read()
@@ -156,7 +156,7 @@ impl Users {
             .is_empty()
     }
 
-    /// Checks name and password of somebody at `peer`, at the time `now`; returns the role and the
+    /// Checks name and password of a caller at `peer`, at the time `now`; returns the role and the
     /// fingerprint of the password hash that was checked. Takes tens of milliseconds of CPU on
     /// purpose: call it where blocking is allowed.
     ///
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn guessing_is_slowed_down_even_for_the_right_password_and_for_unknown_names() {
         let users = Users::new([user("ann", "secret", Role::Admin)]).unwrap();
-        for name in ["ann", "nobody"] {
+        for name in ["ann", "unknown"] {
             for _ in 0..5 {
                 assert_eq!(
                     users.check_password(name, "guess", HOME, 0),

@@ -1,4 +1,4 @@
-//! The list at the end of an archive, and what makes one acceptable.
+//! The list of contents at the end of an archive, and how it is checked.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! An installation in one file: made while the service runs, restored elsewhere.
+//! A backup of an installation in one file: written while the service runs, restored elsewhere.
 //!
 //! The archive is a tar: keys and certificates, every stored file, the database as an SQLite file
 //! whatever it is kept in, and as the last member `backup.json` with size and SHA-256 of all

@@ -1,4 +1,4 @@
-//! Making an archive while the service runs.
+//! Writes an archive while the service runs.
 //!
 //! The service writes a file before the record that refers to it, and deletes it after that record.
 //! So files are taken before the database and, those that are new since, after it: every record in

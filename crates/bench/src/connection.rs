@@ -1,4 +1,4 @@
-//! One kept-alive HTTP/1.1 connection, with as little of its own work as possible.
+//! One kept-alive HTTP/1.1 connection with minimal overhead.
 
 use std::net::SocketAddr;
 

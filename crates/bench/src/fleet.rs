@@ -48,7 +48,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Registers a host nobody has seen before.
+    /// Registers a new host.
     pub async fn register_new(&self, connection: &mut Connection) -> anyhow::Result<u64> {
         self.register(connection, Uuid::new_v4()).await
     }

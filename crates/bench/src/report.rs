@@ -1,4 +1,4 @@
-//! Figures in a table, each beside the reference's where that is known.
+//! Figures in a table, each next to the reference's where that is known.
 
 use std::{io::Write, path::Path, time::Duration};
 

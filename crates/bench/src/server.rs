@@ -1,4 +1,4 @@
-//! The service under test: a process of its own with a data directory of its own.
+//! The service under test: a separate process with its own data directory.
 
 use std::{
     net::SocketAddr,

@@ -45,7 +45,7 @@ impl Agents {
             let executable = find_first(&folders, NAME, architecture, names);
             match &executable {
                 Ok(path) => {
-                    tracing::info!(architecture, path = %path.display(), "hosts get this agent with their image");
+                    tracing::info!(architecture, path = %path.display(), "agent for boot images found");
                 }
                 Err(why) => {
                     tracing::warn!(architecture, %why, "no agent for boot images; `make agents` builds it, images.agent_dir says where it is");

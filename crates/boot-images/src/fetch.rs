@@ -181,7 +181,7 @@ impl Downloads {
                 Err(error) if part.size == before && tries + 1 >= TRIES => return Err(error),
                 Err(error) => {
                     tries = if part.size > before { 1 } else { tries + 1 };
-                    tracing::debug!(%error, tries, "a fetch was cut short and goes on");
+                    tracing::debug!(%error, tries, "resuming an interrupted fetch");
                     tokio::time::sleep(Duration::from_millis(500) * 2u32.pow(tries)).await;
                 }
             }

@@ -21,7 +21,7 @@ named! {
 }
 
 named! {
-    /// The infrastructure a cluster is told it runs on.
+    /// The infrastructure platform of a cluster.
     pub enum Platform: "platform" {
         /// Bare metal with VIPs kept by the cluster.
         Baremetal = "baremetal",

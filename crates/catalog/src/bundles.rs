@@ -1,4 +1,4 @@
-//! Bundles: operators that are chosen with one word because they serve one purpose.
+//! Bundles: operators that are selected together because they serve one purpose.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,7 +1,7 @@
-//! Reading configured JSON lists entry by entry, so that a fault names its place.
+//! Reads configured JSON lists entry by entry, so that an error names its place.
 //!
-//! Operators of the service paste these lists into environment variables. All faults are
-//! gathered before failing: mending a list one error per restart is no fun.
+//! Operators of the service paste these lists into environment variables. All errors are
+//! collected before failing, so that a list need not be fixed one error per restart.
 
 use std::{fmt, str::FromStr};
 

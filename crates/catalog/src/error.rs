@@ -49,7 +49,7 @@ pub enum CatalogError {
     },
     /// The release exists but the configuration hides it.
     #[error(
-        "OpenShift version {version} is switched off here (IGNORED_OPENSHIFT_VERSIONS); \
+        "OpenShift version {version} is disabled in this service (IGNORED_OPENSHIFT_VERSIONS); \
          choose another version"
     )]
     Ignored {

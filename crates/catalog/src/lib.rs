@@ -1,4 +1,4 @@
-//! What can be installed, on what.
+//! What can be installed on which hardware.
 //!
 //! The catalogue answers the questions that need no cluster: which release an
 //! `openshift_version` means, which OS image boots it, how much hardware a role needs, which

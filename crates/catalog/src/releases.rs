@@ -54,7 +54,7 @@ pub struct ReleaseImage {
     /// Support level when it is not to be guessed from the version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub support_level: Option<ReleaseSupport>,
-    /// Recommended to users who have no wish of their own.
+    /// The default for users who do not choose a release.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default: bool,
 }

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn okd_builds_are_told_from_openshift_builds() {
+    fn okd_builds_are_distinguished_from_openshift_builds() {
         for text in [
             "4.16.0-0.okd",
             "4.16.0-0.okd-2024-05-01-100000",

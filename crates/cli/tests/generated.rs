@@ -9,9 +9,9 @@ use std::{
 use muster_engine::events::{EVENTS, Owner};
 
 const HEAD: &str = "# Settings\n\nMade by `make bless` from `crates/config/src/sections`; do not edit.\n\n\
-Stronger wins: default, `muster.toml`, environment, flag. Every key also has a variable of its own\n\
-(`server.listen` is `MUSTER_SERVER_LISTEN`), stronger than the plain names that the reference uses.\n\
-`muster serve --print-config` shows what is in force and where it came from.\n\n";
+Precedence, lowest first: default, `muster.toml`, environment, flag. Every key also has its own variable\n\
+(`server.listen` is `MUSTER_SERVER_LISTEN`), which overrides the names that the reference uses.\n\
+`muster serve --print-config` shows the effective values and where they came from.\n\n";
 
 #[test]
 fn the_page_of_settings_is_current() {
@@ -109,20 +109,20 @@ fn own_dependencies(manifest: &str) -> String {
 }
 
 #[test]
-fn the_catalogue_of_events_says_who_tells_them() {
+fn the_catalogue_of_events_names_who_emits_them() {
     let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let service = sources(&crates.join("app/src")) + &sources(&crates.join("service/src"));
     let engine = sources(&crates.join("engine/src"));
     for kind in EVENTS {
         let literal = format!("\"{}\"", kind.name);
         let constant = kind.name.to_uppercase();
-        let told_in = |text: &str| text.contains(&literal) || text.contains(&constant);
+        let emitted_in = |text: &str| text.contains(&literal) || text.contains(&constant);
         match kind.owner {
-            Owner::Service => assert!(told_in(&service), "nobody tells {}", kind.name),
-            Owner::Engine => assert!(told_in(&engine), "nobody tells {}", kind.name),
-            Owner::Nobody => assert!(
-                !told_in(&service) && !told_in(&engine),
-                "{} is told after all",
+            Owner::Service => assert!(emitted_in(&service), "{} is never emitted", kind.name),
+            Owner::Engine => assert!(emitted_in(&engine), "{} is never emitted", kind.name),
+            Owner::Unused => assert!(
+                !emitted_in(&service) && !emitted_in(&engine),
+                "{} is emitted although it is marked unused",
                 kind.name
             ),
             // Clients choose their names themselves.

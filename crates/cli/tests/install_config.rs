@@ -82,25 +82,25 @@ fn flags_that_make_a_bad_file_write_none_and_say_why() {
     flags.push("--set=baseDomian=x");
     let made = muster(folder.path(), &flags);
     assert!(!made.status.success());
-    let told = text(&made.stderr);
+    let printed = text(&made.stderr);
     for part in [
         "vip-in-machine-network",
         "did you mean `baseDomain`?",
         "nothing was written",
     ] {
-        assert!(told.contains(part), "{part} is missing in\n{told}");
+        assert!(printed.contains(part), "{part} is missing in\n{printed}");
     }
     assert!(!folder.path().join("install-config.yaml").exists());
 }
 
 #[test]
-fn a_bad_file_is_told_with_every_fault_and_none_of_its_secrets() {
+fn a_bad_file_is_reported_with_every_fault_and_none_of_its_secrets() {
     let folder = folder();
     let file = "apiVersion: v1\nbaseDomain: Example\nmetadata: {name: lab}\npullSecret: '{\"auths\": {\"a\": {\"hush\": 1}}}'\nplatform: {aws: {}}\ncompute: 3\n";
     fs::write(folder.path().join("x.yaml"), file).expect("a file");
     let checked = muster(folder.path(), &["check", "x.yaml"]);
     assert_eq!(checked.status.code(), Some(1));
-    let told = text(&checked.stderr);
+    let printed = text(&checked.stderr);
     for part in [
         "x.yaml:2:13: error: baseDomain",
         "x.yaml:5:12: error: platform.aws",
@@ -108,9 +108,9 @@ fn a_bad_file_is_told_with_every_fault_and_none_of_its_secrets() {
         "[pull-secret]",
         "4 errors",
     ] {
-        assert!(told.contains(part), "{part} is missing in\n{told}");
+        assert!(printed.contains(part), "{part} is missing in\n{printed}");
     }
-    assert!(!told.contains("hush"), "{told}");
+    assert!(!printed.contains("hush"), "{printed}");
     let lenient = Command::new(env!("CARGO_BIN_EXE_muster"))
         .args(["check", "nowhere.yaml"])
         .current_dir(folder.path())
@@ -122,11 +122,11 @@ fn a_bad_file_is_told_with_every_fault_and_none_of_its_secrets() {
 #[test]
 fn fields_are_explained_and_slips_are_answered() {
     let here = Path::new(".");
-    let told = muster(
+    let printed = muster(
         here,
         &["explain", "install-config", "platform.baremetal.hosts"],
     );
-    assert!(text(&told.stdout).contains("bootMACAddress"));
+    assert!(text(&printed.stdout).contains("bootMACAddress"));
     let slip = muster(here, &["explain", "install-config", "machineNetwrok"]);
     assert!(!slip.status.success());
     assert!(text(&slip.stderr).contains("did you mean"));
@@ -150,11 +150,11 @@ fn questions_are_asked_on_a_terminal_and_bad_answers_again() {
     std::io::Write::write_all(&mut input, answers.as_bytes()).expect("it listens");
     let output = child.wait_with_output().expect("it ends");
     drop(input);
-    let told = text(&output.stdout);
-    assert!(told.contains("is not a DNS name"), "{told}");
-    assert!(told.contains("is not a network"), "{told}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("is not a DNS name"), "{printed}");
+    assert!(printed.contains("is not a network"), "{printed}");
     let file = fs::read_to_string(folder.path().join("install-config.yaml"));
-    let file = file.unwrap_or_else(|_| panic!("{told}"));
+    let file = file.unwrap_or_else(|_| panic!("{printed}"));
     for part in [
         "name: lab",
         "replicas: 1",
@@ -166,7 +166,7 @@ fn questions_are_asked_on_a_terminal_and_bad_answers_again() {
 }
 
 #[test]
-fn an_agent_config_beside_the_file_is_judged_with_it() {
+fn an_agent_config_next_to_the_file_is_validated_with_it() {
     let folder = folder();
     let made = muster(folder.path(), FLAGS);
     assert!(made.status.success(), "{}", text(&made.stderr));
@@ -204,6 +204,6 @@ fn an_agent_config_beside_the_file_is_judged_with_it() {
     let missing = ["check", "--agent", "--agent-config", "nowhere.yaml"];
     let missing = muster(folder.path(), &missing);
     assert!(text(&missing.stderr).contains("reading nowhere.yaml"));
-    let told = muster(folder.path(), &["explain", "agent-config", "rendezvousIP"]);
-    assert!(text(&told.stdout).contains("rendezvous-host"));
+    let printed = muster(folder.path(), &["explain", "agent-config", "rendezvousIP"]);
+    assert!(text(&printed.stdout).contains("rendezvous-host"));
 }

@@ -164,7 +164,7 @@ impl Site {
         let arguments = ["--assets=release", "--release-image", &release];
         let mut command = self.command("manifests", &arguments);
         change(&mut command);
-        told(command)
+        run_to_end(command)
     }
 
     /// Nothing was made, and nothing is left of the attempt.
@@ -183,7 +183,7 @@ impl Site {
     }
 }
 
-fn told(mut command: Command) -> (Output, String) {
+fn run_to_end(mut command: Command) -> (Output, String) {
     let output = command.output().expect("starts");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, text)
@@ -206,7 +206,7 @@ async fn the_installer_of_the_release_makes_the_assets_apart_from_everything() {
 
     // The second command needs neither the install-config nor a word about the release.
     fs::write(site.path("site/manifests/mine.yaml"), "kind: Mine\n").expect("writes");
-    let (output, errors) = told(site.command("ignition-configs", &[]));
+    let (output, errors) = run_to_end(site.command("ignition-configs", &[]));
     assert!(output.status.success(), "{errors}");
     for file in [
         "bootstrap.ign",
@@ -217,7 +217,7 @@ async fn the_installer_of_the_release_makes_the_assets_apart_from_everything() {
         assert!(site.has(file), "{file}");
     }
     assert!(!site.has("manifests") && !site.has("openshift"));
-    let (_, errors) = told(site.command("ignition-configs", &["--assets=muster"]));
+    let (_, errors) = run_to_end(site.command("ignition-configs", &["--assets=muster"]));
     assert!(errors.contains("finish with --assets=release"), "{errors}");
 }
 
@@ -233,11 +233,11 @@ async fn a_release_that_muster_does_not_know_is_left_to_its_own_installer() {
     let named = ["--release-image", &release, "--release-version", version];
     let mut refused = site.command("manifests", &named);
     refused.arg("--assets=muster");
-    let (output, errors) = told(refused);
+    let (output, errors) = run_to_end(refused);
     assert!(!output.status.success());
     assert!(errors.contains("no profile for release 4.99.1"), "{errors}");
     site.assert_untouched();
-    let (output, errors) = told(site.command("manifests", &named));
+    let (output, errors) = run_to_end(site.command("manifests", &named));
     assert!(output.status.success(), "{errors}");
     assert!(errors.contains("no profile for release 4.99.1"), "{errors}");
     assert!(
@@ -318,7 +318,7 @@ async fn an_installer_that_is_killed_or_does_not_end_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payload_without_an_installer_for_this_machine_is_told() {
+async fn a_payload_without_an_installer_for_this_machine_is_reported() {
     let site = Site::with(Plan {
         without: &["installer"],
         ..Plan::default()

@@ -111,7 +111,7 @@ fn text(path: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_is_told_and_taken_apart() {
+async fn a_release_is_described_and_extracted() {
     let site = Site::new().await;
     let release = site.release();
     let info = site.ok(&["info", &release]);
@@ -135,10 +135,10 @@ async fn a_release_is_told_and_taken_apart() {
         &text(&installer),
     ]);
     let bytes = fs::read(&installer).expect("there");
-    let told = bytes
+    let stamped = bytes
         .windows(release.len())
         .any(|part| part == release.as_bytes());
-    assert!(told, "the installer knows its release");
+    assert!(stamped, "the installer knows its release");
     let manifests = site.path("manifests");
     site.ok(&[
         "extract",
@@ -209,30 +209,30 @@ async fn after_kill_9_only_the_rest_is_fetched() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_goes_wrong_is_told_with_the_way_out() {
+async fn failures_are_reported_with_a_way_out() {
     let site = Site::new().await;
     let release = site.release();
-    let told = |output: Output| {
+    let outcome = |output: Output| {
         let code = output.status.code();
         (code, String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, errors) = told(site.run(&["image-for", &release, "machine-os"]));
+    let (code, errors) = outcome(site.run(&["image-for", &release, "machine-os"]));
     assert_eq!(code, Some(1));
     assert!(
         errors.contains("did you mean machine-os-images?"),
         "{errors}"
     );
-    let (code, errors) = told(site.run(&["info", "not-an-image"]));
+    let (code, errors) = outcome(site.run(&["info", "not-an-image"]));
     assert_eq!(code, Some(2));
     assert!(
         errors.contains("write registry.example.com/path@sha256:"),
         "{errors}"
     );
     let tool = ["extract", &release, "--tool", "kubectl", "--to", "x"];
-    let (_, errors) = told(site.run(&tool));
+    let (_, errors) = outcome(site.run(&tool));
     assert!(errors.contains("there are openshift-install,"), "{errors}");
     site.write_secret("expired");
-    let (code, errors) = told(site.run(&["info", &release, "--no-cache"]));
+    let (code, errors) = outcome(site.run(&["info", &release, "--no-cache"]));
     assert_eq!(
         code,
         Some(2),
@@ -240,7 +240,7 @@ async fn what_goes_wrong_is_told_with_the_way_out() {
     );
     let other = format!("{SOURCE}/content@{}", site.payload.machine_os[0].digest);
     let (code, errors) =
-        told(site.run(&["extract", &other, "--file", "/etc/os-release", "--to", "x"]));
+        outcome(site.run(&["extract", &other, "--file", "/etc/os-release", "--to", "x"]));
     assert_eq!(code, Some(1));
     assert!(
         errors.contains("refuses the credentials of the pull secret"),
@@ -248,7 +248,7 @@ async fn what_goes_wrong_is_told_with_the_way_out() {
     );
     assert!(!errors.contains("expired;"), "{errors}");
     fs::write(site.path("mirrors.yaml"), "kind: Secret\n").expect("writes");
-    let (code, errors) = told(site.run(&["info", &release]));
+    let (code, errors) = outcome(site.run(&["info", &release]));
     assert_eq!(code, Some(2));
     assert!(
         errors.contains("kind `Secret` holds no mirrors"),

@@ -19,11 +19,11 @@ fn assert_code(output: &Output, code: i32) {
 }
 
 #[test]
-fn a_single_node_is_installed_and_told_as_json() {
+fn a_single_node_is_installed_and_reported_as_json() {
     let output = simulate(&["--topology", "sno", "--speed", "600", "--json"]);
     assert_code(&output, 0);
-    let told = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<serde_json::Value> = told
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<serde_json::Value> = printed
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
@@ -38,8 +38,8 @@ fn a_single_node_is_installed_and_told_as_json() {
 fn a_fault_that_the_service_notices_is_a_success() {
     let output = simulate(&["--fault", "low-memory", "--speed", "600"]);
     assert_code(&output, 0);
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.contains("noticed low-memory"), "{told}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains("noticed low-memory"), "{printed}");
 }
 
 #[test]
@@ -59,8 +59,8 @@ fn a_steady_window_is_measured_by_kind_of_call() {
         "--json",
     ]);
     assert_code(&output, 0);
-    let told = String::from_utf8(output.stdout).unwrap();
-    let last: serde_json::Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let last: serde_json::Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
     assert_eq!(last["kind"], "traffic");
     let calls = |kind: &str| last["calls"][kind]["count"].as_u64().unwrap();
     // Twelve hosts want to poll ten times a second each; a busy machine may let them less often.

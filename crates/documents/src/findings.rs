@@ -1,7 +1,7 @@
 //! What is wrong with a file of a user: each finding with its place, its rule and its fix.
 //!
-//! A [`Report`] can be shown plainly ([`std::fmt::Display`]) anywhere; a command line may dress
-//! it up. It holds the file only with secrets blotted out, so it can be logged as it is.
+//! A [`Report`] can be shown plainly ([`std::fmt::Display`]) anywhere; a command line may add
+//! formatting. It holds the file only with secrets masked, so it can be logged.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::spanned_yaml::{Lines, Place, Problem, Span};
 pub enum Severity {
     /// The file cannot be used.
     Error,
-    /// It can, but somebody should know.
+    /// It can, but the user should know.
     Warning,
 }
 
@@ -27,7 +27,7 @@ pub struct Finding {
     pub path: String,
     /// What is wrong.
     pub message: String,
-    /// How to mend it.
+    /// How to fix it.
     pub help: String,
     /// Where it stands, or the nearest thing that stands there.
     pub span: Span,
@@ -178,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_sorted_by_place_and_tells_each_thing_once() {
+    fn a_report_is_sorted_by_place_and_lists_each_finding_once() {
         let at = |start: usize, rule: &'static str| Finding {
             severity: Severity::Error,
             rule,
             path: "a.b".to_owned(),
             message: "is wrong".to_owned(),
-            help: "mend it".to_owned(),
+            help: "fix it".to_owned(),
             span: Span {
                 start,
                 end: start + 1,
@@ -198,8 +198,8 @@ mod tests {
         );
         assert_eq!(
             report.to_string(),
-            "f.yaml:1:1: error: a.b: is wrong [early]\n  help: mend it\n\
-             f.yaml:2:1: error: a.b: is wrong [late]\n  help: mend it\n"
+            "f.yaml:1:1: error: a.b: is wrong [early]\n  help: fix it\n\
+             f.yaml:2:1: error: a.b: is wrong [late]\n  help: fix it\n"
         );
         assert!(!format!("{report:?}").contains("one: 1"));
     }

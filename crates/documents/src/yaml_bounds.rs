@@ -51,7 +51,7 @@ pub fn check(text: &str, limits: Limits) -> Result<(), String> {
     walk(text, limits, |_, _| {})
 }
 
-/// The same for somebody who looks at the events on the way.
+/// The same, passing each event to a callback.
 pub fn walk(
     text: &str,
     limits: Limits,

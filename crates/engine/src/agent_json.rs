@@ -190,7 +190,7 @@ pub(crate) fn parse_any<T: DeserializeOwned>(step: &str, output: &str) -> Result
     if output.len() > MOST_OUTPUT_BYTES {
         let size = output.len();
         return Err(too_large(format!(
-            "it has {size} bytes, at most {MOST_OUTPUT_BYTES} are read"
+            "it has {size} bytes, the limit is {MOST_OUTPUT_BYTES}"
         )));
     }
     let most_containers = match step {

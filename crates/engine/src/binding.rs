@@ -57,7 +57,7 @@ pub fn bind(
         return refuse(
             RefusalCode::Conflict,
             format!(
-                "cluster {} is {} and takes no new hosts now",
+                "cluster {} is {} and accepts no new hosts now",
                 cluster.name, cluster.status
             ),
         );
@@ -78,7 +78,7 @@ pub fn bind(
         inventory::hostname(host),
         cluster.name
     );
-    tell(
+    record(
         &mut decision,
         events::HOST_BIND_SUCCEEDED,
         host,
@@ -154,7 +154,7 @@ pub fn unbind(host: &Host, infra_env_is_bound: bool, now: Timestamp) -> Result<D
 /// How a hub takes a host out of its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// Somebody will boot it from the discovery image if it does not run it already.
+    /// A person boots it from the discovery image if it does not run it already.
     ByHand,
     /// A runner on the node boots it into discovery without hands.
     Reclaim,
@@ -202,7 +202,7 @@ fn leave(host: &Host, trigger: Trigger, now: Timestamp) -> Result<Decision, Refu
         "Host {}: unbound from its cluster",
         inventory::hostname(host)
     );
-    tell(
+    record(
         &mut decision,
         events::HOST_UNBIND_SUCCEEDED,
         host,
@@ -234,8 +234,8 @@ fn fire(before: &Host, mut after: Host, trigger: Trigger, now: Timestamp) -> Opt
     Some(decision)
 }
 
-/// Tells about the host as the decision leaves it.
-fn tell(
+/// Adds an event about the host in the state the decision leaves it.
+fn record(
     decision: &mut Decision,
     kind: events::EventKind,
     host: &Host,

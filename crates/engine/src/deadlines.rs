@@ -121,7 +121,7 @@ pub(crate) fn leases(cluster: &Cluster, settings: &Settings) -> Option<Timestamp
     let missing = networks::vips(&cluster.api_vips).is_empty()
         || networks::vips(&cluster.ingress_vips).is_empty();
     let since = cluster.leases.awaited_since?;
-    (missing && !cluster.leases.overdue_told).then(|| since.plus(settings.timeouts.vip_lease))
+    (missing && !cluster.leases.overdue_reported).then(|| since.plus(settings.timeouts.vip_lease))
 }
 
 /// The next moment at which a rule may see this host with other eyes.

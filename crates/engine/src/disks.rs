@@ -1,4 +1,4 @@
-//! Which disks may be installed to, which one is taken, and which ones lose their boot sector.
+//! Which disks may be installed to, which one is selected, and which ones are formatted.
 //!
 //! Agents name reasons of their own; the service adds its reasons on each inventory. Ours
 //! start with a fixed mark so that they can be taken off again before they are evaluated again.
@@ -21,7 +21,7 @@ const FIBRE_CHANNEL: &str = "FC";
 /// Opens every reason this service writes.
 const OUR_MARK: &str = "Muster: ";
 
-/// Judges every disk and fills in missing ids.
+/// Evaluates every disk and fills in missing ids.
 pub(crate) fn evaluate(inventory: &mut Inventory, needs: &Requirements, version: &str) {
     for disk in inventory.disks.0.iter_mut().flatten() {
         if disk.id.is_empty() && !disk.name.is_empty() {

@@ -1,4 +1,4 @@
-//! Which disks are fit, why not, and which one is taken.
+//! Which disks are eligible, why not, and which one is selected.
 
 use super::*;
 use crate::{

@@ -55,7 +55,7 @@ impl<'a> Draft<'a> {
         self.moves.extend(decision.moves);
     }
 
-    /// Each host as it was and as it is now.
+    /// Each host before and after the change.
     pub(crate) fn each(&self) -> impl Iterator<Item = (&'a Host, &Host)> {
         self.before.iter().copied().zip(&self.hosts)
     }

@@ -1,4 +1,4 @@
-//! Figures about hosts and installations, kept among the events under the category `metrics`.
+//! Metrics of hosts and installations, stored as events of category `metrics`.
 //!
 //! They have no name of their own and are in no catalogue: the message says what is counted, the
 //! properties say how much.

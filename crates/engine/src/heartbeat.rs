@@ -1,4 +1,4 @@
-//! Which heartbeats are news.
+//! Which heartbeats have to be evaluated.
 //!
 //! Agents poll all the time; the shell keeps their heartbeats in memory and must not refresh a
 //! cluster for each of them. A poll is worth a refresh only when it can change a result.

@@ -1,5 +1,5 @@
-//! Status changes and the events that tell of them, made in one place so that no change goes
-//! unrecorded.
+//! Status changes and the events that report them, made in one place so that every change is
+//! recorded.
 
 use muster_model::{
     Cluster, ClusterStatus, Event, EventScope, Host, HostStatus, Severity, Timestamp,

@@ -1,7 +1,7 @@
-//! What the Ignition of a running cluster says about it.
+//! Facts about a running cluster, read from its Ignition.
 //!
 //! A day-2 host fetches the Ignition it would boot with; whether the cluster brings its own DNS,
-//! how its disks are encrypted and which system it runs is read from there, as nobody else knows.
+//! how its disks are encrypted and which system it runs is read from there, the only source.
 
 use std::net::IpAddr;
 

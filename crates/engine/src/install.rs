@@ -1,4 +1,4 @@
-//! The start of an installation, and the news of its generated files.
+//! The start of an installation, and the arrival of its generated files.
 
 use muster_model::{
     Cluster, ClusterStatus, FeatureUse, Host, HostKey, HostRole, HostStatus, Timestamp,
@@ -39,7 +39,7 @@ pub fn start(
     }
     fix_roles(&mut draft, settings);
     choose_lead(&mut draft)?;
-    tell_ignored(&mut draft);
+    report_ignored(&mut draft);
     let cluster = &mut draft.cluster;
     cluster.schedulable_masters_forced_true = roles::masters_must_work(cluster, &draft.hosts);
     cluster.install_started_at = Some(now);
@@ -128,7 +128,7 @@ fn record_use(cluster: &mut Cluster, name: &str, used: bool) {
 fn choose_lead(draft: &mut Draft<'_>) -> Result<(), Refused> {
     let Some(lead) = roles::choose_bootstrap(&draft.hosts) else {
         return Err(Refused::conflict(
-            "no control plane host is ready to lead the installation",
+            "no control plane host is ready to be the bootstrap host",
         ));
     };
     for (index, host) in draft.hosts.iter_mut().enumerate() {
@@ -136,7 +136,7 @@ fn choose_lead(draft: &mut Draft<'_>) -> Result<(), Refused> {
             host.bootstrap = false;
         } else if !host.bootstrap {
             host.bootstrap = true;
-            let message = format!("Host {}: leads the installation", inventory::hostname(host));
+            let message = format!("Host {}: is the bootstrap host", inventory::hostname(host));
             let kind = events::HOST_BOOTSTRAP_SET;
             let event = history::about_host(kind, host, draft.now, message);
             draft.events.push(event);
@@ -176,7 +176,7 @@ fn follow(
     })
 }
 
-fn tell_ignored(draft: &mut Draft<'_>) {
+fn report_ignored(draft: &mut Draft<'_>) {
     let cluster = &draft.cluster;
     let lists = [
         &cluster.ignored_host_validations,
@@ -214,7 +214,7 @@ pub fn files_ready(
     draft.cluster.preparation.status = Some("success".to_owned());
     draft.cluster.preparation.reason = Some("The files of the cluster are ready".to_owned());
     let message = format!(
-        "The preparation of cluster {} goes on: its files are ready",
+        "The preparation of cluster {} continues: its files are ready",
         draft.cluster.name
     );
     let kind = events::CLUSTER_PREPARE_INSTALLATION_STARTED;
@@ -262,7 +262,7 @@ pub fn kubeconfig_uploaded(view: &ClusterView<'_>, now: Timestamp) -> Result<Dec
         ClusterStatus::Finalizing | ClusterStatus::Installed
     ) {
         return Err(Refused::bad_request(format!(
-            "cluster {} is {}; the ingress certificate is taken while it is finalizing",
+            "cluster {} is {}; the ingress certificate is accepted while it is finalizing",
             draft.cluster.id, draft.cluster.status
         )));
     }

@@ -1,4 +1,4 @@
-//! What a machine consists of, as its agent saw it. Start at [`Inventory::parse`].
+//! The inventory of a machine, as reported by its agent. Start at [`Inventory::parse`].
 //!
 //! Every field may be missing: agents are old, broken or hostile. Questions that the rules ask
 //! are methods here, so no rule walks raw JSON.

@@ -1,4 +1,4 @@
-//! Virtual addresses from DHCP: who asks for them, with what, and what an answer changes.
+//! Virtual addresses from DHCP: who requests them, with what, and what a lease changes.
 //!
 //! While `vip_dhcp_allocation` is on, each host that sits in the machine network is asked to
 //! lease both addresses under cards that belong to the cluster ([`mac`]), so all get the same
@@ -89,7 +89,7 @@ pub(crate) fn accept(
     let ingress = inside(&reply.ingress_vip_address, &network, Kind::Ingress)?;
     if api == ingress {
         return Err(format!(
-            "the DHCP server leased {api} for both API and ingress; it must tell their cards apart"
+            "the DHCP server leased {api} for both API and ingress; it must lease by MAC address"
         ));
     }
     let leases = [
@@ -138,12 +138,12 @@ const fn is_under_way(status: ClusterStatus) -> bool {
 fn inside(text: &str, network: &IpNet, kind: Kind) -> Result<IpAddr, String> {
     let address: IpAddr = text
         .parse()
-        .map_err(|_| format!("{text:?} is no address for {kind}"))?;
+        .map_err(|_| format!("{text:?} is not an address for {kind}"))?;
     if network.contains(&address) {
         Ok(address)
     } else {
         Err(format!(
-            "{address} for {kind} lies outside machine network {network}"
+            "{address} for {kind} is outside machine network {network}"
         ))
     }
 }
@@ -225,7 +225,7 @@ pub(crate) fn watch(cluster: &mut Cluster, settings: &Settings, now: Timestamp) 
     if deadlines::leases(cluster, settings).is_none_or(|deadline| now <= deadline) {
         return None;
     }
-    cluster.leases.overdue_told = true;
+    cluster.leases.overdue_reported = true;
     Some(history::about_cluster(
         events::API_INGRESS_VIP_TIMED_OUT,
         cluster,

@@ -1,4 +1,4 @@
-//! Decisions: what becomes of clusters and hosts.
+//! Decisions: how clusters and hosts change.
 //!
 //! Pure: no I/O, no clock, no randomness, no logger. A view and the time come in, a
 //! [`Decision`] goes out. Start at [`refresh`]; each request that changes state has a module

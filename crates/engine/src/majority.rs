@@ -1,4 +1,4 @@
-//! Which hosts can all reach each other, and which addresses are used twice.
+//! Which hosts can all reach each other, and duplicate addresses.
 //!
 //! A group is a full mesh of at least three hosts. Hosts are taken in the order of their ids,
 //! so the answer does not depend on who reported first. Start at [`Web::of`], which reads each

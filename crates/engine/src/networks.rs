@@ -1,4 +1,4 @@
-//! Address ranges: parsing, overlap, families, and which network the machines live in.
+//! Address ranges: parsing, overlap, families, and the machine network.
 
 use std::{net::IpAddr, sync::Arc};
 

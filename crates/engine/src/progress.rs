@@ -1,4 +1,4 @@
-//! How far things have come: stage reports of hosts and of the controller, and percentages.
+//! Progress: stage reports of hosts and of the controller, and percentages.
 //!
 //! Percentages are floating-point products cut to integers, in the order clients have always
 //! seen them; integer arithmetic would differ by one here and there.
@@ -63,14 +63,14 @@ pub fn report_host(
         let progress = &mut draft.hosts[index].progress;
         progress.info = Some(report.info.clone());
         progress.stage_updated_at = Some(now);
-        tell_stage(&mut draft, index, stage, &report.info);
+        report_stage(&mut draft, index, stage, &report.info);
         return Ok(draft.finish());
     }
     check_stage(host, view.cluster, stage, settings)?;
     let not_installing = |not: Not| {
         not.or(|| {
             Refused::conflict(format!(
-                "host {} is {}; progress is only taken while it is installing",
+                "host {} is {}; progress is only accepted while it is installing",
                 host.id, host.status
             ))
         })
@@ -91,7 +91,7 @@ pub fn report_host(
             .fire_host(index, Trigger::HostProgressChanged, &said)
             .map_err(not_installing)?;
     }
-    tell_stage(&mut draft, index, stage, &report.info);
+    report_stage(&mut draft, index, stage, &report.info);
     let (after, now) = (&draft.hosts[index], draft.now);
     // A failed host keeps its last stage; a day-2 host is done when it reboots.
     let reached = if stage == HostStage::Failed {
@@ -129,7 +129,7 @@ fn check_stage(
     let list = stages_in(host, cluster, settings.mode);
     let Some(new) = list.iter().position(|s| *s == stage) else {
         return Err(Refused::conflict(format!(
-            "stage {:?} is not one a {} goes through",
+            "stage {:?} does not exist for a {}",
             stage.as_str(),
             host.effective_role()
         )));
@@ -140,7 +140,7 @@ fn check_stage(
         .is_some_and(|old| new < old)
     {
         return Err(Refused::conflict(format!(
-            "stage {:?} lies before the present one, {:?}",
+            "stage {:?} comes before the current one, {:?}",
             stage.as_str(),
             present.as_str()
         )));
@@ -158,7 +158,7 @@ fn store_stage(
 ) -> String {
     let now = draft.now;
     let host = &mut draft.hosts[index];
-    // Nobody watches a day-2 host after its reboot, so that is the end of it.
+    // A day-2 host is not observed after its reboot, so this is its last stage.
     let last_word = host.is_day2() && stage == HostStage::Rebooting && settings.mode == Mode::Rest;
     let percentage = percentage(host, &draft.cluster, stage, settings.mode);
     let stage = if last_word { HostStage::Done } else { stage };
@@ -180,7 +180,7 @@ fn store_stage(
     }
 }
 
-fn tell_stage(draft: &mut Draft<'_>, index: usize, stage: HostStage, info: &str) {
+fn report_stage(draft: &mut Draft<'_>, index: usize, stage: HostStage, info: &str) {
     let host = &draft.hosts[index];
     let detail = if info.is_empty() {
         String::new()
@@ -284,7 +284,7 @@ pub fn report_finalizing(
     let mut draft = Draft::of(view, now);
     if !draft.cluster.status.is_installing() {
         return Err(Refused::bad_request(format!(
-            "cluster {} is {}; a finalizing stage is only taken during an installation",
+            "cluster {} is {}; a finalizing stage is only accepted during an installation",
             draft.cluster.id, draft.cluster.status
         )));
     }

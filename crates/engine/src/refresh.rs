@@ -1,4 +1,4 @@
-//! The heart: evaluate everything, apply the rules, and repeat until nothing moves.
+//! The main loop: evaluate everything, apply the rules, and repeat until nothing changes.
 //!
 //! One pass looks at networks, roles, each host and the cluster. Hosts and cluster follow each
 //! other, so passes are repeated to a fixed point; the tables are acyclic for fixed facts and
@@ -39,7 +39,7 @@ use crate::{
 /// The longest chain in the tables is below ten moves.
 const MAX_PASSES: usize = 24;
 
-/// Judges a cluster and all its hosts.
+/// Evaluates a cluster and all its hosts.
 pub fn refresh(view: &ClusterView<'_>, settings: &Settings, now: Timestamp) -> Decision {
     let mut round = Round::of(view, settings, now);
     for _ in 0..MAX_PASSES {
@@ -52,7 +52,7 @@ pub fn refresh(view: &ClusterView<'_>, settings: &Settings, now: Timestamp) -> D
     round.finish(view)
 }
 
-/// Judges a host that belongs to no cluster, in view of what it booted.
+/// Evaluates a host that belongs to no cluster, given the infra-env it booted from.
 pub fn refresh_unbound(
     view: &HostView<'_>,
     infra_env: Option<&InfraEnv>,
@@ -129,7 +129,7 @@ struct Round<'a> {
     /// About virtual addresses; read when first needed.
     evidence: Option<Evidence>,
     settings: &'a Settings,
-    /// Hosts were compared with each other, looking for groups of at least so many.
+    /// Hosts were compared with each other, looking for groups of at least this size.
     compared: Option<usize>,
     /// Something changed in this pass, so another one is needed.
     moved: bool,

@@ -1,4 +1,4 @@
-//! A machine says hello, for the first time or again; and how a cluster begins.
+//! Registration of a machine, for the first time or again, and of a cluster.
 //!
 //! What comes of a hello is in the table `rules::triggers::register`. What an agent does with
 //! the answer matters: it sleeps for ever on 401, 403, 404 and 409 and tries again on anything
@@ -16,7 +16,7 @@ use crate::{
     view::Refused,
 };
 
-/// Who says hello.
+/// The machine that registers.
 #[derive(Clone, Copy, Debug)]
 pub struct NewHost<'a> {
     /// Its place in the store.
@@ -84,7 +84,7 @@ fn first(new: &NewHost<'_>, now: Timestamp) -> Result<Registered, Refused> {
     if let Some(cluster) = new.cluster {
         if !cluster.status.accepts_changes() {
             let reason = format!(
-                "cluster {} is {} and takes no new hosts now; wait for the end of the installation or reset it",
+                "cluster {} is {} and accepts no new hosts now; wait for the end of the installation or reset it",
                 cluster.name, cluster.status
             );
             return Err(refused(Refused::conflict(reason), &host, now));

@@ -1,4 +1,4 @@
-//! The other things agents report, typed. One struct per stored text.
+//! Other reports of agents, typed. One struct per stored text.
 
 use std::{
     collections::BTreeMap,
@@ -73,7 +73,7 @@ reported! {
         source_state: String,
     }
 
-    /// Addresses nobody answered from.
+    /// Addresses from which no answer came.
     FreeNetwork {
         free_addresses: List<String>,
         network: String,

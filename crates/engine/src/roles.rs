@@ -1,4 +1,4 @@
-//! Who becomes what: suggested roles, the bootstrap host, and whether enough hosts are left.
+//! Roles: suggestions, the bootstrap host, and whether enough hosts are left.
 //!
 //! Suggestions are computed from scratch each time, in a total order (no GPU first, then the
 //! smallest machine that fits, then the id), so they never flicker and the announced roles are

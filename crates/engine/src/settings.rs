@@ -1,4 +1,4 @@
-//! The numbers and names the rules are evaluated with. `Default` is what the reference ships.
+//! The constants the rules are evaluated with. `Default` is what the reference ships.
 //!
 //! Requirements, images and the agent's version depend on the release and the site, so the
 //! shell hands in settings that fit the cluster at hand.
@@ -260,7 +260,7 @@ pub struct BootArtifacts {
 /// Who watches day-2 hosts after their reboot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Nobody: a reboot is the last thing we hear.
+    /// REST clients only: the reboot is the last report of a host.
     #[default]
     Rest,
     /// A hub cluster, which sees the node join.
@@ -286,9 +286,9 @@ pub struct Settings {
     pub soft_timeouts: bool,
     /// Suggest no roles before an installation starts.
     pub leave_roles_open: bool,
-    /// Host validations that are switched off.
+    /// Host validations to disable.
     pub disabled_host_checks: BTreeSet<String>,
-    /// Cluster validations that are switched off.
+    /// Cluster validations to disable.
     pub disabled_cluster_checks: BTreeSet<String>,
     /// Steps that are never handed out.
     pub disabled_steps: BTreeSet<StepType>,

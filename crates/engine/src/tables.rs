@@ -1,4 +1,4 @@
-//! State machines and validations as plain data, for people: `muster explain`, diagrams, documents.
+//! State machines and validations as plain data, for `muster explain`, diagrams and documents.
 //!
 //! Nothing is written down twice: this reads the very tables the engine decides by.
 

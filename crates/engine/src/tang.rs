@@ -1,4 +1,4 @@
-//! Tang servers as users name them: a JSON list inside a text.
+//! Tang servers as users write them: a JSON list inside a text.
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -23,7 +23,7 @@ pub fn read(text: &str) -> Result<Vec<TangServer>, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-/// The list in the spelling every agent knows; a text that cannot be read stays as it is.
+/// The list in the spelling every agent knows; a text that cannot be read is returned unchanged.
 #[must_use]
 pub fn spelled(text: &str) -> String {
     let servers = read(text);

@@ -1,9 +1,9 @@
-//! What the engine sees and what it answers.
+//! Input and output of the engine.
 //!
 //! A view is a consistent look at one cluster and its hosts, taken under the store's lock. A
 //! [`Decision`] holds whole new records, only those that changed, and is stored in one
-//! transaction with its events. Jobs are wishes: the shell starts those that are not already
-//! running, so a wish that is repeated after a crash does no harm.
+//! transaction with its events. Jobs are requests: the shell starts those that are not already
+//! running, so a request that is repeated after a crash does no harm.
 
 use muster_model::{Cluster, ClusterId, Event, Host, HostKey, InfraEnv, Timestamp};
 

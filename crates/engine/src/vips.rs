@@ -128,8 +128,8 @@ impl Evidence {
         }
     }
 
-    /// Judges one address against one network. `ask_hosts` is off where a load balancer of the
-    /// user answers.
+    /// Checks one address against one network. `ask_hosts` is false where the user's load balancer
+    /// answers.
     pub(crate) fn standing(&self, vip: &Vip, network: &IpNet, ask_hosts: bool) -> Standing {
         if !network.contains(&vip.ip) {
             return Standing::Outside;

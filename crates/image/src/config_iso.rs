@@ -1,4 +1,4 @@
-//! Small images that carry configuration to a machine: a label and some files.
+//! Small configuration images for a machine: a label and some files.
 //!
 //! Machines find them by label. Equal content gives equal bytes: no clock, no random numbers.
 

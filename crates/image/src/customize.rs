@@ -1,4 +1,4 @@
-//! What Muster makes of a live image for one set of hosts.
+//! How Muster customizes a live image for one set of hosts.
 
 use bytes::Bytes;
 
@@ -12,7 +12,7 @@ use crate::{
     view::View,
 };
 
-/// What to add to an image. Equal wishes about equal images give equal bytes.
+/// What to add to an image. Equal customizations of equal images give equal bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Customization {
     /// Ignition config of the live system.

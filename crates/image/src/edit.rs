@@ -23,7 +23,7 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// Begins with an image as it is.
+    /// Starts from an unmodified image.
     ///
     /// # Errors
     ///

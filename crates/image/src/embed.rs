@@ -1,4 +1,4 @@
-//! The place that live images keep free for an Ignition config.
+//! The area that live images reserve for an Ignition config.
 //!
 //! It is read as part of the initrd: a run of zeros in which an archive may stand. Three
 //! generations exist: `coreos/igninfo.json` says where (on s390x inside the boot blob), before
@@ -42,7 +42,7 @@ pub enum Announced {
 pub struct EmbedArea {
     /// How it was found.
     pub announced: Announced,
-    /// File it lies in, and the offset there; none when only a header tells.
+    /// File that holds it, and the offset there; none if it is known only from a header.
     pub file: Option<(String, u64)>,
     /// First byte in the image.
     pub start: u64,
@@ -114,7 +114,7 @@ impl EmbedArea {
         )
     }
 
-    /// The area as it is in the image.
+    /// The present content of the area.
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl EmbedArea {
     }
 }
 
-/// Tells an s390x boot blob that its initrd now ends at `end`, so that all of it is unpacked.
+/// Writes the new end of the initrd into an s390x boot blob, so that all of it is unpacked.
 fn boot_blob(blob: View, end: u64) -> Result<View> {
     let numbers = blob.read_exact("the initrd address of the boot blob", BLOB_INITRD, 16)?;
     let be64 = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! What can be wrong with an image or a wish about it.
+//! What can be wrong with an image or a customization of it.
 //!
 //! Images come from mirrors, browsers and half-finished downloads, so each message says what
 //! was expected, at which byte, what was there instead, and what a person can do.
@@ -95,7 +95,7 @@ pub enum Error {
         /// The other.
         second: String,
     },
-    /// A wish that cannot be fulfilled.
+    /// A customization that is not possible.
     #[error("{0}")]
     Refused(String),
 }

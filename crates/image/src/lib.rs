@@ -1,4 +1,4 @@
-//! CoreOS live images: what is in them, and what can be made of them without copying.
+//! CoreOS live images: inspecting and customizing them without copying.
 //!
 //! An image is opened as [`iso9660::Iso`]; whatever is made of it is a [`View`], a list of
 //! ranges that can be read, streamed and named without being written anywhere.

@@ -36,7 +36,7 @@ pub struct LiveImage {
     pub family: Family,
     /// Version, as in the label (which may have cut it off).
     pub version: String,
-    /// Machines it is for, as far as its boot files tell.
+    /// Its CPU architecture, if the boot files show it.
     pub architecture: Option<&'static str>,
     /// What it can do.
     pub features: Features,

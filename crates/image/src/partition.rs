@@ -1,8 +1,8 @@
 //! The partition tables that let a USB stick with an ISO image boot.
 //!
 //! They overlap the file system on purpose: one MBR or GPT partition is the whole image, another
-//! the EFI boot image within it. Whoever makes the image longer or shorter must correct the
-//! partitions, the checksums and the second copy of the GPT at the very end.
+//! the EFI boot image within it. When the size of the image changes, the partitions,
+//! the checksums and the backup GPT at the very end must be corrected.
 
 use flate2::Crc;
 

@@ -98,7 +98,7 @@ mod address {
     pub const INITRD_SIZE: u64 = 0x0001_0408;
 }
 
-/// The INS file that tells an s390x partition what to load where.
+/// The INS file that lists what an s390x partition loads, and where.
 pub fn ins_file(kernel: &str, initrd: &str, parameters: &str, addrsize: &str) -> String {
     use address::{INITRD, INITRD_SIZE, KERNEL, PARAMETERS};
     [
@@ -111,8 +111,8 @@ pub fn ins_file(kernel: &str, initrd: &str, parameters: &str, addrsize: &str) ->
     .concat()
 }
 
-/// The 16 bytes that tell an s390x kernel where its initrd is: the image's own address, and the
-/// length of the initrd as it is served.
+/// The 16 bytes from which an s390x kernel reads where its initrd is: the address in the image,
+/// and the length of the initrd as served.
 ///
 /// # Errors
 ///

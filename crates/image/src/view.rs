@@ -1,4 +1,4 @@
-//! A file that is never written: a list of ranges over files and memory.
+//! A virtual file: a list of ranges over files and memory.
 //!
 //! Every image this crate makes is such a list. It costs a few hundred bytes however large the
 //! image is, any byte of it can be read at once, and the parts that come unchanged from a file
@@ -31,7 +31,7 @@ pub enum Range {
     },
     /// Bytes in memory.
     Bytes(Bytes),
-    /// So many zero bytes.
+    /// This many zero bytes.
     Zeros(u64),
 }
 

@@ -1,10 +1,10 @@
-//! The computer under our feet.
+//! The computer this program runs on, as a trait.
 //!
 //! Everything the host side does to a computer goes through one trait, [`Machine`]: reading what
 //! the kernel and the firmware report, asking for the network, writing a file, running a program.
-//! [`Real`] is this computer. [`Simulated`] lives in memory and does what a test or the simulator
-//! tells it; a [`Record`], written down by a [`Recorder`] on another computer, becomes one.
-//! So whatever looks at a machine can be shown on machines that are not at hand.
+//! [`Real`] is this computer. [`Simulated`] lives in memory and is scripted by a test or the simulator;
+//! a [`Record`], captured by a [`Recorder`] on another computer, can be replayed as one.
+//! So code that inspects a machine can be tested on machines that are not available.
 
 mod device_read;
 mod mounts;

@@ -1,4 +1,4 @@
-//! Asking the kernel for its network over a routing socket.
+//! Reads the network from the kernel over a routing socket.
 //!
 //! Four dumps, read in order. Only the attributes that are needed are decoded, and whatever
 //! is too short or of an unknown kind is passed over, so a newer kernel cannot surprise us. The
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_in_a_bond_tells_its_own_address_and_what_it_is_part_of() {
+    fn a_card_in_a_bond_reports_its_permanent_address_and_its_bond() {
         let mut fixed = vec![0; 16];
         fixed[2..4].copy_from_slice(&1u16.to_ne_bytes());
         fixed[4..8].copy_from_slice(&7u32.to_ne_bytes());
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_with_several_next_hops_tells_the_first() {
+    fn a_route_with_several_next_hops_reports_the_first() {
         let mut fixed = vec![0; 12];
         fixed[0] = AF_INET;
         fixed[4] = 254;
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_kernel_is_told() {
+    fn a_kernel_error_is_reported() {
         let mut bytes = 20u32.to_ne_bytes().to_vec();
         bytes.extend(ERROR.to_ne_bytes());
         bytes.resize(16, 0);

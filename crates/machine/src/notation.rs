@@ -1,4 +1,4 @@
-//! How a tree is written in one text file that people can read, edit and compare.
+//! How a tree is written in one text file that can be read, edited and compared.
 //!
 //! ```text
 //! # a comment
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line() {
+    fn a_mistake_is_reported_with_its_line() {
         for (text, line, says) in [
             ("[/sys]\nnonsense", 2, "expected NAME"),
             ("[sys]", 1, "begins with /"),

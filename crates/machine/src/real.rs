@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told_by_name_and_reason() {
+    fn a_missing_program_is_reported_by_name_and_reason() {
         let error = Real
             .run(&Task::new("no-such-tool", "asking the BMC"))
             .unwrap_err();

@@ -1,4 +1,4 @@
-//! A machine on paper: everything one was seen to say, in a folder of readable files.
+//! A captured machine: everything that was read from it, in a folder of readable files.
 //!
 //! `tree.txt` holds files, links and devices in the notation of [`Tree`], `network.json` the
 //! answers of the routing socket, `machine.json` kernel, clock and what programs answered.

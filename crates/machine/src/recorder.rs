@@ -1,4 +1,4 @@
-//! Writes down what another machine says while it is looked at.
+//! Records what is read from another machine.
 //!
 //! Whatever looks at a machine through a recorder sees the machine itself; afterwards the
 //! recorder holds exactly what was looked at, links on the way included. So a capture holds all

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub struct Task {
     /// The program: a path, or a name looked up in `PATH`.
     pub program: String,
-    /// Its arguments, each as it is.
+    /// Its arguments, passed without a shell.
     pub args: Vec<String>,
     /// Why it is run, for the log and for error messages.
     pub reason: String,

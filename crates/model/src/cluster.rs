@@ -141,8 +141,9 @@ pub struct Leases {
     pub network: Option<String>,
     /// Since when it is known, so that waiting can come to an end.
     pub awaited_since: Option<Timestamp>,
-    /// It was reported that the leases are overdue.
-    pub overdue_told: bool,
+    /// It was reported that the leases are overdue. Stored records have the older name.
+    #[serde(rename = "overdue_told")]
+    pub overdue_reported: bool,
 }
 
 /// How far the installation has come, in percent.

@@ -145,9 +145,10 @@ pub struct Host {
     /// What became of the last upgrade of its agent.
     #[serde(default)]
     pub agent_upgrade: AgentUpgrade,
-    /// When it was last instructed to install for the first time in an attempt.
-    #[serde(default)]
-    pub install_told_at: Option<Timestamp>,
+    /// When it was first instructed to install in the current attempt. Stored records have the
+    /// older name.
+    #[serde(default, rename = "install_told_at")]
+    pub install_announced_at: Option<Timestamp>,
     /// When it last registered.
     pub registered_at: Timestamp,
     /// Last heartbeat known to the database; the live one is in memory.
@@ -242,7 +243,7 @@ impl Host {
             logs_started_at: None,
             discovery_agent_version: None,
             agent_upgrade: AgentUpgrade::default(),
-            install_told_at: None,
+            install_announced_at: None,
             registered_at: now,
             checked_in_at: now,
             agent_clock: None,

@@ -1,4 +1,4 @@
-//! `resolv.conf` and `hosts`, as far as they matter here.
+//! `resolv.conf` and `hosts`, limited to what matters here.
 
 use std::{net::IpAddr, time::Duration};
 

@@ -1,4 +1,4 @@
-//! How HTTP clients find addresses.
+//! Address resolution of HTTP clients.
 
 use std::{io, net::SocketAddr, sync::Arc};
 

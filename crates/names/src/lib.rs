@@ -1,4 +1,4 @@
-//! Names of the internet, asked of the servers in `/etc/resolv.conf`.
+//! DNS resolution with the servers in `/etc/resolv.conf`.
 //!
 //! A small resolver of our own: a static binary has no resolver of the system to lean on, and
 //! the steps want to know things `getaddrinfo` does not return (the name at the end of a chain of
@@ -46,7 +46,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// With the configuration of this machine as it is now.
+    /// With the current configuration of this machine.
     #[must_use]
     pub fn of_system() -> Self {
         let read = |path: &str| std::fs::read_to_string(Path::new(path)).unwrap_or_default();

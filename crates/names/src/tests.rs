@@ -1,4 +1,4 @@
-//! The resolver against a small server of our own, and against rubbish.
+//! The resolver against a small test server, and against garbage.
 
 use super::{message::*, *};
 

@@ -1,8 +1,8 @@
 //! How fast does a file of 1 GiB come out of a layer, compared with `skopeo copy` of that layer?
 //!
 //! Both read from the same `docker-registry` over TLS in the same run, in turns. skopeo verifies
-//! the layer and writes it down as it is; we verify it, unpack it and write down the file. A run
-//! that keeps the layer in the cache as well is shown besides.
+//! the layer and writes it unchanged; we verify it, unpack it and write the file. A run that also
+//! keeps the layer in the cache is shown for comparison.
 
 #[path = "../tests/registry/support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! What a registry wants to see before it answers: the challenges of `WWW-Authenticate`.
+//! Authentication with registries: the challenges of `WWW-Authenticate`.
 //!
 //! Either our credentials as they are (`Basic`), or a token that a token service makes of them
 //! (`Bearer`). Credentials go to the registry they belong to and to the token service it names,

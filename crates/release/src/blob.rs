@@ -1,9 +1,9 @@
-//! One layer from wherever it can be had, handed on while it arrives.
+//! One layer from any of its locations, passed on while it arrives.
 //!
-//! The network side fetches and hashes; a thread of its own takes the bytes, keeps them in the
-//! cache and hands them to whoever looks for files in them. A transfer that breaks goes on at the
-//! byte where it broke, if need be at the next location: the digest decides in the end whether
-//! the whole is right, so it does not matter where the parts came from.
+//! The network side fetches and hashes; a separate thread writes the bytes to the cache and passes
+//! them to the reader that extracts files. An interrupted transfer is resumed at the byte where it
+//! broke, if necessary from the next location: the digest of the whole layer is verified at the
+//! end, so it does not matter where the parts came from.
 
 mod pipe;
 

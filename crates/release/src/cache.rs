@@ -1,8 +1,8 @@
 //! What was read from registries, by digest: one file per manifest, configuration or layer.
 //!
-//! Many processes may share a folder, and any of them may be killed at any moment. Whoever reads
-//! a blob holds a lock on its unfinished file, which the system lets go when the process dies;
-//! the next one goes on where it stopped. Finished files come into being by renaming, and every
+//! Many processes may share a folder, and any of them may be killed at any moment. The process that
+//! fetches a blob holds a lock on its unfinished file, which the system releases when the process
+//! dies; the next one resumes where it stopped. Finished files are created by renaming, and every
 //! use checks the digest, so a file that a power cut has damaged is found and fetched again.
 
 use std::{

@@ -1,4 +1,4 @@
-//! The way to registries: finds images wherever settings say they may be.
+//! The registry client: finds images in the configured locations.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Pull secrets: who we are to which registry.
+//! Pull secrets: credentials per registry.
 //!
 //! An entry may be for a whole host or for a path below it; the most specific one counts, as with
 //! podman. Secrets never leave this file but as header values.

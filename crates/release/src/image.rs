@@ -1,4 +1,4 @@
-//! An image that was found: what it says about itself, and its files.
+//! An image that was found: its configuration and its files.
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -1,4 +1,4 @@
-//! The release's own `openshift-install`: the generator for releases that ours does not know.
+//! The release's own `openshift-install`: the generator for releases without a profile here.
 //!
 //! Which of the payload's installers runs here is a question of its version, its architecture and
 //! this machine's; [`Installer::run`] then runs it where it can do no harm.

@@ -1,4 +1,4 @@
-//! The entries of a layer: a tar archive, packed with gzip, zstd or not at all.
+//! The entries of a layer: a tar archive, compressed with gzip, zstd or not at all.
 //!
 //! Read in one pass with little memory, whatever the archive claims about itself: names, headers
 //! and the unpacked size have limits, and names that lead upwards do not exist for us.

@@ -1,4 +1,4 @@
-//! Manifests, manifest lists and image configurations, as far as we read them.
+//! Manifests, manifest lists and image configurations, limited to what is needed here.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Where else an image may be had: mirror rules from every format there is, in one shape.
+//! Mirror rules from every supported format, in one shape.
 //!
 //! The most specific rule comes first, then less specific ones, then the registry itself unless a
 //! rule forbids it. Mirrors of digests are only used for pinned references, mirrors of tags only

@@ -1,4 +1,4 @@
-//! Where extracted content goes: a file that appears only when it is whole and verified, or memory.
+//! Where extracted content goes: a file that appears only when complete and verified, or memory.
 
 mod behind;
 

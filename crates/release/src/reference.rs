@@ -1,4 +1,4 @@
-//! Names of images: `registry[:port]/path[:tag][@digest]`, parsed once into what cannot be wrong.
+//! Image references: `registry[:port]/path[:tag][@digest]`, parsed and validated once.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! Looking for files in the layers of an image, from the top one down.
+//! Searches files in the layers of an image, from the top one down.
 //!
 //! The topmost layer that has a path decides: with a file, with a link that is followed inside the
 //! image and nowhere else, or with a whiteout that says the path is gone. Layers below are not

@@ -95,7 +95,7 @@ pub struct Limits {
     pub config: u64,
     /// Layers of an image.
     pub layers: usize,
-    /// Bytes of a layer as it is sent.
+    /// Bytes of a layer as transferred.
     pub layer: u64,
     /// Bytes of a layer once unpacked: this, or `growth` times its size if that is more.
     pub unpacked: u64,

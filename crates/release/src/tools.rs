@@ -1,7 +1,7 @@
-//! The tools a payload carries, and how an installer learns which release it installs.
+//! The tools in a payload, and how the release is written into an installer.
 //!
-//! Installers have places for that in their executable: a marker with room behind it, which whoever
-//! takes them out of the payload overwrites.
+//! An installer's executable has a marker followed by padding, which is overwritten when the
+//! installer is extracted from the payload.
 
 use std::{
     fs::File,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_installer_is_told_its_release_wherever_the_markers_are() {
+    fn the_release_is_written_into_an_installer_wherever_the_markers_are() {
         for padding in [0, 1, WINDOW - 40, WINDOW - 10, WINDOW, WINDOW + LONGEST] {
             let mut file = installer(padding, 200);
             stamp(&mut file, &values()).expect("has markers");

@@ -1,4 +1,4 @@
-//! Questions to one registry over HTTP: authorization, redirects, and faults by name.
+//! Requests to one registry over HTTP: authorization, redirects, and named errors.
 //!
 //! Own code on `reqwest` rather than a registry library, because the decisions that matter are
 //! made here: which credentials go to which host, that a redirect takes none of them along, how

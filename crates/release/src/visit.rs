@@ -1,4 +1,4 @@
-//! The files of an image as they stream by, without keeping any of them here.
+//! Streams the files of an image, without keeping any of them.
 
 use std::{
     io::{self, Read},

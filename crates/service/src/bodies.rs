@@ -1,4 +1,4 @@
-//! Finished answers of `GET cluster`, kept until the cluster changes.
+//! Serialised responses of `GET cluster`, kept until the cluster changes.
 //!
 //! Web pages and scripts ask for whole clusters every few seconds; with a hundred hosts that
 //! is a megabyte of JSON. The key is the store's revision of the cluster (which covers its

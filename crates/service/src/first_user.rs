@@ -61,7 +61,7 @@ pub fn open(data_dir: &Path) -> Result<(User, Option<FirstUser>), AccessError> {
         Some(hash) if !hash.is_empty() => Err(AccessError::FirstUserHash { path }),
         empty => {
             if empty.is_some() {
-                warn!(path = %path.display(), "the password hash is empty; making a new password");
+                warn!(path = %path.display(), "the password hash is empty; generating a new password");
             }
             let made = unannounced(data_dir)?;
             Ok((user(made.hash.clone()), Some(made)))

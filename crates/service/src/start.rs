@@ -1,4 +1,4 @@
-//! From a configuration to a running service, and back to nothing.
+//! Starts a service from a configuration, and stops it.
 
 use std::{io, net::SocketAddr, path::Path, sync::Arc};
 
@@ -180,7 +180,7 @@ impl Running {
         ) {
             Ok(()) => info!("users reloaded"),
             Err(error) => {
-                error!(error = %error_chain(&error), "users not reloaded; the old ones stay")
+                error!(error = %error_chain(&error), "users not reloaded; keeping the old ones")
             }
         }
         let Some(tls) = &self.tls else {
@@ -193,7 +193,7 @@ impl Running {
             }
             Ok(None) => {}
             Err(error) => {
-                error!(error = %error_chain(&error), "certificate not reloaded; the old one stays");
+                error!(error = %error_chain(&error), "certificate not reloaded; keeping the old one");
             }
         }
     }
@@ -256,7 +256,7 @@ fn create_private_dir(dir: &Path) -> Result<(), StartError> {
         .create(dir)
         .map_err(|cause| {
             StartError::because(
-                format!("the data directory {} cannot be made", dir.display()),
+                format!("the data directory {} cannot be created", dir.display()),
                 cause,
             )
         })

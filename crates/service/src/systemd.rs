@@ -1,4 +1,4 @@
-//! Tells systemd when the service is ready (`Type=notify`). Without systemd: nothing.
+//! Notifies systemd when the service is ready (`Type=notify`). Without systemd it does nothing.
 
 use std::os::{
     linux::net::SocketAddrExt,

@@ -1,4 +1,4 @@
-//! What can be wrong with a machine, by name, and how a good service shows that it noticed.
+//! Faults of a machine, by name, and how a service is expected to show them.
 
 use std::{
     fmt,

@@ -239,7 +239,7 @@ impl Host {
             () = tokio::time::sleep(pause) => None,
             ended = installer => {
                 self.installing = None;
-                // An installer that was stopped, or that broke, leaves the machine as it is.
+                // An installer that was stopped, or that failed, does not change the machine.
                 ended.ok()
             }
         }

@@ -1,4 +1,4 @@
-//! What a machine that boots the discovery image knows, read the way a booted image would.
+//! What a machine learns from the discovery image it boots.
 
 use muster_api::client::ClientOptions;
 use serde_json::Value;

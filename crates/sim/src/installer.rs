@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_step_asks_for_is_in_the_plan_and_day_two_waits_for_nobody() {
+    fn what_a_step_asks_for_is_in_the_plan_and_day_two_waits_for_no_other_host() {
         let mut asked = command("worker", 3, false);
         assert!(!asked.plan().steps.contains(&Step::EraseBootSectors));
         asked.disks_to_format.push("/dev/sdb".to_owned());

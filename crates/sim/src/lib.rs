@@ -1,4 +1,4 @@
-//! A fleet of hosts that exist only as the messages they send.
+//! A fleet of hosts that exist only as the requests they send.
 //!
 //! [`Scenario`] plays one cluster from its creation to its end: a user ([`user`]) who calls the
 //! REST API, machines ([`machine`], [`network`]) whose agents ([`host`], [`replies`]) speak the

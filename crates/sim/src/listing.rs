@@ -1,4 +1,4 @@
-//! The list of topologies, features and faults, as Markdown that is easy to read as it is.
+//! The list of topologies, features and faults, as Markdown that is readable unrendered.
 
 use crate::{fault::Fault, feature::Feature, topology::Topology};
 

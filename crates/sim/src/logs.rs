@@ -1,4 +1,4 @@
-//! Logs: a small archive that says what it is, sent the way real log senders do.
+//! Logs: a small marked archive, sent like real log senders do.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! A simulated computer: what it is made of, drawn from the seed, and what is wrong with it.
+//! A simulated computer: its hardware, derived from the seed, and its faults.
 //!
 //! The description an agent would give of it is in [`crate::inventory`].
 

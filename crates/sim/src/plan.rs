@@ -1,4 +1,4 @@
-//! What a run shall do, and how it can end.
+//! The plan of a run, and how it can end.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who is switched on: a way to pull the plug of a machine, or to switch it off and on again.
+//! Power of machines: switching one off, or off and on again.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! One function per step: the question of the service in, the answer of a machine out.
+//! One function per step: the request of the service in, the reply of a machine out.
 //!
 //! Nothing here waits or sends; the agent loop in [`crate::host`] does. Steps that are deeds
 //! rather than questions (install, logs, stop) are its own.

@@ -1,4 +1,4 @@
-//! What happened, in order: the memory of a run, for tests and for `--json`.
+//! The record of a run, in order, for tests and for `--json`.
 
 use std::{
     sync::{Mutex, PoisonError},

@@ -1,4 +1,4 @@
-//! What went over the line: how many calls of each kind, how long they took, how they ended.
+//! Statistics of requests: how many of each kind, how long they took, how they ended.
 
 use std::{
     fmt,

@@ -1,4 +1,4 @@
-//! The shapes of clusters, and what a user does to get each: data, read by [`crate::scenario`].
+//! Cluster topologies, and what a user does to get each: data, read by [`crate::scenario`].
 
 use std::{fmt, str::FromStr};
 

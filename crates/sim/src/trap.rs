@@ -1,4 +1,4 @@
-//! Faults on watch: whether the service has shown that it noticed.
+//! Planned faults, and whether the service has noticed them.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The person in front of the service: what a scenario's acts mean in calls of the REST API.
+//! The simulated user: a scenario's actions as calls of the REST API.
 
 use std::{net::Ipv4Addr, time::Duration};
 

@@ -102,7 +102,7 @@ impl<T: Document> Shelf<T> {
         }
     }
 
-    /// Takes over a row as it is now: listed if it is live, gone if it was deleted.
+    /// Applies the current state of a row: listed if it is live, removed if it was deleted.
     pub(crate) fn land(&mut self, row: &Row<T>) {
         let value = &row.value;
         if value.is_live() {

@@ -1,12 +1,12 @@
-//! What a caller wants written, all of it or nothing.
+//! A set of writes, applied completely or not at all.
 //!
 //! [`Changes`] collects; [`Changes::into_unit`] turns it into steps for the writer and into
 //! effects for the cache. Rows are always touched in the same order, so two units that change
 //! the same rows can never wait for each other in a circle.
 //!
 //! Rows that are changed are checked by version. Rows that a decision only leans on are not,
-//! unless it says so: see [`Changes::require_live_cluster`]. Its counterpart is that nothing can
-//! be deleted from under live hosts, whoever registered them and when.
+//! unless it says so: see [`Changes::require_live_cluster`]. Conversely, no row
+//! that live hosts depend on can be deleted.
 
 use std::fmt;
 

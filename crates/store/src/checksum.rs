@@ -1,4 +1,4 @@
-//! A checksum beside each document, so that damage is noticed even where it still reads as JSON.
+//! A checksum of each document, so that damage is detected even if it still parses as JSON.
 //!
 //! It names the version of the row it was made for. A program that knows no checksums raises the
 //! version and leaves the text alone; then there is nothing to compare with, and the row is read

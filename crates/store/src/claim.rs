@@ -4,7 +4,7 @@
 //! suddenly, loses it, and no other has to guess how long to wait for the dead.
 
 use crate::{
-    database::{Pool, patiently},
+    database::{Pool, with_timeout},
     error::StoreError,
     statement::{Connection, Statement},
 };
@@ -24,7 +24,7 @@ impl Claim {
     pub(crate) async fn take(pool: &Pool, work: &str) -> Result<Option<Self>, StoreError> {
         let mut session = pool.connect().await?;
         let locked = Statement::new(LOCK).text(work);
-        if patiently(session.rows(&locked)).await?.is_empty() {
+        if with_timeout(session.rows(&locked)).await?.is_empty() {
             session.close().await;
             return Ok(None);
         }

@@ -25,14 +25,14 @@ const SQLITE_READERS: usize = 4;
 /// Statements kept prepared per connection; we have fewer texts than that.
 const PREPARED_STATEMENTS: usize = 200;
 /// Longest wait for a free connection, a new one, or an answer; beyond it the network is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How the connections to a database server are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most at once. The default limit of a PostgreSQL server is 100 for all replicas together.
     pub connections: usize,
-    /// Most that are kept while nobody needs them.
+    /// Most that are kept while idle.
     pub idle: usize,
     /// One that is older is not used again.
     pub lifetime: Duration,
@@ -125,7 +125,7 @@ impl Pool {
         self.rows_within(statement, usize::MAX).await
     }
 
-    /// The same, but no more than fit into so many bytes of text; at least one, if there is.
+    /// The same, but limited to rows whose texts fit into this many bytes; at least one, if any.
     pub(crate) async fn rows_within(
         &self,
         statement: &Statement,
@@ -150,7 +150,7 @@ impl Pool {
 
     /// A connection for several statements; lost unless given back.
     pub(crate) async fn lease(&self) -> Result<Lease<'_>, StoreError> {
-        let permit = tokio::time::timeout(PATIENCE, self.permits.acquire())
+        let permit = tokio::time::timeout(TIMEOUT, self.permits.acquire())
             .await
             .map_err(|_| StoreError::unavailable("all connections to the database are busy"))?
             .map_err(|_| StoreError::Closed)?;
@@ -175,7 +175,7 @@ impl Pool {
             let options = self.options.clone();
             return Ok(aside(async move { options.connect().await }).await??);
         }
-        Ok(patiently(self.options.connect()).await?)
+        Ok(with_timeout(self.options.connect()).await?)
     }
 
     /// After one connection died the others most likely did too.
@@ -223,7 +223,7 @@ impl Lease<'_> {
             self.connection = connection;
             answer
         } else {
-            patiently(self.connection.portion(statement, bytes)).await
+            with_timeout(self.connection.portion(statement, bytes)).await
         };
         let sound = match &answer {
             Ok(portion) => !portion.leftover,
@@ -245,10 +245,10 @@ impl Lease<'_> {
 }
 
 /// Waits for an answer, but not for ever.
-pub(crate) async fn patiently<T>(
+pub(crate) async fn with_timeout<T>(
     answer: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
-    tokio::time::timeout(PATIENCE, answer)
+    tokio::time::timeout(TIMEOUT, answer)
         .await
         .unwrap_or_else(|_| Err(Fault::silence()))
 }

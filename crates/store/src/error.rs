@@ -1,4 +1,4 @@
-//! What can go wrong between a caller and the database, in the caller's words.
+//! Errors between a caller and the database, in the caller's terms.
 
 use std::{error::Error, path::PathBuf};
 

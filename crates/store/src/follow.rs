@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_holds_readers_back_until_nobody_can_fill_it() {
+    fn a_gap_blocks_readers_until_no_transaction_can_fill_it() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let mut head = Head::at(10);

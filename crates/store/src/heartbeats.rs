@@ -1,4 +1,4 @@
-//! Signs of life, saved in batches: losing the last few seconds of them does no harm.
+//! Heartbeats, saved in batches: losing the last few seconds does no harm.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Brings the schema of a database up to what this program knows.
+//! Migrates the schema of a database to the version of this program.
 //!
 //! Each step is an SQL file; what has been done is a number in `schema_version`. All of it runs
 //! in one transaction, under a lock, so that replicas may start together.
@@ -109,7 +109,7 @@ async fn version(connection: &mut Connection) -> Result<i64, StoreError> {
 /// differently.
 fn in_dialect(step: &str, connection: &Connection) -> String {
     let (identity, connectivity) = match connection {
-        // Without AUTOINCREMENT the numbers of purged rows come again, and whoever follows
+        // Without AUTOINCREMENT the numbers of purged rows are reused, and a client that follows
         // history by number would take new rows for seen ones.
         Connection::Sqlite(_) => (
             "INTEGER PRIMARY KEY AUTOINCREMENT",

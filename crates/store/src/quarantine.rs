@@ -1,4 +1,4 @@
-//! Rows that cannot be read. They are left as they are, and all others are served.
+//! Rows that cannot be read. They are left unchanged, and all others are served.
 //!
 //! A list goes on without such a row, a question for that row fails, and what a decision needs
 //! whole is refused ([`crate::Store::every_host_of_cluster`]). Each is logged once, counted, and

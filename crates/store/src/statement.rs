@@ -198,8 +198,8 @@ impl Connection {
         })
     }
 
-    /// Whether the query finds a row; if so the row stays as it is, or at least stays, until the
-    /// transaction ends. The one who writes to SQLite is alone and needs no lock for that.
+    /// Whether the query finds a row; if so the row is not deleted before the transaction ends, and
+    /// as a rule not changed. SQLite has a single writer and needs no lock for that.
     pub(crate) async fn hold(&mut self, query: &Statement) -> Result<bool, Fault> {
         let rows = match self {
             Self::Sqlite(_) => self.rows(query).await?,

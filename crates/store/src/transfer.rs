@@ -1,4 +1,4 @@
-//! Everything a database holds, copied into another one of either kind.
+//! Copies the whole content of a database into another one of either kind.
 //!
 //! For changing between SQLite and PostgreSQL, and for backups, which are always an SQLite file.
 //! Rows are copied unchanged: versions, checksums and sealed secrets stay what they were, so the

@@ -34,7 +34,7 @@ pub(crate) enum NoRow {
 pub(crate) enum Step {
     /// A write.
     Run { statement: Statement, no_row: NoRow },
-    /// The row must be live, and nobody may delete it before the unit has ended.
+    /// The row must be live, and must not be deleted before the unit has ended.
     Hold(Subject),
     /// No live host may need the row.
     Vacant(Subject),
@@ -49,7 +49,7 @@ impl Step {
     }
 }
 
-/// A row as it is once its unit is durable; `Err` holds the key of one that is gone.
+/// A row after its unit is durable; `Err` holds the key of a deleted one.
 pub(crate) type Landing<T> = Result<Row<T>, <T as Document>::Key>;
 
 /// What a durable unit changes in the cache.

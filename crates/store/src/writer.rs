@@ -1,10 +1,10 @@
-//! Where units become durable.
+//! The writer: makes units durable.
 //!
 //! SQLite has one writer: a thread that owns the writing connection. Whatever has queued up while
 //! the last fsync ran goes into the next transaction, so many callers share one fsync. A unit
-//! that is refused is taken back alone, by savepoint; if the database itself fails, the group is
-//! undone and tried unit by unit, so that one bad unit cannot hurt its neighbours. Nobody is
-//! answered before the transaction is durable and the cache knows.
+//! that is refused is rolled back alone, to its savepoint; if the database itself fails, the group
+//! is rolled back and retried unit by unit, so that one bad unit cannot fail the others. Callers
+//! are answered only after the transaction is durable and the cache is updated.
 //!
 //! PostgreSQL groups the commits of many connections itself: one unit, one transaction, as many
 //! at a time as there are connections.
@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     cache::Library,
-    database::{Pool, patiently},
+    database::{Pool, with_timeout},
     error::{Fault, StoreError},
     statement::{Connection, Options, Statement},
     unit::{NoRow, Step, Unit},
@@ -151,7 +151,7 @@ impl Desk {
             }
         }
         for ((_, answer), result) in group.into_iter().zip(results) {
-            // The caller may have stopped waiting; the unit stands all the same.
+            // The caller may have stopped waiting; the unit is committed anyway.
             let _ = answer.send(result);
         }
     }
@@ -259,7 +259,7 @@ pub(crate) async fn write_to_postgres(
     // row, a step looks at the hosts that came in the meantime.
     let begin = Statement::new("BEGIN ISOLATION LEVEL READ COMMITTED");
     let mut lease = pool.lease().await?;
-    while let Err(fault) = patiently(lease.connection.run(&begin)).await {
+    while let Err(fault) = with_timeout(lease.connection.run(&begin)).await {
         // Nothing has been sent yet, so a connection that died while idle is simply replaced.
         if !(lease.reused && fault.lost) {
             return Err(fault.error);
@@ -269,9 +269,9 @@ pub(crate) async fn write_to_postgres(
         lease = pool.lease().await?;
     }
     // An early return drops the connection, and with it the transaction.
-    let result = patiently(run(&mut lease.connection, &unit.steps)).await?;
+    let result = with_timeout(run(&mut lease.connection, &unit.steps)).await?;
     let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
-    patiently(lease.connection.run(&Statement::new(end))).await?;
+    with_timeout(lease.connection.run(&Statement::new(end))).await?;
     lease.give_back();
     result?;
     let mut library = library.write().unwrap_or_else(PoisonError::into_inner);

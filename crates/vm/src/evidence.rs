@@ -1,4 +1,4 @@
-//! Where machines leave what happened to them, and what is printed when one fails.
+//! Where machines leave logs, and what is printed when one fails.
 
 use std::{
     collections::HashSet,
@@ -65,7 +65,7 @@ impl Evidence {
         let mut seen = HashSet::new();
         let relevant = journal
             .lines()
-            .filter(|line| is_telling(line) && seen.insert(gist(line)));
+            .filter(|line| names_a_cause(line) && seen.insert(gist(line)));
         // What comes first is the cause, the rest its consequences.
         let relevant: Vec<&str> = relevant.take(15).collect();
         if !relevant.is_empty() {
@@ -83,7 +83,7 @@ fn gist(line: &str) -> String {
 
 /// Lines that tend to name the cause, without those that only repeat that there was one, and
 /// without those that every machine of ours says.
-fn is_telling(line: &str) -> bool {
+fn names_a_cause(line: &str) -> bool {
     const RELEVANT: [&str; 12] = [
         "error",
         "Error",
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_again_and_again_is_told_once() {
+    fn repeated_messages_are_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         let evidence = Evidence::at(folder.path()).unwrap();
         let journal =
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_names_the_line_that_tells_the_cause_and_the_folder() {
+    fn a_summary_names_the_line_with_the_cause_and_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let evidence = Evidence::at(folder.path()).unwrap();
         fs::write(evidence.file("console.log"), "one\ntwo\n").unwrap();

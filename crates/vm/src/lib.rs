@@ -1,4 +1,4 @@
-//! Machines that exist only in software, and the wires between them.
+//! Virtual machines, and the networks between them.
 //!
 //! [`Machine`] says what a computer has and [`Running`] is one that is switched on, in QEMU;
 //! [`Network`] is a wire with DHCP, DNS, NTP and TFTP that cannot be seen from outside; [`Evidence`] is

@@ -1,4 +1,4 @@
-//! What a computer has: written down first, and compared with the inventory later.
+//! The hardware of a machine: defined first, and compared with the inventory later.
 
 use std::{net::IpAddr, path::PathBuf};
 

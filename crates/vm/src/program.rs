@@ -1,4 +1,4 @@
-//! Other people's programs: run to the end, or kept running and ended with us.
+//! External programs: run to the end, or kept running and stopped with this process.
 
 use std::{
     ffi::OsStr,

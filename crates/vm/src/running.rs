@@ -383,7 +383,7 @@ impl Running {
         self.qmp.ask("system_reset", json!({})).map(drop)
     }
 
-    /// Cuts its power and leaves it as it is, to be started again, perhaps with other settings.
+    /// Cuts its power; the disks are kept, so it can be started again, perhaps with other settings.
     #[must_use]
     pub fn unplug(mut self) -> Machine {
         self.keeps_disks = true;

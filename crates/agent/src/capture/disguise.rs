@@ -44,7 +44,7 @@ impl Disguise {
         stream
     }
 
-    /// A word for a word: digits stay digits, letters letters, the rest stays as it is. What
+    /// A word for a word: digits stay digits, letters letters, the rest is unchanged. What
     /// could be a hexadecimal number still could. Upper and lower case of one word get stand-ins
     /// that differ in nothing else.
     pub fn word(&self, original: &str) -> String {
@@ -73,8 +73,8 @@ impl Disguise {
     pub fn mac(&self, original: &str) -> String {
         const MAKER: usize = 9;
         const OWN: usize = 8;
-        // Of a long address (InfiniBand) the maker is not at the start; what is its own is at
-        // the end all the same.
+        // In a long address (InfiniBand) the vendor is not at the start; the unique part is
+        // still at the end.
         let at = MAKER.max(original.len().saturating_sub(OWN));
         match original.split_at_checked(at) {
             Some((start, own)) => format!("{start}{}", self.hexadecimal(own, original)),

@@ -9,7 +9,7 @@ use clap::Subcommand;
 /// Commands for people.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Print the inventory of this machine, as it is reported to the service
+    /// Print the inventory of this machine, as reported to the service
     Inventory(inventory::Args),
     /// Write down everything the inventory looks at, so that it can be seen again elsewhere
     Capture(capture::Args),

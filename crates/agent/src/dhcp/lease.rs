@@ -7,7 +7,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::Offer;
 
-/// The lease as it is stored.
+/// The lease in its stored form.
 #[must_use]
 pub fn lease_text(link: &str, offer: &Offer, now: Timestamp) -> String {
     let mut lines = vec![

@@ -11,7 +11,7 @@ const SECURE_BOOT: &str =
 
 /// How a machine was started.
 pub fn boot(machine: &dyn Machine) -> wire::Boot {
-    // As it is, with its line end: the wire has it so.
+    // Unchanged, with its trailing newline, as the reference sends it.
     let command_line = machine
         .read(Path::new("/proc/cmdline"))
         .ok()

@@ -23,7 +23,7 @@ pub fn to_json(mut inventory: wire::Inventory, limits: Limits) -> serde_json::Re
     };
     let all = inventory.disks.as_ref().map_or(0, Vec::len);
     if let Some(disks) = &mut inventory.disks {
-        disks.retain(|disk| is_worth_telling(disk, limits));
+        disks.retain(|disk| is_worth_reporting(disk, limits));
         // Small ones last, so that they go first.
         disks.sort_by_key(|disk| std::cmp::Reverse(disk.size_bytes));
     }
@@ -63,7 +63,7 @@ pub fn to_json(mut inventory: wire::Inventory, limits: Limits) -> serde_json::Re
     })
 }
 
-fn is_worth_telling(disk: &wire::Disk, limits: Limits) -> bool {
+fn is_worth_reporting(disk: &wire::Disk, limits: Limits) -> bool {
     let eligible = disk
         .installation_eligibility
         .as_ref()
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_told_whole() {
+    fn what_fits_is_reported_whole() {
         let (whole, names, truncation) = fitted(None);
         assert_eq!((names.len(), truncation), (9, None));
         assert_eq!(fitted(Some(whole)).1.len(), 9);

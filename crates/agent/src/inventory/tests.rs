@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn odd_networks_are_told_too(
+    fn unusual_networks_are_reported_too(
         name in "\\PC{1,15}", mac in "[0-9a-f:]{0,59}", flags: u32, mtu: u32, hardware: u16, prefix: u8,
     ) {
         let network = Network {
@@ -136,7 +136,7 @@ fn a_machine_that_says_nothing_has_an_inventory() {
 }
 
 #[test]
-fn an_appliance_is_told_as_its_one_device() {
+fn an_appliance_is_reported_as_its_one_device() {
     let mut record = record("server");
     record
         .tree

@@ -40,7 +40,7 @@ pub fn is_virtual(machine: &dyn Machine, smbios: &Tables) -> bool {
         || machine.exists("/sys/hypervisor/type")
 }
 
-/// The first domain of Xen sees a hypervisor, and is the real machine all the same.
+/// The first domain of Xen sees a hypervisor, but is the real machine.
 fn is_master_of_others(machine: &dyn Machine) -> bool {
     machine
         .text("/proc/xen/capabilities")

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ignition_is_told_without_what_nobody_asks_about() {
+    async fn ignition_is_reported_without_unneeded_parts() {
         let url = answering("200 OK", CONFIG).await;
         let outcome = check(&url).await;
         let read: muster_engine::reports::ApiVipReply =

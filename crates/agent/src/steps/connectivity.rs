@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_who_answers_is_told_without_success() {
+    fn an_answer_from_another_mac_address_is_reported_as_unsuccessful() {
         let ip: IpAddr = "192.168.126.11".parse().unwrap();
         let l2 = L2 {
             outgoing_ip_address: None,
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_to_reach_is_null() {
+    fn no_peers_to_reach_is_null() {
         let text = serde_json::to_string(&report(&[], &Found::default())).unwrap();
         assert_eq!(text, r#"{"remote_hosts":null}"#);
     }

@@ -51,8 +51,8 @@ struct Tool {
     size: fn(&str) -> Option<f64>,
 }
 
-/// The first that is there is used. References are checked before they get here, so none is
-/// taken for an option; where a program knows `--`, it is said all the same.
+/// The first that is installed is used. References are validated before they get here, so none is
+/// taken for an option; `--` is passed anyway where a program supports it.
 const TOOLS: &[Tool] = &[
     Tool {
         program: "podman",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_failure_fails_the_step_but_the_others_are_told() {
+    async fn one_failure_fails_the_step_but_the_others_are_reported() {
         let machine = Simulated::default();
         machine.on(["podman"], Finished::with_output("1"));
         let refusal = Finished::failed(125, "Trying…\nError: unauthorized");

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_told_with_the_reason_of_the_installer() {
+    async fn a_failure_is_reported_with_the_reason_of_the_installer() {
         let machine = machine();
         machine.on(["systemd-run"], Finished::failed(1, ""));
         machine.change(|tree| tree.line(journal::FAILURE, "the disk is in use"));

@@ -9,7 +9,7 @@ use super::Outcome;
 const ISO: &str = "/run/media/iso";
 /// What the service takes for lost media.
 const LOST: i64 = 256;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The failure to report if the medium is gone. Machines without one lose none, and trouble
 /// with the question itself is no loss. A medium that does not even refuse counts as gone.
@@ -26,10 +26,10 @@ pub(super) async fn lost() -> Option<Outcome> {
             fs::File::open(device).and_then(|mut file| file.read_exact(&mut start))
         })
     };
-    let cause = match tokio::time::timeout(PATIENCE, read).await {
+    let cause = match tokio::time::timeout(TIMEOUT, read).await {
         Ok(Ok(result)) => result.err()?.to_string(),
         Ok(Err(_)) => return None,
-        Err(_) => format!("no answer for {} s", PATIENCE.as_secs()),
+        Err(_) => format!("no answer for {} s", TIMEOUT.as_secs()),
     };
     Some(Outcome::failed(
         LOST,

@@ -11,7 +11,7 @@ use super::{
 };
 use muster_names::Resolver;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const MOST: usize = 64;
 
 #[derive(Debug, Deserialize)]
@@ -82,7 +82,7 @@ fn wanted(args: Vec<String>) -> Usable<Vec<TimeSource>> {
 }
 
 fn chronyc(reason: &str) -> Task {
-    Task::new("chronyc", reason).deadline(PATIENCE)
+    Task::new("chronyc", reason).deadline(TIMEOUT)
 }
 
 async fn said(context: &Context, task: Task) -> Result<String, String> {

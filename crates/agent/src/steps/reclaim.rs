@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reboot_goes_through_the_root_it_was_told() {
+    async fn a_reboot_goes_through_the_given_root() {
         let machine = Simulated::default();
         machine.on(["chroot"], Finished::with_output(""));
         let (context, machine) = on(machine);

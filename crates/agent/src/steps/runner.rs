@@ -110,10 +110,10 @@ impl Runner {
                     outcome.error
                 );
             }
-            let begin_anew = name == upgrade::NAME && upgrade::succeeded(&outcome);
+            let restart = name == upgrade::NAME && upgrade::succeeded(&outcome);
             let always = kind(&name).is_none_or(|kind| kind.always_sent);
             outbox.put(reply(step.step_id, name, outcome), always);
-            if begin_anew {
+            if restart {
                 outbox.emptied().await;
                 renewed.notify_one();
             }

@@ -150,7 +150,7 @@ mod tests {
     const ARGS: &str = r#"{"agent_image":"quay.io/x/agent:2"}"#;
 
     #[tokio::test]
-    async fn a_pulled_image_is_a_success_and_makes_the_agent_begin_anew() {
+    async fn a_pulled_image_is_a_success_and_restarts_the_agent() {
         let machine = Simulated::default();
         machine.on(["podman", "pull"], Finished::with_output("id\n"));
         let (context, _) = on(machine);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_pull_is_told_and_nothing_begins_anew() {
+    async fn a_failed_pull_is_reported_and_the_agent_is_not_restarted() {
         for machine in [Simulated::default(), {
             let machine = Simulated::default();
             machine.on(["podman", "pull"], Finished::failed(125, "no such image"));

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_engine_reads_the_verdicts() {
+    fn the_engine_reads_the_results() {
         let verifications = [Verification {
             verification: "succeeded",
             vip: "192.168.126.100".parse().unwrap(),

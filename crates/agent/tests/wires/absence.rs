@@ -1,4 +1,4 @@
-//! A service that is away, comes back as somebody else, or takes for ever to answer.
+//! A service that is down, comes back with another identity, or never finishes a response.
 
 use std::{thread, time::Duration};
 
@@ -16,7 +16,7 @@ pub fn away() {
     let mut lab = Lab::new(&json!({"name": "wires"}));
     let host = lab.one_host();
     lab.expect_visit(&host);
-    // Nobody there.
+    // No server.
     lab.service.go_away();
     host.expect_word(FAILED);
     thread::sleep(Duration::from_secs(15));
@@ -26,7 +26,7 @@ pub fn away() {
     lab.service.come_back();
     lab.expect_visit(&host);
     lab.expect(&host, "connected", "success");
-    // Somebody there who cannot prove to be the service.
+    // A server that is not trusted.
     lab.service.go_away();
     lab.service.lose_its_keys();
     lab.service.come_back();
@@ -34,7 +34,7 @@ pub fn away() {
     lab.service.renew_trust();
     lab.expect(&host, "connected", "success");
     lab.expect_visit(&host);
-    // Somebody there who has forgotten the host.
+    // A service that has deleted the host.
     lab.forget(&host);
     lab.expect_record(&host, "another registration", |known| {
         known["inventory"].is_string()

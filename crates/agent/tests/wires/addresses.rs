@@ -1,4 +1,4 @@
-//! Addresses: those that somebody else has already, and those that a server hands out.
+//! Addresses: duplicate ones, and those that a DHCP server leases.
 
 use serde_json::json;
 
@@ -83,7 +83,7 @@ pub fn leased() {
             machine
         })
         .collect();
-    // Nobody leases any more, so the virtual addresses have to wait.
+    // No DHCP server any more, so the virtual addresses have to wait.
     drop(server);
     let hosts = lab.host_all(hosts.into_iter().zip(11..));
     lab.expect_all(&hosts, "belongs-to-machine-cidr", "success");

@@ -22,7 +22,7 @@ pub const OFFICE: &str = "office";
 /// The network of the cluster.
 pub const WIRE: &str = "wire";
 /// Longer than anything here takes, even on a machine with other things to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A service with one cluster.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Host {
     pub fn expect_word(&self, word: &str) {
         let begun = Instant::now();
         while !self.agent.said().contains(word) {
-            let late = begun.elapsed() > PATIENCE;
+            let late = begun.elapsed() > TIMEOUT;
             assert!(
                 !late,
                 "{word:?} was never said: {}",
@@ -131,12 +131,12 @@ impl Lab {
         Host { machine, id, agent }
     }
 
-    /// So many hosts on one switch.
+    /// This many hosts on one switch.
     pub fn hosts(&self, count: u8) -> Vec<Host> {
         self.host_all((11..11 + count).map(|number| (self.machine(number), number)))
     }
 
-    /// A host alone, which is enough where nobody asks for others.
+    /// A single host, for validations that need no others.
     pub fn one_host(&self) -> Host {
         let mut hosts = self.hosts(1);
         hosts.remove(0)
@@ -203,7 +203,7 @@ impl Lab {
             if found.as_ref().is_some_and(|(now, _)| now == result) {
                 return;
             }
-            let late = begun.elapsed() > PATIENCE;
+            let late = begun.elapsed() > TIMEOUT;
             assert!(
                 !late,
                 "{validation} of the cluster is {found:?}, not {result}"
@@ -220,7 +220,7 @@ impl Lab {
             if known["status"].as_str().is_some_and(&fits) {
                 return;
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > TIMEOUT {
                 let hosts = known["hosts"].as_array().into_iter().flatten();
                 let unmet: Vec<_> = hosts.chain([&known]).flat_map(unmet).collect();
                 let status = (&known["status"], &known["status_info"]);
@@ -248,7 +248,7 @@ impl Lab {
             if let Some(answer) = question() {
                 return answer;
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > TIMEOUT {
                 let known = self.of(host);
                 let id = what.split(':').next().unwrap_or_default();
                 panic!(

@@ -1,6 +1,6 @@
 //! Agents against the service, on real wires: network namespaces with switches, cables and the
 //! servers of Debian, several `muster-agent` and one `muster serve` in each. A story breaks
-//! something, sees the validation in the service turn, mends it and sees it turn back.
+//! something, waits for the validation in the service to fail, fixes it and waits for it to pass.
 //!
 //! Needs root and what `scripts/prepare test` installs. The stories wait far more than they
 //! compute, so all of them run side by side; a word on the command line chooses among them.
@@ -39,7 +39,7 @@ const STORIES: &[Story] = &[
         absence::endless,
     ),
     (
-        "a_cut_cable_takes_a_host_out_of_the_majority_and_a_mended_one_back",
+        "a_cut_cable_takes_a_host_out_of_the_majority_and_a_repaired_one_back",
         links::cut_cable,
     ),
     ("a_port_with_smaller_packets_is_noticed", links::small_port),

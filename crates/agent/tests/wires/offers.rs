@@ -108,8 +108,8 @@ pub fn time() {
     lab.expect(&host, "ntp-synced", "success");
 }
 
-/// A Tang server. Debian's speaks over its standard input and output, so somebody has to take
-/// the calls; to stop it is to drop this.
+/// A Tang server. Debian's uses standard input and output, so this accepts
+/// the connections; dropping it stops the server.
 struct Tang(Arc<AtomicBool>);
 
 impl Tang {
@@ -145,7 +145,7 @@ impl Tang {
 impl Drop for Tang {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
-        // Whoever comes next may want the address.
+        // The next server may need the address.
         thread::sleep(Duration::from_millis(200));
     }
 }
@@ -182,7 +182,7 @@ pub fn tang() {
     lab.expect(&host, ENCRYPTION, "failure");
     let server = Tang::start(&address, keys.clone());
     lab.expect(&host, ENCRYPTION, "success");
-    // The keys of somebody else.
+    // The keys of another server.
     with("XXXX-not-a-key-of-this-server_XXXXXXXXXXXXX");
     lab.expect(&host, ENCRYPTION, "failure");
     with(&thumbprint);

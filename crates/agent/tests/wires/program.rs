@@ -53,7 +53,7 @@ impl Background {
         if !before.is_empty() {
             started.arg("setpriv");
         }
-        // Whoever ends the tests in the middle ends this, too.
+        // Killing the tests kills this as well.
         started.args(["--pdeathsig", "KILL"]).arg(program);
         started.args(args).stdin(Stdio::null());
         started.stdout(file.try_clone().expect("a log can be shared"));

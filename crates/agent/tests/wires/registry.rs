@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::{lab::Lab, program::Background, room::Machine, service::ADDRESS};
 
 const IMAGES: &str = "container-images-available";
-/// What the hardware of whoever runs this story must not decide. None of its disks is touched:
-/// the steps that would are never handed out.
+/// Validations that depend on the hardware of the test machine. None of its disks is touched:
+/// the steps that would are never sent.
 const UNASKED: &str = "has-min-cpu-cores,has-min-memory,has-min-valid-disks,\
                        has-cpu-cores-for-role,has-memory-for-role,\
                        sufficient-installation-disk-speed,ntp-synced";

@@ -28,7 +28,7 @@ const PACKET_OUTGOING: u8 = 4;
 #[derive(Clone, Copy, Debug, Default)]
 struct Quality {
     delay: Duration,
-    /// One frame of so many is lost; 0 loses none.
+    /// One frame of this many is lost; 0 loses none.
     lost_of: u32,
 }
 
@@ -60,7 +60,7 @@ impl Relay {
         });
     }
 
-    /// From now on one frame of so many is lost.
+    /// From now on one frame of this many is lost.
     pub fn lose_one_of(&self, lost_of: u32) {
         self.set(Quality {
             lost_of,

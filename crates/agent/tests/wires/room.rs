@@ -95,7 +95,7 @@ impl Machine {
     }
 
     /// Words that lead into it.
-    fn door(&self) -> Vec<String> {
+    fn entry_command(&self) -> Vec<String> {
         let pid = self.keeper.pid().to_string();
         ["nsenter", "--target", &pid, "--mount", "--uts", "--net"]
             .map(str::to_owned)
@@ -104,9 +104,9 @@ impl Machine {
 
     /// A command that runs on it.
     pub fn command(&self, program: &str) -> Command {
-        let door = self.door();
-        let mut inside = command(&door[0]);
-        inside.args(&door[1..]).arg(program);
+        let entry_command = self.entry_command();
+        let mut inside = command(&entry_command[0]);
+        inside.args(&entry_command[1..]).arg(program);
         inside
     }
 
@@ -125,7 +125,7 @@ impl Machine {
     pub fn server(&self, room: &Room, program: &str, args: &[&str]) -> Background {
         let name = Path::new(program).file_name().unwrap_or_default();
         let log = room.file(&format!("{}-{}.log", self.name, name.display()));
-        Background::start(&self.door(), Path::new(program), args, log)
+        Background::start(&self.entry_command(), Path::new(program), args, log)
     }
 
     /// Puts in a card with a cable; the name of the other end, which is in the room.

@@ -19,7 +19,7 @@ const PORT: u16 = 8090;
 /// A release that the catalogue knows.
 const VERSION: &str = "4.20";
 /// Longer than anything here takes, even on a machine with other things to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Agents come often. None may touch this machine's disks, whatever happens in a story.
 const SETTINGS: &[&str] = &[
@@ -101,7 +101,7 @@ impl Service {
             {
                 break client;
             }
-            assert!(begun.elapsed() < PATIENCE, "{}", process.last_words());
+            assert!(begun.elapsed() < TIMEOUT, "{}", process.last_words());
             thread::sleep(Duration::from_millis(100));
         };
         self.process = Some(process);

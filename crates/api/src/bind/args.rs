@@ -1,4 +1,4 @@
-//! The parameters of a request after binding, asked for by name.
+//! The parameters of a request after binding, accessed by name.
 
 use std::fmt;
 
@@ -31,8 +31,8 @@ impl Args {
         }
     }
 
-    /// An id. Any spelling that passed the check is parsed; who needs to tell upper case or
-    /// missing dashes apart asks for [`Args::text`].
+    /// An id. Any spelling that passed the check is parsed; to see upper case or
+    /// missing dashes, use [`Args::text`].
     #[must_use]
     pub fn uuid(&self, name: &str) -> Option<Uuid> {
         let text = self.text(name)?;

@@ -1,4 +1,4 @@
-//! Schemas made ready for checking: references followed, patterns compiled, members sorted.
+//! Schemas prepared for checking: references resolved, patterns compiled, members sorted.
 //!
 //! Done once for the whole contract, because the checks run on every request. References are
 //! followed all the way down; a definition cannot contain itself, since its Rust type would

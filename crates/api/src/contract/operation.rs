@@ -1,4 +1,4 @@
-//! One call of the API: where it is, what it takes, what it gives.
+//! One operation of the API: its path, parameters and responses.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The contract is whole, and its paths lead where they should.
+//! The contract is complete, and its paths are routed correctly.
 
 use http::Method;
 

@@ -1,8 +1,8 @@
 //! Schemas in the dialect of a published document.
 //!
-//! What a client may send is published as it is accepted: no unknown members, `null` for any
-//! optional member, and an empty value where it counts as not given. A generator that follows
-//! the document then never meets a refusal it could not foresee.
+//! Request schemas describe exactly what is accepted: no unknown members, `null` for any
+//! optional member, and an empty value where it counts as not given. A client that follows
+//! the document then never meets an unexpected refusal.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The published documents are whole and say at least what the reference says.
+//! The published documents are complete and contain everything the reference's do.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Requests are routed and bound by the same contract they were made from.
+//! Requests are routed and bound by the contract they were generated from.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;

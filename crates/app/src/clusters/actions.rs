@@ -131,7 +131,7 @@ pub async fn add_ingress_certificate(
         ClusterStatus::Finalizing | ClusterStatus::Installed
     ) {
         return Err(Error::invalid(format!(
-            "cluster {} is {}; the ingress certificate is taken while it is finalizing",
+            "cluster {} is {}; the ingress certificate is accepted while it is finalizing",
             cluster.name, cluster.status
         )));
     }

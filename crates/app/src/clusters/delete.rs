@@ -100,7 +100,7 @@ fn delete(
             scope,
             now,
             format!(
-                "Cluster {name} is deleted because nothing has happened to it for {} days (since {})",
+                "Cluster {name} is deleted because it was not used for {} days (since {})",
                 now.since(since).as_secs() / 86_400,
                 since.millis(),
             ),

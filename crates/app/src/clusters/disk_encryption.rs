@@ -40,7 +40,7 @@ pub fn merge(
         merged.tang_servers = Some(servers);
     }
     if merged.enable_on != NONE && !allowed {
-        return Err("disk encryption is switched off in this service (features.disk_encryption); leave disk_encryption out".into());
+        return Err("disk encryption is disabled in this service (features.disk_encryption); leave disk_encryption out".into());
     }
     if merged.mode == TANG {
         let servers = merged.tang_servers.as_deref().unwrap_or_default();

@@ -74,7 +74,7 @@ pub fn check_allowed(cluster: &Cluster, allowed: bool) -> Result<(), Invalid> {
     let only_v6 = |list: &[IpAddr]| !list.is_empty() && list.iter().all(IpAddr::is_ipv6);
     match ranges.iter().chain(&vips).find(|(_, list)| only_v6(list)) {
         Some((member, _)) => Err(format!(
-            "{member} holds IPv6 only, and clusters of IPv6 alone are switched off in this service (features.ipv6); use IPv4 or both"
+            "{member} holds IPv6 only, and IPv6-only clusters are disabled in this service (features.ipv6); use IPv4 or both"
         ).into()),
         None => Ok(()),
     }

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_the_api_tells_cluster_and_domain() {
+    fn the_api_name_gives_cluster_and_domain() {
         assert_eq!(
             of_api("api.edge.example.com"),
             Some(("edge", "example.com"))

@@ -107,7 +107,7 @@ fn the_machine_network_is_found_from_the_addresses() {
     assert!(
         change(&plain, &hosts, vips("192.0.2.5", "198.51.100.6"))
             .unwrap_err()
-            .contains("does not lie in")
+            .contains("is not in")
     );
     assert!(change(&plain, &hosts, vips("192.0.2.5", "192.0.2.5")).is_err());
 }

@@ -213,7 +213,7 @@ pub fn check_overlap(networks: &Networks, machines_too: bool) -> Result<(), Inva
         for (a, b) in first.iter().zip(second) {
             if a.contains(&b.network()) || b.contains(&a.network()) {
                 return Err(format!(
-                    "{a} of {one} and {b} of {other} overlap; choose ranges apart from each other"
+                    "{a} of {one} and {b} of {other} overlap; choose disjoint ranges"
                 )
                 .into());
             }
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn overlap_is_judged_pair_by_pair() {
+    fn overlap_is_checked_pair_by_pair() {
         let networks = |pods: &[&str], services: &[&str], machines: &[&str]| Networks {
             cluster: Some(pods.iter().map(|cidr| pod(cidr, 23)).collect()),
             service: Some(services.iter().map(ToString::to_string).collect()),

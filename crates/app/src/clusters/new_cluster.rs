@@ -120,7 +120,7 @@ fn release<'a>(
         .map_err(|unknown| format!("cpu_architecture: {unknown}"))?;
     if arch.as_str() != asked {
         return Err(
-            format!("cpu_architecture {asked} is called {arch} for clusters; write that").into(),
+            format!("cpu_architecture {asked} is named {arch} for clusters; use that").into(),
         );
     }
     let version = params.openshift_version.as_deref().unwrap_or_default();
@@ -139,7 +139,7 @@ fn release<'a>(
     };
     if found.is_okd() && !site.config.catalog.okd_support {
         return Err(format!(
-            "openshift_version: OKD ({}) is switched off in this service (catalog.okd_support)",
+            "openshift_version: OKD ({}) is disabled in this service (catalog.okd_support)",
             found.version
         )
         .into());
@@ -357,7 +357,7 @@ pub fn disconnected(
     let mut cluster = birth.blank(
         ClusterKind::DisconnectedCluster,
         &name,
-        "Registered only; not watched",
+        "Registered only; not monitored",
     );
     cluster.openshift_version = version;
     Ok(cluster)

@@ -145,7 +145,7 @@ fn versions_and_architectures_are_resolved() {
         json!({"openshift_version": "4.99"}),
         json!({"cpu_architecture": "multi"}),
         json!({"cpu_architecture": "aarch64"}),
-        json!({"ocp_release_image": "quay.io/nobody/knows:this"}),
+        json!({"ocp_release_image": "quay.io/unknown/release:this"}),
     ] {
         assert!(made(request.clone()).is_err(), "{request}");
     }
@@ -154,7 +154,7 @@ fn versions_and_architectures_are_resolved() {
     assert!(
         made_by(&config, json!({"openshift_version": "4.20.0-okd-scos.13"}))
             .unwrap_err()
-            .contains("switched off")
+            .contains("disabled in this service")
     );
 }
 

@@ -28,7 +28,7 @@ pub fn apply(
     cluster.proxy = merge_proxy(cluster, request)?;
     if let Some(encryption) = &request.disk_encryption {
         if cluster.imported {
-            return Err("disk_encryption cannot be set for an imported cluster: its disks are what they are".into());
+            return Err("disk_encryption cannot be set for an imported cluster: its disks are set up already".into());
         }
         let allowed = site.config.features.disk_encryption;
         cluster.disk_encryption = Some(disk_encryption::merge(

@@ -192,9 +192,10 @@ pub fn change(
                 (None, kept) => kept,
                 (Some(needed), Some(kept)) if needed != kept && !is_swap(was, platform.kind) => {
                     return Err(format!(
-                        "{}; the cluster has user_managed_networking {kept}, so give both settings together",
+                        "{}; the cluster has user_managed_networking {kept}, so set both together",
                         contradiction(platform.kind, kept)
-                    ).into());
+                    )
+                    .into());
                 }
                 (Some(needed), _) => Some(needed),
             };

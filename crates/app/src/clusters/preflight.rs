@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_settings_that_rules_judge_by_are_the_ones_shown() {
+    fn the_settings_that_rules_use_are_the_ones_shown() {
         let mut config = Config::default();
         config.operators.odf_cpu_per_host_compact = 11;
         config.operators.osc_memory_per_host_mib = 2048;

@@ -114,7 +114,7 @@ impl Kind {
         let known = known.map_or(&[][..], |definition| &definition.choices);
         if let Some(id) = ids.iter().find(|id| !is_all(id) && !known.contains(id)) {
             return Err(Error::invalid(format!(
-                "{member}: {id:?} is no validation; use {ALL} or one of: {}",
+                "{member}: {id:?} is not a validation; use {ALL} or one of: {}",
                 known.join(", ")
             )));
         }

@@ -57,7 +57,7 @@ pub fn check_manager(cluster: &Cluster) -> Result<(), Invalid> {
         .into_iter()
         .any(|vips| !list(vips.as_ref()).is_empty());
     if any && cluster.user_managed_networking == Some(true) {
-        return Err("api_vips and ingress_vips cannot be set with user_managed_networking: your own load balancer answers there".into());
+        return Err("api_vips and ingress_vips cannot be set with user_managed_networking: your own load balancer provides them".into());
     }
     Ok(())
 }
@@ -73,7 +73,7 @@ pub fn check(cluster: &Cluster, pairs: Pairs) -> Result<(), Invalid> {
     }
     if cluster.vip_dhcp_allocation == Some(true) {
         return Err(
-            "api_vips and ingress_vips cannot be set with vip_dhcp_allocation: DHCP hands them out"
+            "api_vips and ingress_vips cannot be set with vip_dhcp_allocation: DHCP assigns them"
                 .into(),
         );
     }
@@ -84,7 +84,11 @@ pub fn check(cluster: &Cluster, pairs: Pairs) -> Result<(), Invalid> {
     }
     let both_set = !api.is_empty() && !ingress.is_empty();
     if api.len() != ingress.len() && (pairs == Pairs::Always || both_set) {
-        faults.push(format!("api_vips has {} and ingress_vips has {} addresses; give as many of one as of the other", api.len(), ingress.len()));
+        faults.push(format!(
+            "api_vips has {} and ingress_vips has {} addresses; set the same number of each",
+            api.len(),
+            ingress.len()
+        ));
     }
     if !user_balancer {
         for shared in api
@@ -150,10 +154,7 @@ pub fn check_places(cluster: &Cluster, machines: &[IpNet]) -> Result<(), Invalid
                     (false, Some(range)) => format!("machine network {range}"),
                     (true, _) | (false, None) => "any machine network at its place".to_owned(),
                 };
-                faults.push(format!(
-                    "{member}[{index}]: {} does not lie in {place}",
-                    vip.ip
-                ));
+                faults.push(format!("{member}[{index}]: {} is not in {place}", vip.ip));
             }
         }
     }
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn all_faults_of_a_pair_of_lists_are_told_at_once() {
+    fn all_faults_of_a_pair_of_lists_are_reported_at_once() {
         assert_eq!(
             check(&cluster(&["192.0.2.5"], &["192.0.2.6"]), Pairs::Always),
             Ok(())
@@ -296,7 +297,7 @@ mod tests {
         assert!(
             refusal.contains("at most 2")
                 && refusal.contains("twice")
-                && refusal.contains("as many"),
+                && refusal.contains("same number"),
             "{refusal}"
         );
         assert!(
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_else_may_be_in_charge_of_the_addresses() {
+    fn addresses_may_be_managed_outside_the_cluster() {
         let mut shared = cluster(&["192.0.2.5"], &["192.0.2.5"]);
         shared.load_balancer = Some("user-managed".into());
         assert_eq!(check(&shared, Pairs::Always), Ok(()));

@@ -20,11 +20,11 @@ const TYPES: &[(&str, Fields)] = &[
 /// What the binary part of a key consists of.
 #[derive(Clone, Copy, Debug)]
 enum Fields {
-    /// So many positive numbers.
+    /// This many positive numbers.
     Numbers(usize),
-    /// One text of so many bytes.
+    /// One text of this many bytes.
     Bytes(usize),
-    /// The name of a curve and an uncompressed point of so many bytes.
+    /// The name of a curve and an uncompressed point of this many bytes.
     Curve(&'static str, usize),
 }
 

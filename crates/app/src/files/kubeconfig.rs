@@ -101,7 +101,7 @@ fn check_certificates(pem: &str) -> Result<(), KubeconfigError> {
         match STANDARD.decode(packed) {
             // DER of a certificate is a sequence.
             Ok(der) if der.first() == Some(&0x30) => found = true,
-            Ok(_) => return refuse("a block holds something else than a certificate"),
+            Ok(_) => return refuse("a block contains something other than a certificate"),
             Err(_) => return refuse("a block is not base64"),
         }
         rest = next;

@@ -156,7 +156,7 @@ pub(super) fn require_files(cluster: &Cluster, name: &str) -> Result<(), Error> 
         return Ok(());
     }
     Err(Error::conflict(format!(
-        "file {name} of cluster {} is handed out once its installation has begun; its status is {}",
+        "file {name} of cluster {} is available once its installation has begun; its status is {}",
         cluster.id, cluster.status
     )))
 }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_console_nobody_watches_has_no_address_and_blocks_nothing() {
+    fn an_unmonitored_console_has_no_address_and_blocks_nothing() {
         let id = ClusterId(uuid::Uuid::from_u128(1));
         let status = ClusterStatus::Installed;
         let cluster = Cluster::blank(id, ClusterKind::Cluster, "c", status, "a", Timestamp(0));

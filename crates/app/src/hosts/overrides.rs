@@ -76,14 +76,14 @@ pub async fn generated(app: &App, key: HostKey) -> Result<(String, bytes::Bytes)
         .ok_or(Missing::Cluster(id))?;
     if !cluster.status.has_files() {
         return Err(Error::conflict(format!(
-            "cluster {} is {}; Ignition configs are made when its installation begins",
+            "cluster {} is {}; Ignition configs are generated when its installation begins",
             cluster.name, cluster.status
         )));
     }
     let (name, bytes) = files::host_ignition_of(app, &host, &cluster).await?;
     let bytes = bytes.ok_or_else(|| {
         Error::conflict(format!(
-            "{name} was not made yet; it comes with the host's installation"
+            "{name} was not generated yet; it is created with the host's installation"
         ))
     })?;
     Ok((name, bytes))

@@ -1,4 +1,4 @@
-//! A machine says hello, or is sent away.
+//! Registration of a machine.
 //!
 //! Agents of the reference freeze for good when something is not found or in conflict, so these
 //! errors are only returned when they are true for good; a database that is away is
@@ -113,7 +113,7 @@ async fn admit(
     }
     // No conflict: an agent would never come back from that.
     Err(Error::Unavailable(
-        "too many others are registering this host; retry in a moment".to_owned(),
+        "too many concurrent registrations of this host; retry in a moment".to_owned(),
     ))
 }
 

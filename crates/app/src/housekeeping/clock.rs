@@ -1,4 +1,4 @@
-//! Whether the clock may be believed when something is to be deleted.
+//! Whether the clock can be trusted before something is deleted.
 //!
 //! Records carry the time of day, so their age is only as good as the clock. It is compared with
 //! the monotonic clock, which cannot be set: if the two run apart by more than [`TOLERANCE`],

@@ -1,4 +1,4 @@
-//! Deletes clusters that were not used for a long time, if that is switched on.
+//! Deletes clusters that were not used for a long time, if enabled.
 //!
 //! Activity is more than a change of the cluster's own record: as long as one of its hosts
 //! changes or checks in, it is used. One that is installed, or was on the way to it, is never

@@ -56,7 +56,7 @@ pub async fn run(app: Shared) {
         },
         async {
             if rules.delete_inactive_infra_envs {
-                let what = "deleted infra-envs that lead nowhere";
+                let what = "deleted infra-envs without a cluster";
                 rounds(&app, &clock, what, rules.infra_env_interval, |moment| {
                     orphans::sweep(&app, moment, &infra_envs)
                 })
@@ -125,7 +125,7 @@ fn is_installed(status: HostStatus) -> bool {
     )
 }
 
-/// At most so many in one round.
+/// Most deletions in one round.
 fn most(limit: u32) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }

@@ -85,7 +85,7 @@ async fn delete(
         NoticeState::New => {
             let text = format!(
                 "infra-env {} belongs to no cluster, has not been used since {} and will be \
-                 deleted in about {} hours; any change of it or of its hosts keeps it",
+                 deleted in about {} hours; any change to it or its hosts prevents that",
                 infra_env.name,
                 last_active.millis(),
                 rules.notice.as_secs().div_ceil(3600),
@@ -125,7 +125,7 @@ fn removal(infra_env: &Row<InfraEnv>, hosts: &[Row<Host>], now: Timestamp) -> Ch
         changes.event(deregistered(host, &cause));
     }
     let text = format!(
-        "infra-env {} was deleted: it belongs to no cluster and nothing has happened to it since {}",
+        "infra-env {} was deleted: it belongs to no cluster and was not used since {}",
         infra_env.name,
         infra_env.updated_at.millis()
     );

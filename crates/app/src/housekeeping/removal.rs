@@ -1,4 +1,4 @@
-//! Removes for good what was deleted long ago: records, events, secrets and files.
+//! Purges what was deleted long ago: records, events, secrets and files.
 
 use muster_model::{ClusterId, Timestamp};
 use muster_store::{Changes, Deleted};

@@ -128,7 +128,7 @@ pub fn asked(app: &Shared, image: &OsImage, asker: Asker) {
         let mut tasks = app.images.demand.tasks();
         match outcome {
             Ok(()) => {
-                tracing::info!(image = name, "an OS image is there");
+                tracing::info!(image = name, "an OS image is available");
                 tasks.remove(&name);
             }
             Err(FetchError::UnderWay) => {
@@ -164,7 +164,7 @@ async fn fetch(app: &App, image: &OsImage, asker: Asker) -> Result<(), FetchErro
         .fetch(&app.images.base, image, &known, |done, total| {
             if steps.is_new(done, total) {
                 let (image, mib, of) = (stem(image), done >> 20, total.map(|total| total >> 20));
-                tracing::info!(image, mib, of, "an OS image is on its way");
+                tracing::info!(image, mib, of, "an OS image is being fetched");
             }
         })
         .await

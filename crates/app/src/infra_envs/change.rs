@@ -38,7 +38,7 @@ pub async fn change_infra_env<T>(
         }
     }
     Err(Error::conflict(
-        "too many others are changing this infra-env at the same time; retry in a moment",
+        "too many concurrent changes of this infra-env; retry in a moment",
     ))
 }
 

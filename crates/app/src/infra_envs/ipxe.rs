@@ -56,7 +56,7 @@ pub async fn script(
 /// The addresses for one infra-env.
 pub fn artifacts(app: &App, infra_env: &InfraEnv, now: Timestamp) -> Result<Artifacts, Error> {
     let image = links::os_image(app, infra_env)?.ok_or_else(|| {
-        Error::invalid("this service hands out no boot images (images.enabled is off)")
+        Error::invalid("this service does not serve boot images (images.enabled is off)")
     })?;
     let base = app.config.server.image_service_url.as_str();
     let base = if app.config.server.has_plain_listener() {
@@ -142,13 +142,13 @@ fn may_boot_discovery<'a>(hosts: impl Iterator<Item = &'a Host>, mac: &str) -> R
     };
     if let Some(other) = owners.next() {
         return Err(Error::conflict(format!(
-            "hosts {} and {} both have a card with the address {mac}; delete the one that is gone",
+            "hosts {} and {} both have a NIC with MAC address {mac}; delete the one that no longer exists",
             host.id, other.id
         )));
     }
     if is_on_disk(host) {
         return Err(Error::not_found(format!(
-            "host {} has its system on disk, so it shall not boot the discovery image",
+            "host {} has its system on disk, so it must not boot the discovery image",
             host.id
         )));
     }

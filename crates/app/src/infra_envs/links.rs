@@ -26,7 +26,7 @@ pub async fn new_image_link(
     let ((), infra_env) = change_infra_env(app, id, cause, |infra_env, _| {
         if !app.config.images.enabled {
             return Err(Error::invalid(
-                "this service hands out no boot images (images.enabled is off)",
+                "this service does not serve boot images (images.enabled is off)",
             ));
         }
         infra_env.updated_at = cause.now;

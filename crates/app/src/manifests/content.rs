@@ -50,12 +50,12 @@ pub fn decode(name: &ManifestName, base64: &str) -> Result<Bytes, Error> {
 
 /// Refuses content that is not of the format its name promises.
 pub async fn check(name: &ManifestName, format: Format, content: Bytes) -> Result<(), Error> {
-    let verdict = tokio::task::spawn_blocking(move || check_form(format, &content)).await;
-    match verdict {
+    let checked = tokio::task::spawn_blocking(move || check_form(format, &content)).await;
+    match checked {
         Ok(Ok(())) => Ok(()),
         Ok(Err(why)) => Err(Error::invalid(format!("manifest {name}: {why}"))),
         Err(_) => Err(Error::internal(format!(
-            "the check of manifest {name} was broken off"
+            "the check of manifest {name} was aborted"
         ))),
     }
 }
@@ -141,8 +141,8 @@ mod tests {
             (Format::Patch, "- op: add\n  path: spec\n", false),
             (Format::Patch, "- op: add\n", false),
         ] {
-            let verdict = check_form(format, content.as_bytes());
-            assert_eq!(verdict.is_ok(), fits, "{format:?} {content:?}: {verdict:?}");
+            let checked = check_form(format, content.as_bytes());
+            assert_eq!(checked.is_ok(), fits, "{format:?} {content:?}: {checked:?}");
         }
         assert!(check_form(Format::Yaml, b"\xff\xfe\xff").is_err());
     }

@@ -31,7 +31,7 @@ impl Folder {
             .find(|folder| folder.as_str() == name)
             .ok_or_else(|| {
                 Error::invalid(format!(
-                    "{name:?} is no manifest folder; use manifests or openshift"
+                    "{name:?} is not a manifest folder; use manifests or openshift"
                 ))
             })
     }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_name_tells_the_format() {
+    fn the_suffix_of_the_name_selects_the_format() {
         for (name, format) in [
             ("a.json", Some(Format::Json)),
             ("a.yaml", Some(Format::Yaml)),

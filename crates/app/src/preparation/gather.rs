@@ -1,4 +1,4 @@
-//! Everything that files are made from, read once.
+//! Everything that files are generated from, read once.
 
 use std::{fmt, sync::Arc};
 

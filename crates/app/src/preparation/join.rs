@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_nobody_can_find_is_told_of() {
+    fn a_cluster_that_cannot_be_resolved_is_reported() {
         let (host, mut cluster) = pair();
         cluster.api_vip_dns_name = None;
         let refusal = host_config(&host, &cluster).unwrap_err().to_string();

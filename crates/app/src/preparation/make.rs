@@ -1,4 +1,4 @@
-//! From ingredients to files: pure, and slow because of the keys.
+//! From ingredients to files: pure, and slow because of key generation.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use uuid::Uuid;
 use super::{bare_metal, gather::Ingredients, hosts, made::Made, node_ips, system};
 use crate::files::places as names;
 
-/// Tells programs on the bootstrap host that it will become a node itself.
+/// Marks a bootstrap host that will become a node itself.
 const MARKER: &str = "/opt/openshift/assisted-install-bootstrap";
 /// NetworkManager leaves resolv.conf to the bootstrap host's own name server.
 const UNMANAGED_DNS: &str = "/etc/NetworkManager/conf.d/99-kni.conf";
@@ -39,7 +39,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
     let say = |error: &dyn std::error::Error| error.to_string();
     let pki = plan.pki(Scope::All).map_err(|error| say(&error))?;
     let pointers = Pointers::generate(&plan, &pki)
-        .ok_or("the root certificate is missing; this is a defect of the service")?;
+        .ok_or("the root certificate is missing; this is a bug in the service")?;
 
     let system = system::manifests(&from.facts())?;
     let source = Source {
@@ -65,7 +65,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
     let domain = plan.config.cluster_domain();
     let kubeconfig = ADMIN
         .render(&plan.config.metadata.name, &domain, &pki)
-        .ok_or("the administrator's certificate is missing; this is a defect of the service")?;
+        .ok_or("the administrator's certificate is missing; this is a bug in the service")?;
     files.push(File::secret(names::KUBECONFIG_NOINGRESS, kubeconfig));
     if let Some(text) = system.for_controller {
         files.push(File::public(names::CUSTOM_MANIFESTS, text));
@@ -75,7 +75,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
         .identity
         .uuid
         .parse()
-        .map_err(|_| "the id of the cluster is no UUID; this is a defect of the service")?;
+        .map_err(|_| "the id of the cluster is not a UUID; this is a bug in the service")?;
     Ok(Made {
         files,
         system_manifests: system.manifests,
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_documents_become_several_manifests_and_one_stays_as_it_is() {
+    fn several_documents_become_several_manifests_and_one_is_unchanged() {
         let paths = |text: &str| -> Vec<String> {
             let made = documents(&File::public("manifests/a.yaml", text));
             made.iter()

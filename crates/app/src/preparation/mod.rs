@@ -1,4 +1,4 @@
-//! Pressing install: everything a cluster is installed from.
+//! Prepares an installation: generates everything a cluster is installed from.
 //!
 //! ```text
 //! records ─┐                        ┌─ files/…            what hosts and people fetch
@@ -53,7 +53,7 @@ pub enum Outcome {
 /// Makes and stores all files of a cluster.
 ///
 /// # Errors
-/// Why the cluster cannot be installed as it is; the text is for its user.
+/// Why the cluster cannot be installed in its present state; the text is for its user.
 pub async fn prepare(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
     let began = Instant::now();
     let attempt = Attempt::of(&*app.cluster(id).await?);

@@ -1,4 +1,4 @@
-//! Which address of a host its node goes by.
+//! Which address of a host becomes its node address.
 //!
 //! Where the cluster brings its own load balancer the machine network says it. Where the user does,
 //! hosts may sit in several networks and in different ones: each takes an address by which it
@@ -10,8 +10,8 @@ use ipnet::IpNet;
 use muster_engine::inventory::Inventory;
 use muster_model::{Cluster, Host, HostId};
 
-/// Choices that are tried: hosts that cannot be pleased must not keep us busy for ever.
-const PATIENCE: u32 = 100_000;
+/// Combinations that are tried: an unsolvable set of hosts must not take unbounded time.
+const MOST_ATTEMPTS: u32 = 100_000;
 
 /// Addresses of the nodes, as far as they have to be set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,8 +113,8 @@ fn allocate(hosts: &[Arc<Host>], machine: Option<IpNet>) -> Option<BTreeMap<Host
         .map(|host| (host.id, choices(host, v6), networks(host)))
         .collect();
     let mut chosen: Vec<IpNet> = Vec::new();
-    let mut patience = PATIENCE;
-    search(&offers, &mut chosen, &mut patience).then(|| {
+    let mut budget = MOST_ATTEMPTS;
+    search(&offers, &mut chosen, &mut budget).then(|| {
         let ids = offers.iter().map(|(id, ..)| *id);
         ids.zip(chosen).collect()
     })
@@ -123,23 +123,23 @@ fn allocate(hosts: &[Arc<Host>], machine: Option<IpNet>) -> Option<BTreeMap<Host
 fn search(
     offers: &[(HostId, Vec<Choice>, Vec<IpNet>)],
     chosen: &mut Vec<IpNet>,
-    patience: &mut u32,
+    budget: &mut u32,
 ) -> bool {
     let Some((_, choices, _)) = offers.get(chosen.len()) else {
         return true;
     };
     for choice in choices {
-        if *patience == 0 {
+        if *budget == 0 {
             return false;
         }
-        *patience -= 1;
+        *budget -= 1;
         chosen.push(choice.net);
         let fits = (0..chosen.len() - 1).all(|other| {
             let me = chosen.len() - 1;
             apart(chosen[me], &offers[other].2, chosen[other])
                 && apart(chosen[other], &offers[me].2, chosen[me])
         });
-        if fits && search(offers, chosen, patience) {
+        if fits && search(offers, chosen, budget) {
             return true;
         }
         chosen.pop();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_route_wins_where_nobody_minds() {
+    fn the_best_route_wins_where_nothing_conflicts() {
         let hosts = [
             host(
                 1,

@@ -1,4 +1,4 @@
-//! The seed of a cluster: drawn once, kept sealed in its record until the cluster is reset.
+//! The seed of a cluster: generated once, kept encrypted in its record until the cluster is reset.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) fn seed_of(cluster: &Cluster) -> Result<[u8; 32], Error> {
         .and_then(|bytes| bytes.try_into().ok())
         .ok_or_else(|| {
             Error::conflict(format!(
-                "the seed of cluster {} is damaged; reset the cluster to draw a new one",
+                "the seed of cluster {} is damaged; reset the cluster to generate a new one",
                 cluster.id
             ))
         })

@@ -21,7 +21,7 @@ pub struct Site {
     pub fips_host: bool,
     /// When nodes count as sick.
     pub health: NodeHealth,
-    /// Disks smaller than so many GB carry no replicated storage.
+    /// Disks smaller than this many GB carry no replicated storage.
     pub least_storage_gb: u32,
 }
 

@@ -213,7 +213,7 @@ fn one_worker_is_enough_to_spread_over() {
 }
 
 #[test]
-fn what_is_in_the_way_is_told_before_any_key_is_made() {
+fn blockers_are_reported_before_any_key_is_made() {
     let mut broken = ingredients(cluster(PlatformType::None, 3), &[Master, Master, Master]);
     broken.release.version = "4.9.1".into();
     let why = make::make(&broken).unwrap_err();
@@ -238,7 +238,7 @@ fn machines_of_nutanix_are_left_to_users_and_its_place_is_filled_in_later() {
 }
 
 #[test]
-fn a_pool_that_nobody_makes_is_refused_with_the_host() {
+fn a_machine_config_pool_that_is_not_created_is_refused_with_the_host() {
     let mut from = ingredients(
         cluster(PlatformType::None, 3),
         &[Master, Master, Master, Worker],

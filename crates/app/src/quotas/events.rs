@@ -1,4 +1,4 @@
-//! How many events may be posted and recorded, and how much room they get.
+//! How many events may be posted and recorded, and how much space they get.
 
 use std::{
     collections::HashMap,
@@ -125,7 +125,7 @@ impl App {
         self.metrics.refused(Refusal::EventQuota);
         let reason = format!(
             "the events of this infra-env or cluster have used up their {} MiB \
-             (quotas.events_mib); raise the quota, or delete what is not needed any more",
+             (quotas.events_mib); raise the quota, or delete what is no longer needed",
             quotas.events_mib
         );
         Err(Error::QuotaExceeded {

@@ -1,4 +1,4 @@
-//! How many hosts an infra-env may have, and how fast new ones may come.
+//! How many hosts an infra-env may have, and how fast new ones may register.
 
 use std::net::IpAddr;
 

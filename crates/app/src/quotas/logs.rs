@@ -1,4 +1,4 @@
-//! How much room the logs of a cluster get, and how much of the disk stays free.
+//! How much space the logs of a cluster get, and how much of the disk stays free.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,7 @@ use muster_store::{BlobError, BlobPath};
 use super::limit_from_mib;
 use crate::{App, Error, refusals::Refusal};
 
-/// The disk is asked again after so many bytes of an upload.
+/// Free disk space is checked again after this many bytes of an upload.
 const ASK_DISK_EVERY: u64 = 16 << 20;
 
 /// Bytes that are arriving at this moment, by cluster.
@@ -98,7 +98,7 @@ impl<'a> Arriving<'a> {
         })
     }
 
-    /// Whether so many more bytes may arrive.
+    /// Whether this many more bytes may be uploaded.
     ///
     /// # Errors
     /// Which room is used up.

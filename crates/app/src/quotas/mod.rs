@@ -1,4 +1,4 @@
-//! How much one caller may use of what all callers share: hosts, events, room for logs.
+//! How much of the shared resources one caller may use: hosts, events, space for logs.
 //!
 //! The limits are far above what a large site needs (`quotas.*` in the settings) and keyed by
 //! what a token opens, an infra-env or a cluster, so that one stolen token cannot use up what

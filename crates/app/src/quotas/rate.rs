@@ -27,7 +27,7 @@ struct Buckets<K> {
 }
 
 impl<K: Copy + Eq + Hash> Rates<K> {
-    /// At most so many a minute for each key, all of them at once if need be; 0 for no limit.
+    /// At most this many per minute for each key, in one burst if need be; 0 for no limit.
     #[must_use]
     pub fn per_minute(count: u32) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl<K: Copy + Eq + Hash> Rates<K> {
     /// Takes one token.
     ///
     /// # Errors
-    /// There is none left; in so many seconds there is.
+    /// There is none left; the number of seconds until there is one.
     pub fn take(&self, key: K) -> Result<(), u64> {
         self.take_at(key, Instant::now())
     }

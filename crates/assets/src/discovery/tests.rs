@@ -267,7 +267,7 @@ fn own_credentials_are_added_to_the_pull_secret() {
 }
 
 #[test]
-fn sizes_are_told_and_what_no_host_could_take_is_refused() {
+fn sizes_are_reported_and_oversized_payloads_are_refused() {
     let mut infra_env = an_infra_env();
     let with = |content: String| {
         json!({"ignition": {"version": "3.1.0"}, "storage": {"files": [
@@ -319,7 +319,7 @@ mod carrying_the_agent {
     }
 
     #[test]
-    fn the_archive_brings_the_executable_as_it_is() {
+    fn the_archive_contains_the_executable_unchanged() {
         let program = executable(183, &[1, 2]);
         let packed = agent::payload(&program, "arm64").unwrap();
         assert_eq!(packed, agent::payload(&program, "aarch64").unwrap());

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn all_faults_are_told_at_once_with_file_and_reason() {
+    fn all_faults_are_reported_at_once_with_file_and_reason() {
         let files = vec![
             version(),
             map("manifests/a.yaml", "a"),

@@ -209,13 +209,13 @@ fn interface_faults(nic: &Value, all: &[Value], map: &[MacInterface]) -> Vec<Str
     };
     let is_card = matches!(nic["type"].as_str(), Some("ethernet" | "802-3-ethernet"));
     if is_card && !is_known(name) {
-        faults.push("it is not in mac_interface_map, so nobody knows which card it is".to_owned());
+        faults.push("it is not in mac_interface_map, so its NIC is not known".to_owned());
     }
     let ports = nic["link-aggregation"]["port"].as_sequence();
     for port in ports.into_iter().flatten().filter_map(Value::as_str) {
         if !is_known(port) {
             faults.push(format!(
-                "its port {port:?} is not in mac_interface_map, so nobody knows which card it is"
+                "its port {port:?} is not in mac_interface_map, so its NIC is not known"
             ));
         }
     }

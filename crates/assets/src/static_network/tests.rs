@@ -86,7 +86,7 @@ fn cards_known_by_address_or_place_need_no_entry() {
 }
 
 #[test]
-fn what_nmstate_refuses_is_told_with_interface_and_line() {
+fn what_nmstate_refuses_is_reported_with_interface_and_line() {
     let card = [("eth0", "02:00:00:00:00:01"), ("eth1", "02:00:00:00:00:02")];
     let second = |text: &str| {
         format!("interfaces:\n- name: eth0\n  type: ethernet\n- name: eth1\n  type: {text}\n")

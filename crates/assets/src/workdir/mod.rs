@@ -109,7 +109,7 @@ pub enum WorkdirError {
          write one, or run `muster create install-config`"
     )]
     NoInput,
-    /// Nobody said what to install.
+    /// There is no input that says what to install.
     #[error(
         "it is not known which release to install; name one with --release (and \
          --release-version, if the image's tag does not name it)"

@@ -1,7 +1,7 @@
 //! What is generated, kept for review: manifests as files, Ignition as a listing, and of the one
 //! long script what differs from case to case.
 //!
-//! `BLESS=1 cargo test -p muster-assets golden` writes the directories anew; the diff is the review.
+//! `BLESS=1 cargo test -p muster-assets golden` rewrites the directories; review the diff.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

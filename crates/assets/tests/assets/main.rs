@@ -1,4 +1,4 @@
-//! The whole way from an install-config to Ignition, judged by the programs that will read it.
+//! From an install-config to Ignition, validated by the programs that will read it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

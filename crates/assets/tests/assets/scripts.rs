@@ -307,7 +307,7 @@ esac"#,
 }
 
 #[test]
-fn each_release_is_told_the_flags_it_knows() {
+fn each_release_gets_the_flags_it_supports() {
     let script = |version: &str| {
         let (_, config) = ignition("none-compact", version);
         let file = config.file("/usr/local/bin/bootkube.sh").unwrap().unwrap();

@@ -26,7 +26,7 @@ fn pair(stage: &str, result: &str) -> (String, String) {
 }
 
 #[test]
-fn the_release_image_is_pulled_until_it_comes_and_the_console_tells_why_it_does_not() {
+fn the_release_image_is_pulled_until_it_arrives_and_the_console_shows_why_it_does_not() {
     let host = Host::new("none-highly-available", "5.0.0");
     let podman = |architecture: &str| {
         format!(
@@ -216,12 +216,12 @@ const GROWING: &str = r#"case "$1 $2" in
   "get infrastructure") [ "$n" -gt 1 ] && echo -n HighlyAvailable ;;
   "get kubeapiserver") [ "$n" -gt 4 ] && two=2 || two=0
     echo "{\"status\":{\"nodeStatuses\":[{\"currentRevision\":3},{\"currentRevision\":$two}]}}" ;;
-  "get configmap") [ -e "$ROOT/told" ] ;;
-  "create configmap") [ "$n" -gt 8 ] && touch "$ROOT/told" ;;
+  "get configmap") [ -e "$ROOT/reported" ] ;;
+  "create configmap") [ "$n" -gt 8 ] && touch "$ROOT/reported" ;;
 esac"#;
 
 #[test]
-fn the_end_of_the_bootstrap_is_told_when_the_api_survives_it_and_only_once() {
+fn the_end_of_the_bootstrap_is_reported_when_the_api_survives_it_and_only_once() {
     let host = Host::new("none-highly-available", "5.0.0");
     host.tool("oc", &format!("{COUNTED}\n{GROWING}"));
     meanwhile(&host, r#"touch "$ROOT/opt/openshift/.bootkube.done""#);

@@ -44,7 +44,7 @@ fn in_the_initrd_profiles_go_where_the_live_system_takes_them_from() {
 }
 
 #[test]
-fn a_machine_nobody_meant_is_left_alone() {
+fn a_machine_without_a_matching_host_is_left_alone() {
     let machine = Machine::new(&[("eth0", "02:00:00:00:00:99")], &[network("static")]);
     machine.write(&format!("{LIVE}/own.nmconnection"), "mine");
     let said = machine.pick();

@@ -1,4 +1,4 @@
-//! Every mode, every carrier, and tokens in places where they do not belong.
+//! Every mode, every carrier, and tokens in the wrong places.
 
 use muster_model::Secret;
 use uuid::Uuid;

@@ -92,7 +92,7 @@ fn a_damaged_ca_key_is_noticed_when_it_is_needed() {
 }
 
 #[test]
-fn a_ca_certificate_of_somebody_else_is_refused() {
+fn a_foreign_ca_certificate_is_refused() {
     let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     open(&ours, NOW).unwrap();
     open(&theirs, NOW).unwrap();

@@ -1,4 +1,4 @@
-//! A client that costs next to nothing, so that the server is what is measured.
+//! A client with minimal overhead, so that the server is what is measured.
 //!
 //! It asks with `Connection: close` and throws away what arrives: the kernel does not even copy
 //! it. With TLS the records are thrown away unopened; a separate pass opens them and compares.

@@ -35,15 +35,15 @@ impl Figures {
             ours.rate / 1e9,
             theirs.rate / 1e9,
             cpu / peer,
-            told(ratio >= AIM, "aim of 0.95 of nginx met", "below the aim of 0.95 of nginx"),
+            aim_text(ratio >= AIM, "aim of 0.95 of nginx met", "below the aim of 0.95 of nginx"),
         ));
         let _ = writeln!(std::io::stderr(), "measured {downloads} downloads");
     }
 
     pub fn memory(&mut self, ours: Held, theirs: Held) {
-        let mut row = |what, ours: u64, theirs: u64, told: &str| {
+        let mut row = |what, ours: u64, theirs: u64, remark: &str| {
             self.0.push(format!(
-                "{what:<24} {ours:>7} KiB {theirs:>7} KiB {:>39}  {told}",
+                "{what:<24} {ours:>7} KiB {theirs:>7} KiB {:>39}  {remark}",
                 ""
             ));
         };
@@ -51,7 +51,7 @@ impl Figures {
             "memory per 100 waiting",
             ours.downloads,
             theirs.downloads,
-            told(
+            aim_text(
                 ours.downloads <= MEMORY_AIM_KIB,
                 "aim of 2 MB met",
                 "above the aim of 2 MB",
@@ -73,7 +73,7 @@ impl Figures {
             "\nfrom POST infra-envs to the first byte of its image: median {:.1} ms, worst {:.1} ms, {}",
             median.as_secs_f64() * 1e3,
             worst.as_secs_f64() * 1e3,
-            told(*median < FIRST_BYTE_AIM, "aim of 20 ms met", "above the aim of 20 ms"),
+            aim_text(*median < FIRST_BYTE_AIM, "aim of 20 ms met", "above the aim of 20 ms"),
         ));
     }
 
@@ -85,6 +85,6 @@ impl Figures {
     }
 }
 
-fn told(met: bool, yes: &'static str, no: &'static str) -> &'static str {
+fn aim_text(met: bool, yes: &'static str, no: &'static str) -> &'static str {
     if met { yes } else { no }
 }

@@ -1,4 +1,4 @@
-//! Boot images over loopback, beside nginx with `sendfile` serving the same bytes as a plain file.
+//! Boot images over loopback, compared with nginx (`sendfile`) serving the same bytes as a file.
 //!
 //! Both serve on the same machine in turns, over HTTP and over HTTPS with the same certificate.
 //! Of several rounds the best counts, for each: what else runs on the machine disturbs both.

@@ -1,4 +1,4 @@
-//! What processes have used, as the kernel counts it.
+//! Resource usage of processes, as counted by the kernel.
 
 use std::{fs, time::Duration};
 

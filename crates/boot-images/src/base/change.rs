@@ -121,7 +121,7 @@ impl BaseImages {
                 return Ok(());
             }
             if stem(image) != stem(keep) {
-                tracing::info!(image = stem(image), "an OS image makes way for another");
+                tracing::info!(image = stem(image), "an OS image is evicted for another");
                 self.remove(image)?;
                 total -= size;
             }
@@ -222,7 +222,10 @@ impl Adding {
     /// When it cannot be written, or is more than any live ISO has.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.size + bytes.len() as u64 > self.limit {
-            let message = format!("it is larger than {} bytes, as no live ISO is", self.limit);
+            let message = format!(
+                "it is larger than {} bytes, the limit for live ISOs",
+                self.limit
+            );
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
         }
         self.copy.write_all(bytes)?;

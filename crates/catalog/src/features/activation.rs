@@ -67,7 +67,7 @@ pub struct Choices {
 }
 
 impl NetworkType {
-    /// What a cluster gets when the user has no wish.
+    /// The network type of a cluster whose user did not choose one.
     pub fn default_for(version: &OpenshiftVersion, control_plane_count: u32) -> Self {
         if version.at_least(4, 12) || control_plane_count == 1 {
             Self::OvnKubernetes

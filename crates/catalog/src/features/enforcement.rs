@@ -1,13 +1,13 @@
 //! Refusing combinations that cannot be installed.
 //!
-//! Run when a cluster or infra-env is created, changed or bound. All violations are returned:
-//! a user who mends one should not meet the next.
+//! Run when a cluster or infra-env is created, changed or bound. All violations are returned
+//! at once, so that a user can fix them together.
 
 use std::collections::BTreeSet;
 
 use super::{
     Feature, FeatureQuery, Reason, SupportLevel, architecture_level, incompatible_with,
-    rules::{exists_on_arch, verdict},
+    rules::{exists_on_arch, level_of},
 };
 use crate::{Arch, OpenshiftVersion};
 
@@ -58,8 +58,8 @@ pub enum Violation {
 
 /// Everything that forbids these features together on that version and architecture.
 ///
-/// Parts that are not known yet are not checked. Architecture and version are judged without
-/// the platform, as platforms are features themselves and have their incompatibilities.
+/// Parts that are not known yet are not checked. Architecture and version are checked without
+/// the platform, as platforms are features with their own incompatibilities.
 pub fn violations(
     active: &BTreeSet<Feature>,
     version: Option<&OpenshiftVersion>,
@@ -117,7 +117,7 @@ fn obstacle(feature: Feature, query: &FeatureQuery) -> Option<Reason> {
         // that use it exist; only the architecture could stand in the way.
         return (!exists_on_arch(feature, query)).then_some(Reason::CpuArchitecture);
     }
-    verdict(feature, query).err()
+    level_of(feature, query).err()
 }
 
 fn subject(reason: Reason) -> &'static str {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn quarrels_are_found_even_where_version_and_architecture_are_unknown() {
+    fn incompatibilities_are_found_even_where_version_and_architecture_are_unknown() {
         let active = BTreeSet::from([
             Feature::Lvm,
             Feature::Odf,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn quarrels_that_ended_are_forgotten() {
+    fn resolved_conflicts_are_forgotten() {
         let active = BTreeSet::from([Feature::Lvm, Feature::ClusterManagedNetworking]);
         let at = |text: &str| check_incompatible(&active, Some(&text.parse().unwrap())).len();
         assert_eq!((at("4.14.71"), at("4.15.0-rc.1")), (1, 0));

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     Feature, FeatureQuery, Reason, SupportLevel, architecture_level, incompatible_with,
-    rules::verdict,
+    rules::level_of,
 };
 use crate::{Arch, Operator, Platform, VersionError, operators::selection};
 
@@ -87,7 +87,7 @@ pub fn level(feature: Feature, query: &FeatureQuery) -> SupportLevel {
     if arch_missing(query) {
         return SupportLevel::Unavailable;
     }
-    verdict(feature, query).unwrap_or(SupportLevel::Unavailable)
+    level_of(feature, query).unwrap_or(SupportLevel::Unavailable)
 }
 
 /// The level of every listed feature. On an architecture that the version lacks, every feature
@@ -147,7 +147,7 @@ pub fn check(query: &FeatureQuery) -> Result<(), QueryError> {
         return Err(QueryError::Arch { version, arch });
     }
     match query.platform() {
-        Some(platform) if verdict(platform.feature(query.external_name()), query).is_err() => {
+        Some(platform) if level_of(platform.feature(query.external_name()), query).is_err() => {
             Err(QueryError::Platform {
                 version,
                 arch,
@@ -159,12 +159,12 @@ pub fn check(query: &FeatureQuery) -> Result<(), QueryError> {
 }
 
 fn detail(feature: Feature, query: &FeatureQuery) -> DetailedFeature {
-    let verdict = verdict(feature, query);
+    let level = level_of(feature, query);
     let listed = |foe: &Feature| is_listed(*foe, query);
     DetailedFeature {
         feature,
-        support_level: verdict.unwrap_or(SupportLevel::Unavailable),
-        reason: verdict.err(),
+        support_level: level.unwrap_or(SupportLevel::Unavailable),
+        reason: level.err(),
         incompatibilities: incompatible_with(feature, query)
             .into_iter()
             .filter(listed)

@@ -1,4 +1,4 @@
-//! Which features work where, and which of them go together.
+//! Which features are supported where, and which exclude each other.
 //!
 //! A feature is anything a user can choose: an operator, a platform, a network type, a
 //! topology. The knowledge lies in two tables: `rules` says how well each feature is
@@ -143,7 +143,7 @@ named! {
     pub enum SupportLevel: "support level" {
         /// Fully.
         Supported = "supported",
-        /// It works, but nobody helps.
+        /// It works, but without support.
         Unsupported = "unsupported",
         /// To be tried out.
         TechPreview = "tech-preview",

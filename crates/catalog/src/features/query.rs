@@ -1,4 +1,4 @@
-//! The question put to the support rules, and small questions the rules put to it.
+//! The input of the support rules, with helpers for them.
 
 use super::{Reason, SupportLevel};
 use crate::{Arch, OpenshiftVersion, Platform, arch::OCI};
@@ -17,7 +17,7 @@ pub struct FeatureQuery {
 }
 
 /// A level, or the reason for unavailability.
-pub(super) type Verdict = Result<SupportLevel, Reason>;
+pub(super) type Level = Result<SupportLevel, Reason>;
 
 impl FeatureQuery {
     /// Asks without a platform.

@@ -6,7 +6,7 @@
 
 use super::{
     Feature, Reason, SupportLevel,
-    query::{FeatureQuery, Verdict},
+    query::{FeatureQuery, Level},
 };
 use crate::{Arch, Platform};
 
@@ -17,7 +17,7 @@ use SupportLevel::{DevPreview, Supported, TechPreview, Unsupported};
 struct Rule {
     feature: Feature,
     title: &'static str,
-    level: fn(&FeatureQuery) -> Verdict,
+    level: fn(&FeatureQuery) -> Level,
     absent_on: &'static [Absent],
 }
 
@@ -43,7 +43,7 @@ const SINGLE_NODE_ARCHS: &[Absent] = &[
 const fn rule(
     feature: Feature,
     title: &'static str,
-    level: fn(&FeatureQuery) -> Verdict,
+    level: fn(&FeatureQuery) -> Level,
     absent_on: &'static [Absent],
 ) -> Rule {
     Rule {
@@ -130,7 +130,7 @@ const _: () = {
 };
 
 /// How well a feature is supported, on an architecture that the version has.
-pub(super) fn verdict(feature: Feature, query: &FeatureQuery) -> Verdict {
+pub(super) fn level_of(feature: Feature, query: &FeatureQuery) -> Level {
     if !exists_on_arch(feature, query) {
         return Err(Reason::CpuArchitecture);
     }
@@ -153,54 +153,54 @@ pub(super) fn title(feature: Feature) -> &'static str {
     RULES[feature as usize].title
 }
 
-fn supported(_: &FeatureQuery) -> Verdict {
+fn supported(_: &FeatureQuery) -> Level {
     Ok(Supported)
 }
 
-fn tech_preview(_: &FeatureQuery) -> Verdict {
+fn tech_preview(_: &FeatureQuery) -> Level {
     Ok(TechPreview)
 }
 
-fn dev_preview(_: &FeatureQuery) -> Verdict {
+fn dev_preview(_: &FeatureQuery) -> Level {
     Ok(DevPreview)
 }
 
-fn since_4_11(query: &FeatureQuery) -> Verdict {
+fn since_4_11(query: &FeatureQuery) -> Level {
     query.since(4, 11).map(|()| Supported)
 }
 
-fn since_4_14(query: &FeatureQuery) -> Verdict {
+fn since_4_14(query: &FeatureQuery) -> Level {
     query.since(4, 14).map(|()| Supported)
 }
 
-fn since_4_16(query: &FeatureQuery) -> Verdict {
+fn since_4_16(query: &FeatureQuery) -> Level {
     query.since(4, 16).map(|()| Supported)
 }
 
-fn since_4_17(query: &FeatureQuery) -> Verdict {
+fn since_4_17(query: &FeatureQuery) -> Level {
     query.since(4, 17).map(|()| Supported)
 }
 
-fn not_external(query: &FeatureQuery) -> Verdict {
+fn not_external(query: &FeatureQuery) -> Level {
     query.not_on(&[External]).map(|()| Supported)
 }
 
-fn not_nutanix(query: &FeatureQuery) -> Verdict {
+fn not_nutanix(query: &FeatureQuery) -> Level {
     query.not_on(&[Nutanix]).map(|()| Supported)
 }
 
-fn single_node(query: &FeatureQuery) -> Verdict {
+fn single_node(query: &FeatureQuery) -> Level {
     query.not_on(&[Nutanix, Vsphere])?;
     let young = query.is(4, 13) && matches!(query.arch(), Arch::S390x | Arch::Ppc64le);
     Ok(if young { DevPreview } else { Supported })
 }
 
-fn single_node_expansion(query: &FeatureQuery) -> Verdict {
+fn single_node_expansion(query: &FeatureQuery) -> Level {
     query.since(4, 11)?;
     single_node(query)
 }
 
-fn two_nodes_arbiter(query: &FeatureQuery) -> Verdict {
+fn two_nodes_arbiter(query: &FeatureQuery) -> Level {
     query.only_on(&[Baremetal, Platform::None])?;
     if query.platform() == Some(Platform::None) {
         query.since(4, 22).map_err(|_| Reason::Platform)?;
@@ -213,7 +213,7 @@ fn two_nodes_arbiter(query: &FeatureQuery) -> Verdict {
     })
 }
 
-fn two_nodes_fencing(query: &FeatureQuery) -> Verdict {
+fn two_nodes_fencing(query: &FeatureQuery) -> Level {
     query.only_on(&[Baremetal, Platform::None])?;
     query.since(4, 20)?;
     Ok(if query.before(4, 22) {
@@ -223,13 +223,13 @@ fn two_nodes_fencing(query: &FeatureQuery) -> Verdict {
     })
 }
 
-fn large_control_plane(query: &FeatureQuery) -> Verdict {
+fn large_control_plane(query: &FeatureQuery) -> Level {
     query.since(4, 18)?;
     query.only_on(&[Baremetal, Platform::None, External])?;
     Ok(Supported)
 }
 
-fn full_iso(query: &FeatureQuery) -> Verdict {
+fn full_iso(query: &FeatureQuery) -> Level {
     if query.on_oci() {
         Err(Reason::OciExternalIntegrationDisabled)
     } else {
@@ -237,7 +237,7 @@ fn full_iso(query: &FeatureQuery) -> Verdict {
     }
 }
 
-fn vip_auto_alloc(query: &FeatureQuery) -> Verdict {
+fn vip_auto_alloc(query: &FeatureQuery) -> Level {
     query.not_on(&[External])?;
     let still_there = query.no_version() || query.before(4, 15);
     if still_there {
@@ -247,7 +247,7 @@ fn vip_auto_alloc(query: &FeatureQuery) -> Verdict {
     }
 }
 
-fn sdn(query: &FeatureQuery) -> Verdict {
+fn sdn(query: &FeatureQuery) -> Level {
     let still_there = query.no_version() || query.before(4, 15);
     if still_there {
         Ok(Supported)
@@ -257,26 +257,26 @@ fn sdn(query: &FeatureQuery) -> Verdict {
 }
 
 /// Without a platform this feature is not listed; the level is what enforcement then sees.
-fn platform_networking(query: &FeatureQuery) -> Verdict {
+fn platform_networking(query: &FeatureQuery) -> Level {
     Ok(match query.platform() {
         Some(External | Platform::None) | None => Supported,
         Some(Baremetal | Nutanix | Vsphere) => Unsupported,
     })
 }
 
-fn dual_stack_vips(query: &FeatureQuery) -> Verdict {
+fn dual_stack_vips(query: &FeatureQuery) -> Level {
     query.since(4, 12)?;
     query.not_on_oci()?;
     Ok(Supported)
 }
 
-fn dual_stack_ipv6(query: &FeatureQuery) -> Verdict {
+fn dual_stack_ipv6(query: &FeatureQuery) -> Level {
     query.not_on(&[Nutanix, Vsphere, External])?;
     query.since(4, 12)?;
     Ok(TechPreview)
 }
 
-fn nutanix(query: &FeatureQuery) -> Verdict {
+fn nutanix(query: &FeatureQuery) -> Level {
     query.since(4, 11)?;
     Ok(if query.is(4, 11) {
         DevPreview
@@ -286,14 +286,14 @@ fn nutanix(query: &FeatureQuery) -> Verdict {
 }
 
 /// Nonsense for a version passes here, unlike elsewhere: the reference does so too.
-fn oci(query: &FeatureQuery) -> Verdict {
+fn oci(query: &FeatureQuery) -> Level {
     if query.no_version() || query.before(4, 14) {
         return Err(Reason::OpenshiftVersion);
     }
     Ok(Supported)
 }
 
-fn lvm(query: &FeatureQuery) -> Verdict {
+fn lvm(query: &FeatureQuery) -> Level {
     query.since(4, 11)?;
     query.not_on(&[Vsphere, Nutanix])?;
     Ok(if query.is(4, 11) {
@@ -303,12 +303,12 @@ fn lvm(query: &FeatureQuery) -> Verdict {
     })
 }
 
-fn odf(query: &FeatureQuery) -> Verdict {
+fn odf(query: &FeatureQuery) -> Level {
     query.not_on_oci()?;
     Ok(Supported)
 }
 
-fn cnv(query: &FeatureQuery) -> Verdict {
+fn cnv(query: &FeatureQuery) -> Level {
     query.not_on(&[Nutanix, Vsphere])?;
     Ok(if query.arch() == Arch::Arm64 {
         DevPreview
@@ -317,36 +317,36 @@ fn cnv(query: &FeatureQuery) -> Verdict {
     })
 }
 
-fn mce(query: &FeatureQuery) -> Verdict {
+fn mce(query: &FeatureQuery) -> Level {
     query.since(4, 10)?;
     query.not_on(&[Nutanix])?;
     Ok(Supported)
 }
 
-fn mtv(query: &FeatureQuery) -> Verdict {
+fn mtv(query: &FeatureQuery) -> Level {
     query.not_on(&[Vsphere, Nutanix])?;
     query.since(4, 14)?;
     Ok(Supported)
 }
 
-fn osc(query: &FeatureQuery) -> Verdict {
+fn osc(query: &FeatureQuery) -> Level {
     query.not_on(&[Vsphere, Nutanix])?;
     query.since(4, 10)?;
     Ok(Supported)
 }
 
-fn nmstate(query: &FeatureQuery) -> Verdict {
+fn nmstate(query: &FeatureQuery) -> Level {
     query.not_on(&[Nutanix, External])?;
     query.since(4, 12)?;
     Ok(Supported)
 }
 
-fn node_feature_discovery(query: &FeatureQuery) -> Verdict {
+fn node_feature_discovery(query: &FeatureQuery) -> Level {
     query.since(4, 6)?;
     Ok(DevPreview)
 }
 
-fn openshift_ai(query: &FeatureQuery) -> Verdict {
+fn openshift_ai(query: &FeatureQuery) -> Level {
     query.since(4, 12)?;
     query.not_on_oci()?;
     Ok(DevPreview)

@@ -1,10 +1,10 @@
-//! Tests of the support rules, row by row as the fact sheet has them.
+//! Tests of the support rules, row by row.
 
 use super::*;
 use SupportLevel::Unavailable;
 
 fn seen(feature: Feature, query: &FeatureQuery) -> (SupportLevel, Option<Reason>) {
-    match verdict(feature, query) {
+    match level_of(feature, query) {
         Ok(level) => (level, None),
         Err(reason) => (Unavailable, Some(reason)),
     }

@@ -80,7 +80,7 @@ named! {
     pub enum BuiltinOperator: "built-in operator" {
         /// The web console.
         Console = "console",
-        /// The cluster version operator; watched only when the service is told to.
+        /// The cluster version operator; monitored only if the service is configured to.
         Cvo = "cvo",
     }
 }

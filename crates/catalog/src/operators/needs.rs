@@ -1,4 +1,4 @@
-//! What operators cost a host, in numbers and in words.
+//! The resources operators need on a host, in numbers and in words.
 //!
 //! Two questions are answered: before any host is known, what to plan for ([`preflight`]); and
 //! for a host at hand, what its operators add ([`host_needs`]). The second depends on devices
@@ -251,7 +251,7 @@ fn advice(
             let mut lines = vec![
                 "hardware virtualization switched on in the firmware (Intel VT-x or AMD-V)"
                     .to_owned(),
-                format!("{CNV_DEVICE_MIB} MiB more memory for each GPU or SR-IOV card in use"),
+                format!("{CNV_DEVICE_MIB} MiB more memory for each GPU or SR-IOV NIC in use"),
             ];
             if cnv_needs_pool_disk(cluster, settings) {
                 let size = settings.cnv_hostpath_pool_gib;

@@ -1,4 +1,4 @@
-//! ODF: which hosts carry the storage, and what that costs them.
+//! ODF: which hosts carry the storage, and the resources they need.
 //!
 //! ODF runs either on the control plane of a small cluster (compact) or on the workers of a
 //! large one (standard). Which of the two follows from the roles that users gave, not from
@@ -32,8 +32,8 @@ impl RoleCounts {
         self.masters + self.arbiters + self.workers + self.auto_assign
     }
 
-    /// Whether a host without a role can be told to carry storage or not: three hosts all become
-    /// control plane, of more nobody knows which do.
+    /// Whether it is known if a host without a role will carry storage: three hosts all become
+    /// control plane, of more it is not known which do.
     #[must_use]
     pub const fn allows_open_roles(self) -> bool {
         self.total() == CONTROL_PLANE
@@ -47,7 +47,7 @@ pub enum OdfMode {
     Compact,
     /// On the workers.
     Standard,
-    /// The roles allow neither, or do not tell yet.
+    /// The roles allow neither, or are not known yet.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! What a choice of operators pulls in, and which choices cannot stand together.
+//! What a selection of operators pulls in, and which selections conflict.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub struct Selection {
 #[error(
     "LVM and CNV do not work together on OpenShift {version}{}; {}",
     self.scope(),
-    self.remedy()
+    self.advice()
 )]
 pub struct StorageClash {
     version: String,
@@ -35,7 +35,7 @@ impl StorageClash {
         }
     }
 
-    fn remedy(&self) -> &'static str {
+    fn advice(&self) -> &'static str {
         match self.single_node_would_do {
             true => "use a single node, version 4.15 or later, or drop one of the two",
             false => "use version 4.15 or later (single node: 4.12), or drop one of the two",
@@ -227,8 +227,8 @@ mod tests {
             ("4.15.0-rc.1", false, true),
             ("4.16", false, true),
         ] {
-            let verdict = both.check_clash(&version.parse().unwrap(), single_node);
-            assert_eq!(verdict.is_ok(), fine, "{version} sno={single_node}");
+            let result = both.check_clash(&version.parse().unwrap(), single_node);
+            assert_eq!(result.is_ok(), fine, "{version} sno={single_node}");
         }
         let alone = complete([Operator::Lvm], true);
         assert!(alone.check_clash(&"4.11".parse().unwrap(), true).is_ok());

@@ -1,4 +1,4 @@
-//! The knobs of operator requirements, with the values that apply when nobody turns them.
+//! Settings of operator requirements, with their defaults.
 
 use crate::OpenshiftVersion;
 

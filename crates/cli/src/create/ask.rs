@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 /// Whether there is a person to ask.
-pub fn somebody_is_there() -> bool {
+pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 

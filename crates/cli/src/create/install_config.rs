@@ -138,7 +138,7 @@ pub fn create(wanted: &Wanted) -> anyhow::Result<Printed> {
     }
     let mut draft = Draft::new();
     fill(&mut draft, wanted).map_err(|reason| anyhow!(reason))?;
-    if ask::somebody_is_there() && !wanted.no_input {
+    if ask::is_interactive() && !wanted.no_input {
         questions::ask(&mut draft, wanted)?;
     }
     for pair in &wanted.set {

@@ -37,7 +37,7 @@ pub fn explain(name: Option<&str>) -> anyhow::Result<Printed> {
             "name": kind.name,
             "severity": kind.severity.as_str(),
             "when": kind.when,
-            "names": kind.tells,
+            "names": kind.names,
             "sent_by": owner(kind.owner),
         })
     };
@@ -54,7 +54,7 @@ pub fn page() -> String {
             format!("`{}`", kind.name),
             kind.severity.as_str().to_owned(),
             kind.when.to_owned(),
-            kind.tells.join(", "),
+            kind.names.join(", "),
             owner(kind.owner).to_owned(),
         ]
     });
@@ -72,6 +72,6 @@ const fn owner(owner: Owner) -> &'static str {
         Owner::Engine => "rules",
         Owner::Service => "service",
         Owner::Client => "agents and controllers",
-        Owner::Nobody => "none: the case does not arise",
+        Owner::Unused => "none: the case does not arise",
     }
 }

@@ -17,14 +17,14 @@ use crate::output::Printed;
 
 const HEAD: &str = "# Parity with the reference\n\nMade by `make bless` from the contract, the rule tables and `crates/cli/src/explain/parity.tsv`;\n\
 do not edit. Every status, stage, validation, step and event that clients of the reference know:\n\
-**same** (same name, same meaning), **better** (same name; what differs is said), **left out** (with\n\
+**same** (same name, same meaning), **better** (same name; the difference is described), **left out** (with\n\
 the reason). Words of messages are our own everywhere.\n";
 
 /// Every name with its difference.
 pub fn explain() -> Printed {
     let rows = sections().into_iter().flat_map(|(title, rows)| {
         rows.into_iter().map(move |row| {
-            json!({"kind": title, "name": row.name, "here": row.verdict, "why": row.note})
+            json!({"kind": title, "name": row.name, "here": row.rating, "why": row.note})
         })
     });
     Printed {
@@ -35,7 +35,7 @@ pub fn explain() -> Printed {
 
 struct Row {
     name: String,
-    verdict: String,
+    rating: String,
     note: String,
 }
 
@@ -47,27 +47,23 @@ fn sections() -> Vec<(&'static str, Vec<Row>)> {
     for topic in topics() {
         let names = topic.names(&document).into_iter();
         let rows = names.map(|name| {
-            let (verdict, note) = notes.verdict(topic.kind, &name, &topic.ours);
-            Row {
-                name,
-                verdict,
-                note,
-            }
+            let (rating, note) = notes.rating(topic.kind, &name, &topic.ours);
+            Row { name, rating, note }
         });
         sections.push((topic.title, rows.collect()));
     }
     let events = EVENTS.iter().map(|kind| {
         let ours = match kind.owner {
-            Owner::Nobody => Vec::new(),
+            Owner::Unused => Vec::new(),
             Owner::Engine | Owner::Service | Owner::Client => vec![kind.name.to_owned()],
         };
-        let (verdict, note) = match notes.verdict("event", kind.name, &ours) {
-            (verdict, _) if verdict == MISSING => ("left out".to_owned(), kind.when.to_owned()),
+        let (rating, note) = match notes.rating("event", kind.name, &ours) {
+            (rating, _) if rating == MISSING => ("left out".to_owned(), kind.when.to_owned()),
             noted => noted,
         };
         Row {
             name: kind.name.to_owned(),
-            verdict,
+            rating,
             note,
         }
     });
@@ -81,7 +77,7 @@ fn page() -> String {
     for (title, rows) in sections() {
         let rows = rows
             .into_iter()
-            .map(|row| vec![format!("`{}`", row.name), row.verdict, row.note]);
+            .map(|row| vec![format!("`{}`", row.name), row.rating, row.note]);
         let _ = write!(
             text,
             "\n## {title}\n\n{}",
@@ -93,7 +89,7 @@ fn page() -> String {
     let rows = choices.map(|(name, note)| vec![name.to_owned(), note.to_owned()]);
     let _ = write!(
         text,
-        "\n## Defects and warts of the reference that are not copied\n\n{}",
+        "\n## Defects of the reference that are not reproduced\n\n{}",
         table(&["what", "here"], rows)
     );
     text
@@ -184,7 +180,7 @@ fn topics() -> Vec<Topic> {
     ]
 }
 
-/// What differs: kind and name to verdict and words.
+/// What differs: kind and name to rating and words.
 struct Notes(BTreeMap<(String, String), (String, String)>);
 
 impl Notes {
@@ -202,7 +198,7 @@ impl Notes {
         Self(cells.collect())
     }
 
-    fn verdict(&self, kind: &str, name: &str, ours: &[String]) -> (String, String) {
+    fn rating(&self, kind: &str, name: &str, ours: &[String]) -> (String, String) {
         match self.0.get(&(kind.to_owned(), name.to_owned())) {
             Some(noted) => noted.clone(),
             None if ours.iter().any(|known| known == name) => ("same".to_owned(), String::new()),

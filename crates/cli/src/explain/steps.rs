@@ -11,8 +11,8 @@ use super::{similar, table};
 use crate::output::Printed;
 
 const HEAD: &str = "# Steps\n\nMade by `make bless` from `crates/engine/src/steps`; do not edit.\n\n\
-What an agent is asked to do when it polls. The service keeps no memory of steps: while a status\n\
-asks for a step, each poll gets it again. A step that cannot be built yet is left out.\n";
+What an agent is asked to do when it polls. The service does not remember steps: while a status\n\
+requires a step, each poll returns it again. A step that cannot be built yet is left out.\n";
 
 /// All kinds, or one with the statuses it is given in.
 pub fn explain(step: Option<&str>) -> anyhow::Result<Printed> {

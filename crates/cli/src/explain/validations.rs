@@ -13,7 +13,7 @@ use crate::output::Printed;
 const HEAD: &str = "# Validations\n\nMade by `make bless` from the tables in `crates/engine/src/checks`; do not edit.\n\n\
 A validation ends as `success`, `failure`, `pending` (not enough is known yet), `error` (what is\n\
 known cannot be read) or `disabled` (switched off by the service's configuration). While one that\n\
-holds something back is not true, the host or cluster does not get past that point. Ignored\n\
+blocks something does not succeed, the host or cluster does not get past that point. Ignored\n\
 validations still run and are shown, but block nothing.\n\n\
 `muster explain validations <id>` prints one of them.\n";
 

@@ -72,7 +72,7 @@ pub fn by_name<'a>(kind: Kind, all: &'a [Value], name: &str) -> Result<&'a Value
     }
 }
 
-/// The id of a cluster or infra-env. An id is taken as it is, so that it also names what a list
+/// The id of a cluster or infra-env. An id is not looked up, so that it can also name what a list
 /// does not show.
 pub async fn id(client: &Client, kind: Kind, name: &str) -> Result<Uuid, Error> {
     if let Ok(id) = name.parse() {

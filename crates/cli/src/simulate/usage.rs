@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_used_something_and_nobody_has_the_number_zero() {
+    fn this_process_has_used_something_and_pid_zero_does_not_exist() {
         assert!(Usage::of(None).unwrap().peak > 0);
         assert!(Usage::of(Some(0)).is_err());
     }

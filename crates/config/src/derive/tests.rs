@@ -24,7 +24,7 @@ fn passwords_with_odd_characters_survive_in_the_database_url() {
 }
 
 #[test]
-fn on_loopback_nobody_logs_in_and_elsewhere_they_do() {
+fn login_is_off_on_loopback_and_required_elsewhere() {
     let here = load(&[], "").config;
     assert_eq!(here.auth.mode, AuthMode::None);
     assert_eq!(here.server.base_url.as_str(), "https://127.0.0.1:8090");

@@ -10,7 +10,7 @@ use crate::choice::choice;
 use crate::kinds::Parse;
 
 choice! {
-    /// How callers prove who they are.
+    /// How callers authenticate.
     pub enum AuthMode {
         /// They need not; everyone is administrator.
         None = "none",
@@ -122,14 +122,14 @@ impl Parse for Users {
 section! {
     /// Who may call.
     pub struct Auth at auth {
-        /// How callers prove who they are.
+        /// How callers authenticate.
         mode: AuthMode = AuthMode::None, env ["AUTH_TYPE"],
             else "none if server.listen, server.base_url and server.image_service_url are on loopback, else users";
-        /// Users that may log in, besides those made with the command line.
+        /// Users that may log in, in addition to those created on the command line.
         users: Users = Users::default(), env [];
-        /// A login is good for so long.
+        /// Lifetime of a login session.
         token_lifetime: Duration = hours(12), env [];
-        /// Signed links to images and files are good for so long in mode users.
+        /// Lifetime of signed links to images and files in mode users.
         link_lifetime: Duration = hours(4), env ["IMAGE_EXPIRATION_TIME"];
         /// Public EC key (PEM; base64 of PEM in mode agent-installer-local).
         ec_public_key: String = String::new(), env ["EC_PUBLIC_KEY_PEM"],
@@ -137,7 +137,7 @@ section! {
         /// Private EC key (PEM) that signs tokens.
         ec_private_key: Secret = Secret::default(), env ["EC_PRIVATE_KEY_PEM"],
             else "the key pair kept in data_dir, made at first start";
-        /// A token opens only the infra-env or cluster it was made for.
+        /// A token gives access only to the infra-env or cluster it was issued for.
         enforce_resource_scope: bool = true, env ["LOCAL_AUTH_ENFORCE_RESOURCE_SCOPE"];
     }
 }

@@ -18,11 +18,11 @@ section! {
         hardware_requirements: Option<JsonList> = None, env ["HW_VALIDATOR_REQUIREMENTS"];
         /// Mirror from which release images are read.
         release_image_mirror: String = String::new(), env ["OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR"];
-        /// Offer OKD besides OpenShift.
+        /// Offer OKD in addition to OpenShift.
         okd_support: bool = true, env ["ENABLE_OKD_SUPPORT"];
         /// Image with the packages that an OKD discovery host needs.
         okd_rpms_image: String = String::new(), env ["OKD_RPMS_IMAGE"];
-        /// From this version on, the download of a static network has nmstate documents beside the profiles.
+        /// From this version on, the download of a static network contains nmstate documents in addition to the profiles.
         min_version_for_nmstate_service: String = "4.18".into(), env ["MIN_VERSION_FOR_NMSTATE_SERVICE"];
     }
 }

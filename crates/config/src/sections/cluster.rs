@@ -27,27 +27,27 @@ fn ipv6(first: u16, prefix: u8) -> IpNet {
 section! {
     /// What a new cluster gets when its owner does not say.
     pub struct ClusterDefaults at cluster {
-        /// Network of the pods, IPv4.
+        /// Cluster network (pods), IPv4.
         cluster_network_cidr: IpNet = ipv4(10, 128, 14), env ["CLUSTER_NETWORK_CIDR"];
-        /// Size of the piece each node gets of it.
+        /// Prefix length of each node's subnet in it.
         cluster_network_host_prefix: u16 = 23, env ["CLUSTER_NETWORK_HOST_PREFIX"];
-        /// Network of the pods, IPv6.
+        /// Cluster network (pods), IPv6.
         cluster_network_cidr_ipv6: IpNet = ipv6(0xfd01, 48), env ["CLUSTER_NETWORK_CIDR_IPV6"];
-        /// Size of the piece each node gets of it, IPv6.
+        /// Prefix length of each node's subnet in it, IPv6.
         cluster_network_host_prefix_ipv6: u16 = 64, env ["CLUSTER_NETWORK_HOST_PREFIX_IPV6"];
-        /// Network of the services, IPv4.
+        /// Service network, IPv4.
         service_network_cidr: IpNet = ipv4(172, 30, 16), env ["SERVICE_NETWORK_CIDR"];
-        /// Network of the services, IPv6.
+        /// Service network, IPv6.
         service_network_cidr_ipv6: IpNet = ipv6(0xfd02, 112), env ["SERVICE_NETWORK_CIDR_IPV6"];
-        /// Further time source of every host.
+        /// Additional time source of every host.
         ntp_default_server: String = String::new(), env ["NTP_DEFAULT_SERVER"];
         /// DNS domains we manage, as domain:zone/provider.
         base_dns_domains: BTreeMap<String, String> = BTreeMap::new(), env ["BASE_DNS_DOMAINS"];
-        /// Host validations that are switched off.
+        /// Host validations to disable.
         disabled_host_validations: IdList = IdList::default(), env ["DISABLED_HOST_VALIDATIONS"];
-        /// Cluster validations that are switched off.
+        /// Cluster validations to disable.
         disabled_cluster_validations: IdList = IdList::default(), env ["DISABLED_CLUSTER_VALIDATIONS"];
-        /// Steps that hosts are never asked to do.
+        /// Steps that are never sent to hosts.
         disabled_steps: IdList = IdList::default(), env ["DISABLED_STEPS"];
         /// Clocks of hosts may differ by this many minutes.
         max_time_difference_minutes: u32 = 4, env ["HW_VALIDATOR_MAX_TIME_DIFF_MINUTES"];
@@ -59,13 +59,13 @@ section! {
         disk_encryption_cipher: String = String::new(), env ["DISK_ENCRYPTION_CIPHER"];
         /// Largest inventory an agent may send, in bytes; 0 is no limit.
         inventory_max_size: u64 = 0, env ["AGENT_INVENTORY_MAX_SIZE"];
-        /// Disks smaller than this stay out of the inventory, in bytes.
+        /// Disks smaller than this are left out of a truncated inventory, in bytes.
         inventory_disk_min_size: u64 = 0, env ["AGENT_INVENTORY_DISK_MIN_SIZE"];
-        /// Who asks for installations; agent-installer changes how credentials are handled.
+        /// Who requests installations; agent-installer changes how credentials are handled.
         install_invoker: String = "assisted-installer".into(), env ["INSTALL_INVOKER"];
         /// Id that every registered infra-env gets (agent-based installation).
         infra_env_id: Option<Uuid> = None, env ["INFRA_ENV_ID"];
-        /// MAC address of the host that must lead the installation (agent-based installation).
+        /// MAC address of the bootstrap host (agent-based installation).
         bootstrap_host_mac: String = String::new(), env ["BOOTSTRAP_HOST_MAC"];
         /// Folder with TLS material of the cluster made beforehand (agent-based installation).
         cluster_tls_override_dir: Option<PathBuf> = None, env ["EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR"];

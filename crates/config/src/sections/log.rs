@@ -4,7 +4,7 @@ use super::section;
 use crate::choice::choice;
 
 choice! {
-    /// How much is logged.
+    /// Log level.
     pub enum LogLevel {
         /// Everything.
         Trace = "trace",
@@ -34,11 +34,11 @@ choice! {
 section! {
     /// What is logged, and how.
     pub struct Log at log {
-        /// How much is logged.
+        /// Log level.
         level: LogLevel = LogLevel::Info, env ["LOG_LEVEL"];
-        /// How a log line looks; `auto` is text on a terminal and JSON elsewhere.
+        /// Log format; `auto` is text on a terminal and JSON elsewhere.
         format: LogFormat = LogFormat::Auto, env ["LOG_FORMAT"];
-        /// Finer filter per module, such as `info,muster_store=debug`; stronger than log.level.
+        /// Filter per module, such as `info,muster_store=debug`; overrides log.level.
         filter: String = String::new(), env [];
     }
 }

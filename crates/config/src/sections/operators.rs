@@ -11,27 +11,27 @@ section! {
         cnv_sno_install_hpp: bool = true, env ["CNV_SNO_INSTALL_HPP"];
         /// Size of the pool of that provisioner, in GiB.
         cnv_sno_pool_size_gib: u32 = 50, env ["CNV_SNO_POOL_SIZE_REQUEST_HPP_GIB"];
-        /// GPUs that virtualization can pass on, as vendor:device.
+        /// GPUs that virtualization can pass through, as vendor:device.
         cnv_supported_gpus: Vec<String> = list("10de:1db6,10de:1eb8"), env ["CNV_SUPPORTED_GPUS"];
-        /// Network cards that virtualization can share, as vendor:device.
+        /// NICs that virtualization can share, as vendor:device.
         cnv_supported_sriov_nics: Vec<String> = list("8086:158b,15b3:1015,15b3:1017,15b3:1013,15b3:101b"), env ["CNV_SUPPORTED_SRIOV_NICS"];
-        /// CPU cores that LVM storage takes of each host.
+        /// CPU cores of each host for LVM storage.
         lvm_cpu_per_host: u32 = 1, env ["LVM_CPU_PER_HOST"];
-        /// Memory that LVM storage takes of each host, in MiB; unset means by version.
+        /// Memory of each host for LVM storage, in MiB; unset means by version.
         lvm_memory_per_host_mib: Option<u32> = None, env ["LVM_MEMORY_PER_HOST_MIB"];
         /// Oldest OpenShift version that can run the multicluster engine.
         mce_min_openshift_version: String = "4.10.0".into(), env ["MCE_MIN_OPENSHIFT_VERSION"];
-        /// CPU cores that the migration toolkit takes of each host.
+        /// CPU cores of each host for the migration toolkit.
         mtv_cpu_per_host: u32 = 1, env ["MTV_CPU_PER_HOST"];
-        /// Memory that the migration toolkit takes of each host, in MiB.
+        /// Memory of each host for the migration toolkit, in MiB.
         mtv_memory_per_host_mib: u32 = 1024, env ["MTV_MEMORY_PER_HOST_MIB"];
-        /// CPU cores that sandboxed containers take of each host.
+        /// CPU cores of each host for sandboxed containers.
         osc_cpu_per_host: u32 = 1, env ["Osc_CPU_PER_HOST"];
-        /// Memory that sandboxed containers take of each host, in MiB.
+        /// Memory of each host for sandboxed containers, in MiB.
         osc_memory_per_host_mib: u32 = 1024, env ["Osc_MEMORY_PER_HOST_MIB"];
-        /// Fewest disks for data foundation.
+        /// Minimum number of disks for data foundation.
         odf_min_disks: u32 = 3, env ["ODF_NUM_MINIMUM_DISK"];
-        /// Fewest hosts for data foundation.
+        /// Minimum number of hosts for data foundation.
         odf_min_hosts: u32 = 3, env ["ODF_NUM_MINIMUM_HOST"];
         /// Smallest disk for data foundation, in GB.
         odf_min_disk_size_gb: u32 = 25, env ["ODF_MIN_DISK_SIZE_GB"];
@@ -55,17 +55,17 @@ section! {
         amd_require_gpu: bool = true, env ["AMD_REQUIRE_GPU"];
         /// PCI vendors that count as AMD.
         amd_supported_gpus: Vec<String> = list("1002"), env ["AMD_SUPPORTED_GPUS"];
-        /// Fewest workers for OpenShift AI.
+        /// Minimum number of workers for OpenShift AI.
         ai_min_workers: u32 = 2, env ["OPENSHIFT_AI_MIN_WORKER_NODES"];
         /// CPU cores of each worker for OpenShift AI.
         ai_min_worker_cpu_cores: u32 = 8, env ["OPENSHIFT_AI_MIN_WORKER_CPU_CORES"];
         /// Memory of each worker for OpenShift AI, in GiB.
         ai_min_worker_memory_gib: u32 = 32, env ["OPENSHIFT_AI_MIN_WORKER_MEMORY_GIB"];
-        /// A node is unhealthy when it was not ready for so long.
+        /// A node is unhealthy after it was not ready for this time.
         node_unready_duration: Duration = Duration::from_secs(300), env ["NODE_HEALTHCHECK_UNHEALTHY_CONDITIONS_UNREADY_DURATION"];
-        /// A node is unhealthy when its state was unknown for so long.
+        /// A node is unhealthy after its state was unknown for this time.
         node_unknown_duration: Duration = Duration::from_secs(300), env ["NODE_HEALTHCHECK_UNHEALTHY_CONDITIONS_UNKNOWN_DURATION"];
-        /// Share of healthy nodes below which nothing is remedied.
+        /// Minimum share of healthy nodes for remediation.
         remediation_min_healthy: String = "51%".into(), env ["MIN_PERCENTAGE_OF_MATCHING_NODES_FOR_REMEDIATION"];
         /// Template for self node remediation.
         self_node_remediation_template: String = "self-node-remediation-automatic-strategy-template".into(), env ["SELF_NODE_REMEDIATION_TEMPLATE_NAME"];

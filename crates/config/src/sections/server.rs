@@ -26,13 +26,13 @@ section! {
         /// Serve the main listener without TLS.
         plain_http: bool = false, env [],
             else "true if server.base_url says http:// and neither a certificate nor server.http_listen_port is given";
-        /// Extra plain-HTTP port, which serves nothing but iPXE scripts.
+        /// Additional plain-HTTP port, which serves only what network boot needs.
         http_listen_port: Option<u16> = None, env ["HTTP_LISTEN_PORT"];
-        /// PEM file with the certificate chain; without it one is made and signed by our own CA.
+        /// PEM file with the certificate chain; without it one is generated and signed by Muster's CA.
         tls_cert: Option<PathBuf> = None, env ["HTTPS_CERT_FILE"];
         /// PEM file with the private key of that certificate.
         tls_key: Option<PathBuf> = None, env ["HTTPS_KEY_FILE"];
-        /// Further host names and addresses for the certificate we make.
+        /// Further host names and addresses for the generated certificate.
         tls_names: Vec<String> = vec![], env [];
         /// Host names by which callers may reach a service in auth mode none, besides those of server.base_url, server.image_service_url and server.tls_names.
         allowed_hosts: Vec<String> = vec![], env [];
@@ -52,7 +52,7 @@ section! {
         allowed_domains: Vec<String> = vec![], env ["ALLOWED_DOMAINS"];
         /// Refuse JSON bodies with members the API does not know.
         reject_unknown_fields: bool = true, env ["ENABLE_REJECT_UNKNOWN_FIELDS"];
-        /// Largest JSON body that is read, in bytes; most operations have a smaller limit of their own.
+        /// Largest JSON body that is read, in bytes; most operations have a smaller limit.
         max_body_bytes: u64 = 16 << 20, env [];
         /// Largest log archive or other upload that is read, in bytes.
         max_upload_bytes: u64 = 2 << 30, env [];
@@ -60,7 +60,7 @@ section! {
         max_body_bytes_in_flight: u64 = 32 << 20, env [];
         /// Most uploads at a time; one address gets at most half of it.
         max_uploads: u32 = 8, env [];
-        /// Most connections at a time; fewer if the system grants fewer open files.
+        /// Most connections at a time; fewer if the system allows fewer open files.
         max_connections: u32 = 20_000, env [];
         /// Most connections of one address (of one /64 network with IPv6) at a time; 0 is a quarter of all.
         max_connections_per_address: u32 = 0, env [];
@@ -68,11 +68,11 @@ section! {
         first_request_timeout: Duration = Duration::from_secs(10), env [];
         /// A client must send its request headers within this time; idle HTTP/1 connections end after it, idle HTTP/2 ones after 10 minutes.
         header_timeout: Duration = Duration::from_secs(120), env [];
-        /// A client that takes no byte of its answer for so long is cut off; a slow one that takes some is not.
+        /// A client that reads nothing of its response for this time is disconnected; a slow reader is not.
         stalled_timeout: Duration = minutes(5), env [];
         /// Time given to running requests when the service stops.
         shutdown_grace: Duration = Duration::from_secs(15), env [];
-        /// The service counts as dead when its driver made no round for so long.
+        /// The service counts as dead when its driver made no round for this time.
         liveness_timeout: Duration = minutes(5), env ["LIVENESS_VALIDATION_TIMEOUT"];
     }
 }

@@ -34,7 +34,7 @@ section! {
         password: Secret = Secret::default(), env ["DB_PASS"];
         /// Name of the database on that server.
         name: String = "installer".into(), env ["DB_NAME"];
-        /// Key the secrets in it are sealed under, base64 of 32 bytes; the same for all replicas.
+        /// Key that encrypts the secrets in it, base64 of 32 bytes; the same for all replicas.
         sealing_key: Secret = Secret::default(), env [],
             else "the file keys/sealing.key in data_dir, made at first start";
         /// Most connections held open at once.
@@ -51,10 +51,10 @@ section! {
 section! {
     /// Where files are kept.
     pub struct Storage at storage {
-        /// Place of the files: file:///folder or s3://bucket.
+        /// Location of the files: file:///folder or s3://bucket.
         url: String = String::new(), env [],
             else "a bucket if storage.kind is s3, else the folder files in data_dir";
-        /// Kind of place.
+        /// Type of store.
         kind: Option<StorageKind> = None, env ["STORAGE"],
             else "s3 if storage.s3_bucket is given, else filesystem";
         /// Endpoint of the S3 service; empty for AWS.
@@ -67,7 +67,7 @@ section! {
         s3_access_key_id: String = String::new(), env ["AWS_ACCESS_KEY_ID"];
         /// Secret access key.
         s3_secret_access_key: Secret = Secret::default(), env ["AWS_SECRET_ACCESS_KEY"];
-        /// Make the bucket at start if it is missing.
+        /// Create the bucket at start if it is missing.
         s3_create_bucket: bool = false, env ["CREATE_S3_BUCKET"];
         /// Warn when a file system with our data is fuller than this, in percent.
         usage_threshold: u16 = 80, env ["FILESYSTEM_USAGE_THRESHOLD"];

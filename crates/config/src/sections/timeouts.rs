@@ -19,35 +19,35 @@ section! {
         installation: Duration = hours(24), env ["INSTALLATION_TIMEOUT"];
         /// Finalizing of a cluster.
         finalizing: Duration = hours(5), env ["FINALIZING_TIMEOUT"];
-        /// Agents ask for work so often, and half as often while little can happen; at least 1s.
+        /// Poll interval of agents; twice as long while little can happen; at least 1s.
         poll_interval: Duration = minutes(1), env [];
         /// Hosts that wait for their installation send their logs this often; 0s: only hosts whose installation failed send them. At least 1 minute.
         discovery_logs: Duration = Duration::ZERO, env [];
         /// A silent host counts as disconnected after this time.
         host_disconnection: Duration = minutes(3), env ["HOST_MAX_DISCONNECTION_TIME"];
-        /// A host may wait for its user so long while installing.
+        /// Longest time a host may wait for user action while installing.
         host_pending_user_action: Duration = minutes(60), env ["HOST_INSTALLING_PENDING_USER_ACTION_TIMEOUT"];
-        /// A host may be installing so long without reporting a stage.
+        /// Longest time a host may be installing without reporting a stage.
         host_without_progress: Duration = minutes(20), env ["HOST_INSTALLING_WITHOUT_PROGRESS_TIMEOUT"];
         /// Reboot of a single node, which takes longer than other reboots.
         single_node_reboot: Duration = minutes(80), env ["SINGLE_NODE_REBOOT_TIMEOUT"];
-        /// The host that leads an installation is busy and may be silent longer by this time.
+        /// Additional time the bootstrap host may be silent, as it is busy.
         bootstrap_grace: Duration = minutes(2), env ["BOOTSTRAP_DISCONNECTION_GRACE"];
-        /// A bound host that is silent counts as disconnected if it did not join so long.
+        /// A bound host that does not join within this time becomes disconnected.
         host_binding: Duration = minutes(10), env ["HOST_BINDING_TIMEOUT"];
         /// After this time it is reported that no host leases the virtual addresses.
         vip_lease: Duration = minutes(2), env ["VIP_LEASE_TIMEOUT"];
-        /// A node on its way back to discovery needs a person after this time.
+        /// A node that has not returned to discovery after this time needs user action.
         host_reclaim: Duration = minutes(60), env ["HOST_RECLAIM_TIMEOUT"];
         /// Reset of a cluster.
         reset_cluster: Duration = minutes(3), env ["RESET_CLUSTER_TIMEOUT"];
         /// Cluster logs, from the request to their end.
         log_collection: Duration = minutes(60), env ["LOG_COLLECTION_TIMEOUT"];
-        /// Cluster logs, until the request is taken up.
+        /// Cluster logs, until the collection starts.
         log_pending: Duration = minutes(10), env ["LOG_PENDING_TIMEOUT"];
         /// Host logs, from the request to their end.
         host_log_collection: Duration = minutes(10), env ["HOST_LOG_COLLECTION_TIMEOUT"];
-        /// Host logs, until the request is taken up.
+        /// Host logs, until the collection starts.
         host_log_pending: Duration = minutes(2), env ["HOST_LOG_PENDING_TIMEOUT"];
     }
 }

@@ -54,7 +54,7 @@ pub static RULES: &[Rule] = &[
     rule("host-names", "hosts.hostname", "A DNS name that no other machine has.", host_names),
     rule("hosts-twice", "hosts", "Machines here make those of `platform.baremetal.hosts` in the install-config void.", hosts_twice),
     rule("host-cards", "hosts.interfaces", "Each machine has a card; each card has an address that no other has.", host_cards),
-    rule("card-names", "hosts.interfaces.name", "`networkConfig` speaks of every card; otherwise it stays as it is.", card_names),
+    rule("card-names", "hosts.interfaces.name", "Each card should appear in `networkConfig`; others are left unconfigured.", card_names),
     rule("root-device", "hosts.rootDeviceHints.deviceName", "Directly in `/dev/` or `/dev/disk/by-path/`.", root_device),
     rule("wwn-extension", "hosts.rootDeviceHints.wwnWithExtension", "World wide names are given without the vendor's extension.", wwn_extension),
     rule("network-config", "hosts.networkConfig", "A mapping in the words of nmstate; an interface's mtu is a number.", network_config),

@@ -14,7 +14,7 @@ pub static DOCUMENT: Document = Document {
     name: "agent-config",
     about: "what the machines of an agent-based installation are",
     begins: "apiVersion: v1beta1",
-    fix: "begin with `apiVersion: v1beta1`; `muster explain agent-config` tells what goes in",
+    fix: "begin with `apiVersion: v1beta1`; `muster explain agent-config` lists the fields",
     fields: ROOT,
     rule_summaries: || RULES.iter().map(|rule| rule.summary).collect(),
 };
@@ -22,7 +22,7 @@ pub static DOCUMENT: Document = Document {
 static ROOT: &[Field] = &[
     Field::new("apiVersion", Kind::Text, "Version of the file's form: `v1beta1`."),
     Field::new("kind", Kind::OnlyText, "`AgentConfig`; any text is accepted."),
-    Field::new("metadata", Kind::Object(METADATA), "Names nobody uses; the cluster's are in the install-config."),
+    Field::new("metadata", Kind::Object(METADATA), "Unused names; the cluster's are in the install-config."),
     Field::new("rendezvousIP", Kind::Ip, "Address of the machine that gathers the others.").default("the first static address: of the control plane, else of machines without a role"),
     Field::new("additionalNTPSources", TEXTS, "Time servers, by address or name."),
     Field::new("bootArtifactsBaseURL", Kind::Text, "Where machines that boot from the network, or from a minimal image, fetch files from."),

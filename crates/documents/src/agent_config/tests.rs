@@ -79,7 +79,7 @@ fn everything_that_can_be_said_is_understood() {
     assert_eq!(least, plain);
 }
 
-/// What is written instead of what, where that is told, and by which rule.
+/// What is written instead of what, where that is reported, and by which rule.
 #[rustfmt::skip]
 const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("apiVersion: v1alpha1", "apiVersion: v1", ":2:13:", "[api-version]"),
@@ -110,25 +110,28 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
 const SECOND: &str = "'52:54:00:aa:00:02'";
 
 #[test]
-fn what_is_wrong_is_told_with_place_rule_and_remedy() {
+fn every_problem_is_reported_with_place_rule_and_fix() {
     for (from, to, place, rule) in BROKEN {
         let text = WHOLE.replacen(from, to, 1);
         assert_ne!(text, WHOLE, "{from}");
-        let told = match read(&text, None) {
-            Err(told) => told,
+        let reported = match read(&text, None) {
+            Err(reported) => reported,
             Ok(loaded) => loaded.report.to_string(),
         };
-        let lines: Vec<&str> = told.lines().collect();
+        let lines: Vec<&str> = reported.lines().collect();
         assert!(
             lines.len() == 2 && lines[0].contains(place) && lines[0].ends_with(rule),
-            "{to}: {place} {rule} expected, but\n{told}"
+            "{to}: {place} {rule} expected, but\n{reported}"
         );
-        assert!(lines[1].starts_with("  help: "), "{told}");
+        assert!(lines[1].starts_with("  help: "), "{reported}");
     }
-    let told = read("", None).unwrap_err();
-    assert!(told.contains("muster explain agent-config"), "{told}");
-    let told = read("- a list", None).unwrap_err();
-    assert!(told.contains("is this an agent-config?"), "{told}");
+    let reported = read("", None).unwrap_err();
+    assert!(
+        reported.contains("muster explain agent-config"),
+        "{reported}"
+    );
+    let reported = read("- a list", None).unwrap_err();
+    assert!(reported.contains("is this an agent-config?"), "{reported}");
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn a_card_that_only_a_bond_speaks_of_is_known() {
 fn machines_are_counted_against_the_cluster() {
     let count = |masters, workers| match read(WHOLE, Some(&cluster(masters, workers))) {
         Ok(loaded) => loaded.report,
-        Err(told) => panic!("{told}"),
+        Err(reported) => panic!("{reported}"),
     };
     let report = count(3, 2);
     assert_eq!(report.count(Severity::Warning), 2, "{report}");
@@ -162,24 +165,24 @@ fn machines_are_counted_against_the_cluster() {
             .to_string()
             .contains("2 of 3 machines that become master")
     );
-    let told = read(WHOLE, Some(&cluster(1, 0))).unwrap_err();
+    let reported = read(WHOLE, Some(&cluster(1, 0))).unwrap_err();
     assert!(
-        told.contains("1 machines are worker, but the install-config wants 0"),
-        "{told}"
+        reported.contains("1 machines are worker, but the install-config wants 0"),
+        "{reported}"
     );
-    assert!(told.contains("1 more machines are named"), "{told}");
+    assert!(reported.contains("1 more machines are named"), "{reported}");
 }
 
 #[test]
-fn machines_in_both_files_are_told() {
+fn machines_in_both_files_are_reported() {
     let mut cluster = cluster(3, 2);
     let metal = BareMetal {
         hosts: vec![install_config::types::Host::default()],
         ..BareMetal::default()
     };
     cluster.platform.baremetal = Some(metal);
-    let told = read(WHOLE, Some(&cluster)).unwrap().report.to_string();
-    assert!(told.contains("[hosts-twice]"), "{told}");
+    let reported = read(WHOLE, Some(&cluster)).unwrap().report.to_string();
+    assert!(reported.contains("[hosts-twice]"), "{reported}");
 }
 
 #[test]
@@ -195,12 +198,12 @@ fn rules_are_about_fields_that_exist() {
 }
 
 #[test]
-fn fields_and_rules_are_told_in_words() {
+fn fields_and_rules_are_explained_in_words() {
     assert!(DOCUMENT.explain(None).unwrap().contains("rendezvousIP"));
-    let told = DOCUMENT.explain(Some("hosts.interfaces")).unwrap();
+    let reported = DOCUMENT.explain(Some("hosts.interfaces")).unwrap();
     assert!(
-        told.contains("macAddress") && told.contains("host-cards"),
-        "{told}"
+        reported.contains("macAddress") && reported.contains("host-cards"),
+        "{reported}"
     );
     assert!(
         DOCUMENT

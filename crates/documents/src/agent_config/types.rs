@@ -38,7 +38,7 @@ pub struct AgentConfig {
     pub hosts: Vec<Host>,
 }
 
-/// Names nobody uses; the cluster's are in the install-config.
+/// Unused names; the cluster's are in the install-config.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Metadata {

@@ -284,7 +284,7 @@ fn fill_in(manifests: &mut ClusterManifests) {
     }
 }
 
-/// `x86_64` for `amd64`, and the name as it is if it is one of that kind already.
+/// `x86_64` for `amd64`; a name in that form is returned unchanged.
 #[must_use]
 pub fn rpm_architecture(name: &str) -> String {
     let mut known = rules::ARCHITECTURES.iter();

@@ -335,7 +335,7 @@ pub struct PullSecretData {
     pub docker_config: Secret,
 }
 
-/// Everything in the folder, as far as it is there.
+/// The files found in the folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterManifests {
     pub agent_cluster_install: Option<AgentClusterInstall>,

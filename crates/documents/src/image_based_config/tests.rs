@@ -111,7 +111,7 @@ fn each_rule_broken_once_is_reported_with_place_and_fix() {
     }
 }
 
-/// Every message with its fix, as it is shown: a change of words is seen in a change of this file.
+/// Every message with its fix, as printed: a change of wording changes this file.
 #[test]
 fn no_rule_is_left_unbroken_and_messages_are_as_recorded() {
     let mut rules: BTreeSet<&str> = rules::RULES.iter().map(|rule| rule.summary.name).collect();

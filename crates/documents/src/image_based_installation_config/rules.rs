@@ -108,7 +108,7 @@ fn ssh_key(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// What is behind the last slash and the digest tell how an image is named.
+/// Whether the image is referenced by digest.
 fn has_digest(image: &str) -> bool {
     image.contains("@sha256:") || image.contains("@sha512:")
 }

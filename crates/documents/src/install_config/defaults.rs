@@ -14,7 +14,7 @@ use super::{
     },
 };
 
-/// Says that somebody knowingly prepared a FIPS cluster on another kind of machine.
+/// Records that the user knowingly prepared a FIPS cluster on a machine without FIPS mode.
 const FIPS_BYPASSED: &str = "install.openshift.io/hostcrypt-check-bypassed";
 
 /// Fills in every default.
@@ -280,7 +280,7 @@ fn v4(address: [u8; 4], prefix: u8) -> IpNet {
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::from(address), prefix))
 }
 
-/// The address so many steps above the network's own, if it is still inside.
+/// The address `n` above the network's own, if it is still inside.
 pub(super) fn nth_host(network: IpNet, n: u32) -> Option<IpAddr> {
     let host = match network.network() {
         IpAddr::V4(base) => IpAddr::V4(u32::from(base).checked_add(n)?.into()),

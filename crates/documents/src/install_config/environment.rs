@@ -36,7 +36,7 @@ pub enum FipsHost {
 pub struct Given {
     /// How the cluster will be installed.
     pub method: Method,
-    /// What to do about keys nobody knows.
+    /// What to do about unknown keys.
     pub unknown_keys: UnknownKeys,
     /// Which release is installed; unknown means the newest.
     pub release: Option<Release>,
@@ -54,9 +54,9 @@ pub struct Given {
 pub struct Environment<'a> {
     /// What is known.
     pub given: Given,
-    /// Random bytes, for addresses of network cards that nobody chose.
+    /// Random bytes, for MAC addresses the user did not set.
     pub random: &'a mut dyn FnMut(&mut [u8]),
-    /// Asks DNS, for virtual addresses that nobody chose. May know nothing.
+    /// Asks DNS, for virtual addresses the user did not set. May find nothing.
     pub lookup: &'a dyn Fn(&str) -> Option<IpAddr>,
 }
 

@@ -8,8 +8,8 @@ use super::{Document, Field, Kind, wording::plain_path};
 use crate::{findings::nearest, validation::RuleSummary};
 
 impl Document {
-    /// Tells about one field (`networking.machineNetwork`, or just `machineNetwork` if that is clear),
-    /// or about the whole document.
+    /// Describes one field (`networking.machineNetwork`, or just `machineNetwork` if that is
+    /// unambiguous), or the whole document.
     ///
     /// # Errors
     /// There is no such field, or there are several; says which might be meant.
@@ -22,7 +22,7 @@ impl Document {
             }
             let example = deep_field(self);
             text += &format!(
-                "\n`muster explain {name} <field>` tells more, for example about {example}.\n"
+                "\n`muster explain {name} <field>` describes one field, for example {example}.\n"
             );
             return Ok(text);
         };

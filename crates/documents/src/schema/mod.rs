@@ -1,7 +1,7 @@
 //! Fields of files that users write: name, type, default, meaning.
 //!
 //! One table per [`Document`], for three uses: [`walk`] checks a file against it and gives each value
-//! its type, [`explain`] tells it in words, and tests hold the Rust types against it.
+//! its type, [`explain`] describes it in words, and tests compare the Rust types with it.
 
 mod explain;
 pub mod json;
@@ -64,7 +64,7 @@ pub enum Kind {
     Text,
     /// A text that reads as nothing else: numbers and switches must be quoted.
     OnlyText,
-    /// A text nobody else may see.
+    /// A text that is never shown.
     Secret,
     /// True or false.
     Flag,
@@ -82,7 +82,7 @@ pub enum Kind {
     Object(&'static [Field]),
     /// Texts by name.
     Labels,
-    /// Anything at all; somebody else knows its form.
+    /// Any value; its form is defined elsewhere.
     Anything,
     /// Known to the reference, not offered here.
     Foreign,

@@ -126,7 +126,7 @@ impl Unfinished {
         self.findings.append(&mut sheet.findings(diagnostics));
     }
 
-    /// The report as it is.
+    /// The report so far.
     pub fn done(self) -> Report {
         Report::new(self.name, self.shown, self.findings)
     }

@@ -129,7 +129,7 @@ fn quoted_help(scalar: &Scalar, otherwise: &str) -> String {
     }
 }
 
-/// A value whose form somebody else knows.
+/// A value whose form is defined elsewhere.
 pub fn anything(node: &Node) -> Json {
     match &node.value {
         Value::Sequence(nodes) => nodes.iter().map(anything).collect(),

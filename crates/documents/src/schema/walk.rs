@@ -18,7 +18,7 @@ use crate::{
     spanned_yaml::{Entry, Node, Scalar, Span, Value},
 };
 
-/// What to do about keys nobody knows.
+/// What to do about unknown keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownKeys {
     /// They are errors.

@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Parsed {
     builder.parsed
 }
 
-/// Nobody reads more than so many problems of one kind.
+/// Most problems of one kind that are reported.
 const ENOUGH: usize = 200;
 
 enum Next {

@@ -5,8 +5,8 @@
 
 use super::Span;
 
-/// Keys with one of these in them hold what nobody else may see.
-const TELLTALES: &[&str] = &["secret", "password", "token", "auth"];
+/// Keys that contain one of these hold secrets.
+const SECRET_KEY_PARTS: &[&str] = &["secret", "password", "token", "auth"];
 
 /// Blots out the given places, values of keys that look secret, and logins in URLs. Bytes become
 /// `*`, line breaks stay, so positions mean the same in both texts.
@@ -41,7 +41,7 @@ pub fn mask(text: &str, secrets: &[Span]) -> String {
 /// Where the value of a line begins whose key looks secret.
 fn secret_value(line: &str) -> Option<usize> {
     let lower = line.to_ascii_lowercase();
-    TELLTALES
+    SECRET_KEY_PARTS
         .iter()
         .filter_map(|word| {
             let found = lower.find(word)?;

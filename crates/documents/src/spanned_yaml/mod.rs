@@ -82,7 +82,7 @@ pub struct Entry {
     pub value: Node,
 }
 
-/// A text as written. May be a secret, so `Debug` tells only its length.
+/// A text as written. May be a secret, so `Debug` shows only its length.
 #[derive(Clone)]
 pub struct Scalar {
     /// The text, quotes and escapes resolved.
@@ -100,7 +100,7 @@ pub struct Problem {
     pub rule: &'static str,
     /// What is wrong.
     pub message: String,
-    /// How to mend it.
+    /// How to fix it.
     pub help: String,
 }
 

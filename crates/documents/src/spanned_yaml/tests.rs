@@ -34,7 +34,7 @@ fn each_value_knows_its_bytes_even_behind_wide_characters() {
 }
 
 #[test]
-fn a_key_set_twice_is_told_with_both_lines_and_the_tree_is_kept() {
+fn a_duplicate_key_is_reported_with_both_lines_and_the_tree_is_kept() {
     let parsed = parse("a: 1\nb: 2\na: 3\n");
     assert_eq!(parsed.problems.len(), 1);
     assert_eq!(
@@ -97,19 +97,19 @@ fn two_hundred_thousand_keys_do_not_take_a_square_of_time() {
 }
 
 #[test]
-fn what_is_not_yaml_is_told_with_its_place() {
+fn what_is_not_yaml_is_reported_with_its_place() {
     let tab = refused("a:\n\tb: 1\n");
     assert!(tab.message.contains("tab"), "{tab:?}");
     assert_eq!(tab.span.start, 3);
     assert_eq!(refused("a: [1, 2").rule, "yaml");
-    assert_eq!(refused("a: *nobody").rule, "yaml");
+    assert_eq!(refused("a: *unknown").rule, "yaml");
     assert_eq!(refused("? [a]\n: 1\n").rule, "key");
     assert_eq!(refused("a: !secret x").rule, "tag");
     assert!(parse("").root.is_none());
 }
 
 #[test]
-fn a_second_document_is_left_alone_but_told() {
+fn a_second_document_is_ignored_but_reported() {
     let parsed = parse("a: 1\n---\nb: 2\n");
     assert!(parsed.problems.is_empty());
     assert_eq!(parsed.oddities[0].rule, "one-document");

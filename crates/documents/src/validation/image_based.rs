@@ -48,7 +48,7 @@ pub fn check_network(
     }
 }
 
-/// Compares with a recorded text below `src/`, or records it anew when BLESS is set.
+/// Compares with a recorded text below `src/`, or records it again when BLESS is set.
 #[cfg(test)]
 pub(crate) fn golden(file: &str, shown: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))

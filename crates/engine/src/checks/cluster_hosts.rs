@@ -28,7 +28,7 @@ pub(super) fn all_hosts_ready(on: &ClusterContext<'_>) -> CheckResult {
     match waiting.count() {
         0 => CheckResult::pass("All hosts are ready to install"),
         count => CheckResult::fail(format!(
-            "{count} of {} hosts are not ready to install; see their own validations, or take them out",
+            "{count} of {} hosts are not ready to install; see their validations, or remove them",
             on.hosts.len()
         )),
     }
@@ -40,7 +40,7 @@ pub(super) fn sufficient_masters(on: &ClusterContext<'_>) -> CheckResult {
     let (masters, workers) = (counts.masters, counts.workers);
     if i64::try_from(masters).unwrap_or(i64::MAX) != wanted {
         return CheckResult::fail(format!(
-            "The cluster needs exactly {wanted} control plane hosts, {masters} of {} fit; add hosts or change roles",
+            "The cluster needs exactly {wanted} control plane hosts, {masters} of {} are suitable; add hosts or change roles",
             on.hosts.len()
         ));
     }
@@ -93,10 +93,10 @@ pub(super) fn clocks_agree(on: &ClusterContext<'_>) -> CheckResult {
         _ => 0,
     };
     if spread <= MAX_CLOCK_SPREAD_MINUTES {
-        CheckResult::pass("The hosts agree about the time")
+        CheckResult::pass("The clocks of the hosts are in sync")
     } else {
         CheckResult::fail(format!(
-            "Clocks of the hosts differ by {spread} minutes, {MAX_CLOCK_SPREAD_MINUTES} are allowed; give them an NTP server"
+            "Clocks of the hosts differ by {spread} minutes, {MAX_CLOCK_SPREAD_MINUTES} are allowed; configure an NTP server"
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! Cluster validations about what only the user's own manifests can bring.
+//! Cluster validations that depend on the user's custom manifests.
 
 use muster_model::PlatformType;
 
@@ -25,11 +25,11 @@ pub(super) fn custom_manifests(on: &ClusterContext<'_>) -> CheckResult {
     }
     if has_manifests(on) {
         CheckResult::pass(format!(
-            "The cluster brings its own manifests, as network plugin {kind} needs it"
+            "The cluster has custom manifests, as network plugin {kind} requires"
         ))
     } else {
         CheckResult::fail(format!(
-            "Network plugin {kind} is not part of the release and the cluster has no manifests of its own; add those of the plugin"
+            "Network plugin {kind} is not part of the release and the cluster has no custom manifests; add those of the plugin"
         ))
     }
 }
@@ -39,13 +39,13 @@ pub(super) fn platform_requirements(on: &ClusterContext<'_>) -> CheckResult {
         platform.kind == PlatformType::External && platform.external_name.as_deref() == Some("oci")
     });
     if !oracle {
-        return CheckResult::pass("The platform needs nothing beside the release");
+        return CheckResult::pass("The platform needs no additional manifests");
     }
     if has_manifests(on) {
-        CheckResult::pass("The cluster brings its own manifests, as Oracle's cloud needs it")
+        CheckResult::pass("The cluster has custom manifests, as Oracle Cloud requires")
     } else {
         CheckResult::fail(
-            "Oracle's cloud needs a cloud controller that is not part of the release and the cluster has no manifests of its own; add those of the controller",
+            "Oracle Cloud needs a cloud controller that is not part of the release and the cluster has no custom manifests; add those of the controller",
         )
     }
 }

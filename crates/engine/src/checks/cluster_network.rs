@@ -7,17 +7,17 @@ use crate::networks;
 
 pub(super) fn cluster_cidr_defined(on: &ClusterContext<'_>) -> CheckResult {
     if networks::has_pods(on.cluster) {
-        CheckResult::pass("The network of the pods is set")
+        CheckResult::pass("The cluster network is set")
     } else {
-        CheckResult::fail("The network of the pods is not set; set cluster_networks")
+        CheckResult::fail("The cluster network is not set; set cluster_networks")
     }
 }
 
 pub(super) fn service_cidr_defined(on: &ClusterContext<'_>) -> CheckResult {
     if networks::has_service(on.cluster) {
-        CheckResult::pass("The network of the services is set")
+        CheckResult::pass("The service network is set")
     } else {
-        CheckResult::fail("The network of the services is not set; set service_networks")
+        CheckResult::fail("The service network is not set; set service_networks")
     }
 }
 
@@ -30,22 +30,22 @@ pub(super) fn machine_cidr_defined(on: &ClusterContext<'_>) -> CheckResult {
     }
     if !on.has_inventory() {
         return CheckResult::wait(
-            "The machine network follows from the hosts, of which none has an inventory yet",
+            "The machine network is derived from the hosts, and none has sent an inventory yet",
         );
     }
     let advice = if networks::dhcp_vips(on.cluster) || on.cluster.is_single_node() {
-        "set machine_networks to the hosts' network that the cluster shall use, there are several"
+        "there are several host networks, set machine_networks to the one to use"
     } else if networks::user_load_balancer(on.cluster) || on.ranges.are_dual_stack() {
         "set machine_networks"
     } else {
-        "set the virtual addresses, it follows from them"
+        "set the virtual addresses, it is derived from them"
     };
     CheckResult::fail(format!("The machine network is not known; {advice}"))
 }
 
 pub(super) fn network_prefix_valid(on: &ClusterContext<'_>) -> CheckResult {
     if !networks::has_pods(on.cluster) {
-        return CheckResult::wait("The network of the pods is not set yet");
+        return CheckResult::wait("The cluster network is not set yet");
     }
     let plugin = networks::network_type(on.cluster);
     let uses_prefix = matches!(plugin.as_str(), "OVNKubernetes" | "OpenShiftSDN");
@@ -64,7 +64,7 @@ pub(super) fn network_prefix_valid(on: &ClusterContext<'_>) -> CheckResult {
         };
         if prefix < 1 || prefix > bits - 7 {
             return CheckResult::fail(format!(
-                "Host prefix {prefix} of {range} must lie between 1 and {}",
+                "Host prefix {prefix} of {range} must be between 1 and {}",
                 bits - 7
             ));
         }
@@ -81,7 +81,7 @@ pub(super) fn network_prefix_valid(on: &ClusterContext<'_>) -> CheckResult {
             ));
         }
     }
-    CheckResult::pass("Every host gets a share of the pods' network")
+    CheckResult::pass("The cluster network has a subnet for every host")
 }
 
 pub(super) fn network_type_valid(on: &ClusterContext<'_>) -> CheckResult {
@@ -96,7 +96,7 @@ pub(super) fn network_type_valid(on: &ClusterContext<'_>) -> CheckResult {
     let kind = on.cluster.network_type.as_deref().unwrap_or_default();
     if !kind.is_empty() && !KNOWN.contains(&kind) {
         return CheckResult::fail(format!(
-            "{kind:?} is no network type; use one of {}",
+            "{kind:?} is not a network type; use one of {}",
             KNOWN.join(", ")
         ));
     }
@@ -107,14 +107,14 @@ pub(super) fn network_type_valid(on: &ClusterContext<'_>) -> CheckResult {
         .flatten()
         .any(|net| matches!(net, IpNet::V6(_)));
     if kind == "OpenShiftSDN" && has_v6 {
-        return CheckResult::fail("OpenShiftSDN cannot carry IPv6; use OVNKubernetes");
+        return CheckResult::fail("OpenShiftSDN does not support IPv6; use OVNKubernetes");
     }
     if kind == "OpenShiftSDN" && on.cluster.is_single_node() {
         return CheckResult::fail("OpenShiftSDN does not run on a single node; use OVNKubernetes");
     }
     if kind == "OVNKubernetes" && networks::dhcp_vips(on.cluster) {
         return CheckResult::fail(
-            "OVNKubernetes cannot take virtual addresses from DHCP; set them yourself",
+            "OVNKubernetes does not support virtual addresses from DHCP; set them explicitly",
         );
     }
     CheckResult::pass("The network type fits the cluster")
@@ -181,14 +181,14 @@ pub(super) fn same_families(on: &ClusterContext<'_>) -> CheckResult {
     let (of_pods, of_services, of_machines) = (distinct(pods), sorted(service), distinct(machine));
     if of_services != of_pods {
         return CheckResult::fail(format!(
-            "Networks of the pods are {}, of the services {}; use the same families, each once among the services",
+            "Cluster networks are {}, service networks {}; use the same address families, each once among the service networks",
             named(&of_pods),
             named(&of_services)
         ));
     }
     if on.needs_machine_network() && of_machines != of_services {
         return CheckResult::fail(format!(
-            "Machine networks are {}, networks of the services {}; use the same families",
+            "Machine networks are {}, service networks {}; use the same address families",
             named(&of_machines),
             named(&of_services)
         ));
@@ -203,7 +203,7 @@ pub(super) fn no_overlap(on: &ClusterContext<'_>) -> CheckResult {
     };
     if pods.len() != service.len() {
         return CheckResult::broken(format!(
-            "{} networks for pods, but {} for services; give as many of each",
+            "{} cluster networks, but {} service networks; set the same number of each",
             pods.len(),
             service.len()
         ));

@@ -1,4 +1,4 @@
-//! Cluster validations about its virtual addresses and the machine network they lie in.
+//! Cluster validations of virtual addresses and their machine network.
 
 use ipnet::IpNet;
 use muster_model::Vip;
@@ -27,7 +27,7 @@ fn vips_defined(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) ->
     }
     if machine_cidr_defined(on).outcome != Outcome::Success {
         CheckResult::wait(format!(
-            "The virtual address for {kind} comes by DHCP once the machine network is known"
+            "The virtual address for {kind} is leased by DHCP once the machine network is known"
         ))
     } else if leases::are_overdue(on.cluster, on.settings, on.now) {
         CheckResult::fail(format!(
@@ -36,7 +36,7 @@ fn vips_defined(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) ->
         ))
     } else {
         CheckResult::fail(format!(
-            "No DHCP lease for the {kind} address yet; the hosts are asking the DHCP server"
+            "No DHCP lease for the {kind} address yet; the hosts are requesting one"
         ))
     }
 }
@@ -97,8 +97,8 @@ fn vips_valid(on: &ClusterContext<'_>, list: &Option<Vec<Vip>>, kind: &str) -> C
     }
 }
 
-/// The user's load balancer answers there, so nobody is asked whether the address is free; any
-/// machine network will do.
+/// The user's load balancer answers there, so the hosts do not probe whether the address is free;
+/// any machine network will do.
 fn behind_load_balancer(on: &ClusterContext<'_>, vip: &Vip, machine: &[IpNet]) -> Standing {
     let mut standings: Vec<Standing> = machine
         .iter()
@@ -127,19 +127,20 @@ fn fault<N: std::borrow::Borrow<IpNet>>(
             "is used by another machine; choose a free one".to_owned()
         }
         Standing::Taken(by) => format!(
-            "is used by another machine, as {} see{} it; choose a free one",
-            names(by),
-            if by.len() == 1 { "s" } else { "" }
+            "is used by another machine, as seen by {}; choose a free one",
+            names(by)
         ),
-        Standing::Outside => format!("is outside the machine network {range}; choose one inside"),
+        Standing::Outside => {
+            format!("is outside the machine network {range}; choose one inside it")
+        }
         Standing::Broadcast => {
             format!("is the broadcast address of the machine network {range}; choose another")
         }
         Standing::Unverified if machine.is_empty() => {
-            "has no machine network of its own; set one for each address".to_owned()
+            "has no machine network; set one for each address".to_owned()
         }
         Standing::Unverified => {
-            "has not been looked at by the hosts yet; wait for their report".to_owned()
+            "has not been checked by the hosts yet; wait for their report".to_owned()
         }
     };
     Some(format!("Virtual address {} for {kind} {why}", vip.ip))
@@ -163,7 +164,7 @@ pub(super) fn ingress_vips_valid(on: &ClusterContext<'_>) -> CheckResult {
 
 pub(super) fn machine_cidr_as_calculated(on: &ClusterContext<'_>) -> CheckResult {
     if networks::user_managed(on.cluster) || networks::user_load_balancer(on.cluster) {
-        return CheckResult::pass("The user decides about the machine network");
+        return CheckResult::pass("The user manages the machine network");
     }
     let api = networks::vips(&on.cluster.api_vips);
     let ingress = networks::vips(&on.cluster.ingress_vips);
@@ -181,7 +182,7 @@ pub(super) fn machine_cidr_as_calculated(on: &ClusterContext<'_>) -> CheckResult
         .collect();
     if faults.is_empty() {
         CheckResult::pass(
-            "The machine network is the hosts' network that holds the virtual addresses",
+            "The machine network is the host network that contains the virtual addresses",
         )
     } else {
         CheckResult::fail(faults.join("; "))

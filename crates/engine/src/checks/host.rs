@@ -1,4 +1,4 @@
-//! How a host is evaluated: what a validation is, what it may look at, what it holds back.
+//! How a host is evaluated: what a validation is, what it may read, what it blocks.
 //!
 //! The validations themselves are rows of [`HOST_CHECKS`], each a small function in one of the
 //! files beside this one.
@@ -27,7 +27,7 @@ pub(crate) enum Gate {
     Inventory,
     /// Being of any use.
     MinimumHardware,
-    /// Disks a vSphere cluster can tell apart.
+    /// Disks a vSphere cluster can distinguish.
     VsphereDisks,
     /// The user's own input.
     Input,
@@ -43,14 +43,12 @@ impl Gate {
     /// What happens to a host while a check behind this gate fails.
     pub(crate) const fn about(self) -> &'static str {
         match self {
-            Self::Connection => {
-                "the host counts as disconnected; a host that is being installed fails"
-            }
+            Self::Connection => "the host becomes disconnected; during an installation it fails",
             Self::Inventory => "the host stays in discovery",
             Self::MinimumHardware | Self::VsphereDisks => {
                 "the host is insufficient, whatever else is set"
             }
-            Self::Input => "the host waits for input of the user",
+            Self::Input => "the host waits for user input",
             Self::Install => "the host is insufficient and cannot be installed",
             Self::Preparation => "the preparation of the installation fails",
             Self::Nothing => "nothing (warning)",
@@ -132,7 +130,9 @@ pub(crate) struct HostContext<'a> {
 
 impl HostContext<'_> {
     pub(crate) fn no_inventory(&self) -> CheckResult {
-        CheckResult::wait("The host has not sent its inventory yet; its agent does so by itself")
+        CheckResult::wait(
+            "The host has not sent its inventory yet; its agent sends it automatically",
+        )
     }
 
     /// What its role and the operators of its cluster ask for.
@@ -177,7 +177,7 @@ pub(crate) fn evaluate(context: &HostContext<'_>) -> Findings {
         let result = if disabled(check.id) {
             CheckResult::new(
                 Outcome::Disabled,
-                "Switched off by the configuration of the service",
+                "Disabled by the configuration of the service",
             )
         } else {
             (check.run)(context)
@@ -197,8 +197,8 @@ pub(crate) fn evaluate(context: &HostContext<'_>) -> Findings {
     findings
 }
 
-/// Tells which host validations do not count for a cluster: the user ignores them, or they are
-/// switched off (unless the cluster has a list of its own).
+/// Decides which host validations do not count for a cluster: the user ignores them, or they are
+/// disabled in the settings (unless the cluster has its own list).
 pub(crate) fn excused(cluster: &Cluster, settings: &Settings) -> impl Fn(&str) -> bool {
     let list = cluster.ignored_host_validations.as_deref();
     let ignored: Vec<String> = agent_json::stored(list).ok().unwrap_or_default();

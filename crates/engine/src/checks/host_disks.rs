@@ -1,4 +1,4 @@
-//! Host validations about disks. Which disks are fit at all is decided in `crate::disks`.
+//! Host validations of disks. Which disks are eligible is decided in `crate::disks`.
 
 use ipnet::IpNet;
 
@@ -47,7 +47,7 @@ fn why_not(disk: &Disk) -> String {
 pub(super) fn sufficient_disk_speed(on: &HostContext<'_>) -> CheckResult {
     let Some(device) = reports::boot_device(on.host) else {
         return CheckResult::broken(
-            "No installation disk is chosen, so none can be measured; see which disks are fit",
+            "No installation disk is selected, so none can be measured; see which disks are eligible",
         );
     };
     let results = match reports::disks_of(on.host) {
@@ -65,7 +65,7 @@ pub(super) fn sufficient_disk_speed(on: &HostContext<'_>) -> CheckResult {
             CheckResult::pass(format!("{device} syncs in {} ms", speed.speed_ms))
         }
         Some(speed) => CheckResult::fail(format!(
-            "Measuring the speed of {device} failed with code {}, 0 is needed; choose another disk or reset this validation",
+            "Measuring the speed of {device} failed with exit code {}; choose another disk or reset this validation",
             speed.exit_code
         )),
     }
@@ -98,10 +98,10 @@ pub(super) fn vsphere_disk_uuid(on: &HostContext<'_>) -> CheckResult {
         .map(|disk| disk.name.clone())
         .collect();
     if nameless.is_empty() {
-        CheckResult::pass("The disks of the machine show their UUIDs")
+        CheckResult::pass("The disks of the machine expose their UUIDs")
     } else {
         CheckResult::fail(format!(
-            "Disks show no UUID: {}; set disk.EnableUUID to TRUE in the settings of the virtual machine and boot it again",
+            "Disks expose no UUID: {}; set disk.EnableUUID to TRUE in the settings of the virtual machine and reboot it",
             examples(&nameless)
         ))
     }
@@ -124,7 +124,7 @@ pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return if on.inventory_broken && !kept.is_empty() {
             CheckResult::broken(
-                "The stored inventory cannot be read, so disks that shall be kept cannot be looked for; restart the agent on the host",
+                "The stored inventory cannot be read, so disks to keep cannot be checked; restart the agent on the host",
             )
         } else {
             on.no_inventory()
@@ -142,10 +142,10 @@ pub(super) fn no_skip_missing_disk(on: &HostContext<'_>) -> CheckResult {
         .cloned()
         .collect();
     if missing.is_empty() {
-        CheckResult::pass("All disks that shall be kept are there")
+        CheckResult::pass("All disks to keep are present")
     } else {
         CheckResult::fail(format!(
-            "Disks that shall be kept are not on the host: {}; connect them or take them off the list",
+            "Disks to keep are not present on the host: {}; connect them or remove them from the list",
             examples(&missing)
         ))
     }
@@ -171,7 +171,9 @@ pub(super) fn no_iscsi_nic_in_machine_network(on: &HostContext<'_>) -> CheckResu
             return CheckResult::wait("The machine network is not known yet");
         }
         Ok(machine) => machine,
-        Err(fault) => return CheckResult::broken(format!("The machine network is wrong: {fault}")),
+        Err(fault) => {
+            return CheckResult::broken(format!("The machine network is invalid: {fault}"));
+        }
     };
     let paths: Vec<&Disk> = match disk.drive_type.as_str() {
         disks::ISCSI => vec![disk],
@@ -189,7 +191,7 @@ pub(super) fn no_iscsi_nic_in_machine_network(on: &HostContext<'_>) -> CheckResu
         }
     }
     if mixed.is_empty() {
-        CheckResult::pass("The iSCSI network is apart from the machine network")
+        CheckResult::pass("The iSCSI network is separate from the machine network")
     } else {
         CheckResult::fail(format!(
             "iSCSI disk {} is reached through an interface in the machine network; give iSCSI an interface of its own or choose another disk",

@@ -1,4 +1,4 @@
-//! Every answer about disks.
+//! Every result of the disk validations.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Whether a host can open its encrypted disk at boot.
+//! Whether a host can unlock its encrypted disk at boot.
 //!
 //! On day 1 the cluster says which roles encrypt and how; on day 2 the Ignition of the running
 //! cluster does.
@@ -40,7 +40,7 @@ fn as_planned(on: &HostContext<'_>, plan: &DiskEncryption) -> CheckResult {
     let group = match on.host.effective_role() {
         HostRole::AutoAssign => {
             return CheckResult::wait(
-                "The host has no role yet, so whether its disk is encrypted is open; choose a role",
+                "The host has no role yet, so it is not known whether its disk is encrypted; set a role",
             );
         }
         HostRole::Master | HostRole::Bootstrap => "masters",
@@ -65,7 +65,7 @@ fn as_the_cluster_does(on: &HostContext<'_>, planned: bool) -> CheckResult {
     let Some(ignition) = Ignition::fetched_by(on.host) else {
         return if planned {
             CheckResult::wait(
-                "How the running cluster encrypts disks is not known until the host has fetched its Ignition",
+                "The disk encryption of the running cluster is not known until the host has fetched its Ignition",
             )
         } else {
             CheckResult::silent()
@@ -76,7 +76,7 @@ fn as_the_cluster_does(on: &HostContext<'_>, planned: bool) -> CheckResult {
         Some(clevis) if clevis.tpm2 => tpm(on),
         Some(clevis) if !clevis.tang.items().is_empty() => tang(on),
         Some(_) => CheckResult::fail(
-            "The cluster encrypts disks with neither a TPM nor Tang, which hosts cannot be prepared for; correct its machine configuration",
+            "The cluster encrypts disks with neither a TPM nor Tang, which is not supported for new hosts; correct its machine configuration",
         ),
     }
 }
@@ -86,12 +86,12 @@ fn tpm(on: &HostContext<'_>) -> CheckResult {
         return on.no_inventory();
     };
     match inventory.tpm_version.as_str() {
-        TPM_VERSION => CheckResult::pass("The host has a TPM 2.0 to open its disk with"),
+        TPM_VERSION => CheckResult::pass("The host has a TPM 2.0"),
         "" | "none" => CheckResult::fail(
-            "No TPM is found, disk encryption needs version 2.0; switch it on in the firmware, or encrypt with Tang",
+            "No TPM was found, disk encryption needs version 2.0; enable it in the firmware, or use Tang",
         ),
         other => CheckResult::fail(format!(
-            "The TPM is of version {other}, disk encryption needs 2.0; switch it over in the firmware, or encrypt with Tang"
+            "The TPM has version {other}, disk encryption needs 2.0; change it in the firmware, or use Tang"
         )),
     }
 }
@@ -104,10 +104,10 @@ fn tang(on: &HostContext<'_>) -> CheckResult {
         }
         _ if reported_text.is_some_and(|text| text.contains(UNKNOWN_STEP)) => CheckResult::silent(),
         Stored::Here(reply) if reply.is_success => {
-            CheckResult::pass("The Tang servers answer with the right keys")
+            CheckResult::pass("The Tang servers return the expected keys")
         }
         Stored::Here(_) => CheckResult::fail(
-            "The Tang servers do not answer as they should; check their addresses and thumbprints",
+            "The Tang servers return unexpected answers; check their addresses and thumbprints",
         ),
         Stored::Broken => {
             let fault: String = reported_text

@@ -1,4 +1,4 @@
-//! Every answer about encrypted disks.
+//! Every result of the disk encryption validation.
 
 use muster_model::HostRole;
 use serde_json::{Value, json};

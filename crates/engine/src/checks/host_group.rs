@@ -14,7 +14,7 @@ pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> CheckResult {
         return CheckResult::silent();
     };
     if on.host.is_day2() || cluster.is_single_node() {
-        return CheckResult::pass("A single host needs no group");
+        return CheckResult::pass("Not applicable to a single host");
     }
     let groups = match &on.around.groups {
         Stored::Here(groups) => groups,
@@ -22,7 +22,7 @@ pub(super) fn belongs_to_majority_group(on: &HostContext<'_>) -> CheckResult {
             return CheckResult::wait("The hosts have not been compared with each other yet");
         }
         Stored::Broken => {
-            return CheckResult::broken("What is stored about who reaches whom cannot be read");
+            return CheckResult::broken("The stored connectivity data cannot be read");
         }
     };
     if networks::user_managed(cluster) || networks::user_load_balancer(cluster) {
@@ -51,7 +51,7 @@ fn by_ping(on: &HostContext<'_>, groups: &Groups) -> CheckResult {
     let (machine, families) = match (&on.around.machine, &on.around.families) {
         (Ok(machine), Ok(families)) => (machine, families),
         (Err(fault), _) | (_, Err(fault)) => {
-            return CheckResult::broken(format!("A network of the cluster is wrong: {fault}"));
+            return CheckResult::broken(format!("A network of the cluster is invalid: {fault}"));
         }
     };
     let mut families = families.clone();
@@ -67,7 +67,7 @@ fn by_ping(on: &HostContext<'_>, groups: &Groups) -> CheckResult {
     if families.is_empty() {
         return lonely(
             on,
-            "The cluster has no networks, so it is not known which addresses count".to_owned(),
+            "The cluster has no networks, so the relevant addresses are not known".to_owned(),
         );
     }
     if families.is_subset(&reached) {
@@ -95,7 +95,9 @@ fn by_ping(on: &HostContext<'_>, groups: &Groups) -> CheckResult {
 fn by_link(on: &HostContext<'_>, groups: &Groups) -> CheckResult {
     let machine = match &on.around.machine {
         Ok(machine) => machine,
-        Err(fault) => return CheckResult::broken(format!("The machine network is wrong: {fault}")),
+        Err(fault) => {
+            return CheckResult::broken(format!("The machine network is invalid: {fault}"));
+        }
     };
     if machine.is_empty() {
         return CheckResult::wait("The machine network is not known yet");
@@ -111,7 +113,7 @@ fn by_link(on: &HostContext<'_>, groups: &Groups) -> CheckResult {
         return CheckResult::pass("The host reaches the majority of the cluster");
     }
     let names: Vec<String> = outside.iter().map(ToString::to_string).collect();
-    // Where there is a majority only its members count; else anybody may be the one to mend.
+    // Where there is a majority only its members count; otherwise the fault may be on any host.
     let web = on.around.web();
     let deaf = outside.iter().zip(&names).flat_map(|(net, name)| {
         let members = groups

@@ -22,7 +22,7 @@ pub(super) fn has_inventory(on: &HostContext<'_>) -> CheckResult {
             CheckResult::fail("The stored inventory cannot be read; restart the agent on the host")
         }
         None => CheckResult::fail(
-            "The host has not sent its inventory yet; if that takes long, look at its agent's log",
+            "The host has not sent its inventory yet; if this takes long, check its agent's log",
         ),
     }
 }
@@ -42,15 +42,15 @@ fn truncated(on: &HostContext<'_>, kind: &str, effect: &str) -> CheckResult {
     match &inventory.truncation {
         None => CheckResult::pass("The inventory is complete"),
         Some(cut) if cut.kind == kind => CheckResult::fail(format!(
-            "The inventory was too large and had to be cut ({kind}), {effect}: {}; take needless devices off the host or raise the limit",
+            "The inventory was too large and was truncated ({kind}), {effect}: {}; remove unneeded devices from the host or raise the limit",
             cut.reasons.items().join("; ")
         )),
         Some(cut) if matches!(cut.kind.as_str(), "partial" | "full") => CheckResult::pass(format!(
-            "The inventory is cut, but not so far ({})",
+            "The inventory is truncated, but usable ({})",
             cut.kind
         )),
         Some(cut) => CheckResult::broken(format!(
-            "The inventory is cut in a way nobody knows ({:?}); use an agent that fits the service",
+            "The inventory is truncated in an unknown way ({:?}); use an agent of the same version as the service",
             cut.kind
         )),
     }
@@ -59,7 +59,7 @@ fn truncated(on: &HostContext<'_>, kind: &str, effect: &str) -> CheckResult {
 fn cores(inventory: &Inventory) -> Result<i64, CheckResult> {
     let cpu = inventory.cpu.as_ref();
     cpu.map(|cpu| cpu.count).ok_or_else(|| {
-        CheckResult::broken("The inventory names no CPU; check the agent's log on the host")
+        CheckResult::broken("The inventory has no CPU; check the agent's log on the host")
     })
 }
 
@@ -120,7 +120,7 @@ fn compare_memory(
     };
     let Some(memory) = &inventory.memory else {
         return CheckResult::broken(
-            "The inventory names no memory; check the agent's log on the host",
+            "The inventory has no memory; check the agent's log on the host",
         );
     };
     let have_mib = memory.physical_bytes / MIB;
@@ -147,17 +147,17 @@ pub(super) fn hostname_unique(on: &HostContext<'_>) -> CheckResult {
     let name = inventory::hostname_with(on.host, on.inventory);
     if on.around.names.get(&name).copied().unwrap_or(0) > 1 {
         CheckResult::fail(format!(
-            "Another host of the cluster is called {name} too; rename one of them"
+            "Another host of the cluster is also named {name}; rename one of them"
         ))
     } else {
-        CheckResult::pass(format!("No other host of the cluster is called {name}"))
+        CheckResult::pass(format!("No other host of the cluster is named {name}"))
     }
 }
 
 pub(super) fn hostname_valid(on: &HostContext<'_>) -> CheckResult {
     if on.inventory.is_none() {
         return CheckResult::fail(
-            "The name of the host is not known yet; it comes with its inventory, or give it one",
+            "The name of the host is not known yet; it is part of its inventory, or set one",
         );
     }
     let name = inventory::hostname_with(on.host, on.inventory);
@@ -215,19 +215,19 @@ pub(super) fn compatible_with_platform(on: &HostContext<'_>) -> CheckResult {
             "OracleCloud.com"
         }
         PlatformType::Baremetal | PlatformType::None | PlatformType::External => {
-            return CheckResult::pass(format!("Any machine fits platform {}", platform.kind));
+            return CheckResult::pass(format!("Any machine matches platform {}", platform.kind));
         }
     };
     if inventory.is_made_by(wanted) {
         CheckResult::pass(format!(
-            "A machine of {wanted} fits platform {}",
+            "A {wanted} machine matches platform {}",
             platform.kind
         ))
     } else {
         let vendor = inventory.system_vendor.as_ref();
         let maker = vendor.map_or("", |vendor| vendor.manufacturer.as_str());
         CheckResult::fail(format!(
-            "Platform {} needs machines of {wanted:?}, this one is of {maker:?}; change the platform or take the host out",
+            "Platform {} needs machines of vendor {wanted:?}, this one is of vendor {maker:?}; change the platform or remove the host",
             platform.kind
         ))
     }
@@ -245,7 +245,7 @@ pub(super) fn compatible_agent(on: &HostContext<'_>) -> CheckResult {
         None if on.settings.upgrade_agent_to.as_deref() == Some(running) => {
             CheckResult::pass("The agent has the version of the service")
         }
-        None => CheckResult::pass("The agent need not be exchanged"),
+        None => CheckResult::pass("The agent need not be upgraded"),
         Some(wanted) => CheckResult::fail(format!(
             "The agent is {running:?}, the service needs {wanted:?}; it is asked to upgrade itself"
         )),

@@ -1,4 +1,4 @@
-//! Every answer about the machine itself.
+//! Every result of the hardware validations.
 
 use muster_model::{HostRole, HostStage, PlatformType};
 
@@ -21,7 +21,7 @@ fn an_inventory_is_there_missing_or_broken() {
 }
 
 #[test]
-fn a_cut_inventory_is_told_apart_by_how_much_is_left() {
+fn truncated_inventories_are_distinguished_by_how_much_is_left() {
     let cut = |kind: &str| {
         Bed::known().with_inventory(|inventory| {
             inventory.truncation = Some(Truncation {
@@ -215,7 +215,7 @@ fn an_agent_that_will_not_be_exchanged_holds_nothing_up() {
 }
 
 #[test]
-fn an_agent_of_another_version_is_told_until_the_installation_begins() {
+fn an_agent_of_another_version_is_reported_until_the_installation_begins() {
     let id = "compatible-agent";
     let running = |wanted: Option<&str>| {
         Bed::known()

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A name that only a wildcard would know.
-const NOBODY: &str = "validateNoWildcardDNS";
+const UNASSIGNED: &str = "validateNoWildcardDNS";
 
 pub(super) fn api(on: &HostContext<'_>) -> CheckResult {
     resolves(on, "api")
@@ -37,17 +37,17 @@ fn resolves(on: &HostContext<'_>, label: &str) -> CheckResult {
     match managed {
         None => {
             return CheckResult::wait(
-                "Whether the running cluster answers for its own names is not known until a host has fetched its Ignition",
+                "Whether the running cluster resolves its own names is not known until a host has fetched its Ignition",
             );
         }
-        Some(true) => return CheckResult::pass("No DNS of the user is needed for this name"),
+        Some(true) => return CheckResult::pass("The user need not provide DNS for this name"),
         Some(false) => {}
     }
     if on.settings.single_node_dnsmasq && cluster.is_single_node() && !cluster.is_day2() {
-        return CheckResult::pass("The single node answers for this name itself");
+        return CheckResult::pass("The single node resolves this name itself");
     }
     let Some(domain) = domain(on) else {
-        return CheckResult::broken("The cluster has no base domain, so it has no names; set one");
+        return CheckResult::broken("The cluster has no base domain; set one");
     };
     let name = format!("{label}.{domain}");
     let answer = match reports::resolutions_of(on.host) {
@@ -100,25 +100,25 @@ pub(super) fn no_wildcard(on: &HostContext<'_>) -> CheckResult {
         return CheckResult::silent();
     }
     if on.host.is_day2() {
-        return CheckResult::pass("A running cluster has proven its names already");
+        return CheckResult::pass("The names of a running cluster are known to resolve");
     }
     let answer = match reports::resolutions_of(on.host) {
         Stored::Here(answer) => answer,
         Stored::Missing => {
-            return CheckResult::wait("The host has not tried yet to resolve names of the cluster");
+            return CheckResult::wait("The host has not tried to resolve names of the cluster yet");
         }
         Stored::Broken => {
-            return CheckResult::broken("The stored answers of the DNS cannot be read");
+            return CheckResult::broken("The stored DNS results cannot be read");
         }
     };
     let domain = domain(on).unwrap_or_default();
     for (name, cause) in [
         (
-            format!("{NOBODY}.{domain}."),
+            format!("{UNASSIGNED}.{domain}."),
             "remove the wildcard from the DNS of the cluster's domain",
         ),
         (
-            format!("{NOBODY}.{domain}"),
+            format!("{UNASSIGNED}.{domain}"),
             "remove the wildcard, or the search domain that the host got by DHCP",
         ),
     ] {
@@ -126,12 +126,12 @@ pub(super) fn no_wildcard(on: &HostContext<'_>) -> CheckResult {
         match answers.find(|one| one.domain_name == name) {
             None => {
                 return CheckResult::broken(format!(
-                    "Whether {name} resolves is not known: the host's answer leaves it out"
+                    "Whether {name} resolves is not known: the host's report does not contain it"
                 ));
             }
             Some(one) if one.is_known() => {
                 return CheckResult::fail(format!(
-                    "{name} resolves although nobody is called that; {cause}"
+                    "{name} resolves although no host has that name; {cause}"
                 ));
             }
             Some(_) => {}

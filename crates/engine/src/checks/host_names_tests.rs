@@ -1,4 +1,4 @@
-//! Every answer about names.
+//! Every result of the DNS validations.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn an_alias_or_an_address_of_either_family_will_do_and_empty_answers_are_passed_
 }
 
 #[test]
-fn a_name_that_leads_to_the_host_itself_is_told_but_does_not_fail() {
+fn a_name_that_resolves_to_the_host_itself_is_reported_but_does_not_fail() {
     let own = json!({ "domain_name": "api.muster.example.com", "ipv4_addresses": ["192.0.2.11"] });
     let bed = answered(&json!({ "resolutions": [own] }));
     bed.expect_message(API, "success", &["this host itself"]);
@@ -98,7 +98,7 @@ fn an_imported_cluster_says_by_its_ignition_whether_it_needs_the_users_names() {
 }
 
 #[test]
-fn no_name_may_resolve_that_nobody_has() {
+fn no_unassigned_name_may_resolve() {
     let answered = |answer: Value| {
         Bed::known().with_host(|host| host.reports.domain_name_resolutions = report(&answer))
     };

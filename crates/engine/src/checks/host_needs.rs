@@ -9,7 +9,7 @@ use crate::{
 };
 
 pub(super) const MIB: i64 = 1024 * 1024;
-/// Firmware keeps a little memory for itself; nobody should fail for that.
+/// Firmware reserves a little memory; no host should fail because of that.
 pub(super) const MEMORY_TOLERANCE_MIB: i64 = 100;
 
 /// What a host must have: a pool host need only be good enough for the humblest role.

@@ -16,10 +16,10 @@ const MAX_AHEAD_SECONDS: i64 = 60 * 60;
 pub(super) fn connected(on: &HostContext<'_>) -> CheckResult {
     match deadlines::silence(on.host, on.last_seen, on.settings) {
         Some(deadline) if on.now > deadline => CheckResult::fail(format!(
-            "The agent has not asked for work for more than {} seconds; check that the host runs and reaches the service",
+            "The agent has not polled for more than {} seconds; check that the host runs and reaches the service",
             deadline.since(on.last_seen).as_secs()
         )),
-        _ => CheckResult::pass("The host talks to the service"),
+        _ => CheckResult::pass("The host polls the service"),
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn machine_cidr_defined(on: &HostContext<'_>) -> CheckResult {
     }
     match &on.around.machine {
         Ok(nets) if nets.is_empty() => CheckResult::fail(
-            "The machine network is not known yet; set the virtual addresses, it follows from them",
+            "The machine network is not known yet; set the virtual addresses, it is derived from them",
         ),
         Ok(_) | Err(_) => CheckResult::pass("The machine network is set"),
     }
@@ -64,7 +64,9 @@ pub(super) fn belongs_to_machine_cidr(on: &HostContext<'_>) -> CheckResult {
     };
     let networks = match &on.around.machine {
         Ok(networks) => networks,
-        Err(fault) => return CheckResult::broken(format!("The machine network is wrong: {fault}")),
+        Err(fault) => {
+            return CheckResult::broken(format!("The machine network is invalid: {fault}"));
+        }
     };
     if networks.is_empty() {
         return CheckResult::wait(
@@ -127,16 +129,18 @@ pub(super) fn valid_platform_network_settings(on: &HostContext<'_>) -> CheckResu
     };
     let Some(vendor) = &inventory.system_vendor else {
         return CheckResult::broken(
-            "The inventory does not say what kind of machine this is; check the agent's log on the host",
+            "The inventory does not name the vendor of the machine; check the agent's log on the host",
         );
     };
     if vendor.product_name != "OpenStack Compute" {
-        return CheckResult::pass("The network of this kind of machine needs no special care");
+        return CheckResult::pass(
+            "The platform of this machine has no special network requirements",
+        );
     }
     match on.cluster {
         None => CheckResult::silent(),
         Some(cluster) if networks::user_managed(cluster) => {
-            CheckResult::pass("The user manages the network, as OpenStack needs it")
+            CheckResult::pass("The user manages the network, as OpenStack requires")
         }
         Some(_) => CheckResult::fail(
             "OpenStack drops traffic to virtual addresses; turn on user-managed networking",
@@ -151,9 +155,9 @@ pub(super) fn ntp_synced(on: &HostContext<'_>) -> CheckResult {
         Stored::Missing => false,
     };
     if synced {
-        return CheckResult::pass("The host's clock follows a time source");
+        return CheckResult::pass("The host's clock is synchronised");
     }
-    // In the pool nobody may have thought of time yet; what was asked for must work, though.
+    // A host in the pool may have no NTP source configured yet; a configured one must work, though.
     let asked = on
         .infra_env
         .is_some_and(|infra_env| names_any(&infra_env.ntp));
@@ -199,14 +203,14 @@ pub(super) fn time_synced(on: &HostContext<'_>) -> CheckResult {
             "The host's clock is {} minutes ahead of the service, 60 are allowed; set it or add an NTP server",
             behind.saturating_neg() / 60
         )),
-        Some(_) => CheckResult::pass("Host and service agree about the time"),
+        Some(_) => CheckResult::pass("The clocks of host and service are in sync"),
     }
 }
 
 pub(super) fn container_images_available(on: &HostContext<'_>) -> CheckResult {
     match reports::images_of(on.host) {
         Stored::Broken => CheckResult::broken("The stored image results cannot be read"),
-        Stored::Missing => CheckResult::pass("No image was asked for yet"),
+        Stored::Missing => CheckResult::pass("No image was requested yet"),
         Stored::Here(images) => {
             let bad: Vec<String> = images
                 .iter()
@@ -217,7 +221,7 @@ pub(super) fn container_images_available(on: &HostContext<'_>) -> CheckResult {
                 CheckResult::pass(format!("{} images could be pulled", images.len()))
             } else {
                 CheckResult::fail(format!(
-                    "Images could not be pulled, or far too slowly: {}; check the registry, the pull secret and the proxy",
+                    "Images could not be pulled, or too slowly: {}; check the registry, the pull secret and the proxy",
                     examples(&bad)
                 ))
             }
@@ -253,7 +257,7 @@ pub(super) fn non_overlapping_subnets(on: &HostContext<'_>) -> CheckResult {
     let families = match &on.around.families {
         Ok(families) => families,
         Err(fault) => {
-            return CheckResult::broken(format!("A network of the cluster is wrong: {fault}"));
+            return CheckResult::broken(format!("A network of the cluster is invalid: {fault}"));
         }
     };
     let mut places: Vec<(IpNet, &str)> = Vec::new();
@@ -280,7 +284,7 @@ pub(super) fn non_overlapping_subnets(on: &HostContext<'_>) -> CheckResult {
         };
         if networks::overlap(net, theirs) {
             return CheckResult::fail(format!(
-                "Networks {net} on {nic} and {theirs} on {other} overlap; give each interface a range of its own"
+                "Networks {net} on {nic} and {theirs} on {other} overlap; give each interface its own range"
             ));
         }
     }
@@ -295,7 +299,7 @@ fn is_link_local(address: IpAddr) -> bool {
 }
 
 pub(super) fn no_ip_collisions(on: &HostContext<'_>) -> CheckResult {
-    const NONE_KNOWN: &str = "No address of the host is known to be used twice";
+    const NONE_KNOWN: &str = "No duplicate address is known";
     let (Some(cluster), Some(inventory)) = (on.cluster, on.inventory) else {
         return CheckResult::pass(NONE_KNOWN);
     };
@@ -305,7 +309,7 @@ pub(super) fn no_ip_collisions(on: &HostContext<'_>) -> CheckResult {
     let collisions = match &on.around.collisions {
         Stored::Missing => return CheckResult::pass(NONE_KNOWN),
         Stored::Broken => {
-            return CheckResult::broken("What is stored about addresses used twice cannot be read");
+            return CheckResult::broken("The stored report of duplicate addresses cannot be read");
         }
         Stored::Here(collisions) if collisions.is_empty() => return CheckResult::pass(NONE_KNOWN),
         Stored::Here(collisions) => collisions,

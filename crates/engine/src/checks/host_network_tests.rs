@@ -1,4 +1,4 @@
-//! Every answer about links, addresses, time and what can be fetched.
+//! Every result of the network, time and download validations.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -48,7 +48,7 @@ fn silence_disconnects_later_for_the_bootstrap_host_and_never_after_the_reboot()
 }
 
 #[test]
-fn a_lost_medium_is_told() {
+fn a_lost_medium_is_reported() {
     Bed::known().expect("media-connected", "success");
     let lost = Bed::known().with_host(|host| host.media_connected = false);
     lost.expect("media-connected", "failure");

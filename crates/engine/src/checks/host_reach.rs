@@ -37,7 +37,7 @@ pub(super) fn mtu_valid(on: &HostContext<'_>) -> CheckResult {
         return on.no_inventory();
     };
     if on.host.is_day2() {
-        return CheckResult::pass("A host that joins a running cluster is not measured");
+        return CheckResult::pass("Not measured for a host that joins a running cluster");
     }
     if cluster.is_single_node() {
         return CheckResult::silent();
@@ -54,7 +54,7 @@ pub(super) fn mtu_valid(on: &HostContext<'_>) -> CheckResult {
             Ok(machine) => Some(Links::of(inventory, machine)),
             Err(fault) => {
                 return CheckResult::fail(format!(
-                    "Which links matter is not known, the machine network is wrong: {fault}; correct it"
+                    "The relevant links are not known, the machine network is invalid: {fault}; correct it"
                 ));
             }
         }
@@ -243,7 +243,7 @@ fn not_compared() -> CheckResult {
 }
 
 fn unreadable_connectivity() -> CheckResult {
-    CheckResult::broken("The stored report of whom the host reaches cannot be read")
+    CheckResult::broken("The stored connectivity report cannot be read")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Every answer about reaching the other hosts.
+//! Every result of the connectivity validations.
 
 use muster_model::{HostRole, Secret};
 use serde_json::{Value, json};
@@ -185,7 +185,7 @@ fn what_cannot_be_read_makes_no_guess_about_packets() {
 }
 
 #[test]
-fn packets_are_not_measured_where_nobody_else_is() {
+fn packets_are_not_measured_without_other_hosts() {
     Bed::known().unbound().expect(MTU, "absent");
     Bed::known().single_node().expect(MTU, "absent");
     Bed::known().day2().expect(MTU, "success");

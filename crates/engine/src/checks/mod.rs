@@ -33,9 +33,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{agent_json, events, history, inventory, view::Measured};
 
-/// So many characters of reasons fit into a status.
+/// Maximum length of the reasons in a status, in characters.
 const LONGEST_REASON: usize = 2040;
-/// So many examples are named before "and 7 more" follows.
+/// Number of examples that are listed before "and 7 more" follows.
 const MOST_EXAMPLES: usize = 5;
 
 /// The first few of a list that may be as long as the cluster is large.

@@ -1,4 +1,4 @@
-//! A host to be evaluated: good in every way until a test breaks something.
+//! A host to be evaluated: valid until a test breaks something.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -187,7 +187,7 @@ impl Bed {
         self
     }
 
-    /// A host that joins a cluster somebody else installed.
+    /// A host that joins a cluster that was installed elsewhere.
     pub(super) fn day2(mut self) -> Self {
         self.host.kind = HostKind::AddToExistingClusterHost;
         self.others.clear();

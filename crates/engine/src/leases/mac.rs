@@ -1,4 +1,4 @@
-//! The card a virtual address seems to have.
+//! The MAC address under which a virtual address is leased.
 //!
 //! Every host asks the DHCP server in the name of the same card, so every request gets the same
 //! address. The card's number follows from the cluster's id: a prefix of the vendor's range and

@@ -1,4 +1,4 @@
-//! Addresses from DHCP, from the first question to the warning that no server answers.
+//! Addresses from DHCP, from the first request to the warning that no server answers.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ fn answers_that_cannot_be_true_are_refused_with_the_reason() {
         |fleet: &Fleet, reply: &LeaseReply| accept(&fleet.cluster, reply, fleet.now).unwrap_err();
     for (api, ingress, reason) in [
         ("192.0.2.77", "198.51.100.7", "outside machine network"),
-        ("soon", "192.0.2.78", "no address"),
+        ("soon", "192.0.2.78", "not an address"),
         ("192.0.2.77", "192.0.2.77", "both"),
     ] {
         let why = refused(&fleet, &reply(api, ingress));
@@ -184,11 +184,11 @@ fn during_an_installation_the_addresses_are_fixed() {
     }
     fleet.cluster.status = ClusterStatus::Cancelled;
     let late = accept(&fleet.cluster, &reply("192.0.2.1", "192.0.2.78"), fleet.now);
-    assert_eq!(late, Ok(None), "nobody needs them any more");
+    assert_eq!(late, Ok(None), "they are not needed any more");
 }
 
 #[test]
-fn a_server_that_never_answers_is_told_of_once_after_two_minutes() {
+fn a_server_that_never_answers_is_reported_once_after_two_minutes() {
     let mut fleet = leasing();
     fleet.settle();
     let since = fleet.cluster.leases.awaited_since.unwrap();

@@ -1,4 +1,4 @@
-//! Hosts as bits, so that cutting and comparing sets of a thousand costs sixteen instructions.
+//! Hosts as bits, so that intersecting sets of a thousand costs sixteen instructions.
 
 /// A set of indices below a fixed size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

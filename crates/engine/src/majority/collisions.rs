@@ -1,4 +1,4 @@
-//! Addresses that two cards answer for.
+//! Addresses that two NICs answer for.
 //!
 //! A host that hears two different cards answer for one address on one of its links has found a
 //! collision. What any host finds counts.

@@ -1,4 +1,4 @@
-//! Edges between hosts, drawn while the reports are read.
+//! Edges between hosts, collected while the reports are read.
 //!
 //! Each entry of each report is looked at once: an answered address is found in the table of
 //! networks by its prefixes, so the work grows with the size of the reports and not with the

@@ -1,4 +1,4 @@
-//! The largest set of hosts in which everybody reaches everybody.
+//! The largest set of hosts in which each host reaches every other.
 //!
 //! Finding it exactly is hard in general and easy for real networks, which are full or fall
 //! into a few islands. Hosts that reach the very same hosts stand or fall together, so they are

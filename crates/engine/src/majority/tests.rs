@@ -1,4 +1,4 @@
-//! Who reaches whom, from whole reports.
+//! Connectivity groups, from whole reports.
 
 use muster_model::Host;
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ fn two_hosts_are_a_group_only_where_two_are_enough() {
 }
 
 #[test]
-fn strangers_and_oneself_prove_nothing_and_repeated_entries_count_once() {
+fn unknown_hosts_and_the_host_itself_do_not_count_and_repeated_entries_count_once() {
     let hosts = [
         host(
             1,

@@ -1,4 +1,4 @@
-//! Which network the machines live in.
+//! How the machine network is derived.
 
 use muster_model::ClusterNetwork;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use muster_model::{HostRole, HostStatus, Timestamp};
 use serde_json::json;
 
-use super::{BadReply, Outcome, tell};
+use super::{BadReply, Outcome, record};
 use crate::{
     StepType,
     checks::{
@@ -52,10 +52,10 @@ pub(super) fn store(
         outcome.host.suggested_role = HostRole::Master;
         outcome.host.bootstrap = true;
         let message = format!(
-            "Host {}: leads the installation, as configured",
+            "Host {}: is the bootstrap host, as configured",
             outcome.host.id
         );
-        tell(outcome, events::HOST_BOOTSTRAP_SET, now, message);
+        record(outcome, events::HOST_BOOTSTRAP_SET, now, message);
     }
     let version = match (around.cluster, around.infra_env) {
         (Some(cluster), _) if !cluster.is_day2() => cluster.openshift_version.as_str(),

@@ -1,9 +1,9 @@
-//! What agents answer, made into facts.
+//! Step replies of agents, converted to facts.
 //!
 //! Output is read through a typed struct and written again for storage, so nothing an agent
 //! invents gets into the database. A failed step is never an error of the request: the agent
-//! did its duty by telling. Replies may come twice, late, or from a host that has moved on;
-//! each function here says what counts then.
+//! did its duty by reporting it. Replies may arrive twice, late, or from a host whose status has
+//! changed since; each function here documents what counts then.
 
 mod dhcp;
 mod inventory;
@@ -84,7 +84,7 @@ pub enum BadReply {
         cause: String,
     },
     /// The output is fine, but not wanted now.
-    #[error("output of step {step} is not taken: {reason}")]
+    #[error("output of step {step} is not accepted: {reason}")]
     NotNow {
         /// The step.
         step: String,
@@ -288,7 +288,7 @@ fn happened(outcome: &mut Outcome, trigger: Trigger, said: &str, now: Timestamp)
 }
 
 /// An event about the host of a reply.
-pub(crate) fn tell(outcome: &mut Outcome, kind: EventKind, now: Timestamp, message: String) {
+pub(crate) fn record(outcome: &mut Outcome, kind: EventKind, now: Timestamp, message: String) {
     let event = history::about_host(kind, &outcome.host, now, message);
     outcome.events.push(event);
 }

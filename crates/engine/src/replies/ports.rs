@@ -28,7 +28,7 @@ pub(super) fn changed(before: &Host, after: &Host, now: Timestamp) -> Option<Eve
     }
     let name = inventory::hostname(after);
     if new.is_empty() {
-        let text = format!("Host {name}: no port of other hosts is blocked any more");
+        let text = format!("Host {name}: no ports of other hosts are blocked any more");
         return Some(history::about_host(
             events::HOST_PORTS_REACHABLE,
             after,

@@ -3,7 +3,7 @@
 
 use muster_model::{Host, Timestamp};
 
-use super::{BadReply, Outcome, StepReply, tell};
+use super::{BadReply, Outcome, StepReply, record};
 use crate::{
     StepType,
     agent_json::{Stored, parse, text},
@@ -66,19 +66,19 @@ pub(super) fn disk_speed(
         needs_of_host(&outcome.host, around.cluster, None, settings).disk_speed_threshold_ms;
     if limit > 0 && measured > limit {
         let message = format!(
-            "Host {}: disk {} syncs in {measured} ms, etcd wants at most {limit} ms; expect a slow cluster",
+            "Host {}: disk {} syncs in {measured} ms, etcd needs at most {limit} ms; expect a slow cluster",
             hostname(&outcome.host),
             result.path
         );
         let kind = events::DISK_SPEED_SLOWER_THAN_SUPPORTED;
-        tell(outcome, kind, now, message);
+        record(outcome, kind, now, message);
     }
     keep(&mut outcome.host.reports.disks_info, text(&disks));
     Ok(())
 }
 
-/// The device is one of the host's disks, by any of its names. Without an inventory nobody can
-/// tell.
+/// The device is one of the host's disks, by any of its names. Without an inventory any name is
+/// accepted.
 fn has_disk(host: &Host, device: &str) -> bool {
     if boot_device(host) == Some(device) {
         return true;
@@ -103,7 +103,7 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
     let mut news = Vec::new();
     for image in reply.images.items() {
         if image.name.is_empty() || image.name.len() > MOST_NAME_BYTES {
-            let cause = format!("{:?} is no name of an image", short(&image.name));
+            let cause = format!("{:?} is not an image name", short(&image.name));
             return Err(BadReply::unreadable(step, cause));
         }
         if !matches!(image.result.as_str(), "success" | "failure") {
@@ -119,7 +119,7 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
             continue;
         }
         if known.len() >= MOST_IMAGES {
-            let reason = format!("results of {MOST_IMAGES} images are known, more are not kept");
+            let reason = format!("results of {MOST_IMAGES} images are stored, which is the limit");
             return Err(BadReply::not_now(step, reason));
         }
         known.insert(image.name.clone(), image.clone());
@@ -147,13 +147,13 @@ pub(super) fn images(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
         ));
     }
     for message in news {
-        tell(outcome, events::IMAGE_STATUS_UPDATED, now, message);
+        record(outcome, events::IMAGE_STATUS_UPDATED, now, message);
     }
     keep(&mut outcome.host.reports.images_status, text(&known));
     Ok(())
 }
 
-/// What is quoted of a text nobody expected.
+/// The part of an unexpected text that is quoted.
 fn short(text: &str) -> String {
     text.chars().take(64).collect()
 }

@@ -1,4 +1,4 @@
-//! A node of a running cluster is on its way back to discovery.
+//! A node of a running cluster returns to discovery.
 
 use muster_model::{HostStatus, Timestamp};
 
@@ -16,7 +16,7 @@ pub(super) fn downloaded(outcome: &mut Outcome, now: Timestamp) -> Result<(), Ba
     }
     Err(BadReply::not_now(
         StepType::DownloadBootArtifacts,
-        format!("the host is {status}, nobody asked it to leave its cluster"),
+        format!("the host is {status} and was not asked to leave its cluster"),
     ))
 }
 

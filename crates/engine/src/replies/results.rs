@@ -1,4 +1,4 @@
-//! Results that are stored as they come, one function each. A repeated one changes nothing.
+//! Results that are stored unchanged, one function each. A repeated one changes nothing.
 
 use super::BadReply;
 use crate::{

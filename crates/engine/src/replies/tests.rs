@@ -1,4 +1,4 @@
-//! What agents' answers become.
+//! What step replies change.
 
 use muster_model::HostStatus;
 
@@ -58,7 +58,7 @@ fn a_failed_step_is_never_an_error_of_the_request() {
 }
 
 #[test]
-fn an_inventory_loses_virtual_cards_and_gets_its_disks_judged() {
+fn an_inventory_loses_virtual_cards_and_gets_its_disks_evaluated() {
     let fleet = Fleet::ready(3, 3);
     let stored = fleet.host(1).reports.inventory.clone().unwrap();
     let inventory = crate::inventory::Inventory::parse(&stored).unwrap();
@@ -110,7 +110,7 @@ fn time_sources_are_stored_as_a_list() {
 }
 
 #[test]
-fn the_first_result_of_an_image_is_told_and_later_ones_change_only_the_result() {
+fn the_first_result_of_an_image_is_reported_and_later_ones_change_only_the_result() {
     let mut fleet = Fleet::ready(3, 3);
     let first = r#"{"images":[{"name":"a","result":"failure","size_bytes":4.1e8,"time":2.5,"download_rate":33.4}]}"#;
     let decision = say(&fleet, StepType::ContainerImageAvailability, 2, first).unwrap();
@@ -206,7 +206,7 @@ fn stored(decision: &Decision) -> &muster_model::Host {
 }
 
 #[test]
-fn the_same_answer_twice_changes_and_tells_nothing_the_second_time() {
+fn the_same_answer_twice_changes_and_reports_nothing_the_second_time() {
     let answers = [
         (
             StepType::InstallationDiskSpeedCheck,
@@ -306,7 +306,7 @@ fn nul_characters_of_firmware_and_podman_reach_no_record() {
 }
 
 #[test]
-fn late_verdicts_on_virtual_addresses_do_not_count() {
+fn late_results_for_virtual_addresses_do_not_count() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.cluster.status = muster_model::ClusterStatus::Installing;
     let output = r#"[{"vip":"192.0.2.200","vip_type":"api","verification":"failed"}]"#;
@@ -356,7 +356,7 @@ fn a_node_that_fetched_the_discovery_image_reboots_and_one_that_could_not_needs_
 }
 
 #[test]
-fn an_upgrade_is_told_once_per_outcome_and_a_running_one_not_at_all() {
+fn an_upgrade_is_reported_once_per_outcome_and_a_running_one_not_at_all() {
     let mut fleet = Fleet::ready(3, 3);
     let mut names = Vec::new();
     for result in ["", "failure", "failure", "success", "success"] {
@@ -435,7 +435,7 @@ fn resetting_a_measurement_forgets_that_of_the_boot_disk_only() {
 }
 
 #[test]
-fn a_measurement_is_told_once_and_a_failed_one_never() {
+fn a_measurement_is_reported_once_and_a_failed_one_never() {
     use crate::Measured;
     let mut fleet = Fleet::ready(3, 3);
     let disk = r#"{"io_sync_duration":7,"path":"/dev/disk/by-id/wwn-1"}"#;
@@ -470,21 +470,21 @@ fn a_report_that_differs_in_round_trips_alone_needs_no_refresh() {
             r#"{{"remote_hosts":[{{"host_id":"h","l3_connectivity":[{{"average_rtt_ms":{time},"remote_ip_address":"192.0.2.1","successful":true}}]}}]}}"#
         )
     };
-    let mut tell = |time| {
+    let mut report = |time| {
         let decision = say(&fleet, StepType::ConnectivityCheck, 0, &report(time)).unwrap();
         let (stored, quiet) = (!decision.hosts.is_empty(), decision.needs_no_refresh);
         fleet.store(decision);
         (stored, quiet)
     };
-    assert_eq!(tell(1.0), (true, false), "other peers than before");
-    assert_eq!(tell(1.1), (true, true));
-    assert_eq!(tell(1.1), (false, true));
-    assert_eq!(tell(200.0), (true, false), "more than a master may have");
-    assert_eq!(tell(1.1), (true, false), "and back");
+    assert_eq!(report(1.0), (true, false), "other peers than before");
+    assert_eq!(report(1.1), (true, true));
+    assert_eq!(report(1.1), (false, true));
+    assert_eq!(report(200.0), (true, false), "more than a master may have");
+    assert_eq!(report(1.1), (true, false), "and back");
 }
 
 #[test]
-fn a_firewall_between_hosts_is_told_once_and_its_end_too() {
+fn a_firewall_between_hosts_is_reported_once_and_so_is_its_removal() {
     let mut fleet = Fleet::ready(3, 3);
     let report = |blocked: &str| {
         format!(
@@ -492,7 +492,7 @@ fn a_firewall_between_hosts_is_told_once_and_its_end_too() {
         )
     };
     let dropped = r#","blocked_ports":[{"remote_ip_address":"192.0.2.7","ports":[6443,7]}]"#;
-    let mut tell = |blocked: &str| -> Vec<(String, String)> {
+    let mut report = |blocked: &str| -> Vec<(String, String)> {
         let decision = say(&fleet, StepType::ConnectivityCheck, 0, &report(blocked)).unwrap();
         let events = decision.events.iter();
         let reported = events.map(|event| (event.name.clone(), event.message.clone()));
@@ -502,11 +502,11 @@ fn a_firewall_between_hosts_is_told_once_and_its_end_too() {
         fleet.store(decision);
         reported
     };
-    assert_eq!(tell(""), [], "agents that do not probe ports are fine");
-    let first = tell(dropped);
+    assert_eq!(report(""), [], "agents that do not probe ports are fine");
+    let first = report(dropped);
     assert_eq!(first[0].0, "host_ports_blocked");
     let words = "192.0.2.7 TCP 6443 (Kubernetes API of control-plane nodes), 7";
     assert!(first[0].1.contains(words), "{}", first[0].1);
-    assert_eq!(tell(dropped), [], "reported already");
-    assert_eq!(tell("")[0].0, "host_ports_reachable");
+    assert_eq!(report(dropped), [], "reported already");
+    assert_eq!(report("")[0].0, "host_ports_reachable");
 }

@@ -3,7 +3,7 @@
 
 use muster_model::{AgentUpgrade, Timestamp};
 
-use super::{BadReply, Outcome, tell};
+use super::{BadReply, Outcome, record};
 use crate::{StepType, agent_json::parse, events, inventory::hostname, reports::UpgradeReply};
 
 /// Longest reference to an image that is believed.
@@ -33,6 +33,6 @@ pub(super) fn result(outcome: &mut Outcome, output: &str, now: Timestamp) -> Res
     outcome.host.agent_upgrade = fresh;
     let name = hostname(&outcome.host);
     let message = format!("Host {name}: the agent {what} to {image}");
-    tell(outcome, kind, now, message);
+    record(outcome, kind, now, message);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A host says whether the virtual addresses of its cluster are free.
+//! A host reports whether the virtual addresses of its cluster are free.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::{
 
 /// What this host found, to be stored with it: a refresh weighs it with what the others say.
 ///
-/// Answers about addresses nobody asked for do not count. Nor do late ones: once the cluster is
+/// Answers about addresses that were not asked for do not count. Nor do late ones: once the cluster is
 /// being installed it answers from these addresses itself, so then nothing is stored.
 pub(super) fn diagnostics(
     around: &Environment<'_>,

@@ -1,4 +1,4 @@
-//! What becomes of a cluster when time passes or its hosts, operators or checks change.
+//! How a cluster changes when time passes or its hosts, operators or checks change.
 
 use muster_model::{Cluster, ClusterStatus, Event, HostStatus, LogsState};
 
@@ -126,7 +126,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
         then: |_| {
             go(
                 Insufficient,
-                "The preparation was given up: at least one host dropped out of it",
+                "The preparation was aborted: at least one host left it",
             )
         },
     },
@@ -210,16 +210,16 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
         },
     },
     ClusterRule {
-        name: "a finalizing stage takes long, and is waited for",
+        name: "a finalizing stage takes long, and the cluster waits",
         from: &[Finalizing],
         to: &[],
         when: |on| on.stage_overdue() && !on.cluster.progress.finalizing_stage_timed_out,
         then: |on| {
             let (stage, minutes) = on.stage();
             let consequence = if on.stage_may_fail() {
-                "operators that are not there yet count as failed"
+                "operators that are not available yet count as failed"
             } else {
-                "the cluster is waited for, but look at its operators"
+                "waiting for the cluster; check its operators"
             };
             let text =
                 format!("Stage {stage:?} takes longer than {minutes} minutes; {consequence}");
@@ -239,7 +239,7 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
         then: |_| None,
     },
     ClusterRule {
-        name: "the user helped, the cluster goes on finalizing",
+        name: "the user acted, the cluster continues finalizing",
         from: &[InstallingPendingUserAction],
         to: &[Finalizing],
         when: |on| on.enough_installed(),
@@ -253,11 +253,11 @@ pub(crate) static CLUSTER_RULES: &[ClusterRule] = &[
         },
     },
     ClusterRule {
-        name: "the user helped, the cluster goes on installing",
+        name: "the user acted, the cluster continues installing",
         from: &[InstallingPendingUserAction],
         to: &[Installing],
         when: |_| true,
-        then: |_| go(Installing, "The installation goes on"),
+        then: |_| go(Installing, "The installation continues"),
     },
     ClusterRule {
         name: "a host needs the user",

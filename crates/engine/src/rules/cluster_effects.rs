@@ -1,4 +1,4 @@
-//! What else changes when a cluster moves: the start and the end of an installation.
+//! Side effects of a cluster's status change: start and end of an installation.
 
 use muster_model::{Cluster, ClusterStatus, HostStatus, Vip};
 

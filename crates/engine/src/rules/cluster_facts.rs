@@ -1,4 +1,4 @@
-//! The questions cluster rules ask, each a small function with a name.
+//! The conditions of cluster rules, each a small named function.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The questions host rules ask, each a small function with a name.
+//! The conditions of host rules, each a small named function.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What becomes of a host without a cluster.
+//! How a host without a cluster changes.
 
 use muster_model::HostStatus;
 
@@ -41,7 +41,7 @@ pub(crate) static POOL_RULES: &[&[HostRule]] = &[&[
         then: |on| {
             go(
                 DisconnectedUnbound,
-                on.silence("The host stopped talking to the service"),
+                on.silence("The host stopped polling the service"),
             )
         },
     },
@@ -60,7 +60,9 @@ pub(crate) static POOL_RULES: &[&[HostRule]] = &[&[
         then: |_| {
             Some(Next {
                 status: UnbindingPendingUserAction,
-                info: "The node did not come back to discovery in time; boot it from the discovery image".into(),
+                info:
+                    "The node did not return to discovery in time; boot it from the discovery image"
+                        .into(),
                 also: Some(|host, _| forget_cluster(host, &Occasion::default())),
                 events: Vec::new(),
             })
@@ -83,12 +85,7 @@ pub(crate) static POOL_RULES: &[&[HostRule]] = &[&[
         from: POOL,
         to: &[DiscoveringUnbound],
         when: |on| !on.described(),
-        then: |_| {
-            go(
-                DiscoveringUnbound,
-                "Waiting for the host to describe its hardware",
-            )
-        },
+        then: |_| go(DiscoveringUnbound, "Waiting for the host's inventory"),
     },
     HostRule {
         name: "not good enough for any cluster",

@@ -1,4 +1,4 @@
-//! One step of a refresh: the first row that fits, and what it says.
+//! One step of a refresh: the first row that matches, and its effect.
 
 use super::{
     cluster::{self, CLUSTER_RULES, ClusterFacts},

@@ -1,4 +1,4 @@
-//! What handing out steps changes: history is written once, however often the agent asks.
+//! What sending steps changes: events are written once, however often the agent polls.
 //!
 //! The reference emits events about disks to be formatted and agents to be upgraded at every poll.
 
@@ -28,12 +28,12 @@ pub fn handed_out(host: &Host, steps: &Steps, settings: &Settings, now: Timestam
 }
 
 fn install(host: &mut Host, settings: &Settings, now: Timestamp, events: &mut Vec<Event>) {
-    let is_old = host.install_told_at >= Some(host.status_updated_at);
+    let is_old = host.install_announced_at >= Some(host.status_updated_at);
     if is_old || host.status != HostStatus::Installing {
         return;
     }
     // Never earlier than the status, even if the clock was set back in between.
-    host.install_told_at = Some(now.max(host.status_updated_at));
+    host.install_announced_at = Some(now.max(host.status_updated_at));
     host.installer_version = Some(settings.images.installer.clone());
     let name = inventory::hostname(host);
     let inventory = Inventory::of(host).ok().unwrap_or_default();

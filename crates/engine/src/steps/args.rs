@@ -104,7 +104,7 @@ pub(super) fn logs(host: &Host, around: &Environment<'_>) -> Option<String> {
 }
 
 /// Where the bootstrap host finds the logs of the others: one address each in the machine
-/// network, or all of them where nobody says which network counts.
+/// network, or all of them where the machine network is not set.
 fn other_masters(host: &Host, around: &Environment<'_>) -> Vec<String> {
     let network = around
         .cluster

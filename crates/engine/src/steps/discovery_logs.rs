@@ -1,4 +1,4 @@
-//! Logs of hosts that wait for their installation, sent again and again where a site asks for it.
+//! Logs of hosts that wait for their installation, sent periodically where configured.
 //!
 //! They show what happened before an installation fails, or why a host never becomes ready. They
 //! come on top of the steps of a status and depend on the clock, so they are apart from the table.

@@ -45,8 +45,8 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// Where a day-2 host fetches its Ignition, and with which credentials; nothing while nobody
-/// knows where the cluster's API is.
+/// Where a day-2 host fetches its Ignition, and with which credentials; nothing while the
+/// address of the cluster's API is unknown.
 #[must_use]
 pub fn endpoint(host: &Host, cluster: &Cluster) -> Option<Endpoint> {
     let endpoint = &cluster.ignition_endpoint;

@@ -1,4 +1,4 @@
-//! The arguments of the one step that counts: install.
+//! The arguments of the install step.
 
 use muster_model::{Cluster, Host, Proxy};
 use serde::Serialize;

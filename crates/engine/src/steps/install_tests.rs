@@ -1,4 +1,4 @@
-//! What the install step says.
+//! The arguments of the install step.
 
 use muster_model::{Host, HostKind, HostNetwork, HostRole, HostStatus, Platform, PlatformType};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The kinds of work there are for agents, by the names of the contract.
+//! The step types, by their names in the contract.
 
 use std::{fmt, str::FromStr};
 
@@ -43,15 +43,15 @@ macro_rules! step_types {
 const MOST_SHOWN: usize = 64;
 
 step_types! {
-    /// Tries every address of every other host of the cluster: ping, ARP or neighbour discovery, packet size.
+    /// Probes every address of every other host of the cluster: ping, ARP or neighbour discovery, packet size.
     ConnectivityCheck = "connectivity-check",
-    /// Ran any command once upon a time; it is never handed out and its replies are ignored.
+    /// Formerly ran any command; it is never sent and its replies are ignored.
     Execute = "execute",
-    /// Describes the machine: processors, memory, disks, network cards, routes, firmware.
+    /// Reports the inventory of the machine: CPUs, memory, disks, NICs, routes, firmware.
     Inventory = "inventory",
     /// Runs the node installer, which writes the operating system to disk and reboots.
     Install = "install",
-    /// Scans the host's IPv4 networks for addresses that no machine answers from.
+    /// Scans the host's IPv4 networks for unused addresses.
     FreeNetworkAddresses = "free-network-addresses",
     /// Leases the virtual addresses of API and ingress from the DHCP server of the machine network.
     DhcpLeaseAllocate = "dhcp-lease-allocate",
@@ -59,11 +59,11 @@ step_types! {
     ApiVipConnectivityCheck = "api-vip-connectivity-check",
     /// Asks the Tang servers that will unlock the encrypted disk for their keys.
     TangConnectivityCheck = "tang-connectivity-check",
-    /// Hands time sources to chrony and reports which of them the clock follows.
+    /// Passes time sources to chrony and reports which of them the clock is synchronised to.
     NtpSynchronizer = "ntp-synchronizer",
-    /// Measures how long the installation disk takes to sync, because etcd will wait for it.
+    /// Measures how long the installation disk takes to sync, because etcd depends on it.
     InstallationDiskSpeedCheck = "installation-disk-speed-check",
-    /// Pulls the images the installation needs, so that a bad registry shows before disks are written.
+    /// Pulls the images the installation needs, so that registry problems are found before disks are written.
     ContainerImageAvailability = "container-image-availability",
     /// Resolves the names the cluster will need, and one that must not resolve.
     DomainResolution = "domain-resolution",
@@ -71,9 +71,9 @@ step_types! {
     StopInstallation = "stop-installation",
     /// Collects the host's logs and uploads them.
     LogsGather = "logs-gather",
-    /// Names the loop that asks for steps; it is never handed out as one.
+    /// The name of the polling loop; it is never sent as a step.
     NextStepRunner = "next-step-runner",
-    /// Pulls the agent image this service wants and restarts the agent from it.
+    /// Pulls the agent image of this service and restarts the agent from it.
     UpgradeAgent = "upgrade-agent",
     /// Puts kernel and initrd of the discovery image on the disk of a node that leaves its cluster.
     DownloadBootArtifacts = "download-boot-artifacts",

@@ -365,7 +365,7 @@ fn a_hub_asks_for_no_free_addresses() {
 }
 
 #[test]
-fn limits_of_inventories_are_told_only_where_they_are_set() {
+fn inventory_limits_are_passed_only_where_they_are_set() {
     let mut fleet = Fleet::ready(3, 3);
     let mut host = fleet.host(1).clone();
     host.status = HostStatus::Discovering;
@@ -406,7 +406,7 @@ fn a_neighbour_that_cannot_be_read_does_not_silence_the_others() {
 }
 
 #[test]
-fn all_addresses_of_the_masters_are_told_where_no_network_is_theirs() {
+fn all_addresses_of_the_masters_are_passed_where_no_network_is_theirs() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.cluster.user_managed_networking = Some(true);
     fleet.cluster.networks.machine = Some(vec!["198.51.100.0/24".into()]);
@@ -419,7 +419,7 @@ fn all_addresses_of_the_masters_are_told_where_no_network_is_theirs() {
 }
 
 #[test]
-fn an_outdated_agent_is_told_to_upgrade_and_nothing_else() {
+fn an_outdated_agent_is_asked_to_upgrade_and_nothing_else() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.settings.upgrade_agent_to = Some("agent:2".into());
     let steps = ask(&fleet, fleet.host(1));
@@ -454,7 +454,7 @@ fn an_agent_is_not_asked_again_once_it_was_upgraded_nor_if_it_is_no_image() {
 }
 
 #[test]
-fn handing_out_an_upgrade_or_an_installation_is_told_once() {
+fn handing_out_an_upgrade_or_an_installation_is_reported_once() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.settings.upgrade_agent_to = Some("agent:2".into());
     let recorded = |fleet: &mut Fleet| {

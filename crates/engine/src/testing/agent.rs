@@ -1,4 +1,4 @@
-//! An agent that answers every step as a good machine would, save for what its machine lacks.
+//! An agent that answers every step like a healthy machine, except for what its machine lacks.
 
 use serde_json::{Value, json};
 

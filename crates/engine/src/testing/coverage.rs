@@ -30,7 +30,7 @@ const SCENARIOS: &[fn()] = &[
     troubles::cancelling_a_preparation_makes_everything_ready_again,
     troubles::a_silent_host_is_disconnected_at_the_moment_the_engine_asked_to_be_woken,
     troubles::a_host_that_boots_the_image_again_needs_the_user_and_can_go_on,
-    troubles::an_installed_host_that_boots_the_image_is_told_to_sleep,
+    troubles::an_installed_host_that_boots_the_image_is_asked_to_wait,
     troubles::losing_the_boot_medium_disconnects_a_known_host_and_finding_it_again_heals_it,
     troubles::a_host_that_restarts_while_preparing_is_prepared_again_and_the_files_stay,
     rules::a_host_that_never_starts_fails_after_twenty_minutes,

@@ -1,4 +1,4 @@
-//! Good clusters and machines to start from.
+//! Valid clusters and machines to start from.
 
 use std::time::Duration;
 

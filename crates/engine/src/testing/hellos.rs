@@ -1,4 +1,4 @@
-//! A machine says hello from every status there is.
+//! Registration of a machine from every status.
 
 use muster_model::{ClusterKind, ClusterStatus, HostKind, HostStage, HostStatus};
 

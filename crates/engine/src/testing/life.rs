@@ -1,4 +1,4 @@
-//! Whole lives, purely in memory.
+//! Complete installations, in memory.
 
 use muster_model::{ClusterStatus, FinalizingStage, HostKind, HostRole, HostStage, HostStatus};
 
@@ -159,7 +159,7 @@ pub(super) fn a_single_node_becomes_a_cluster_and_its_total_follows_the_contract
 }
 
 #[test]
-pub(super) fn the_wish_for_files_is_repeated_until_they_are_there() {
+pub(super) fn the_request_for_files_is_repeated_until_they_are_there() {
     let mut fleet = Fleet::ready(3, 3);
     let decision = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap();
     fleet.store(decision);

@@ -350,7 +350,7 @@ impl Fleet {
     }
 
     /// Time passes in leaps: the engine is woken when it asked to be and when living agents
-    /// have polled, but nobody answers any steps.
+    /// have polled, but no steps are answered.
     pub(crate) fn skip(&mut self, time: Duration) {
         let end = self.now.plus(time);
         while self.now < end {

@@ -1,4 +1,4 @@
-//! What people and controllers do to hosts and clusters, from every status there is.
+//! Requests of users and controllers on hosts and clusters, from every status.
 
 use muster_model::{ClusterKind, ClusterStatus, HostStage, HostStatus};
 
@@ -22,10 +22,10 @@ pub(super) const SCENARIOS: &[fn()] = &[
     a_host_whose_cluster_is_deleted_goes_free,
     an_installed_cluster_is_opened_for_more_hosts_once,
     a_hub_sees_a_day2_host_join,
-    pool_hosts_are_judged_by_what_any_cluster_needs,
+    pool_hosts_are_validated_by_what_any_cluster_needs,
     hosts_that_cannot_be_used_say_so,
-    ignored_validations_are_told_at_the_start,
-    what_becomes_of_bootable_disks_is_told_once_however_often_agents_ask,
+    ignored_validations_are_reported_at_the_start,
+    what_becomes_of_bootable_disks_is_reported_once_however_often_agents_ask,
 ];
 
 /// The statuses a host with a cluster can have.
@@ -329,7 +329,7 @@ pub(super) fn a_hub_sees_a_day2_host_join() {
 }
 
 #[test]
-pub(super) fn pool_hosts_are_judged_by_what_any_cluster_needs() {
+pub(super) fn pool_hosts_are_validated_by_what_any_cluster_needs() {
     let mut fleet = Fleet::ready(3, 3)
         .edit(1, |machine| machine.cores = 1)
         .edit(2, |machine| machine.alive = false);
@@ -373,7 +373,7 @@ pub(super) fn hosts_that_cannot_be_used_say_so() {
 }
 
 #[test]
-pub(super) fn what_becomes_of_bootable_disks_is_told_once_however_often_agents_ask() {
+pub(super) fn what_becomes_of_bootable_disks_is_reported_once_however_often_agents_ask() {
     let mut fleet = Fleet::ready(3, 3).edit(1, |machine| {
         machine.oddity = Some(|inventory| {
             let mut second = inventory["disks"][0].clone();
@@ -393,7 +393,7 @@ pub(super) fn what_becomes_of_bootable_disks_is_told_once_however_often_agents_a
 }
 
 #[test]
-pub(super) fn ignored_validations_are_told_at_the_start() {
+pub(super) fn ignored_validations_are_reported_at_the_start() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.cluster.ignored_host_validations = Some(r#"["has-min-memory"]"#.into());
     fleet.start();

@@ -376,7 +376,7 @@ pub(super) fn logs_that_never_come_are_given_up() {
 }
 
 #[test]
-pub(super) fn after_the_reboot_nobody_asks_whether_the_agent_polls() {
+pub(super) fn after_the_reboot_polling_of_the_agent_is_not_checked() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     fleet.stage(1, HostStage::StartingInstallation).unwrap();

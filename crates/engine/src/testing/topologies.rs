@@ -1,4 +1,4 @@
-//! Clusters of every shape: who becomes what, who leads, and how many may fail.
+//! Clusters of every topology: roles, the bootstrap host, and how many hosts may fail.
 
 use muster_model::{ClusterStatus, Host, HostRole, HostStatus, Secret};
 

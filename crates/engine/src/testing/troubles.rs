@@ -1,4 +1,4 @@
-//! What goes wrong during an installation, and how it ends.
+//! Failures during an installation, and how it ends.
 
 use muster_model::{ClusterStatus, HostRole, HostStage, HostStatus, Severity};
 
@@ -248,7 +248,7 @@ pub(super) fn a_host_that_boots_the_image_again_needs_the_user_and_can_go_on() {
         fleet.cluster.status,
         ClusterStatus::InstallingPendingUserAction
     );
-    // Not 409: the agent must try again until somebody corrects the boot order.
+    // Not 409: the agent must try again until the boot order is corrected.
     assert_eq!(
         fleet.boot(number).unwrap_err().code,
         RefusalCode::BadRequest
@@ -259,7 +259,7 @@ pub(super) fn a_host_that_boots_the_image_again_needs_the_user_and_can_go_on() {
 }
 
 #[test]
-pub(super) fn an_installed_host_that_boots_the_image_is_told_to_sleep() {
+pub(super) fn an_installed_host_that_boots_the_image_is_asked_to_wait() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     fleet.install_all();

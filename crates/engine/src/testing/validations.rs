@@ -167,7 +167,7 @@ fn without_a_majority_user_managed_hosts_name_who_does_not_reach_them() {
 }
 
 #[test]
-fn a_switched_off_check_of_the_inventory_holds_nobody_in_discovery() {
+fn a_disabled_inventory_check_keeps_no_host_in_discovery() {
     let off = |ids: &[&str]| {
         let mut fleet = Fleet::ready(3, 3);
         fleet.settings.disabled_host_checks = ids.iter().map(|id| (*id).to_owned()).collect();
@@ -200,7 +200,7 @@ fn a_host_cut_off_from_its_peers_is_outside_the_majority() {
 }
 
 #[test]
-fn two_hosts_are_too_few_to_judge_who_reaches_whom() {
+fn two_hosts_are_too_few_to_determine_connectivity_groups() {
     let mut fleet = Fleet::new(3, 2);
     fleet.boot_all();
     fleet.settle();
@@ -215,7 +215,7 @@ fn two_hosts_are_too_few_to_judge_who_reaches_whom() {
 }
 
 #[test]
-fn a_wrong_clock_is_told_and_does_not_drift_while_the_host_is_silent() {
+fn a_wrong_clock_is_reported_and_does_not_drift_while_the_host_is_silent() {
     let mut fleet = Fleet::ready(3, 3);
     let index = fleet.index(1);
     fleet.hosts[index].agent_clock = Some(fleet.now.unix_seconds() - 21 * 60);
@@ -338,7 +338,7 @@ fn a_vmware_disk_without_uuid_makes_a_host_insufficient_before_input_is_asked_fo
 }
 
 #[test]
-fn a_slow_link_between_masters_is_told_with_the_peer_and_heals() {
+fn a_slow_link_between_masters_is_reported_with_the_peer_until_it_recovers() {
     let mut fleet = Fleet::ready(3, 3);
     let slow = |rtt: f64| {
         let peer = super::key(2).host;

@@ -1,4 +1,4 @@
-//! Waiting has an end: for hosts, for files, for stages, for people.
+//! Every wait has a timeout: for hosts, for files, for stages, for users.
 
 use muster_model::{ClusterStatus, FinalizingStage, HostRole, HostStage, HostStatus};
 
@@ -10,7 +10,7 @@ use HostStatus::*;
 pub(super) const SCENARIOS: &[fn()] = &[
     a_bound_host_that_never_comes_is_given_up,
     an_installation_waits_for_the_user_only_so_long,
-    a_host_nobody_boots_is_given_up_when_the_others_suffice,
+    a_host_that_is_never_booted_is_given_up_when_the_others_suffice,
     too_few_hosts_while_one_waits_for_the_user_fail_the_cluster,
     the_user_helps_and_the_cluster_finalizes,
     a_finalizing_stage_that_must_not_fail_fails_the_cluster,
@@ -95,7 +95,7 @@ pub(super) fn an_installation_waits_for_the_user_only_so_long() {
 }
 
 #[test]
-pub(super) fn a_host_nobody_boots_is_given_up_when_the_others_suffice() {
+pub(super) fn a_host_that_is_never_booted_is_given_up_when_the_others_suffice() {
     let mut fleet = Fleet::ready(3, 6);
     fleet.start();
     let worker = fleet

@@ -1,4 +1,4 @@
-//! What hosts say about virtual addresses, and what follows.
+//! What hosts report about virtual addresses, and the consequences.
 
 use serde_json::json;
 
@@ -53,7 +53,7 @@ fn one_host_that_sees_the_address_taken_outweighs_those_who_do_not_and_is_named(
     assert_eq!(word(&fleet), Some("failed"));
     let (status, message) = valid(&fleet);
     assert_eq!(status, "failure");
-    assert!(message.contains("as host-1 sees it"), "{message}");
+    assert!(message.contains("as seen by host-1"), "{message}");
     fleet.say(
         1,
         StepType::VerifyVips,
@@ -87,11 +87,14 @@ fn words_about_other_addresses_or_kinds_change_nothing() {
 }
 
 #[test]
-fn an_address_nobody_looked_at_is_not_good_enough() {
+fn an_address_no_host_has_probed_does_not_pass() {
     let fleet = unverified();
     let (status, message) = valid(&fleet);
     assert_eq!(status, "failure");
-    assert!(message.contains("not been looked at"), "{message}");
+    assert!(
+        message.contains("not been checked by the hosts"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -111,7 +114,10 @@ fn scans_prove_an_address_free_only_if_all_of_the_network_agree() {
         status, "failure",
         "a scan without any free address proves nothing"
     );
-    assert!(message.contains("not been looked at"), "{message}");
+    assert!(
+        message.contains("not been checked by the hosts"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -143,13 +149,13 @@ fn many_witnesses_are_counted_not_listed() {
     }
     let (_, message) = valid(&fleet);
     assert!(
-        message.contains("host-1, host-2, host-3 and 3 more see it"),
+        message.contains("as seen by host-1, host-2, host-3 and 3 more"),
         "{message}"
     );
 }
 
 #[test]
-fn places_are_judged_before_anybody_is_asked() {
+fn addresses_are_checked_before_any_host_is_asked() {
     let evidence = Evidence::default();
     let network: IpNet = "192.0.2.0/24".parse().unwrap();
     let vip = |ip: &str, verification: Option<&str>| Vip {

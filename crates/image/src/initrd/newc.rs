@@ -1,4 +1,4 @@
-//! The newc form of cpio, the one form of archive the kernel knows.
+//! The newc form of cpio, the only archive format the kernel supports.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! xz within bounds: the header of a stream may ask for gigabytes of memory.
+//! xz with limits: the header of a stream may ask for gigabytes of memory.
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,4 @@
-//! Taking a file out of an image, together with its sectors.
+//! Removes a file from an image, together with its sectors.
 //!
 //! Everything behind the file moves forward, so every sector number in the image is looked at:
 //! descriptors, path tables, directory records, Rock Ridge links, the boot catalog, the tables

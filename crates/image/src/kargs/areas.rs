@@ -1,4 +1,4 @@
-//! Areas with room for kernel arguments, and the two ways an image announces them.
+//! Areas reserved for kernel arguments, and the two ways an image announces them.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ const INFO: &str = "coreos/kargs.json";
 pub(crate) const HEADER_AT: u64 = 32672;
 const HEADER_LEN: u64 = 72;
 pub(crate) const HEADER_MAGIC: &[u8; 8] = b"coreKarg";
-/// The header has room for so many places.
+/// Number of areas the header can list.
 const HEADER_AREAS: usize = 6;
 /// No kernel takes longer command lines.
 const LARGEST: u64 = 2048;
@@ -35,7 +35,7 @@ pub struct Areas {
 /// One area: the text, the end byte, then pad bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// File it lies in, or its place when only the header tells.
+    /// File that holds it, or its offset if it is known only from the header.
     pub file: String,
     /// First byte in the image.
     pub start: u64,

@@ -1,4 +1,4 @@
-//! Boot loader files as text, for images without room for kernel arguments.
+//! Boot loader files as text, for images without areas for kernel arguments.
 //!
 //! GRUB has them behind the kernel's path on the `linux` line, isolinux on the `append` line
 //! together with the list of initrds.

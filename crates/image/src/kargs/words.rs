@@ -35,11 +35,11 @@ impl Edits {
                 words.push(word.clone());
             }
         }
-        for wish in &self.replace {
-            let parts: Vec<&str> = wish.split('=').collect();
+        for replacement in &self.replace {
+            let parts: Vec<&str> = replacement.split('=').collect();
             let [key, old, new] = parts.as_slice() else {
                 return Err(Error::Refused(format!(
-                    "`{wish}`: a replacement has the form KEY=OLD=NEW"
+                    "`{replacement}`: a replacement has the form KEY=OLD=NEW"
                 )));
             };
             let old = format!("{key}={old}");

@@ -1,4 +1,4 @@
-//! Reading a view from start to end, or from wherever one likes.
+//! Reads a view sequentially, or from any position.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -21,7 +21,7 @@ impl Read for Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.view.read_at(buffer, self.position)?;
         if count == 0 && !buffer.is_empty() && self.position < self.view.len() {
-            // The length was promised to somebody: a source that shrank must not look complete.
+            // The length was announced already: a source that shrank must not look complete.
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.position += count as u64;

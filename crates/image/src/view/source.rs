@@ -5,8 +5,8 @@ use std::{fmt, fs::File, io, os::unix::fs::FileExt, sync::Arc};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-/// So much of a file names it when nobody knows its digest: the volume descriptors of an ISO
-/// with label and creation time lie in it.
+/// Bytes at the start of a file that identify it if its digest is unknown: they contain the volume
+/// descriptors of an ISO with label and creation time.
 const NAMING_BYTES: usize = 64 * 1024;
 
 /// Bytes that can be read at any place by many readers at once.

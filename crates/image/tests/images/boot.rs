@@ -112,7 +112,7 @@ fn boots_everywhere(name: &str, view: &View, config: &[u8]) {
     }
 }
 
-fn wish(len: usize) -> Customization {
+fn with_ignition(len: usize) -> Customization {
     let kargs = Edits {
         append: vec!["console=ttyS0".into(), "quiet".into()],
         ..Edits::default()
@@ -127,21 +127,25 @@ fn wish(len: usize) -> Customization {
 #[test]
 #[ignore = "starts virtual machines; run `make boot`"]
 fn images_with_a_config_in_the_area_boot_everywhere() {
-    let wish = wish(1000);
+    let customization = with_ignition(1000);
     let iso = bootable(Format::Json2023, &kernel(), &initrd()).iso();
-    boots_everywhere("small", &wish.apply(&iso).unwrap(), &wish.ignition.unwrap());
+    boots_everywhere(
+        "small",
+        &customization.apply(&iso).unwrap(),
+        &customization.ignition.unwrap(),
+    );
 }
 
 #[test]
 #[ignore = "starts virtual machines; run `make boot`"]
 fn images_with_a_config_behind_them_boot_everywhere() {
-    let wish = wish(3_000_000);
+    let customization = with_ignition(3_000_000);
     for format in [Format::Json2023, Format::Xorriso] {
         let iso = bootable(format, &kernel(), &initrd()).iso();
         boots_everywhere(
             "large",
-            &wish.apply(&iso).unwrap(),
-            wish.ignition.as_ref().unwrap(),
+            &customization.apply(&iso).unwrap(),
+            customization.ignition.as_ref().unwrap(),
         );
     }
 }
@@ -149,11 +153,11 @@ fn images_with_a_config_behind_them_boot_everywhere() {
 #[test]
 #[ignore = "starts virtual machines; run `make boot`"]
 fn images_without_their_root_file_system_boot_everywhere() {
-    let wish = wish(1_000_000);
+    let customization = with_ignition(1_000_000);
     for format in [Format::Header2021, Format::Xorriso] {
         let iso = bootable(format, &kernel(), &initrd()).iso();
-        let full = Iso::open(wish.apply(&iso).unwrap()).unwrap();
+        let full = Iso::open(customization.apply(&iso).unwrap()).unwrap();
         let (view, _) = minimal(&full, Some("http://192.0.2.1/rootfs"), Digest::Trust).unwrap();
-        boots_everywhere("minimal", &view, wish.ignition.as_ref().unwrap());
+        boots_everywhere("minimal", &view, customization.ignition.as_ref().unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! Every format: what is in it, embedding, kernel arguments, the way back.
+//! Every format: content, embedding, kernel arguments, and undoing changes.
 
 use muster_image::{
     Customization, View,
@@ -82,8 +82,8 @@ fn an_embedded_config_is_read_back_and_nothing_else_changes() {
     for format in ALL {
         let sample = sample(format);
         let iso = sample.iso();
-        let wish = config(1000);
-        let view = wish.apply(&iso).unwrap();
+        let customization = config(1000);
+        let view = customization.apply(&iso).unwrap();
         assert_eq!(view.len(), iso.view().len(), "{format:?}");
         let area = EmbedArea::locate(&iso).unwrap();
         let (before, after) = (all(iso.view()), all(&view));
@@ -92,7 +92,11 @@ fn an_embedded_config_is_read_back_and_nothing_else_changes() {
         assert_eq!(before[end..], after[end..], "{format:?}");
         let made = muster_image::Iso::open(view).unwrap();
         let archive = EmbedArea::locate(&made).unwrap().read(&made).unwrap();
-        assert_eq!(archive.get(IGNITION), wish.ignition.as_ref(), "{format:?}");
+        assert_eq!(
+            archive.get(IGNITION),
+            customization.ignition.as_ref(),
+            "{format:?}"
+        );
         assert_eq!(
             all(&pristine(&made).unwrap()),
             before,
@@ -103,14 +107,14 @@ fn an_embedded_config_is_read_back_and_nothing_else_changes() {
 
 #[test]
 fn cpio_unpacks_what_was_embedded() {
-    let wish = config(500);
-    let on_disk = OnDisk::write(&wish.payload().unwrap());
+    let customization = config(500);
+    let on_disk = OnDisk::write(&customization.payload().unwrap());
     let script = format!(
         "gzip -dc {} 2>/dev/null | cpio -i --to-stdout --quiet config.ign",
         on_disk.path.display()
     );
     let unpacked = run("sh", &["-c", &script]);
-    assert_eq!(unpacked.as_bytes(), &wish.ignition.unwrap()[..]);
+    assert_eq!(unpacked.as_bytes(), &customization.ignition.unwrap()[..]);
 }
 
 #[test]
@@ -130,11 +134,11 @@ fn kernel_arguments_change_in_every_boot_loader_and_go_back() {
             delete: vec!["mitigations=auto,nosmt".into()],
             ..Edits::default()
         };
-        let wish = Customization {
+        let customization = Customization {
             kargs,
             ..Customization::default()
         };
-        let view = wish.apply(&iso).unwrap();
+        let view = customization.apply(&iso).unwrap();
         let on_disk = OnDisk::write(&view);
         let files = on_disk.files_by_xorriso();
         let expected = format!(
@@ -246,12 +250,12 @@ fn boot_images_are_found_for_each_firmware() {
 }
 
 #[test]
-fn equal_wishes_give_equal_bytes_and_tags() {
+fn equal_customizations_give_equal_bytes_and_tags() {
     let sample = sample(Format::Json2023);
-    let wish = config(400_000);
+    let customization = config(400_000);
     let (one, two) = (
-        wish.apply(&sample.iso()).unwrap(),
-        wish.apply(&sample.iso()).unwrap(),
+        customization.apply(&sample.iso()).unwrap(),
+        customization.apply(&sample.iso()).unwrap(),
     );
     assert_eq!(one.tag(), two.tag());
     assert_eq!(all(&one), all(&two));

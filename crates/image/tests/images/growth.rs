@@ -1,4 +1,4 @@
-//! Payloads larger than the place for them: the file moves behind the image.
+//! Payloads larger than the reserved area: the file moves to the end of the image.
 
 use muster_image::{
     Customization, Iso, View, embed::EmbedArea, initrd::IGNITION, iso9660::eltorito::boot_images,
@@ -23,15 +23,15 @@ fn a_large_payload_is_seen_by_others_in_both_trees_and_all_other_files_stay() {
         let sample = sample(format);
         let iso = sample.iso();
         let before = OnDisk::write(iso.view());
-        let wish = large(700_000);
-        let made = wish.apply(&iso).unwrap();
+        let customization = large(700_000);
+        let made = customization.apply(&iso).unwrap();
         let after = OnDisk::write(&made);
         let moved = if format == Format::S390x {
             "images/cdboot.img"
         } else {
             "images/ignition.img"
         };
-        let payload = all(&wish.payload().unwrap());
+        let payload = all(&customization.payload().unwrap());
         let may_change = [moved, "coreos/igninfo.json"];
         let (old, new) = (before.files_by_xorriso(), after.files_by_xorriso());
         assert_eq!(old.len(), new.len(), "{format:?}");
@@ -49,7 +49,11 @@ fn a_large_payload_is_seen_by_others_in_both_trees_and_all_other_files_stay() {
         assert_eq!(&by_joliet, grown, "{format:?}: Joliet");
         let opened = Iso::open(made).unwrap();
         let archive = EmbedArea::locate(&opened).unwrap().read(&opened).unwrap();
-        assert_eq!(archive.get(IGNITION), wish.ignition.as_ref(), "{format:?}");
+        assert_eq!(
+            archive.get(IGNITION),
+            customization.ignition.as_ref(),
+            "{format:?}"
+        );
     }
 }
 
@@ -107,12 +111,12 @@ fn a_second_growth_starts_from_the_first() {
     for format in [Format::Json2023, Format::S390x] {
         let sample = sample(format);
         let once = Iso::open(large(600_000).apply(&sample.iso()).unwrap()).unwrap();
-        let wish = large(1_200_000);
-        let twice = Iso::open(wish.apply(&once).unwrap()).unwrap();
+        let customization = large(1_200_000);
+        let twice = Iso::open(customization.apply(&once).unwrap()).unwrap();
         let area = EmbedArea::locate(&twice).unwrap();
         assert_eq!(
             area.read(&twice).unwrap().get(IGNITION),
-            wish.ignition.as_ref()
+            customization.ignition.as_ref()
         );
         let smaller = large(10);
         let back = Iso::open(smaller.apply(&twice).unwrap()).unwrap();
@@ -137,8 +141,8 @@ fn an_earlier_secret_does_not_stay_where_the_file_was() {
 #[test]
 fn the_s390x_blob_says_how_long_its_initrd_has_become() {
     let sample = sample(Format::S390x);
-    let wish = large(700_000);
-    let iso = Iso::open(wish.apply(&sample.iso()).unwrap()).unwrap();
+    let customization = large(700_000);
+    let iso = Iso::open(customization.apply(&sample.iso()).unwrap()).unwrap();
     let blob = all(&iso.file("images/cdboot.img").unwrap());
     let number = |at: usize| u64::from_be_bytes(blob[at..at + 8].try_into().unwrap());
     assert_eq!(number(0x10408) + number(0x10410), blob.len() as u64);
@@ -161,8 +165,8 @@ proptest! {
     fn any_size_around_the_limit_is_read_back(off in -3000i64..3000, format in 0..ALL.len()) {
         let iso = sample(ALL[format]).iso();
         let ramdisk = View::bytes(noise(6, (AREA as i64 + off) as usize));
-        let wish = Customization { ramdisks: vec![ramdisk.clone()], ..Customization::default() };
-        let made = Iso::open(wish.apply(&iso).unwrap()).unwrap();
+        let customization = Customization { ramdisks: vec![ramdisk.clone()], ..Customization::default() };
+        let made = Iso::open(customization.apply(&iso).unwrap()).unwrap();
         let area = EmbedArea::locate(&made).unwrap();
         let content = all(&area.content(&made).unwrap());
         let len = ramdisk.len() as usize;

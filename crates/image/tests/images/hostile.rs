@@ -1,4 +1,4 @@
-//! Damaged, cut-off and foreign files: a clear answer, never a panic.
+//! Damaged, truncated and foreign files: a clear error, never a panic.
 
 use std::sync::OnceLock;
 
@@ -38,12 +38,12 @@ fn exercise(image: Vec<u8>) {
         ..Edits::default()
     };
     let ramdisks = vec![too_large().clone()];
-    let wish = Customization {
+    let customization = Customization {
         ignition: None,
         kargs,
         ramdisks,
     };
-    let _ = wish.apply(&iso);
+    let _ = customization.apply(&iso);
     let _ = minimal(&iso, Some("http://x/"), Digest::Trust);
 }
 
@@ -126,7 +126,7 @@ proptest! {
 }
 
 #[test]
-fn a_foreign_file_is_told_apart_by_what_is_missing_where() {
+fn errors_about_foreign_files_name_what_is_missing_and_where() {
     let error = Iso::open(View::bytes(vec![7; 100_000]))
         .unwrap_err()
         .to_string();

@@ -54,7 +54,7 @@ fn ours(format: Format, ignition: &str) -> OnDisk {
         append: vec!["console=ttyS0,115200".into(), "rd.debug".into()],
         ..Edits::default()
     };
-    let wish = Customization {
+    let customization = Customization {
         ignition: Some(ignition.to_owned().into()),
         ramdisks: vec![network()],
         kargs: match format.has_room_for_kargs() {
@@ -62,7 +62,7 @@ fn ours(format: Format, ignition: &str) -> OnDisk {
             false => Edits::default(),
         },
     };
-    OnDisk::write(&wish.apply(&sample(format).iso()).unwrap())
+    OnDisk::write(&customization.apply(&sample(format).iso()).unwrap())
 }
 
 fn copy(format: Format) -> OnDisk {
@@ -262,12 +262,12 @@ fn both_take_the_same_files_out_for_a_network_boot() {
 
 #[test]
 fn it_unwraps_our_payload_for_a_network_boot() {
-    let wish = Customization {
+    let customization = Customization {
         ignition: Some(CONFIG.into()),
         ramdisks: vec![network()],
         kargs: Edits::default(),
     };
-    let payload = OnDisk::write(&wish.payload().unwrap());
+    let payload = OnDisk::write(&customization.payload().unwrap());
     let path = payload.path.to_str().unwrap();
     assert_eq!(installer(&["pxe", "ignition", "unwrap", path]), CONFIG);
     let folder = tempfile::TempDir::new().unwrap();
@@ -291,11 +291,11 @@ fn ignition_accepts_the_config_that_was_read_back() {
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("config.ign");
     fs::write(&file, archive.get(IGNITION).unwrap()).unwrap();
-    let verdict = Command::new("ignition-validate").arg(&file).output();
-    let verdict = verdict.expect("ignition-validate; `scripts/prepare test` installs it");
+    let outcome = Command::new("ignition-validate").arg(&file).output();
+    let outcome = outcome.expect("ignition-validate; `scripts/prepare test` installs it");
     assert!(
-        verdict.status.success(),
+        outcome.status.success(),
         "{}",
-        String::from_utf8_lossy(&verdict.stderr)
+        String::from_utf8_lossy(&outcome.stderr)
     );
 }

@@ -121,7 +121,7 @@ fn initrd(folder: &Path, kernel: &Path, images: &[(String, View)]) -> PathBuf {
 
 /// Every kind of image, by name.
 fn images() -> Vec<(String, View)> {
-    let wish = |len: usize, format: Format| Customization {
+    let customized = |len: usize, format: Format| Customization {
         ignition: Some(noise(21, len).into()),
         kargs: Edits {
             append: match format.has_room_for_kargs() {
@@ -135,14 +135,16 @@ fn images() -> Vec<(String, View)> {
     let mut images = Vec::new();
     for format in ALL {
         let iso = sample(format).iso();
-        let grown = wish(700_000, format).apply(&iso).unwrap();
+        let grown = customized(700_000, format).apply(&iso).unwrap();
         let full = Iso::open(grown.clone()).unwrap();
         let small = minimal(&full, Some(URL), Digest::Trust).unwrap().0;
         images.push((format!("{format:?}-appended"), grown));
         images.push((format!("{format:?}-minimal"), small));
     }
     for format in [Format::Json2023, Format::Xorriso] {
-        let embedded = wish(1_000, format).apply(&sample(format).iso()).unwrap();
+        let embedded = customized(1_000, format)
+            .apply(&sample(format).iso())
+            .unwrap();
         images.push((format!("{format:?}-embedded"), embedded));
     }
     let deep = names::image("-r -J -joliet-long");
@@ -160,7 +162,7 @@ fn images() -> Vec<(String, View)> {
 }
 
 /// What is in each image according to this crate: digest, target or kind by path.
-fn told(images: &[(String, View)]) -> BTreeMap<String, BTreeMap<String, String>> {
+fn reported(images: &[(String, View)]) -> BTreeMap<String, BTreeMap<String, String>> {
     let inside = |view: &View| {
         let iso = Iso::open(view.clone()).unwrap();
         let entries = iso.walk().unwrap().into_iter();
@@ -229,8 +231,8 @@ fn the_kernel_lists_and_reads_every_file_of_every_image() {
         let image = trees.entry(tree).or_default().entry(image.to_owned());
         image.or_default().insert(path.to_owned(), what.to_owned());
     }
-    let told = told(&images);
-    for (name, expected) in &told {
+    let reported = reported(&images);
+    for (name, expected) in &reported {
         assert_eq!(&trees["rockridge"][name], expected, "{name}, Rock Ridge");
         assert_eq!(
             trees["joliet"][name],

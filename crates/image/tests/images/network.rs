@@ -1,4 +1,4 @@
-//! Network boot files and configuration images, read back by others.
+//! Network boot files and configuration images, read back by other tools.
 
 use muster_image::{
     Customization, View,
@@ -14,11 +14,11 @@ use crate::{
 #[test]
 fn the_initrd_for_pxe_is_the_images_with_the_payload_behind_it() {
     let sample = sample(Format::Json2023);
-    let wish = Customization {
+    let customization = Customization {
         ignition: Some(noise(1, 900_000).into()),
         ..Customization::default()
     };
-    let payload = wish.payload().unwrap();
+    let payload = customization.payload().unwrap();
     let set = PxeSet::of(&sample.iso(), &payload).unwrap();
     let initrd = all(&set.initrd);
     assert_eq!(initrd[..90_000], noise(2, 90_000));

@@ -1,4 +1,4 @@
-//! Minimal images: by recipe and by cutting, seen by other readers.
+//! Minimal images: by recipe and by cutting, checked by other readers.
 
 use muster_image::{
     Customization, Iso,
@@ -153,17 +153,17 @@ fn a_minimal_image_keeps_what_was_embedded_in_the_full_one() {
         (Format::Named, 10),
     ] {
         let sample = sample(format);
-        let wish = Customization {
+        let customization = Customization {
             ignition: Some(noise(8, len).into()),
             ..Customization::default()
         };
-        let full = Iso::open(wish.apply(&sample.iso()).unwrap()).unwrap();
+        let full = Iso::open(customization.apply(&sample.iso()).unwrap()).unwrap();
         let (view, _) = minimal(&full, Some(URL), Digest::Verify).unwrap();
         let small = Iso::open(view).unwrap();
         let archive = EmbedArea::locate(&small).unwrap().read(&small).unwrap();
         assert_eq!(
             archive.get(IGNITION),
-            wish.ignition.as_ref(),
+            customization.ignition.as_ref(),
             "{format:?} {len}"
         );
     }

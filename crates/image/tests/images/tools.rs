@@ -1,4 +1,4 @@
-//! Programs that know nothing of this crate, as witnesses.
+//! Independent programs that verify the images.
 
 use std::{
     ffi::OsStr,

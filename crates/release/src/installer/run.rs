@@ -1,4 +1,4 @@
-//! Running the installer: files in, files out, its words passed on as they come.
+//! Runs the installer: files in, files out, its output passed through.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -1,4 +1,4 @@
-//! Mirrors as hosts know them: version 2 of `registries.conf`.
+//! Mirrors as configured on hosts: version 2 of `registries.conf`.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! The base live ISO out of a payload: the same CoreOS that the release installs.
+//! The base live ISO from a payload: the same CoreOS that the release installs.
 
 use std::path::Path;
 

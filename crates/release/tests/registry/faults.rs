@@ -1,4 +1,4 @@
-//! Damage, wrong passwords and bad links: clear words, and nothing fetched twice.
+//! Damage, wrong passwords and bad links: clear errors, and nothing fetched twice.
 
 use std::{
     fs,
@@ -58,17 +58,17 @@ async fn opened(client: &Client, registry: &Registry, payload: &Payload) -> Resu
 }
 
 #[tokio::test]
-async fn refused_credentials_are_told_from_missing_ones() {
+async fn refused_credentials_are_distinguished_from_missing_ones() {
     let registry = Registry::start().await;
     let payload = push_payload(&registry, &Plan::default()).await;
-    let told = async |settings: Settings| {
+    let error_text = async |settings: Settings| {
         let client = Client::new(settings).expect("sound");
         let error = opened(&client, &registry, &payload)
             .await
             .expect_err("refused");
         error.to_string()
     };
-    let text = told(Settings {
+    let text = error_text(Settings {
         pull_secret: secret_with(&[registry.host()], "expired"),
         ..settings(registry.authority())
     })
@@ -82,7 +82,7 @@ async fn refused_credentials_are_told_from_missing_ones() {
         !text.contains("expired;") && !text.contains("ZXhwaXJlZA"),
         "no secret in it: {text}"
     );
-    let text = told(settings(registry.authority())).await;
+    let text = error_text(settings(registry.authority())).await;
     assert!(text.contains("the pull secret has none for it"), "{text}");
     assert!(text.contains("add an `auths` entry"), "{text}");
     let scoped = format!("{}/ocp", registry.host());
@@ -91,7 +91,7 @@ async fn refused_credentials_are_told_from_missing_ones() {
     opened(&client, &registry, &payload)
         .await
         .expect("its path has an entry");
-    let text = told(settings_for(&registry, &[&elsewhere])).await;
+    let text = error_text(settings_for(&registry, &[&elsewhere])).await;
     assert!(text.contains("none for it"), "{text}");
 }
 
@@ -183,7 +183,7 @@ async fn a_tampered_manifest_is_refused() {
 }
 
 #[tokio::test]
-async fn a_truncated_layer_is_told_at_once() {
+async fn a_truncated_layer_is_reported_at_once() {
     let registry = Registry::start().await;
     let pushed = big_image(&registry, "a/b").await;
     let data = registry.blob_file(&pushed.layers[0]);
@@ -372,7 +372,7 @@ async fn many_at_once_share_one_download() {
 }
 
 #[tokio::test]
-async fn a_full_disk_or_a_bad_place_is_told_with_its_path() {
+async fn a_full_disk_or_a_bad_target_is_reported_with_its_path() {
     let registry = Registry::start().await;
     let home = format!("{}/ocp", registry.host());
     let payload = push_payload(
@@ -386,15 +386,15 @@ async fn a_full_disk_or_a_bad_place_is_told_with_its_path() {
     let client = Client::new(settings_for(&registry, &[registry.host()])).expect("sound");
     let release = opened(&client, &registry, &payload).await.expect("reads");
     let folder = tempfile::tempdir().expect("a folder");
-    let told = async |to: &std::path::Path| {
+    let error_text = async |to: &std::path::Path| {
         let error = release
             .extract_iso(Arch::X86_64, 9, to)
             .await
             .expect_err("no place");
         error.to_string()
     };
-    let text = told(&folder.path().join("no/such/folder/x.iso")).await;
+    let text = error_text(&folder.path().join("no/such/folder/x.iso")).await;
     assert!(text.contains("no/such/folder/.x.iso.part"), "{text}");
-    let text = told(folder.path()).await;
+    let text = error_text(folder.path()).await;
     assert!(text.contains("this is a folder"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Registries and images that mean harm.
+//! Malicious registries and images.
 
 use std::{
     fs,
@@ -214,7 +214,7 @@ async fn tokens_are_fetched_with_credentials_and_only_over_tls() {
     };
     let text = refused(careless_settings, &careless.host()).await;
     assert!(text.contains("does not use TLS"), "{text}");
-    assert!(plain.seen().is_empty(), "nobody asked it");
+    assert!(plain.seen().is_empty(), "it received no request");
     let text = refused(settings(&authority), &registry.host()).await;
     assert!(text.contains("the pull secret has none for it"), "{text}");
 }

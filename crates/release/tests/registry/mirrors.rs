@@ -1,4 +1,4 @@
-//! Images under other names, and registries that are not there.
+//! Images under other names, and registries that are down.
 
 use muster_catalog::Arch;
 use muster_release::{Client, Fallback, ImageRef, Mirrors, Release, Settings};
@@ -100,7 +100,7 @@ async fn when_a_mirror_is_down_the_next_one_serves() {
 }
 
 #[tokio::test]
-async fn when_all_are_down_the_message_tells_of_each() {
+async fn when_all_mirrors_are_down_the_message_names_each() {
     let registry = Registry::start().await;
     let payload = mirrored(&registry).await;
     let down = format!("127.0.0.1:{}/nothing", free_port());
@@ -108,13 +108,13 @@ async fn when_all_are_down_the_message_tells_of_each() {
     let allowed = mirror_set(&[&down, &empty], "AllowContactingSource");
     let mut forbidden = allowed.clone();
     forbidden.set_fallback(Fallback::Never);
-    let told = async |mirrors: Mirrors| {
+    let error_text = async |mirrors: Mirrors| {
         Release::open(&client(&registry, mirrors), &release_ref(&payload), None)
             .await
             .expect_err("nowhere")
             .to_string()
     };
-    let text = told(allowed).await;
+    let text = error_text(allowed).await;
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert!(
@@ -130,7 +130,7 @@ async fn when_all_are_down_the_message_tells_of_each() {
         "{text}"
     );
     assert!(lines[3].contains(SOURCE), "{text}");
-    let text = told(forbidden).await;
+    let text = error_text(forbidden).await;
     assert!(
         !text.contains("- quay.example.invalid"),
         "the source is never asked: {text}"

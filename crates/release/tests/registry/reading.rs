@@ -1,4 +1,4 @@
-//! What a sound registry gives.
+//! Reading from a working registry.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ fn release_ref(registry: &Registry, digest: &Digest) -> ImageRef {
 }
 
 #[tokio::test]
-async fn a_payload_tells_its_version_and_components() {
+async fn a_payload_names_its_version_and_components() {
     let registry = Registry::start().await;
     let home = format!("{}/ocp", registry.host());
     let plan = Plan {
@@ -147,7 +147,7 @@ async fn a_multi_architecture_payload_gives_the_iso_of_each() {
     }
     assert!(
         seen.load(SeqCst) > plan.iso_size as u64,
-        "progress was told"
+        "progress was reported"
     );
     let error = release
         .extract_iso(Arch::S390x, 9, &folder.path().join("z"))
@@ -303,7 +303,7 @@ async fn a_seed_is_known_by_its_labels() {
         .expect("a seed");
     assert!(seed.is_current());
     assert_eq!(seed.image.digest, Some(pushed.digest));
-    let cluster = seed.cluster.expect("told");
+    let cluster = seed.cluster.expect("the seed describes its cluster");
     assert_eq!(cluster.seed_cluster_ocp_version, "4.20.3");
     assert!(cluster.has_proxy && !cluster.has_fips);
     assert_eq!(cluster.rest["node_ips"], json!(["192.0.2.1"]));

@@ -1,4 +1,4 @@
-//! Registries that ask for time, and tokens that do not last.
+//! Registries that ask for a delay, and tokens that expire.
 
 use std::{
     sync::{
@@ -188,7 +188,7 @@ async fn a_token_that_expires_in_mid_transfer_is_renewed_and_no_byte_comes_twice
 }
 
 #[tokio::test]
-async fn credentials_that_expire_in_mid_transfer_are_told_as_such() {
+async fn credentials_that_expire_in_mid_transfer_are_reported_as_such() {
     let authority = Authority::new();
     let tokens = tokens(&authority, [first, || Answer::status(401, vec![])]).await;
     let registry = strict(&authority, &tokens, Served::new()).await;

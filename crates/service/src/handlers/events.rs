@@ -78,7 +78,7 @@ fn query(args: &Args) -> Result<EventQuery, Failure> {
     let id = |text: &str| {
         Uuid::try_parse(text)
             .or_else(|_| Uuid::try_parse(&text.replace('-', "")))
-            .map_err(|_| Failure::bad_request(format!("{text:?} is no host id")))
+            .map_err(|_| Failure::bad_request(format!("{text:?} is not a host id")))
     };
     let mut hosts = args
         .list("host_ids")
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn an_answer_shows_neither_category_nor_request() {
         let scope = EventScope::default();
-        let mut event = Event::new("told", Severity::Info, scope, Timestamp(1_000), "story");
+        let mut event = Event::new("noted", Severity::Info, scope, Timestamp(1_000), "story");
         event.props = Some("{}".into());
         event.request_id = Some("r".into());
         let shown = serde_json::to_value(shown(&event)).unwrap();

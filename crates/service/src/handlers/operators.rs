@@ -1,4 +1,4 @@
-//! Operators: what can be chosen, and how the chosen ones fare.
+//! Operators: which can be selected, and the status of the selected ones.
 
 use http::{StatusCode, header};
 use muster_api::wire;

@@ -1,4 +1,4 @@
-//! May this caller do this? Who it is, what its role allows, and what its token is for.
+//! Authorization: the caller, what its role allows, and the scope of its token.
 
 use http::{HeaderMap, StatusCode, request::Parts};
 use muster_api::contract::{Operation, PathParams};

@@ -1,4 +1,4 @@
-//! Other spellings of paths, from documents that describe the service in their own words.
+//! Aliases of paths, for specifications that describe the service differently.
 //!
 //! An alias is the same operation by another name: access, checks and answers are those of the
 //! operation it stands for. Paths may also leave out the common prefix.

@@ -1,4 +1,4 @@
-//! The body of a request: read within limits, or known to be left unread.
+//! The body of a request: read within limits, or skipped.
 
 use std::{net::IpAddr, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What browsers are forbidden to do with our answers.
+//! Security headers for browsers.
 //!
 //! Answers of the API are data: nothing in them may run, load or be framed. The two plain pages may
 //! run exactly the script and the style they carry, named by digest, and talk to this service only;

@@ -1,4 +1,4 @@
-//! How much memory requests may take at a time, all together and those of one address.
+//! How much memory requests may use at a time, in total and per address.
 //!
 //! Units are taken before memory is, and given back when the request is done. Who finds none
 //! waits for a while and is then asked to come back later; agents do. An address gets at most
@@ -35,7 +35,7 @@ pub struct Share {
 }
 
 impl Budget {
-    /// So many units; an address gets half of them.
+    /// This many units; an address gets at most half of them.
     pub fn new(units: u32) -> Self {
         let units = units.max(2);
         Self {

@@ -1,4 +1,4 @@
-//! Who has how many connections, and which one closes when there are too many.
+//! Counts connections per address, and selects one to close when there are too many.
 //!
 //! A connection costs a file descriptor and some memory before it says anything, so there is an
 //! upper bound for all and one for each address. A new connection is worth more than one on

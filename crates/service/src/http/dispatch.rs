@@ -1,4 +1,4 @@
-//! The way of a request: page or operation, who asks, is it well-formed, then the handler.
+//! How a request is handled: routing, authentication, validation, then the handler.
 //!
 //! The order is part of the contract (a bad body with a bad token is 401, not 400):
 //! route → authenticate → authorize → bind and validate → handler. Whatever a handler does,
@@ -106,9 +106,7 @@ async fn respond(
             error!(%request_id, "a handler panicked; please report this with the lines above");
             Reply::failure(&Failure::infra(
                 StatusCode::INTERNAL_SERVER_ERROR,
-                format!(
-                    "the service hit a defect while answering; see its log under request id {request_id}"
-                ),
+                format!("internal error; see the service log under request id {request_id}"),
             ))
         }
     };

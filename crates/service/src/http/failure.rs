@@ -1,4 +1,4 @@
-//! The one place where errors of the application become HTTP answers.
+//! The one place where errors of the application become HTTP responses.
 //!
 //! [`Failure`] is what handlers and the steps before them return: a status and one of the two
 //! error bodies of the contract.
@@ -51,7 +51,7 @@ impl Failure {
         Self::api(StatusCode::INTERNAL_SERVER_ERROR, reason)
     }
 
-    /// The same refusal for now only: worth repeating after so many seconds.
+    /// Marks the refusal as temporary: worth retrying after this many seconds.
     #[must_use]
     pub fn retry_after(self, seconds: u64) -> Self {
         Self(self.0.retry_after(seconds))

@@ -1,4 +1,4 @@
-//! How a body hands parts of files past hyper.
+//! How a body passes spans of files around hyper.
 //!
 //! hyper owns a connection and writes the bytes that a body yields. A [`Piece`] can also stand
 //! for bytes of a file: what it shows to hyper are blanks, as many as the file's bytes, and the
@@ -71,7 +71,7 @@ impl FileSpans {
         }
     }
 
-    /// So many bytes of the next span were sent.
+    /// This many bytes of the next span were sent.
     pub fn sent(&self, count: u64) {
         let mut queue = self.queue();
         queue.sent += count;

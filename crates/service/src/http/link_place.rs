@@ -19,7 +19,7 @@ pub fn check_parameters(
         None => Ok(()),
         Some(name) => Err(Failure::infra(
             StatusCode::FORBIDDEN,
-            format!("this link takes no parameter {name:?}; use it as it was handed out"),
+            format!("this link takes no parameter {name:?}; use it unchanged"),
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Name and password in, a bearer token out.
+//! Exchanges name and password for a bearer token.
 //!
 //! Checking a password is slow and takes memory on purpose, so few are checked at a time. A
 //! crowd of callers waits its turn, but neither for ever nor without end, and no single address
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn who_must_wait_is_told_how_long() {
+    fn a_blocked_login_states_how_long_to_wait() {
         let refused = Refusal::from(LoginError::TooOften { wait: 7 });
         assert_eq!(refused.failure.status, StatusCode::TOO_MANY_REQUESTS);
         assert!(matches!(refused.then, Then::Retry(7)));

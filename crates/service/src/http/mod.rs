@@ -1,4 +1,4 @@
-//! The HTTP side: listeners, the way of a request to its handler, and answers.
+//! The HTTP side: listeners, dispatch of requests to handlers, and responses.
 //!
 //! Start at [`dispatch`], which says what happens to a request in which order.
 

@@ -1,4 +1,4 @@
-//! What is served beside the API: health, metrics, the API document, login, the web page.
+//! What is served in addition to the API: health, metrics, the API document, login, the web page.
 
 use std::sync::OnceLock;
 

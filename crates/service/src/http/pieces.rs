@@ -89,7 +89,7 @@ async fn read(source: Source, offset: u64, len: usize) -> io::Result<Bytes> {
     match reading.await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) => {
-            tracing::error!(%error, "an OS image cannot be read; a download was cut");
+            tracing::error!(%error, "an OS image cannot be read; a download was aborted");
             Err(io::Error::other(error))
         }
         Err(stopped) => Err(io::Error::other(stopped)),

@@ -1,4 +1,4 @@
-//! What the token of a late-binding pool opens of a cluster.
+//! What the token of a late-binding pool may access of a cluster.
 //!
 //! All machines of an infra-env share the token of its image. Where hosts are bound one by one,
 //! that token says nothing about which of them calls, so it must not open what gives power over a

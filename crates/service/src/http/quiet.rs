@@ -1,4 +1,4 @@
-//! When a connection has been quiet for too long.
+//! When a connection has been idle for too long.
 //!
 //! hyper closes an HTTP/1 connection whose next request does not come, but it waits for ever for
 //! the very first bytes of a connection, for the next request on an HTTP/2 one, and for a client
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_nobody_takes_ends_the_connection_and_one_that_is_not_ready_does_not() {
+    async fn an_unread_response_ends_the_connection_and_a_pending_one_does_not() {
         let traffic = Traffic::with_idle(LONG, LONG, SHORT);
         let (mut body, send) = in_two(traffic.request(Version::HTTP_2).unwrap());
         let frame = || Frame::data(Piece::from(bytes::Bytes::from_static(b"some")));

@@ -1,4 +1,4 @@
-//! What a handler answers, before compression and the common headers.
+//! The response of a handler, before compression and the common headers.
 
 use std::{
     io::Write,

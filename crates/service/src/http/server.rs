@@ -1,4 +1,4 @@
-//! Listeners: TLS or plain, bounded in number and in time, and a shutdown that lets answers finish.
+//! Listeners: TLS or plain, with limits and timeouts, and a graceful shutdown.
 
 use std::{
     error::Error,
@@ -127,11 +127,11 @@ impl Listener {
                         continue;
                     }
                 },
-                () = told_to_stop(&mut stop) => break,
+                () = stop_requested(&mut stop) => break,
             };
             let place = tokio::select! {
                 place = place(&app, &connections, peer) => place,
-                () = told_to_stop(&mut stop) => break,
+                () = stop_requested(&mut stop) => break,
             };
             let Some(place) = place else { continue };
             tokio::spawn(connection(
@@ -157,7 +157,7 @@ impl Listener {
 }
 
 /// A sender that is gone means stop, too.
-async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
+async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopping| *stopping).await;
 }
 
@@ -177,12 +177,12 @@ async fn place(
             }
             Admission::AddressIsFull => {
                 app.metrics.refused(Refusal::ConnectionsOfAddress);
-                debug!(%peer, "connection refused: the address has too many at work");
+                debug!(%peer, "connection refused: the address has too many busy connections");
                 return None;
             }
             Admission::Full => {
                 if !was_full {
-                    warn!("all connections are at work; new ones wait for one to end");
+                    warn!("all connections are busy; new ones wait for one to end");
                 }
                 was_full = true;
                 connections.changed().await;
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn both_doors_together_leave_files_for_the_rest() {
+    fn both_listeners_together_leave_files_for_the_rest() {
         let (main, firmware) = (
             most_connections(ListenerKind::Main, 20_000),
             most_connections(ListenerKind::Firmware, 20_000),

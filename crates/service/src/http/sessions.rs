@@ -1,4 +1,4 @@
-//! Logins that were granted: whose they are, who can have one, and ending them.
+//! Login sessions: who has one, and how they end.
 
 use http::{HeaderMap, StatusCode, header};
 use muster_auth::{Principal, Role, Users};

@@ -1,4 +1,4 @@
-//! How long a client may let its socket lie full.
+//! How long a client may leave its socket full.
 //!
 //! The kernel has an option for this, but it also cuts off clients that take a little at a time:
 //! it looks at whether the next packet fits, not at whether anything was taken. So the time is
@@ -66,7 +66,7 @@ impl Stall {
             if end <= now {
                 return Poll::Ready(Err(io::Error::new(
                     io::ErrorKind::TimedOut,
-                    "the client took nothing for too long (server.stalled_timeout)",
+                    "the client read nothing for too long (server.stalled_timeout)",
                 )));
             }
             // It was set for an earlier wait.
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_byte_taken_begins_the_wait_anew() {
+    async fn every_byte_taken_restarts_the_timeout() {
         let limit = Duration::from_secs(5);
         let mut stall = Stall::new(limit);
         assert!(timeout(SHORT, wait(&mut stall)).await.is_err());

@@ -1,4 +1,4 @@
-//! Reading files without holding up the threads of the runtime.
+//! Reading files without blocking the threads of the runtime.
 //!
 //! An image that is downloaded often lies in the page cache, and reading it there is as quick
 //! as copying memory. The kernel can be asked to answer only from there; what is not there yet is

@@ -1,4 +1,4 @@
-//! The connection below hyper: sends files where a [`FileSpans`] says so.
+//! The connection below hyper: sends files where [`FileSpans`] says so.
 //!
 //! On a plain connection the kernel moves a file's bytes to the socket itself. With TLS they are
 //! read, encrypted and written in one go, through one buffer per thread, and only once the socket
@@ -34,7 +34,7 @@ use super::{
 const MOST_AT_ONCE: u64 = 1 << 20;
 /// Read and encrypted at once: whole TLS records, and few enough to wait for a slow client.
 const BLOCK: usize = 16 << 10;
-/// After so many bytes other connections have their turn.
+/// After this many bytes other connections get their turn.
 const TURN: u64 = 2 << 20;
 
 thread_local! {
@@ -117,7 +117,7 @@ impl Wire {
         };
         let count = ready!(sent)?;
         if count == 0 {
-            tracing::error!("an OS image has become shorter; a download was cut");
+            tracing::error!("an OS image has become shorter; a download was aborted");
             return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
         self.was_short = (count as u64) < span.len;

@@ -23,9 +23,9 @@ pub fn refusal(image: &OsImage, state: State) -> Failure {
                 Some(total) if total > 0 => format!("{} %", done.saturating_mul(100) / total),
                 Some(_) | None => format!("{} MiB so far", done >> 20),
             };
-            format!("it is being fetched ({progress}); ask again in a moment")
+            format!("it is being fetched ({progress}); retry in a moment")
         }
-        State::Ready(_) => "it has just come; ask again".to_owned(),
+        State::Ready(_) => "it has just arrived; retry".to_owned(),
         State::Broken { reason } => reason,
         State::Missing | State::Fetching { active: false, .. } => {
             "it is not there and is not being fetched (images.fetch)".to_owned()
@@ -52,23 +52,24 @@ fn advice(image: &OsImage, state: &State, fetch: FetchOsImages) -> Option<String
     Some(match state {
         State::Ready(_) => return None,
         State::Fetching { active: true, .. } => {
-            "It is on its way; hosts that request it now are asked to come back.".to_owned()
+            "It is being fetched; hosts that request it now are asked to retry.".to_owned()
         }
         State::Fetching { active: false, .. } => match fetch {
             FetchOsImages::Never => format!(
-                "A fetch was cut short; go on with `muster os-images fetch --release {version} \
+                "A fetch was interrupted; resume it with `muster os-images fetch --release {version} \
                  --arch {arch}`, or {by_hand}."
             ),
             FetchOsImages::WhenAsked | FetchOsImages::WhenNeeded => {
-                "A fetch was cut short; it goes on when the image is next asked for.".to_owned()
+                "A fetch was interrupted; it resumes with the next request for the image."
+                    .to_owned()
             }
         },
         State::Missing => match fetch {
             FetchOsImages::Never => {
-                format!("This service fetches none (images.fetch is never); {by_hand}.")
+                format!("This service does not fetch images (images.fetch is never); {by_hand}.")
             }
             FetchOsImages::WhenAsked => {
-                format!("It is fetched when it is first asked for; or {by_hand}.")
+                format!("It is fetched on the first request; or {by_hand}.")
             }
             FetchOsImages::WhenNeeded => {
                 format!("It is fetched once an infra-env boots it; or {by_hand}.")
@@ -76,9 +77,9 @@ fn advice(image: &OsImage, state: &State, fetch: FetchOsImages) -> Option<String
         },
         State::Broken { .. } => match fetch {
             FetchOsImages::Never => format!("To fix it, {by_hand}."),
-            FetchOsImages::WhenAsked | FetchOsImages::WhenNeeded => format!(
-                "It is tried again when the image is asked for, at most once a minute; or {by_hand}."
-            ),
+            FetchOsImages::WhenAsked | FetchOsImages::WhenNeeded => {
+                format!("The fetch is retried on request, at most once a minute; or {by_hand}.")
+            }
         },
     })
 }
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_is_told_with_a_way_out() {
+    fn every_state_is_reported_with_a_way_out() {
         let image = an_image();
         let fetching = |done, total, active| State::Fetching {
             done,
@@ -163,12 +164,12 @@ mod tests {
                 Never,
                 "os-images add FILE --release 4.20 --arch x86_64",
             ),
-            (&State::Missing, WhenAsked, "first asked for"),
+            (&State::Missing, WhenAsked, "on the first request"),
             (&State::Missing, WhenNeeded, "once an infra-env"),
             (&cut, Never, "os-images fetch --release 4.20"),
-            (&cut, WhenAsked, "goes on when"),
+            (&cut, WhenAsked, "resumes with the next"),
             (&broken, Never, "os-images add"),
-            (&broken, WhenAsked, "tried again"),
+            (&broken, WhenAsked, "is retried"),
         ] {
             let text = advice(&image, state, fetch).unwrap();
             assert!(text.contains(words), "{text}");

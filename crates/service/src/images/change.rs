@@ -37,7 +37,7 @@ pub async fn answer(app: &Shared, request: Request<Incoming>) -> Result<Reply, F
     administrator(app, &parts.headers, "OS images of the service").await?;
     if !app.config.images.enabled {
         return Err(Failure::not_found(
-            "this service hands out no boot images (images.enabled is off)",
+            "this service does not serve boot images (images.enabled is off)",
         ));
     }
     let query = parts.uri.query().unwrap_or_default();
@@ -91,8 +91,9 @@ async fn upload(
             )
         })?;
         let Some(chunk) = next else { break };
-        let chunk =
-            chunk.map_err(|cause| Failure::bad_request(format!("the upload was cut: {cause}")))?;
+        let chunk = chunk.map_err(|cause| {
+            Failure::bad_request(format!("the upload was interrupted: {cause}"))
+        })?;
         adding.push(&chunk).map_err(unwritten)?;
     }
     let (app, image) = (Arc::clone(app), image.clone());

@@ -1,4 +1,4 @@
-//! Which bytes a request wants: `Range`, and the conditions under which it wants them.
+//! Which bytes a request asks for: `Range` and the conditional headers.
 
 use http::{HeaderMap, header};
 

@@ -1,4 +1,4 @@
-//! What the path of a request for a boot image asks for.
+//! Parses the path of a request for a boot image.
 //!
 //! | path | what |
 //! |---|---|

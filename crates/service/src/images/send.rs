@@ -1,4 +1,4 @@
-//! The answer to a request for a view: all of it, parts of it, or why not.
+//! The response to a request for a view: all of it, parts of it, or an error.
 //!
 //! An answer with several parts is a view, too: its headers are bytes between slices. How the
 //! bytes get onto the connection is in `http::file_spans`.

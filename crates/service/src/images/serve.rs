@@ -1,4 +1,4 @@
-//! Requests for boot images: which one, may this caller have it, is its OS image there.
+//! Requests for boot images: which one, access control, and whether its OS image is available.
 //!
 //! Which addresses there are is in [`route`](super::route).
 
@@ -68,7 +68,7 @@ pub async fn answer(app: &Shared, route: &Route<'_>, request: Request<Incoming>)
 async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply, Failure> {
     if !app.config.images.enabled {
         return Err(Failure::not_found(
-            "this service hands out no boot images (images.enabled is off)",
+            "this service does not serve boot images (images.enabled is off)",
         ));
     }
     let now = Timestamp::now();
@@ -153,7 +153,7 @@ async fn by_credentials(
 ) -> Result<(Row<InfraEnv>, Principal), Failure> {
     let id: InfraEnvId = id
         .parse()
-        .map_err(|_| Failure::not_found(format!("{id:?} is no id of an infra-env")))?;
+        .map_err(|_| Failure::not_found(format!("{id:?} is not an infra-env id")))?;
     let operation = operation(SECRET_PART)?;
     let query = format!("{query}&{SECRET_FILE}");
     let principal = authenticate(app, operation, parts, &query, now).await?;
@@ -173,7 +173,7 @@ fn iso_by_file(file: &str) -> Result<Product, Failure> {
         "minimal.iso" => Ok(Product::MinimalIso),
         "disconnected.iso" => Err(no_disconnected()),
         other => Err(Failure::not_found(format!(
-            "there is no {other:?}; ask for full.iso or minimal.iso"
+            "there is no {other:?}; use full.iso or minimal.iso"
         ))),
     }
 }
@@ -184,7 +184,7 @@ fn iso_by_type(kind: &str) -> Result<Product, Failure> {
         "minimal-iso" => Ok(Product::MinimalIso),
         "disconnected-iso" => Err(no_disconnected()),
         other => Err(Failure::bad_request(format!(
-            "type: there is no {other:?}; ask for full-iso or minimal-iso"
+            "type: there is no {other:?}; use full-iso or minimal-iso"
         ))),
     }
 }
@@ -267,7 +267,7 @@ async fn artifact(app: &Shared, image: &OsImage, what: &str) -> Result<Download,
     };
     if !known {
         return Err(Failure::not_found(format!(
-            "there is no boot artifact {what:?}; ask for kernel or rootfs, on s390x also for ins-file"
+            "there is no boot artifact {what:?}; use kernel or rootfs, on s390x also ins-file"
         )));
     }
     let turn = turn(app).await?;

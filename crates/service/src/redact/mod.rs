@@ -1,4 +1,4 @@
-//! Takes secrets out of what read-only users see, and out of log archives, which travel.
+//! Removes secrets from what read-only users see, and from log archives.
 //!
 //! Pure functions on JSON values, texts and manifests. A member is a secret by its name; a text
 //! by its form: a login in a URL, a token, a private key, a password hash, or a document (JSON,

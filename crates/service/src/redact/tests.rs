@@ -36,7 +36,7 @@ fn carriers() -> Vec<Value> {
     ]
 }
 
-/// Ways in which a value comes to us: as it is, or as a text inside a value.
+/// The forms in which a value can arrive: plain, or as a text inside a value.
 fn wrappings() -> [fn(Value) -> Value; 5] {
     [
         |value| value,
@@ -66,7 +66,7 @@ fn no_carrier_keeps_its_secret_however_deep_it_is_wrapped() {
 }
 
 #[test]
-fn what_is_no_secret_stays_as_it_is() {
+fn what_is_not_secret_is_unchanged() {
     let plain = json!({
         "name": "lab",
         "pull_secret_set": true,

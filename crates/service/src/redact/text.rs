@@ -1,4 +1,4 @@
-//! Secrets inside texts: by their form, and inside documents that the text holds.
+//! Secrets inside texts: by their form, and inside embedded documents.
 
 use std::{borrow::Cow, sync::LazyLock};
 

@@ -1,4 +1,4 @@
-//! A cluster on the wire.
+//! A cluster in its wire form.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A host on the wire.
+//! A host in its wire form.
 
 use muster_api::wire;
 use muster_app::heartbeats::Heartbeats;

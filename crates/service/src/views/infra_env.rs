@@ -1,4 +1,4 @@
-//! An infra-env on the wire.
+//! An infra-env in its wire form.
 
 use muster_api::wire;
 use muster_model::InfraEnv;

@@ -1,6 +1,6 @@
-//! Telling clients what changes, so that they need not ask again and again.
+//! Streams changes to clients, so that they need not poll.
 //!
-//! `GET /v2/watch` answers with server-sent events: first everything as it is, then what
+//! `GET /v2/watch` answers with server-sent events: first the current objects, then what
 //! changes. A watcher is *level*-driven: it remembers which version of each object it has sent
 //! and, whenever the notifier wakes it, sends what is newer. So there is no queue that could overflow:
 //! a slow reader skips states and never misses the last one. Events are history, not state;

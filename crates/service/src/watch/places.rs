@@ -1,4 +1,4 @@
-//! Places for watchers, shared so that no caller can take them from the others.
+//! Limits of watchers, so that no caller can use them all.
 
 use std::{
     borrow::Cow,

@@ -169,7 +169,8 @@ impl Asked {
 }
 
 fn id(name: &str, text: &str) -> Result<Uuid, Failure> {
-    Uuid::try_parse(text).map_err(|_| Failure::bad_request(format!("{name}: {text:?} is no id")))
+    Uuid::try_parse(text)
+        .map_err(|_| Failure::bad_request(format!("{name}: {text:?} is not an id")))
 }
 
 fn number(text: &str) -> Result<i64, Failure> {
@@ -239,7 +240,7 @@ fn subscription(caller: &Principal, asked: &Asked) -> Result<Subscription, Failu
     if kinds.events && !may_read_events {
         if asked.kinds.is_some() {
             return Err(Failure::not_found(
-                "the events asked for are not among those this token opens",
+                "the requested events are outside the scope of this token",
             ));
         }
         kinds.events = false;

@@ -1,4 +1,4 @@
-//! One watcher: compares what it has sent with what is, and sends the difference.
+//! One watcher: compares what it has sent with the current state, and sends the difference.
 
 use std::{
     collections::HashMap,
@@ -36,9 +36,9 @@ use crate::{
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// A reader that takes nothing for so long is gone.
 const STALLED: Duration = Duration::from_secs(60);
-/// At least so long between two comparisons …
+/// Shortest pause between two comparisons …
 const REST: Duration = Duration::from_millis(50);
-/// … or so many times what one took, so that large scopes cost a tenth of one core at most …
+/// … or this multiple of what one took, so that large scopes cost a tenth of one core at most …
 const REST_FACTOR: u32 = 9;
 /// … but not longer than this.
 const LONGEST_REST: Duration = Duration::from_secs(2);
@@ -179,7 +179,7 @@ impl Watcher {
         }
     }
 
-    /// Everything as it is, a mark, and the events since the client was here last.
+    /// The current objects, a mark, and the events since the client was last connected.
     async fn begin(&mut self, head: i64) -> Result<(), End> {
         self.looked = match self.subscription.after {
             Some(after) if after > head => {
@@ -262,7 +262,7 @@ impl Watcher {
             };
             self.send_host(row, cluster.as_deref()).await?;
         }
-        self.tell_losses(over).await
+        self.report_losses(over).await
     }
 
     async fn hosts_if_wanted(
@@ -329,7 +329,7 @@ impl Watcher {
     }
 
     /// What was not seen in this round is no longer part of what is watched.
-    async fn tell_losses(&mut self, over: Option<Subject>) -> Result<(), End> {
+    async fn report_losses(&mut self, over: Option<Subject>) -> Result<(), End> {
         let lost: Vec<Subject> = self
             .sent
             .iter()

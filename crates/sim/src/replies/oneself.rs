@@ -1,4 +1,4 @@
-//! What a machine finds out about itself: what it is made of, how fast, what it can fetch.
+//! Replies about the machine itself: its hardware, its speed, what it can fetch.
 
 use muster_api::wire;
 use serde_json::{Value, json};

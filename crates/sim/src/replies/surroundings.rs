@@ -1,4 +1,4 @@
-//! What a machine finds out about what is around it: other machines, addresses, names, servers.
+//! Replies about the network: other machines, addresses, names, servers.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -1,4 +1,4 @@
-//! What each act of a topology means: calls of the user, machines switched on, things to wait for.
+//! The actions of a topology: requests of the user, machines switched on, things to wait for.
 
 use std::{ops::Range, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Waiting for what the service shows, and noticing the faults it noticed.
+//! Waits for statuses of the service, and detects the faults it has noticed.
 
 use std::{collections::HashSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Every fault is noticed, with the right words, and what can be repaired recovers.
+//! Every fault is noticed, with the right message, and what can be fixed recovers.
 
 use std::sync::Arc;
 
@@ -95,14 +95,14 @@ async fn faults_of_discovery_are_forgotten_once_repaired() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_host_without_a_time_source_is_told_of_and_installed() {
+async fn a_host_without_a_time_source_is_reported_and_installed() {
     let (end, report) = play(Fault::NoNtp, false, Until::Installed).await;
     assert_eq!(end, End::Reached);
     assert_words(&report, Fault::NoNtp);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_disk_is_told_of_and_installed() {
+async fn a_slow_disk_is_reported_and_installed() {
     let (end, report) = play(Fault::SlowDisk, false, Until::Installed).await;
     assert_eq!(end, End::Reached);
     let events = report.events(Some(HOST));
@@ -151,11 +151,11 @@ async fn an_installer_that_gives_up_fails_the_installation_with_its_own_words() 
     let (end, report) = play(Fault::StageFailure, true, Until::Installed).await;
     assert_eq!(end, End::Noticed(vec![Fault::StageFailure]));
     let all = report.all();
-    let told = all.iter().any(|moment| match &moment.what {
+    let reported = all.iter().any(|moment| match &moment.what {
         Change::Status { status, info } => status == "error" && info.contains("input/output error"),
         _ => false,
     });
-    assert!(told, "the reason of the installer was lost");
+    assert!(reported, "the reason of the installer was lost");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,7 +174,7 @@ async fn a_flood_of_hellos_leaves_one_host_that_is_installed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_leads_the_installation_is_not_the_victim_unless_it_is_named() {
+async fn the_bootstrap_host_is_not_the_victim_unless_it_is_named() {
     // The service lets the smallest id lead, and ids come from the seed: one where the last
     // host, the usual victim, leads.
     let last_leads = |seed: &Seed| {

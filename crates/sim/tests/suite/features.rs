@@ -1,4 +1,4 @@
-//! Clusters that have something beyond their shape reach their end too.
+//! Clusters with additional features are installed too.
 
 use muster_sim::{End, Feature, Plan, Report, Topology};
 
@@ -51,7 +51,7 @@ async fn installed_with(topology: Topology, operators: &[&str]) {
         ..plan(topology)
     })
     .await;
-    let told = report.all().iter().fold(String::new(), |mut text, moment| {
+    let messages = report.all().iter().fold(String::new(), |mut text, moment| {
         if let muster_sim::Change::Event { message, .. } = &moment.what {
             text += message;
             text += "\n";
@@ -60,7 +60,7 @@ async fn installed_with(topology: Topology, operators: &[&str]) {
     });
     for name in operators {
         let available = format!("Operator {name} ");
-        assert!(told.contains(&available), "{name} in {told}");
+        assert!(messages.contains(&available), "{name} in {messages}");
     }
 }
 

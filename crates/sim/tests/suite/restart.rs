@@ -130,7 +130,7 @@ async fn a_host_that_died_while_the_service_was_down_is_missed_after_the_restart
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_clock_of_a_stage_that_began_before_a_restart_goes_on_running() {
-    // Shorter than anything an outage and a look or two leave of it if it began anew.
+    // Too short to be met if the outage and one or two polls restarted the timeout.
     let mut stage = Stage::with(&[("host_stages.rebooting", "4s")]).await;
     let mut play = begin(&stage);
     let snapshot = play

@@ -1,4 +1,4 @@
-//! A service of one's own and a fleet against it.
+//! A service for the test and a fleet against it.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Starts a service in which nobody has to wait long.
+    /// Starts a service with short intervals and timeouts.
     pub async fn new() -> Self {
         Self::with(&[]).await
     }

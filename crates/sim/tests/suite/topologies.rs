@@ -1,4 +1,4 @@
-//! Every shape of cluster reaches its end, by the way a real one would.
+//! Every topology is installed, through the same statuses as a real one.
 
 use muster_sim::{Change, End, Report, Topology, Until};
 
@@ -63,7 +63,7 @@ const SINGLE_NODE: &[&str] = &[
     "Done",
 ];
 
-/// With its reboot a day-2 host is added, and nobody follows it further.
+/// A day-2 host counts as added with its reboot and is not observed further.
 const DAY2: &[&str] = &[
     "Starting installation",
     "Installing",
@@ -72,7 +72,7 @@ const DAY2: &[&str] = &[
 ];
 
 /// Statuses out of the event log, which misses none.
-fn told(report: &Report, host: Option<&str>) -> Vec<String> {
+fn statuses(report: &Report, host: Option<&str>) -> Vec<String> {
     let wanted = if host.is_some() {
         "host_status_updated"
     } else {
@@ -140,7 +140,7 @@ fn assert_stages(report: &Report, host: &str, ways: &[&[&str]]) {
 fn assert_host(report: &Report, host: &str, ways: &[&[&str]]) {
     in_order(
         &format!("statuses of {host}"),
-        &told(report, Some(host)),
+        &statuses(report, Some(host)),
         HOST,
     );
     assert_stages(report, host, ways);
@@ -155,7 +155,7 @@ fn assert_host(report: &Report, host: &str, ways: &[&[&str]]) {
 }
 
 fn assert_cluster(report: &Report) {
-    in_order("statuses of the cluster", &told(report, None), CLUSTER);
+    in_order("statuses of the cluster", &statuses(report, None), CLUSTER);
     in_order(
         "events of the cluster",
         &report.events(None),
@@ -227,7 +227,7 @@ async fn workers_are_added_to_an_installed_cluster() {
     for host in ["worker-3", "worker-4"] {
         in_order(
             host,
-            &told(&report, Some(host)),
+            &statuses(&report, Some(host)),
             &[
                 "discovering",
                 "known",
@@ -253,7 +253,7 @@ async fn machines_of_a_pool_are_bound_and_installed() {
     for host in CONTROL {
         in_order(
             host,
-            &told(&report, Some(host)),
+            &statuses(&report, Some(host)),
             &[
                 "known-unbound",
                 "binding",
@@ -275,7 +275,7 @@ async fn machines_go_from_one_cluster_to_another_and_are_installed_there() {
     for host in CONTROL {
         in_order(
             host,
-            &told(&report, Some(host)),
+            &statuses(&report, Some(host)),
             &[
                 "binding",
                 "discovering",
@@ -298,7 +298,7 @@ async fn an_installation_that_was_cancelled_and_reset_can_be_begun_again() {
     assert_eq!(end.unwrap(), End::Reached);
     in_order(
         "statuses of the cluster",
-        &told(&report, None),
+        &statuses(&report, None),
         &[
             "installing",
             "cancelled",
@@ -312,7 +312,7 @@ async fn an_installation_that_was_cancelled_and_reset_can_be_begun_again() {
     for host in CONTROL {
         in_order(
             host,
-            &told(&report, Some(host)),
+            &statuses(&report, Some(host)),
             &[
                 "cancelled",
                 "resetting-pending-user-action",

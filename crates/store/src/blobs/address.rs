@@ -1,4 +1,4 @@
-//! From an address to a place for blobs.
+//! Parses the address of a blob store.
 
 use std::{sync::Arc, time::Duration};
 

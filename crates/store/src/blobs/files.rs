@@ -195,8 +195,8 @@ fn remove_if_empty(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// A new unfinished file, locked for as long as it is open, so that a starting process can tell
-/// it from what a dead one left.
+/// A new unfinished file, locked for as long as it is open, so that a starting process can
+/// distinguish it from what a dead one left.
 fn create_locked(root: &Path) -> io::Result<(File, Unfinished)> {
     for _ in 0..ATTEMPTS {
         let name = format!("{UNFINISHED}{}", Uuid::new_v4().as_u128());

@@ -1,4 +1,4 @@
-//! Names of blobs that cannot lead anywhere else.
+//! Names of blobs, safe against path traversal.
 //!
 //! A path is a list of segments, checked one by one. What an object store or a file system might
 //! take for syntax is encoded on the way out and decoded on the way back, so `%2e%2e` in a name

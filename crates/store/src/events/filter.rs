@@ -1,4 +1,4 @@
-//! From an [`EventQuery`] to SQL: which filters count in which company.
+//! From an [`EventQuery`] to SQL: which filters apply in combination.
 
 use muster_model::{Category, Event, HostId, Severity, names::UnknownName};
 

@@ -1,4 +1,4 @@
-//! History: writing it in few statements, and the questions clients ask of it.
+//! History: written in few statements, and queried by clients.
 //!
 //! Which filter works together with which is the API's contract, warts included; it is all in
 //! [`EventQuery`] and the conditions that `filter` builds from it. Filters are columns, the

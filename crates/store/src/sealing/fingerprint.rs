@@ -1,4 +1,4 @@
-//! A database remembers whose key it was first opened with.
+//! A database stores the fingerprint of the key it was first opened with.
 //!
 //! Opening it with another one would fail later, row by row, and new rows would be sealed under
 //! the wrong key; so it is refused at once.

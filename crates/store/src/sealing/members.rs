@@ -1,4 +1,4 @@
-//! Which members of the documents are secrets, and how a document goes to the database and back.
+//! Which members of the documents are secrets, and how they are encrypted and decrypted.
 //!
 //! Writing exchanges the secrets for sealed texts, serialises, and puts them back: the document
 //! itself, which may be large, is never copied. An empty secret stays empty.
@@ -34,7 +34,7 @@ impl HoldsSecrets for InfraEnv {
     fn each_secret(&mut self, visit: Visit<'_>) -> Result<(), StoreError> {
         visit("pull_secret", &mut self.pull_secret)?;
         visit("image_token_key", &mut self.image_token_key)?;
-        // A signed link opens the image to whoever has it, and the image holds the pull secret.
+        // Anyone with a signed link can download the image, which holds the pull secret.
         match &mut self.download_url {
             Some(url) => as_secret("download_url", url, visit),
             None => Ok(()),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_stays_empty_and_what_looks_sealed_is_sealed_all_the_same() {
+    fn what_is_empty_stays_empty_and_what_looks_sealed_is_sealed_anyway() {
         let mut empty = cluster();
         empty.pull_secret = Secret::default();
         empty.recipe.seed = Secret::default();

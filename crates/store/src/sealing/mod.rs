@@ -1,4 +1,4 @@
-//! Secrets in the database are sealed: a copy of it, or a backup, reveals none.
+//! Secrets in the database are encrypted: a copy of it, or a backup, reveals none.
 //!
 //! AES-256-GCM under a key of its own for each place (row and member), derived from the one key
 //! of the database by HMAC-SHA-256. So a sealed text that is moved to another row or member does

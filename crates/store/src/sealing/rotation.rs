@@ -1,4 +1,4 @@
-//! Another key for a database: every secret opened with the old one and sealed under the new one.
+//! Key rotation: decrypts every secret with the old key and encrypts it with the new one.
 //!
 //! Works on the stored JSON, so that members which this release does not know stay as they are. The
 //! path of a member in it is the name it was sealed for. One transaction: afterwards the database is
@@ -127,7 +127,7 @@ fn update(table: &str, key: &[&str], id: &[String], version: i64, doc: String) -
 }
 
 /// The document under the new key, with how many secrets; nothing if it has none. A text that only
-/// looks sealed stays as it is.
+/// looks sealed is unchanged.
 fn resealed(
     doc: &str,
     table: &'static str,

@@ -1,4 +1,4 @@
-//! Files: whole or not at all, under their own name.
+//! Files: written completely or not at all, under their own name.
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};

@@ -131,14 +131,14 @@ async fn stir_and_compare(place: &Place, writers: Vec<Store>) {
     for reader in readers {
         reader.await.unwrap();
     }
-    let mut told = Vec::new();
+    let mut censuses = Vec::new();
     for store in &writers {
-        told.push(census(store, &keys, &clusters).await);
+        censuses.push(census(store, &keys, &clusters).await);
         store.close().await;
     }
     let fresh = census(&place.open().await, &keys, &clusters).await;
     assert!(fresh.values().filter(|host| *host != "none").count() > 3);
-    for one in told {
+    for one in censuses {
         assert_eq!(one, fresh);
     }
 }

@@ -1,4 +1,4 @@
-//! A change is taken only if nobody was faster, and then completely.
+//! A change is applied only if no other one came first, and then completely.
 
 use muster_store::StoreError;
 
@@ -134,7 +134,7 @@ async fn a_row_that_is_gone_is_missing(place: Place) {
     ));
 }
 
-/// Housekeeping deletes infra-envs this way, so that it never takes one somebody just changed.
+/// Housekeeping deletes infra-envs this way, so that it never deletes one that was just changed.
 async fn what_is_written_before_it_is_removed_must_be_unchanged(place: Place) {
     let store = place.open().await;
     let i = infra_env_id();

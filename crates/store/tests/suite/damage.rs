@@ -1,4 +1,4 @@
-//! What a program does not know, and what cannot be read, is left as it is.
+//! Unknown and unreadable data is left unchanged.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -149,7 +149,7 @@ async fn a_document_that_does_not_fit_its_checksum_is_not_believed(place: Place)
     assert_eq!(
         store.cluster(bad).await.unwrap().unwrap().name,
         "sampld",
-        "without a checksum it is taken as it is"
+        "without a checksum it is accepted unverified"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Rows come back as they were written, in order, and go away as told.
+//! Rows are read back as written, in order, and are deleted on request.
 
 use muster_model::Timestamp;
 use muster_store::Deleted;
@@ -189,7 +189,7 @@ async fn a_purged_cluster_leaves_nothing_behind(place: Place) {
         changes
             .insert_cluster(cluster(c, 1))
             .insert_host(deleted)
-            .event(event("told", of_cluster(c), 1));
+            .event(event("noted", of_cluster(c), 1));
     })
     .await
     .unwrap();

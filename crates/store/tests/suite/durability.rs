@@ -1,4 +1,4 @@
-//! What was answered survives; what cannot be kept is said.
+//! Acknowledged writes survive; what cannot be stored is reported.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -13,7 +13,7 @@ use crate::{
     samples::{cluster, cluster_id, commit},
 };
 
-/// Tells the child processes below where the database is.
+/// Passes the address of the database to the child processes below.
 const URL: &str = "MUSTER_TEST_DATABASE";
 
 fn file_of(place: &Place) -> std::path::PathBuf {
@@ -274,7 +274,7 @@ async fn places_that_cannot_be_opened_are_named() {
     }
     let secret = open("postgres://me:hush@127.0.0.1:1/x")
         .await
-        .expect_err("nobody listens");
+        .expect_err("nothing listens there");
     assert!(matches!(secret, StoreError::Unavailable { .. }));
     assert!(!format!("{secret:?} {secret}").contains("hush"));
 }

@@ -1,4 +1,4 @@
-//! Following what is committed, and removing what nobody can ask for.
+//! Following what is committed, and purging rows that no reader can request.
 
 use std::time::Duration;
 
@@ -96,14 +96,14 @@ async fn numbers_never_come_twice(place: Place) {
     while follower.head() == place_in_history {
         follower.changed().await.unwrap();
     }
-    let told = names(
+    let listed = names(
         &store,
         HistoryOf::Everything,
         place_in_history,
         follower.head(),
     )
     .await;
-    assert_eq!(told, ["new"]);
+    assert_eq!(listed, ["new"]);
 }
 
 async fn changes_of_another_store_are_heard_where_it_may_be_shared(place: Place) {

@@ -1,4 +1,4 @@
-//! Many callers at once: everybody gets their own answer, nothing is lost or half done.
+//! Many concurrent callers: each gets its own result, nothing is lost or half done.
 
 use std::collections::HashSet;
 
@@ -65,14 +65,14 @@ async fn concurrent_increments_are_all_counted_once(place: Place) {
     }
     assert!(lost > 0, "the test never raced");
     assert_eq!(store.cluster(id).await.unwrap().unwrap().ui_settings, "120");
-    let told = store
+    let history = store
         .events(&EventQuery {
             cluster: Some(id),
             ..EventQuery::default()
         })
         .await
         .unwrap();
-    let numbers: Vec<i64> = told.events.iter().map(|event| event.at.0).collect();
+    let numbers: Vec<i64> = history.events.iter().map(|event| event.at.0).collect();
     assert_eq!(numbers, (1..=120).collect::<Vec<_>>());
 }
 
@@ -116,8 +116,8 @@ async fn a_refused_unit_does_not_harm_its_neighbours(place: Place) {
     for _ in 0..2 {
         let found = store.clusters(Deleted::Included).await.unwrap();
         assert_eq!(found.iter().map(|one| one.id).collect::<HashSet<_>>(), kept);
-        let told = store.events(&EventQuery::default()).await.unwrap().events;
-        assert_eq!(told.len(), kept.len() - 1);
+        let events = store.events(&EventQuery::default()).await.unwrap().events;
+        assert_eq!(events.len(), kept.len() - 1);
         store.close().await;
         store = place.open().await;
     }

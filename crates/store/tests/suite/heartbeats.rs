@@ -1,4 +1,4 @@
-//! Signs of life in bulk.
+//! Heartbeats in bulk.
 
 use muster_model::Timestamp;
 use muster_store::Heartbeat;

@@ -26,9 +26,9 @@ async fn one_connection_that_is_never_kept_serves_many_callers(place: Place) {
         .map(|n| {
             let store = store.clone();
             tokio::spawn(async move {
-                let told = event("told", EventScope::default(), n);
+                let noted = event("noted", EventScope::default(), n);
                 commit(&store, |changes| {
-                    changes.event(told);
+                    changes.event(noted);
                 })
                 .await
                 .unwrap();

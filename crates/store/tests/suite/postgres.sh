@@ -1,4 +1,4 @@
-# Runs a PostgreSQL server for as long as somebody holds our stdin open.
+# Runs a PostgreSQL server until stdin is closed.
 # $1: folder of the server's programs, $2: port. Prints "ready" when it accepts connections.
 set -eu
 dir=$(mktemp -d)

@@ -1,4 +1,4 @@
-//! A stage for questions about history.
+//! Fixtures for queries of the history.
 
 use muster_model::{
     Category, ClusterId, Event, EventScope, HostKey, InfraEnvId, Severity, Timestamp,
@@ -34,7 +34,7 @@ pub async fn scene(place: &Place) -> Scene {
         infra_env: Some(i),
         ..EventScope::default()
     };
-    let told = |name: &str, severity, scope, at, message: &str| {
+    let entry = |name: &str, severity, scope, at, message: &str| {
         Event::new(name, severity, scope, Timestamp(at), message)
     };
     let mut metrics = event("g", of_cluster(cluster_id), 7);
@@ -49,36 +49,36 @@ pub async fn scene(place: &Place) -> Scene {
             .insert_infra_env(infra_env(i, Some(cluster_id), 1))
             .insert_host(host(live, Some(cluster_id), 1))
             .insert_host(gone)
-            .event(told(
+            .event(entry(
                 "a",
                 Severity::Info,
                 of_cluster(cluster_id),
                 1,
                 "Registered CLUSTER",
             ))
-            .event(told(
+            .event(entry(
                 "b",
                 Severity::Warning,
                 of_host(live),
                 2,
                 "100% of disk_a\\b",
             ))
-            .event(told(
+            .event(entry(
                 "c",
                 Severity::Error,
                 of_host(deleted),
                 3,
                 "Ärger mit 100x of diskXa",
             ))
-            .event(told(
+            .event(entry(
                 "d",
                 Severity::Critical,
                 of_host(live),
                 4,
                 "nul\0byte!",
             ))
-            .event(told("e", Severity::Info, of_infra_env, 5, "image"))
-            .event(told(
+            .event(entry("e", Severity::Info, of_infra_env, 5, "image"))
+            .event(entry(
                 "f",
                 Severity::Info,
                 EventScope::default(),

@@ -1,4 +1,4 @@
-//! Secrets are not readable where they are kept, and only their own key brings them back.
+//! Stored secrets are encrypted, and only their own key decrypts them.
 
 use std::path::Path;
 

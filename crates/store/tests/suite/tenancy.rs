@@ -1,4 +1,4 @@
-//! Nothing is deleted from under live hosts, and no host moves into what is gone.
+//! Nothing that live hosts depend on is deleted, and no host joins what was deleted.
 
 use muster_model::{ClusterId, HostKey, InfraEnvId, Timestamp};
 use muster_store::{Changes, Store, StoreError};
@@ -94,8 +94,8 @@ async fn a_requirement_fails_when_its_row_is_gone(place: Place) {
     let refused = register(&store, key, c).await;
     assert!(is_missing(&refused), "a deleted cluster: {refused:?}");
     assert!(store.host(key).await.unwrap().is_none());
-    let told = store.events(&Default::default()).await.unwrap();
-    assert!(told.events.is_empty(), "a refused unit leaves no event");
+    let found = store.events(&Default::default()).await.unwrap();
+    assert!(found.events.is_empty(), "a refused unit leaves no event");
 }
 
 async fn a_requirement_does_not_mind_changes(place: Place) {

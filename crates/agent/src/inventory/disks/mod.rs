@@ -22,14 +22,14 @@ pub fn disks(machine: &dyn Machine) -> Vec<wire::Disk> {
     let names = Names::of(machine, &devices);
     devices
         .iter()
-        .filter(|device| is_told(device))
+        .filter(|device| is_reported(device))
         .map(|device| disk(device, &names, &mounts))
         .collect()
 }
 
 /// Left out are devices the kernel itself hides (the single paths of a multipath NVMe disk),
 /// mapped devices other than multipath disks and logical volumes, and devices without hardware.
-fn is_told(device: &Device<'_>) -> bool {
+fn is_reported(device: &Device<'_>) -> bool {
     let is_mapped = device.name.starts_with("dm-");
     let is_nothing = device.name.starts_with("loop") || device.name.starts_with("zram");
     !(device.is_on("hidden")

@@ -14,7 +14,7 @@ use super::{Context, Extent, Request};
 
 /// Of one command's output, this much is kept.
 const KEEP: usize = 48 << 20;
-/// Of a journal the end is worth most; so many lines fit into what is kept.
+/// The end of a journal matters most; this many lines fit into what is kept.
 const LINES: &str = "--lines=300000";
 const SHORT: Duration = Duration::from_secs(120);
 const GATHER: Duration = Duration::from_secs(1800);

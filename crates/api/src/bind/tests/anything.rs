@@ -1,4 +1,4 @@
-//! Whatever a client sends, binding answers; it never panics, and what it accepts is canonical.
+//! Whatever a client sends, binding returns; it never panics, and what it accepts is canonical.
 
 use http::HeaderMap;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Every rule of the binder, as the messages a client would read.
+//! Every rule of the binder, with the messages a client would read.
 
 mod anything;
 mod bodies;

@@ -58,7 +58,7 @@ pub async fn set_overrides(
     .map(drop)
 }
 
-/// The rendered install-config of a cluster as it is now. Holds the pull secret.
+/// The install-config rendered from the present state of a cluster. Holds the pull secret.
 async fn of_cluster(app: &App, cluster: &Cluster, for_files: bool) -> Result<Value, Error> {
     let rows = app.store.hosts_of_cluster(cluster.id).await?;
     let hosts: Vec<&Host> = rows.iter().map(|row| &**row).collect();

@@ -312,7 +312,7 @@ fn overrides_win_and_bundles_of_hosts_are_added_to_theirs() {
 }
 
 #[test]
-fn a_single_node_is_told_its_disk() {
+fn a_single_node_gets_its_installation_disk() {
     let mut cluster = cluster(PlatformType::None);
     cluster.control_plane_count = Some(1);
     let mut only = host(1, HostRole::Master, "only");

@@ -45,7 +45,7 @@ fn fault(word: &str) -> Option<String> {
     if word.starts_with('-') {
         return (!FLAGS.contains(&word)).then(|| {
             format!(
-                "args: {word:?} is not one of {}; write values as words of their own",
+                "args: {word:?} is not one of {}; write values as separate words",
                 FLAGS.join(", ")
             )
         });

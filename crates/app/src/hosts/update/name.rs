@@ -30,19 +30,24 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
 /// It cannot be the name of a node.
 pub fn check(name: &str) -> Result<(), Invalid> {
     if name.len() > MAX {
-        return Err(format!("host_name has {} characters, at most {MAX} fit", name.len()).into());
+        return Err(format!(
+            "host_name has {} characters, at most {MAX} are allowed",
+            name.len()
+        )
+        .into());
     }
     if !NAME.is_match(name) {
         return Err(format!(
-            "host_name {name:?} is no host name: use lower case letters, digits and hyphens, in \
+            "host_name {name:?} is not a host name: use lower case letters, digits and hyphens, in \
              parts separated by dots, beginning with a letter or digit"
         )
         .into());
     }
     if FORBIDDEN.contains(&name) {
-        return Err(
-            format!("host_name {name:?} means every machine; give it a name of its own").into(),
-        );
+        return Err(format!(
+            "host_name {name:?} is not specific to a machine; choose another name"
+        )
+        .into());
     }
     Ok(())
 }

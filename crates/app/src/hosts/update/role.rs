@@ -1,4 +1,4 @@
-//! What a host becomes, and what its cluster must be able to for that.
+//! The role of a host, and what its cluster must support for it.
 
 use muster_catalog::OpenshiftVersion;
 use muster_config::sections::Features;
@@ -55,9 +55,11 @@ fn check_arbiter(cluster: Option<&Cluster>, features: &Features) -> Result<(), I
         return Ok(());
     };
     if !features.tna_clusters {
-        return Err("host_role: clusters with an arbiter are switched off here \
+        return Err(
+            "host_role: clusters with an arbiter are disabled in this service \
                     (features.tna_clusters)"
-            .into());
+                .into(),
+        );
     }
     let planned = cluster.control_plane_count.filter(|_| !cluster.is_day2());
     if let Some(count) = planned.filter(|count| *count != 2) {
@@ -87,7 +89,7 @@ fn check_arbiter(cluster: Option<&Cluster>, features: &Features) -> Result<(), I
 pub fn check_fencing(cluster: Option<&Cluster>, features: &Features) -> Result<(), Invalid> {
     if !features.tnf_clusters {
         return Err(
-            "fencing_credentials: clusters with fencing are switched off here \
+            "fencing_credentials: clusters with fencing are disabled in this service \
                     (features.tnf_clusters)"
                 .into(),
         );

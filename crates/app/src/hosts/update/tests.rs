@@ -191,7 +191,7 @@ fn an_arbiter_goes_with_two_control_plane_hosts_only() {
 }
 
 #[test]
-fn a_host_with_fencing_is_judged_when_it_is_bound() {
+fn a_host_with_fencing_is_validated_when_it_is_bound() {
     let mut features = Config::default().features;
     features.tnf_clusters = true;
     let mut unbound = host();

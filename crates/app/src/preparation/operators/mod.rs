@@ -115,7 +115,7 @@ fn first(row: &Row, version: &OpenshiftVersion) -> Vec<(String, Value)> {
         made.push((path(row.words.0), object));
     }
     let spec = match row.group {
-        Group::Nobodys => None,
+        Group::Shared => None,
         Group::Own(name) => Some((name, json!({ "targetNamespaces": [namespace] }))),
         Group::All(name) => Some((name, json!({}))),
     };

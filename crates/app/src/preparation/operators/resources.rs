@@ -1,4 +1,4 @@
-//! What operators are given to work on.
+//! Custom resources of operators.
 
 use std::{sync::Arc, time::Duration};
 

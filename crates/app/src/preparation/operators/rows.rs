@@ -6,7 +6,7 @@ use muster_catalog::Operator;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// It lives where another group is already.
-    Nobodys,
+    Shared,
     /// Its own namespace.
     Own(&'static str),
     /// All of them.
@@ -69,13 +69,13 @@ const fn row(
     }
 }
 
-use Group::{All, Nobodys, Own};
+use Group::{All, Own, Shared};
 use Operator as O;
 
 #[rustfmt::skip] // one row per operator, readable as a table
 pub static ROWS: &[Row] = &[
     row(O::AmdGpu, ("amd_gpu", NEW), MONITORED, All("kube-amd-gpu"), (None, "alpha", CERTIFIED)),
-    row(O::Authorino, ("authorino", NEW), GUEST, Nobodys, (None, "tech-preview-v1", RED_HAT)),
+    row(O::Authorino, ("authorino", NEW), GUEST, Shared, (None, "tech-preview-v1", RED_HAT)),
     row(O::ClusterObservability, ("cluster_observability", NEW), MONITORED, All("cluster-observability"), (None, "stable", RED_HAT)),
     row(O::Cnv, ("openshift-cnv", OLD), PLAIN, Own("kubevirt-hyperconverged-group"), (Some("kubevirt-hyperconverged"), "stable", RED_HAT)),
     row(O::FenceAgentsRemediation, ("fence_agents_remediation", NEW), PLAIN, All("openshift-node-availability"), (None, "stable", RED_HAT)),
@@ -98,8 +98,8 @@ pub static ROWS: &[Row] = &[
     row(O::OpenshiftAi, ("openshift_ai", NEW), PLAIN, All("rhods-operator"), (None, "stable", RED_HAT)),
     row(O::OpenshiftLogging, ("openshift-logging", OLD), MONITORED, Own("cluster-logging"), (None, "", RED_HAT)),
     row(O::Osc, ("openshift-osc", OLD), PLAIN, Own("sandboxed-containers-operator-group"), (None, "", RED_HAT)),
-    row(O::Pipelines, ("pipelines", NEW), GUEST, Nobodys, (None, "latest", RED_HAT)),
+    row(O::Pipelines, ("pipelines", NEW), GUEST, Shared, (None, "latest", RED_HAT)),
     row(O::SelfNodeRemediation, ("self_node_remediation", NEW), PLAIN, All("openshift-node-availability"), (None, "stable", RED_HAT)),
     row(O::Serverless, ("serverless", NEW), PLAIN, All("openshift-serverless"), (None, "stable", RED_HAT)),
-    row(O::Servicemesh, ("servicemesh", NEW), GUEST, Nobodys, (None, "stable", RED_HAT)),
+    row(O::Servicemesh, ("servicemesh", NEW), GUEST, Shared, (None, "stable", RED_HAT)),
 ];

@@ -1,4 +1,4 @@
-//! Storage that operators offer, and who keeps what on it.
+//! Storage that operators provide, and who uses it.
 
 use std::sync::Arc;
 

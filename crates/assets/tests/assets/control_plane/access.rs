@@ -64,7 +64,7 @@ fn the_admin_kubeconfig_lists_namespaces() {
 }
 
 #[test]
-fn every_kubeconfig_is_somebody() {
+fn every_kubeconfig_authenticates_as_its_user() {
     let plane = control_plane();
     let bootstrapper = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
     let accounts: &[&str] = &[
@@ -156,7 +156,7 @@ fn the_aggregator_may_speak_for_others() {
                 "--header",
                 "Content-Type: application/json",
                 "--header",
-                "X-Remote-User: somebody",
+                "X-Remote-User: alice",
                 "--header",
                 "X-Remote-Group: some",
                 "--data-binary",
@@ -169,7 +169,7 @@ fn the_aggregator_may_speak_for_others() {
         String::from_utf8(output.stdout).unwrap()
     };
     let (user, groups) = reviewed(&ask("aggregator-client"));
-    assert_eq!((user.as_str(), groups), ("somebody", strings(&["some"])));
+    assert_eq!((user.as_str(), groups), ("alice", strings(&["some"])));
     // Anybody else speaks for themselves, whatever they claim.
     let (user, _) = reviewed(&ask("kube-apiserver-to-kubelet-client"));
     assert_eq!(user, "system:kube-apiserver");

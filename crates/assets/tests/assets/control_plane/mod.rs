@@ -28,27 +28,27 @@ const ADDRESS: &str = "192.168.111.10";
 /// First address of its service network.
 const SERVICE_ADDRESS: &str = "172.30.0.1";
 /// A slow machine may take this long to start everything.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A control plane that runs until the tests end, however they end.
 struct ControlPlane {
     machine: Machine,
-    /// `/opt/openshift` of the bootstrap host, and `auth/` of whoever installs.
+    /// `/opt/openshift` of the bootstrap host, and `auth/` of the user.
     folder: PathBuf,
     servers: Vec<Child>,
 }
 
 fn control_plane() -> &'static ControlPlane {
     static RUNNING: LazyLock<ControlPlane> = LazyLock::new(|| {
-        let (tell, told) = mpsc::channel();
+        let (started, receiver) = mpsc::channel();
         // Servers die with the thread that started them: this one lives as long as the process.
         thread::spawn(move || {
-            let _ = tell.send(ControlPlane::start());
+            let _ = started.send(ControlPlane::start());
             loop {
                 thread::park();
             }
         });
-        told.recv().expect("the control plane starts")
+        receiver.recv().expect("the control plane starts")
     });
     &RUNNING
 }
@@ -191,7 +191,7 @@ impl ControlPlane {
             }
             let ended = |server: &mut Child| server.try_wait().unwrap().is_some();
             assert!(
-                began.elapsed() < PATIENCE && !self.servers.iter_mut().any(ended),
+                began.elapsed() < TIMEOUT && !self.servers.iter_mut().any(ended),
                 "{}\netcd: {}\nkube-apiserver: {}",
                 said(&ready),
                 self.machine.log("etcd"),

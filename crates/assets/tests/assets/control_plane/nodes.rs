@@ -51,7 +51,7 @@ fn a_kubelet_asks_for_its_certificate_and_becomes_a_node() {
         all.extend(arguments);
         plane.run("kubectl", &all, &object.to_string())
     };
-    // Known, but nobody said yet what it may do.
+    // Authenticated, but without permissions yet.
     let refused = ask();
     assert!(
         said(&refused).contains("Forbidden") || said(&refused).contains("forbidden"),
@@ -117,7 +117,7 @@ fn the_server_and_a_kubelet_prove_themselves_to_each_other() {
     let subject = "/O=system:nodes/CN=system:node:worker-0";
     let names = format!("DNS:worker-0,IP:{ADDRESS}");
     Issuer::existing(&tls, "kubelet-signer").issue("worker-0", subject, "serverAuth", &names);
-    // Stands in for a kubelet: hands out one log, to whoever the server's signer vouches for.
+    // Stands in for a kubelet: serves one log to clients with a certificate of the server's signer.
     let log = plane.folder.join("containerLogs/default/printer/main");
     fs::create_dir_all(log.parent().unwrap()).unwrap();
     let answer = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nprinted in the pod\n";

@@ -65,7 +65,7 @@ fn manifests() -> Vec<(&'static str, String, Value)> {
     all
 }
 
-/// Definitions under which objects are judged whole, statuses too.
+/// Definitions under which objects are validated as a whole, including status.
 fn published() -> BTreeMap<(String, String), Value> {
     let mut published = muster_kubetest::published();
     for definition in published.values_mut() {
@@ -155,14 +155,14 @@ fn every_manifest_fits_the_schema_of_its_kind() {
                 folder.path().to_str().unwrap(),
             ],
         );
-        let told = said(&output);
-        let fitting = told
+        let printed = said(&output);
+        let fitting = printed
             .lines()
             .filter(|line| line.ends_with("(server dry run)"))
             .count();
         let objects = fs::read_dir(folder.path()).unwrap().count();
         if !output.status.success() || fitting != objects {
-            let lines = told
+            let lines = printed
                 .lines()
                 .filter(|line| !line.ends_with("(server dry run)"));
             faults.push(format!(

@@ -193,7 +193,7 @@ fn a_smaller_mtu_leaves_the_wire_as_it_is() {
 }
 
 #[test]
-fn a_neighbour_that_somebody_else_is_stays_somebody_else() {
+fn an_address_of_another_machine_is_not_emulated() {
     // The way out is the first machine, the name server a virtual address.
     let routed = METAL
         .replace("192.168.111.254", "192.168.111.50")

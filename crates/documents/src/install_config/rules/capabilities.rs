@@ -123,7 +123,7 @@ fn capability_needs(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
     let Some(capabilities) = &config.capabilities else {
         return;
     };
-    // A set nobody knows has its own rule.
+    // An unknown set has its own rule.
     if rank(&capabilities.baseline_capability_set).is_none() {
         return;
     }

@@ -138,8 +138,8 @@ fn fencing_address(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
                         help,
                     );
                 }
-                let telling = url.scheme().contains("http") || url.scheme().contains("redfish");
-                if url.port().is_none() && !telling {
+                let implied = url.scheme().contains("http") || url.scheme().contains("redfish");
+                if url.port().is_none() && !implied {
                     diagnostics.fault(
                         path,
                         format!("no port, and `{}` does not imply one", url.scheme()),

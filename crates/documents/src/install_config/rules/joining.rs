@@ -78,7 +78,7 @@ fn join_subnet_size(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
         let IpNet::V4(cidr) = network.cidr else {
             continue;
         };
-        // Smaller than its network: the rule about host prefixes tells.
+        // Smaller than its network: the rule about host prefixes reports that.
         let Ok(bits) = u32::try_from(network.host_prefix - i64::from(cidr.prefix_len())) else {
             return;
         };

@@ -186,7 +186,7 @@ mod tests {
     use super::check_repository;
 
     #[test]
-    fn repositories_are_told_from_what_looks_like_them() {
+    fn repositories_are_distinguished_from_what_looks_like_them() {
         for good in [
             "quay.io/openshift-release-dev/ocp-release",
             "registry.example.com:5000/a/b-c_d",

@@ -1,8 +1,8 @@
 //! What must hold in an install-config: one table of small named rules.
 //!
-//! A rule looks at the filled-in config and reports what it does not like, at the path where
-//! the user would mend it. Rules that read fields of the wrong form are left out, so that one
-//! slip gives one finding. Every rule runs, whatever the others say.
+//! A rule reads the config with defaults filled in and reports problems at the path where the
+//! user would fix them. Rules that read fields of the wrong type are skipped, so that one mistake
+//! gives one finding. Every rule runs, whatever the others report.
 
 mod agent;
 mod baremetal;

@@ -28,7 +28,7 @@ pub static DOCUMENT: Document = Document {
     name: "install-config",
     about: "what a cluster is installed from",
     begins: "apiVersion: v1",
-    fix: "`muster create install-config` writes one; `muster explain install-config` tells what goes in",
+    fix: "`muster create install-config` writes one; `muster explain install-config` lists the fields",
     fields: ROOT,
     rule_summaries: || RULES.iter().map(Rule::summary).collect(),
 };

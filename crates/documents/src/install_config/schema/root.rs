@@ -57,7 +57,7 @@ pub(crate) static METADATA: &[Field] = &[
 
 static PLATFORM: &[Field] = &[
     Field::new("none", Kind::Object(&[]), "No integration: load balancers and DNS are yours. Write `none: {}`."),
-    Field::new("external", Kind::Object(EXTERNAL), "Integration that somebody else brings.").since(4, 14),
+    Field::new("external", Kind::Object(EXTERNAL), "Integration provided by a third party.").since(4, 14),
     Field::new("baremetal", Kind::Object(BAREMETAL), "Bare metal hosts; the cluster holds its own virtual addresses."),
     Field::new("vsphere", Kind::Object(VSPHERE), "VMware vSphere."),
     Field::new("nutanix", Kind::Object(NUTANIX), "Nutanix AHV."),

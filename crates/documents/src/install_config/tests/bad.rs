@@ -1,4 +1,4 @@
-//! Each rule is broken once; the report must say so at the right place, and how to mend it.
+//! Each rule is broken once; the report must name the right place and the fix.
 
 use std::{collections::BTreeSet, fmt::Write};
 
@@ -56,13 +56,13 @@ fn report_of(case: &Case) -> Report {
 }
 
 #[test]
-fn every_broken_rule_is_told_at_its_field_with_line_and_remedy() {
-    let mut told = String::new();
+fn every_broken_rule_is_reported_at_its_field_with_line_and_fix() {
+    let mut reported = String::new();
     let mut missed = Vec::new();
     for case in CASES {
         let report = report_of(case);
         let _ = writeln!(
-            told,
+            reported,
             "# {}-{} {:?} {:?}\n{report}",
             case.base.0, case.base.1, case.with, case.set
         );
@@ -89,10 +89,10 @@ fn every_broken_rule_is_told_at_its_field_with_line_and_remedy() {
             .collect();
         let named = |name: &&str| line.to_lowercase().contains(&name.to_lowercase());
         let near = names.iter().any(named) || case.at.contains('[') || place.line == 1;
-        assert!(near, "{case:?} told at `{line}`\n{report}");
+        assert!(near, "{case:?} reported at `{line}`\n{report}");
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
-    good::golden("bad.txt", &told);
+    good::golden("bad.txt", &reported);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_slip_in_the_form_gives_one_error_and_not_a_shower() {
 }
 
 #[test]
-fn all_faults_of_a_file_are_told_at_once() {
+fn all_faults_of_a_file_are_reported_at_once() {
     let mut tree = corpus::tree("baremetal", "compact");
     for (path, yaml) in [
         ("baseDomain", "UPPER"),
@@ -174,7 +174,7 @@ fn unknown_keys_are_warnings_where_another_tool_runs_us() {
     assert_eq!(loaded.report.findings()[0].rule, "unknown-field");
 }
 
-/// A trust bundle of these certificates, and what is told about it.
+/// A trust bundle of these certificates, and what is reported about it.
 fn bundle_report(bundle: &str) -> Vec<(&'static str, String)> {
     let mut tree = corpus::tree("none", "compact");
     let quoted = serde_json::to_string(bundle).unwrap();
@@ -195,12 +195,12 @@ fn certificates_are_read() {
         bundle_report(&format!("# ours\n{authority}\n{authority}")),
         []
     );
-    let told = bundle_report(&format!("{authority}{leaf}"));
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0].0, "trust-bundle-authority");
-    assert!(told[0].1.contains("mirror.lab"), "{told:?}");
-    let told = bundle_report(&format!("{authority} "));
-    assert_eq!(told[0].0, "trust-bundle", "{told:?}");
+    let reported = bundle_report(&format!("{authority}{leaf}"));
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert_eq!(reported[0].0, "trust-bundle-authority");
+    assert!(reported[0].1.contains("mirror.lab"), "{reported:?}");
+    let reported = bundle_report(&format!("{authority} "));
+    assert_eq!(reported[0].0, "trust-bundle", "{reported:?}");
     let cut = authority.replace("MII", "");
     assert_eq!(bundle_report(&cut)[0].0, "trust-bundle");
 }

@@ -18,7 +18,7 @@ pub struct Case {
     pub base: (&'static str, &'static str),
     pub with: With,
     pub set: &'static [(&'static str, &'static str)],
-    /// Where it must be told.
+    /// Where it must be reported.
     pub at: &'static str,
 }
 

@@ -3,15 +3,15 @@
 use crate::install_config::DOCUMENT;
 
 #[test]
-fn a_field_is_told_with_type_default_and_rules() {
-    let told = DOCUMENT.explain(Some("networking.clusterNetwork")).unwrap();
+fn a_field_is_explained_with_type_default_and_rules() {
+    let reported = DOCUMENT.explain(Some("networking.clusterNetwork")).unwrap();
     for part in [
         "list of mapping",
         "10.128.0.0/14",
         "hostPrefix",
         "host-prefix",
     ] {
-        assert!(told.contains(part), "{part} is missing in\n{told}");
+        assert!(reported.contains(part), "{part} is missing in\n{reported}");
     }
 }
 

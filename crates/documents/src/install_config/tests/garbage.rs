@@ -54,7 +54,7 @@ fn garbage_is_refused_with_words() {
 }
 
 #[test]
-fn the_wrong_type_at_every_field_is_told_there() {
+fn the_wrong_type_at_every_field_is_reported_there() {
     let wrong = |kind: &schema::Kind| match kind {
         schema::Kind::Object(_) | schema::Kind::List(_) | schema::Kind::Labels => "7",
         schema::Kind::Anything | schema::Kind::Foreign => "",
@@ -73,11 +73,11 @@ fn the_wrong_type_at_every_field_is_told_there() {
         let mut tree = corpus::tree(platform, "compact");
         corpus::set(&mut tree, &path, yaml);
         let report = load_with(&corpus::text(&tree), Given::default()).unwrap_err();
-        let told = report
+        let reported = report
             .findings()
             .iter()
             .any(|f| f.path == path && f.rule == "type");
-        assert!(told, "{path}\n{report}");
+        assert!(reported, "{path}\n{report}");
         tried += 1;
     }
     assert!(tried > 200, "{tried}");

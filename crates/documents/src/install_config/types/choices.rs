@@ -191,14 +191,14 @@ choices! {
     LoadBalancerType {
         /// The cluster, by its virtual addresses.
         OpenShiftManagedDefault = "OpenShiftManagedDefault",
-        /// Somebody else.
+        /// The user.
         UserManaged = "UserManaged",
     }
     /// Who answers for the names of the cluster.
     DnsRecordsType {
         /// The cluster.
         Internal = "Internal",
-        /// Somebody else.
+        /// The user.
         External = "External",
     }
     /// Text switches of BGP peers.

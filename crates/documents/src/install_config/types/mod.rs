@@ -145,7 +145,7 @@ pub struct Platform {
 pub enum PlatformName {
     /// No integration at all.
     None,
-    /// Somebody else's integration.
+    /// Integration by a third party.
     External,
     /// Bare metal hosts with virtual addresses.
     BareMetal,
@@ -160,7 +160,7 @@ pub enum PlatformName {
 #[serde(deny_unknown_fields)]
 pub struct NonePlatform {}
 
-/// A platform whose integration somebody else brings.
+/// A platform whose integration a third party provides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct External {

@@ -1,4 +1,4 @@
-//! OpenShift AI: enough workers, each with room for it. GPUs help but are not asked for.
+//! OpenShift AI: enough workers with enough resources. GPUs are optional.
 
 use muster_catalog::Operator;
 
@@ -24,7 +24,7 @@ pub(super) fn enough_workers(operator: Operator, on: &OnCluster<'_>) -> CheckRes
 pub(super) fn gpus(on: &OnCluster<'_>) -> CheckResult {
     match gpu::usable_gpus(on) {
         0 => CheckResult::pass(
-            "No GPU was found on hosts that run workload; models will run on processors. Add a GPU and its operator to speed them up",
+            "No GPU was found on hosts that run workload; models will run on CPUs. Add a GPU and its operator to speed them up",
         ),
         count => CheckResult::pass(format!("{count} GPUs on hosts that run workload")),
     }

@@ -1,4 +1,4 @@
-//! The table in words, for people who ask what a validation wants.
+//! The table in words, for `muster explain`.
 
 use muster_catalog::{Operator, operators::selection::dependencies};
 
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_dependencies_are_told_with_their_exceptions() {
+    fn limits_and_dependencies_are_listed_with_their_exceptions() {
         assert_eq!(
             of("lvm").limits,
             [

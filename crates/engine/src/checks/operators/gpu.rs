@@ -75,7 +75,7 @@ pub(super) fn gpu_cluster(operator: Operator, on: &OnCluster<'_>) -> CheckResult
     }
     if !settings.required {
         return CheckResult::pass(format!(
-            "No GPU for the {title} operator yet; this service does not insist on one"
+            "No GPU for the {title} operator yet; this service does not require one"
         ));
     }
     let unknown = on.cases().filter(|case| case.inventory.is_none()).count();

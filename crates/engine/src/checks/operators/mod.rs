@@ -74,7 +74,7 @@ impl OperatorCheck {
 
 use Operator as O;
 
-const NOTHING: &str = "Nothing of hosts, beyond a release and an architecture that have it.";
+const NOTHING: &str = "No host requirements beyond a supported release and architecture.";
 
 /// Every operator, sorted by id as clients see them.
 #[rustfmt::skip] // one row per operator, readable as a table
@@ -99,7 +99,7 @@ pub(crate) static OPERATOR_CHECKS: &[OperatorCheck] = &[
     row(O::Numaresources, "numa-resources-requirements-satisfied", NOTHING),
     row(O::NvidiaGpu, "nvidia-gpu-requirements-satisfied", "A host that runs workload has an NVIDIA GPU, and hosts with one have secure boot switched off.").host(gpu::gpu_host).cluster(gpu::gpu_cluster),
     row(O::Oadp, "oadp-requirements-satisfied", NOTHING),
-    row(O::Odf, "odf-requirements-satisfied", "The roles tell which hosts carry storage (the control plane of a small cluster, the workers of a large one), and three of them have data disks of at least 25 GB.").host(storage::odf_host).cluster(storage::odf_cluster),
+    row(O::Odf, "odf-requirements-satisfied", "The roles determine which hosts carry storage (the control plane of a small cluster, the workers of a large one), and three of them have data disks of at least 25 GB.").host(storage::odf_host).cluster(storage::odf_cluster),
     row(O::OpenshiftAi, "openshift-ai-requirements-satisfied", "Two workers, unless the cluster is a single node, each with CPU cores and memory for OpenShift AI.").host(capacity::share_is_there).cluster(ai::enough_workers),
     row(O::OpenshiftLogging, "openshift-logging-requirements-satisfied", NOTHING),
     row(O::Osc, "osc-requirements-satisfied", "Every host has CPU cores and memory for sandboxed containers.").host(capacity::share_is_there),
@@ -143,7 +143,7 @@ pub(crate) fn open(findings: &Findings) -> bool {
         .all(|check| findings.passes(check.id))
 }
 
-/// Judges a host; one without a cluster has no operators, and shows none.
+/// Validates a host; one without a cluster has no operators, and shows none.
 pub(crate) fn evaluate_host(
     context: &HostContext<'_>,
     disabled: impl Fn(&str) -> bool,
@@ -162,7 +162,7 @@ pub(crate) fn evaluate_host(
     }
 }
 
-/// Judges a cluster.
+/// Validates a cluster.
 pub(crate) fn evaluate_cluster(
     context: &ClusterContext<'_>,
     disabled: impl Fn(&str) -> bool,
@@ -246,7 +246,7 @@ fn out_of_question(operator: Operator, scene: &Scene) -> Option<CheckResult> {
 fn switched_off() -> CheckResult {
     CheckResult::new(
         Outcome::Disabled,
-        "Switched off by the configuration of the service",
+        "Disabled by the configuration of the service",
     )
 }
 

@@ -1,4 +1,4 @@
-//! Versions and architectures: where an operator exists at all. The limits are the catalogue's.
+//! Versions and architectures that an operator supports. The limits are the catalogue's.
 
 use muster_catalog::{Arch, Operator, operators::OperatorSettings};
 use muster_model::Cluster;

@@ -18,7 +18,7 @@ pub(super) fn lvm(_: Operator, on: &OnHost<'_>) -> CheckResult {
     if role != HostRole::Worker && !runs_workload {
         return if role == HostRole::AutoAssign {
             CheckResult::fail(
-                "Whether logical volumes need a disk here depends on the role, and the host has none yet; give it one, or wait for a suggestion",
+                "Whether logical volumes need a disk depends on the role, and the host has none yet; set one, or wait for a suggestion",
             )
         } else {
             CheckResult::pass(format!("Logical volumes need no disk on role {role}"))
@@ -34,7 +34,7 @@ pub(super) fn lvm(_: Operator, on: &OnHost<'_>) -> CheckResult {
         CheckResult::pass(format!("{} disks can carry logical volumes", disks.large))
     } else {
         CheckResult::fail(format!(
-            "Logical volumes need a disk (SSD or HDD) besides the installation disk{size}; the host has none ({} are too small); add one or drop lvm",
+            "Logical volumes need a disk (SSD or HDD) in addition to the installation disk{size}; the host has none ({} are too small); add one or drop lvm",
             disks.small
         ))
     }
@@ -45,17 +45,18 @@ pub(super) fn odf_host(_: Operator, on: &OnHost<'_>) -> CheckResult {
     let roles = on.scene.given_roles();
     if on.given == HostRole::AutoAssign && !roles.allows_open_roles() {
         return CheckResult::wait(format!(
-            "Whether the host carries storage depends on its role, which can be left open in clusters of 3 hosts only, not {}; give the host a role",
+            "Whether the host carries storage depends on its role, which may be unset only in clusters of 3 hosts, not {}; set a role",
             roles.total()
         ));
     }
     if !mode.runs_on(catalogued(on.given)) {
         return CheckResult::pass(match mode {
             OdfMode::Unknown => {
-                "The roles of the hosts allow no data foundation yet; see the cluster".to_owned()
+                "The roles of the hosts do not allow OpenShift Data Foundation yet; see the cluster"
+                    .to_owned()
             }
             OdfMode::Compact | OdfMode::Standard => {
-                format!("A host with role {} carries no storage", on.given)
+                format!("Hosts with role {} do not carry storage", on.given)
             }
         });
     }
@@ -70,10 +71,10 @@ pub(super) fn odf_host(_: Operator, on: &OnHost<'_>) -> CheckResult {
     let disks = on.data_disks(least);
     match (disks.large, disks.small) {
         (0, 0) => CheckResult::fail(format!(
-            "Data foundation needs a disk (SSD or HDD) of at least {least} GB besides the installation disk, the host has none; add one"
+            "OpenShift Data Foundation needs a disk (SSD or HDD) of at least {least} GB besides the installation disk, the host has none; add one"
         )),
         (0, small) => CheckResult::fail(format!(
-            "Data foundation needs a disk of at least {least} GB besides the installation disk, the host has {small} smaller ones; add a larger one"
+            "OpenShift Data Foundation needs a disk of at least {least} GB besides the installation disk, the host has {small} smaller ones; add a larger one"
         )),
         (large, _) => CheckResult::pass(format!(
             "{large} disks of at least {least} GB can carry data foundation"
@@ -88,7 +89,7 @@ pub(super) fn odf_cluster(_: Operator, on: &OnCluster<'_>) -> CheckResult {
     let given = on.scene.given_roles();
     if mode == OdfMode::Unknown {
         return CheckResult::fail(format!(
-            "Data foundation runs on 3 or more control plane hosts without workers, or on 3 or more workers beside 3 control plane hosts (2 with an arbiter); there are {} control plane hosts, {} arbiters, {} workers and {} hosts without a role; add hosts or set roles",
+            "OpenShift Data Foundation runs on 3 or more control plane hosts without workers, or on 3 or more workers with 3 control plane hosts (2 with an arbiter); there are {} control plane hosts, {} arbiters, {} workers and {} hosts without a role; add hosts or set roles",
             given.masters, given.arbiters, given.workers, given.auto_assign
         ));
     }
@@ -121,13 +122,13 @@ pub(super) fn odf_cluster(_: Operator, on: &OnCluster<'_>) -> CheckResult {
     }
     if objections.is_empty() && !waiting.is_empty() {
         return CheckResult::wait(format!(
-            "The inventory of {} is not here yet",
+            "The inventory of {} has not arrived yet",
             waiting.join(", ")
         ));
     }
     if disks < odf.min_disks || hosts < odf.min_hosts {
         objections.push(format!(
-            "Data foundation needs {} disks of at least {} GB on {} hosts, there are {disks} on {hosts}; add disks",
+            "OpenShift Data Foundation needs {} disks of at least {} GB on {} hosts, there are {disks} on {hosts}; add disks",
             odf.min_disks, odf.min_disk_gb, odf.min_hosts
         ));
     }

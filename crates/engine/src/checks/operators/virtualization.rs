@@ -16,14 +16,14 @@ pub(super) fn cnv(operator: Operator, on: &OnHost<'_>) -> CheckResult {
     let mut objections = Vec::new();
     if !runs_guests(inventory) {
         objections.push(
-            "The processor shows neither vmx nor svm; switch hardware virtualization (Intel VT-x or AMD-V) on in the firmware"
+            "The CPU has neither vmx nor svm; enable hardware virtualization (Intel VT-x or AMD-V) in the firmware"
                 .to_owned(),
         );
     }
     objections.extend(no_pool_disk(on));
     if on.role == HostRole::AutoAssign {
         objections.push(
-            "What virtualization takes depends on the role, and the host has none yet; give it one, or wait for a suggestion"
+            "The requirements of virtualization depend on the role, and the host has none yet; set one, or wait for a suggestion"
                 .to_owned(),
         );
     }
@@ -31,7 +31,7 @@ pub(super) fn cnv(operator: Operator, on: &OnHost<'_>) -> CheckResult {
     result(objections, || {
         let share = on.share(operator);
         format!(
-            "The processor runs guests, and the host has the {} CPU cores and {} MiB of memory that virtualization takes",
+            "The CPU supports virtualization, and the host has the {} CPU cores and {} MiB of memory it needs",
             share.cpu_cores, share.ram_mib
         )
     })
@@ -57,7 +57,7 @@ fn no_pool_disk(on: &OnHost<'_>) -> Option<String> {
     let largest = on.spare_disks().map(|disk| disk.size_bytes).max();
     (largest.unwrap_or(0) <= least).then(|| {
         format!(
-            "Virtualization makes a storage pool on a single node and needs a second disk (SSD or HDD) larger than {size} GiB, the largest has {} GiB; add one",
+            "Virtualization creates a storage pool on a single node and needs a second disk (SSD or HDD) larger than {size} GiB, the largest has {} GiB; add one",
             largest.unwrap_or(0) / BYTES_PER_GIB
         )
     })

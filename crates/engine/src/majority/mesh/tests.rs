@@ -91,7 +91,7 @@ fn small_networks_get_what_trying_everything_would_find() {
 }
 
 #[test]
-fn a_thousand_hosts_with_islands_and_broken_links_are_judged_exactly() {
+fn a_thousand_hosts_with_islands_and_broken_links_are_grouped_exactly() {
     // Two islands of 600 and 400; inside the larger one thirty links are broken.
     let mut some = with(
         1000,

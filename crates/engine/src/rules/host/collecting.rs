@@ -1,4 +1,4 @@
-//! Discovery: what is known of a host, whether it suffices, and rest.
+//! Discovery: what is known of a host and whether it suffices.
 
 use muster_model::HostStatus;
 
@@ -31,7 +31,7 @@ pub(super) static ROWS: &[HostRule] = &[
         then: |on| {
             go(
                 Disconnected,
-                on.silence("The host stopped talking to the service"),
+                on.silence("The host stopped polling the service"),
             )
         },
     },
@@ -40,7 +40,7 @@ pub(super) static ROWS: &[HostRule] = &[
         from: &[Disconnected, Discovering],
         to: &[Discovering],
         when: |on| on.reachable() && !on.described(),
-        then: |_| go(Discovering, "Waiting for the host to describe its hardware"),
+        then: |_| go(Discovering, "Waiting for the host's inventory"),
     },
     HostRule {
         name: "inventory useless",
@@ -61,7 +61,7 @@ pub(super) static ROWS: &[HostRule] = &[
         then: |on| {
             go(
                 Insufficient,
-                on.why("The machine is too small or does not fit"),
+                on.why("The machine is too small or unsuitable"),
             )
         },
     },
@@ -92,7 +92,7 @@ pub(super) static ROWS: &[HostRule] = &[
         then: |_| ready(),
     },
     HostRule {
-        name: "did not come back to join its cluster",
+        name: "did not return to join its cluster",
         from: &[Binding],
         to: &[Disconnected],
         when: |on| !on.reachable() && on.in_status_longer_than(on.settings.timeouts.binding),

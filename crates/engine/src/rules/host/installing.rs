@@ -52,36 +52,36 @@ pub(super) static ROWS: &[HostRule] = &[
         then: |_| {
             go(
                 Error,
-                "The host stopped talking to the service during the installation",
+                "The host stopped polling the service during the installation",
             )
         },
     },
     HostRule {
-        name: "silent while installing, and waited for",
+        name: "silent while installing, and the cluster waits",
         from: UNDER_WAY,
         to: &[],
         when: |on| !on.connected() && on.soft && !on.host.connection_timed_out,
         then: |on| {
             note(
                 on,
-                "The host has stopped talking to the service; the installation goes on in case it comes back, so check its power and network",
+                "The host has stopped polling the service; the installation continues in case it returns, so check its power and network",
                 |host, _| host.connection_timed_out = true,
             )
         },
     },
     HostRule {
-        name: "talks again while installing",
+        name: "polls again while installing",
         from: UNDER_WAY,
         to: &[],
         when: |on| on.connected() && on.soft && on.host.connection_timed_out,
         then: |on| {
-            note(on, "The host talks to the service again", |host, _| {
+            note(on, "The host polls the service again", |host, _| {
                 host.connection_timed_out = false;
             })
         },
     },
     HostRule {
-        name: "stage clock stands still while another host needs the user",
+        name: "stage timeout paused while another host needs the user",
         from: &[InstallingInProgress],
         to: &[],
         when: |on| on.waits_for_the_user_elsewhere(),
@@ -112,7 +112,7 @@ pub(super) static ROWS: &[HostRule] = &[
         },
     },
     HostRule {
-        name: "writing to disk stands still",
+        name: "writing to disk is stuck",
         from: &[InstallingInProgress],
         to: &[Error],
         when: |on| !on.soft && on.stage_overdue() && on.writes_to_disk(),
@@ -129,7 +129,7 @@ pub(super) static ROWS: &[HostRule] = &[
         },
     },
     HostRule {
-        name: "stage takes long, and is waited for",
+        name: "stage takes long, and the cluster waits",
         from: &[InstallingInProgress],
         to: &[],
         when: |on| {
@@ -137,7 +137,7 @@ pub(super) static ROWS: &[HostRule] = &[
         },
         then: |on| {
             let text = format!(
-                "Stage {:?} takes longer than {} minutes; the installation goes on, but look at the console and the logs of the host",
+                "Stage {:?} takes longer than {} minutes; the installation continues, but check the console and the logs of the host",
                 on.stage(),
                 on.stage_minutes()
             );
@@ -156,7 +156,7 @@ pub(super) static ROWS: &[HostRule] = &[
         },
     },
     HostRule {
-        name: "did not come back from its reboot",
+        name: "did not return from its reboot",
         from: &[InstallingInProgress],
         to: &[InstallingPendingUserAction],
         when: |on| on.reboots() && on.stage_overdue(),
@@ -165,7 +165,7 @@ pub(super) static ROWS: &[HostRule] = &[
                 InstallingPendingUserAction,
                 format!(
                     "The host did not fetch its configuration within {} minutes after its reboot; \
-                     make it boot from {} and check its way to the API of the cluster",
+                     make it boot from {} and check its connection to the cluster's API",
                     on.stage_minutes(),
                     on.disk(),
                 ),

@@ -1,4 +1,4 @@
-//! What becomes of a bound host when time passes or its cluster or checks change.
+//! How a bound host changes when time passes or its cluster or checks change.
 //!
 //! The table is in three parts, by the time of life a row speaks of. Where two parts speak of
 //! one status (known and preparing-failed), the order of the parts counts as well.

@@ -1,4 +1,4 @@
-//! From "install" until the installer may run: disk and images are checked.
+//! From the install request until the installer may run: disk and images are checked.
 
 use muster_model::{ClusterStatus, Host, HostStatus, Timestamp};
 
@@ -133,7 +133,7 @@ pub(super) static ROWS: &[HostRule] = &[
         then: |on| {
             go(
                 Disconnected,
-                on.silence("The host stopped talking while it prepared"),
+                on.silence("The host stopped polling while it prepared"),
             )
         },
     },

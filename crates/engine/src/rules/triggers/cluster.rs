@@ -1,4 +1,4 @@
-//! What people do to a cluster: create, install, cancel, reset, open for more hosts.
+//! Requests on a cluster: create, install, cancel, reset, open for more hosts.
 
 use muster_model::{Cluster, ClusterKind, ClusterProgress, ClusterStatus, Preparation, Recipe};
 
@@ -30,7 +30,7 @@ pub(crate) static ROWS: &[Row<Cluster>] = &[
         when: |cluster| cluster.kind == ClusterKind::DisconnectedCluster,
         ..row(
             RegisterCluster,
-            "a cluster is only kept book of",
+            "a cluster is only recorded",
             &[],
             To::Go(Unmonitored),
         )

@@ -173,7 +173,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
         also: forget_cluster,
         ..row(
             UnbindHost,
-            "unbound before it was there",
+            "unbound before it joined",
             &[Binding],
             To::Go(Unbinding),
         )
@@ -250,7 +250,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
         also: forget_cluster,
         ..row(
             ReclaimHost,
-            "a node is taken back",
+            "a node is reclaimed",
             &[Installed, AddedToExistingCluster],
             To::Go(Reclaiming),
         )
@@ -260,7 +260,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
         also: forget_cluster,
         ..row(
             ReclaimHost,
-            "a host that runs discovery is taken back",
+            "a host in discovery is reclaimed",
             DISCOVERY,
             To::Go(Unbinding),
         )
@@ -270,7 +270,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
         also: forget_cluster,
         ..row(
             ReclaimHost,
-            "a failed host cannot be taken back without hands",
+            "a failed host cannot be reclaimed automatically",
             &[Error, Cancelled],
             To::Go(UnbindingPendingUserAction),
         )
@@ -287,7 +287,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
     Row {
         says: |_, on| {
             format!(
-                "The node could not fetch the discovery image ({}); boot it from there by hand",
+                "The node could not fetch the discovery image ({}); boot it from there manually",
                 on.said
             )
         },

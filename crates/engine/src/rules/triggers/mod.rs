@@ -1,9 +1,8 @@
-//! What people, agents and controllers do to a record, as ordered tables of rules.
+//! Requests of users, agents and controllers on a record, as ordered tables of rules.
 //!
 //! [`register::ROWS`] and [`host::ROWS`] are the whole behaviour of a host under requests and
 //! replies, [`cluster::ROWS`] that of a cluster; what time and validations do is in the refresh
-//! tables next door. As there, the first row that fits wins. A row without `from` is how a
-//! record comes into the world.
+//! tables. As there, the first row that fits wins. A row without `from` creates the record.
 
 pub(crate) mod cluster;
 pub(crate) mod host;
@@ -82,7 +81,7 @@ pub(crate) enum To<S> {
 pub(crate) struct Occasion<'a> {
     /// Words that came with the trigger, such as the name of a stage.
     pub(crate) said: &'a str,
-    /// Who says hello.
+    /// The machine that registers.
     pub(crate) newcomer: Option<&'a NewHost<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! A machine says hello: what comes of it, by where its record is.
+//! Registration of a machine, by the status of its record.
 //!
 //! An agent sleeps for ever on 409 and tries again on 400, so "not now" is 400 where a later
 //! hello may succeed, and 409 where only a person can help. Statuses without a row (cancelled,
@@ -16,7 +16,7 @@ use crate::{
 use HostStatus::*;
 
 /// Said of a host that has yet to report its hardware.
-pub(crate) const WAITING: &str = "Waiting for the host to describe its hardware";
+pub(crate) const WAITING: &str = "Waiting for the host's inventory";
 
 /// The table.
 pub(crate) static ROWS: &[Row<Host>] = &[
@@ -25,7 +25,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
         says: |_, _| WAITING.to_owned(),
         ..row(
             RegisterHost,
-            "a machine says hello to a cluster",
+            "a machine registers with a cluster",
             &[],
             To::Go(Discovering),
         )
@@ -35,7 +35,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
         says: |_, _| WAITING.to_owned(),
         ..row(
             RegisterHost,
-            "a machine says hello to the pool",
+            "a machine registers with the pool",
             &[],
             To::Go(DiscoveringUnbound),
         )
@@ -98,7 +98,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
         },
         ..row(
             RegisterHost,
-            "the image was booted again, and again",
+            "the image was booted repeatedly",
             &[InstallingPendingUserAction],
             To::Refuse(RefusalCode::BadRequest),
         )
@@ -216,7 +216,7 @@ fn refresh_identity(host: &mut Host, occasion: &Occasion<'_>) {
     }
 }
 
-/// Names the disk to boot from, as far as it is known.
+/// Names the disk to boot from, if it is known.
 fn boot_order(host: &Host) -> String {
     let inventory = Inventory::of(host).ok();
     let present = [

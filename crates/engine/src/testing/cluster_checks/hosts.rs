@@ -21,7 +21,7 @@ fn clocks_may_differ_by_less_than_five_minutes() {
         assert_eq!(
             evaluated(&fleet, "ntp-server-configured").0,
             'S',
-            "a host nobody hears does not count"
+            "a silent host does not count"
         );
     }
 }

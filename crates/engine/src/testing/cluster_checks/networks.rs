@@ -57,7 +57,7 @@ fn networks_are_defined_or_not() {
 }
 
 #[test]
-fn a_missing_machine_network_is_told_with_the_way_to_set_it() {
+fn a_missing_machine_network_is_reported_with_the_way_to_set_it() {
     stands(&[
         (
             |c| {
@@ -271,7 +271,7 @@ fn networks_must_not_overlap() {
             |c| c.networks.service = texts(&["172.30.0.0/16", "172.31.0.0/16"]),
             id,
             'E',
-            "as many of each",
+            "same number of each",
         ),
         (
             |c| c.networks.service = texts(&["10.130.0.0/16"]),

@@ -96,7 +96,7 @@ fn plugins_and_platforms_that_need_manifests_of_the_user() {
             },
             "platform-requirements-satisfied",
             'S',
-            "nothing",
+            "no additional",
         ),
     ]);
 }

@@ -1,4 +1,4 @@
-//! Virtual addresses and the machine network they lie in.
+//! Virtual addresses and their machine network.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn virtual_addresses_are_defined_or_needless() {
             },
             id,
             'F',
-            "the hosts are asking",
+            "the hosts are requesting",
         ),
     ]);
 }
@@ -86,7 +86,7 @@ fn virtual_addresses_are_valid_or_not() {
             |c| c.api_vips = Some(vec![vip("192.0.2.200"), vip("2001:db8::9")]),
             id,
             'F',
-            "no machine network of its own",
+            "no machine network; set one",
         ),
         (
             |c| c.api_vips = Some(vec![vip("192.0.2.11")]),
@@ -119,7 +119,7 @@ fn virtual_addresses_are_valid_or_not() {
 }
 
 #[test]
-fn behind_the_users_load_balancer_any_machine_network_will_do_and_nobody_is_asked() {
+fn behind_the_users_load_balancer_any_machine_network_will_do_and_hosts_are_not_asked() {
     let id = "api-vips-valid";
     stands(&[
         (
@@ -203,13 +203,13 @@ fn the_machine_network_follows_from_the_addresses() {
             |c| c.user_managed_networking = Some(true),
             id,
             'S',
-            "user decides",
+            "user manages",
         ),
         (
             |c| c.load_balancer = Some("user-managed".into()),
             id,
             'S',
-            "user decides",
+            "user manages",
         ),
         (
             |c| c.api_vips = Some(vec![vip("203.0.113.1")]),
@@ -237,7 +237,7 @@ fn the_machine_network_follows_from_the_addresses() {
 
 /// While a cluster is ready the machine network is not recomputed, so a stale one is seen.
 #[test]
-fn a_machine_network_that_does_not_fit_is_told() {
+fn a_machine_network_that_does_not_fit_is_reported() {
     let id = "machine-cidr-equals-to-calculated-cidr";
     for (machine, word) in [
         (
@@ -260,7 +260,7 @@ fn a_machine_network_that_does_not_fit_is_told() {
 }
 
 #[test]
-fn an_address_without_a_machine_network_at_its_place_is_told() {
+fn an_address_without_a_machine_network_at_its_place_is_reported() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.cluster.status = ClusterStatus::PreparingForInstallation;
     for host in &mut fleet.hosts {
@@ -276,7 +276,7 @@ fn an_address_without_a_machine_network_at_its_place_is_told() {
 }
 
 #[test]
-fn a_preparing_cluster_is_still_judged_by_what_its_hosts_found() {
+fn a_preparing_cluster_is_still_validated_by_what_its_hosts_found() {
     let mut fleet = Fleet::new(3, 3);
     fleet.settings.disabled_steps.insert(StepType::VerifyVips);
     fleet.boot_all();

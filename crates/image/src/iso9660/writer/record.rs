@@ -1,4 +1,4 @@
-//! Directory records in the making: names of both trees, POSIX names and permissions.
+//! Directory records while writing: names of both trees, POSIX names and permissions.
 
 use crate::iso9660::{
     Extent,

@@ -1,4 +1,4 @@
-//! A certificate authority of the test's own.
+//! A certificate authority for the tests.
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 

@@ -1,4 +1,4 @@
-//! A server that answers as the test says: for what no honest registry does.
+//! A scripted server, for responses that no real registry sends.
 
 use std::{
     convert::Infallible,
@@ -140,7 +140,7 @@ impl Drop for Fake {
 
 fn response(answer: Answer) -> Response<BoxBody<Bytes, Infallible>> {
     let body = Bytes::from(answer.body);
-    // Whoever states a length may have less than that: the connection breaks then.
+    // A stated length may be longer than the body: the connection breaks then.
     let stated = answer
         .headers
         .iter()

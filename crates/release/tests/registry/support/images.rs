@@ -1,4 +1,4 @@
-//! Images made by hand: layers, configurations, manifests, manifest lists.
+//! Hand-made images: layers, configurations, manifests, manifest lists.
 
 use std::io::Write;
 

@@ -22,9 +22,9 @@ pub struct Behaviour {
     pub cut_after: AtomicU64,
     /// How many connections are still to be cut.
     pub cuts: AtomicU64,
-    /// Instead of cutting, say nothing more.
+    /// Stop sending instead of closing the connection.
     pub stall: AtomicBool,
-    /// Wait so many milliseconds before each chunk of 64 KiB.
+    /// Milliseconds to wait before each chunk of 64 KiB.
     pub pause: AtomicU64,
     /// Bytes towards the client so far.
     pub delivered: AtomicU64,

@@ -17,7 +17,7 @@ use muster_release::{Client, Proxies, PullSecret, RetryPolicy, Settings};
 
 use self::{authority::Authority, server::Registry};
 
-/// rustls wants to be told once which cryptography to use.
+/// rustls needs a process-wide crypto provider, installed once.
 pub fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

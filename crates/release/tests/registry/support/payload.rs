@@ -24,7 +24,7 @@ pub struct Plan<'a> {
     pub iso_size: usize,
     /// Instead of noise of that size.
     pub iso: Option<&'a [u8]>,
-    /// Whether `.iso.sha256` tells the truth.
+    /// Whether `.iso.sha256` is correct.
     pub honest: bool,
     pub docker: bool,
     /// Instead of noise with markers.
@@ -74,7 +74,7 @@ pub fn iso(arch: &str, size: usize) -> Vec<u8> {
     noise(size, 7 + arch.len() as u64 * 31)
 }
 
-/// An executable with the places where an installer is told its release.
+/// An executable with the markers that hold an installer's release.
 pub fn installer(arch: &str) -> Vec<u8> {
     with_places(noise(100_000, arch.len() as u64))
 }

@@ -38,7 +38,7 @@ impl Registry {
         fs::write(path("tls.crt"), certificate).expect("writes");
         fs::write(path("tls.key"), key).expect("writes");
         fs::write(path("users"), HTPASSWD).expect("writes");
-        // Between finding a port and using it somebody else may take it: then once more.
+        // Another process may take the port between finding and using it: retry then.
         for _ in 0..10 {
             let port = free_port();
             let config = format!(

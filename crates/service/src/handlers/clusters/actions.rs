@@ -1,4 +1,4 @@
-//! What is done with a cluster as a whole, and what the controller inside it reports.
+//! Actions on a cluster as a whole, and reports of the controller inside it.
 
 use http::StatusCode;
 use muster_api::wire;

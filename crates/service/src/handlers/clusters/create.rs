@@ -1,4 +1,4 @@
-//! Making clusters.
+//! Creating clusters.
 
 use http::StatusCode;
 use muster_api::wire;

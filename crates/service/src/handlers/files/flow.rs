@@ -1,4 +1,4 @@
-//! Downloads that pass through the service piece by piece.
+//! Downloads that are streamed through the service.
 //!
 //! A producer writes into a small channel, the connection empties it; when either side goes
 //! away the other one ends too. What is in memory is a few pieces, however large the file.

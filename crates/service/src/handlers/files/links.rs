@@ -1,4 +1,4 @@
-//! Links that open a file without further credentials.
+//! Links to a file that need no further credentials.
 
 use http::StatusCode;
 use muster_app::files;

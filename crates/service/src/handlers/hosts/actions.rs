@@ -1,4 +1,4 @@
-//! What a user does with a host: bind, unbind, install (day 2), reset, repeat a check.
+//! Actions on a host: bind, unbind, install (day 2), reset, repeat a check.
 
 use http::{StatusCode, header};
 use muster_api::wire;

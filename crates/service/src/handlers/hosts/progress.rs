@@ -1,4 +1,4 @@
-//! How far a host's installation and its log collection have come, as the host reports it.
+//! Progress of a host's installation and of its log collection, as the host reports it.
 
 use http::StatusCode;
 use muster_api::wire;

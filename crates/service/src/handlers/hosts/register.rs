@@ -1,4 +1,4 @@
-//! A machine says hello, or is sent away.
+//! Registration of a machine.
 
 use http::{HeaderName, StatusCode};
 use muster_api::wire;

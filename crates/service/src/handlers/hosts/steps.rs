@@ -1,4 +1,4 @@
-//! The agent's conversation: what shall I do, and what came of it.
+//! Polls of agents for steps, and their replies.
 
 use http::StatusCode;
 use muster_api::wire;

@@ -1,4 +1,4 @@
-//! A reader for `multipart/form-data` that holds little, whatever it is sent.
+//! A reader for `multipart/form-data` with bounded memory.
 //!
 //! Of a form only one part is of interest, the file, and it may be long. Everything else (what
 //! stands before the first part, headers of parts, other parts, what follows the file) counts
@@ -26,7 +26,7 @@ pub enum FormError {
     NoBoundary,
     /// Too much that is not the file.
     #[error(
-        "the form has more than {OTHER_BYTES} bytes beside the file; send the file as the first part"
+        "the form has more than {OTHER_BYTES} bytes in addition to the file; send the file as the first part"
     )]
     TooMuchElse,
     /// The body ended in the middle.

@@ -1,4 +1,4 @@
-//! Logs of installations: taken in from hosts and controllers, handed out as archives.
+//! Logs of installations: uploaded by hosts and controllers, downloaded as archives.
 
 mod bundle;
 mod form;

@@ -1,4 +1,4 @@
-//! A tar archive written while it is read: headers, contents as they come, padding.
+//! A tar archive generated while it is read: headers, contents, padding.
 //!
 //! Headers come from the `tar` crate (it knows long names and large sizes); only the flow is
 //! ours, because the crate's own writer wants a blocking one.

@@ -21,7 +21,7 @@ use crate::http::Failure;
 
 /// The part of the form that holds the file.
 const PART: &str = "upfile";
-/// In each such time at least so many bytes of an upload must arrive.
+/// In each window at least this many bytes of an upload must arrive.
 const WINDOW: Duration = Duration::from_secs(60);
 const WINDOW_BYTES: usize = 64 << 10;
 

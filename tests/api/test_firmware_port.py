@@ -41,13 +41,13 @@ def firmware(servers):
 
 
 def test_the_firmware_port_serves_boot_scripts(firmware):
-    server, door = firmware
+    server, base = firmware
     body = {"name": "pxe", "pull_secret": pull_secret(), "openshift_version": VERSION}
     infra_env = server.api().post("/v2/infra-envs", body).json()["id"]
     path = f"/api/assisted-install/v2/infra-envs/{infra_env}/downloads/files"
-    script = requests.get(door + path, params={"file_name": "ipxe-script"}, timeout=10)
+    script = requests.get(base + path, params={"file_name": "ipxe-script"}, timeout=10)
     assert script.status_code == 200 and script.text.startswith("#!ipxe")
-    secret = requests.get(door + path, params={"file_name": "discovery.ign"}, timeout=10)
+    secret = requests.get(base + path, params={"file_name": "discovery.ign"}, timeout=10)
     assert secret.status_code == 404
 
 
@@ -62,7 +62,7 @@ def test_the_firmware_port_serves_boot_scripts(firmware):
     ],
 )
 def test_the_firmware_port_serves_nothing_else(firmware, method, path):
-    _, door = firmware
-    answer = requests.request(method, door + path, timeout=10)
+    _, base = firmware
+    answer = requests.request(method, base + path, timeout=10)
     assert answer.status_code == 404
     assert set(answer.json()) == {"code", "message"}

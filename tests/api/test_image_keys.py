@@ -39,7 +39,7 @@ def claims_of(key):
     return jwt.decode(key, options={"verify_signature": False})
 
 
-class Doors:
+class Links:
     """Addresses of two infra-envs in one auth mode, and the key pair that signs their keys."""
 
     def __init__(self, server, keys, mine, other):
@@ -60,7 +60,7 @@ def by_token(servers, iso):
     keys = Keys()
     env = {"OS_IMAGES": catalogue(), "MUSTER_AUTH_USERS": json.dumps(users)}
     env |= {"EC_PRIVATE_KEY_PEM": keys.private_pem, "EC_PUBLIC_KEY_PEM": keys.public_pem}
-    server = servers("doors-users", auth="users", env=env).start()
+    server = servers("links-users", auth="users", env=env).start()
     stock(server, iso)
     login = server.api().call("POST", "//auth/token", 200, json={"username": "ada", "password": WORD}).json()
     ada = server.api({"Authorization": f"Bearer {login['token']}"})
@@ -78,13 +78,13 @@ def by_token(servers, iso):
             "config": signed("discovery.ign"),
         }
 
-    return Doors(server, keys, addresses("mine"), addresses("other"))
+    return Links(server, keys, addresses("mine"), addresses("other"))
 
 
 @pytest.fixture(scope="module")
 def by_api_key(servers, iso):
     """Mode local: keys without end that open all of an infra-env. It has no way to create by REST, so that is done before."""
-    server = servers("doors-local", env={"OS_IMAGES": catalogue()}).start()
+    server = servers("links-local", env={"OS_IMAGES": catalogue()}).start()
     stock(server, iso)
     ids = [server.api().new_infra_env(name, openshift_version=VERSION)["id"] for name in ("mine", "other")]
     server.stop()
@@ -104,11 +104,11 @@ def by_api_key(servers, iso):
             "config": f"{files}?file_name=discovery.ign&api_key={key}",
         }
 
-    return Doors(server, keys, *map(addresses, ids))
+    return Links(server, keys, *map(addresses, ids))
 
 
 @pytest.fixture(scope="module", params=["token", "api key"])
-def doors(request, by_token, by_api_key):
+def links(request, by_token, by_api_key):
     return by_token if request.param == "token" else by_api_key
 
 
@@ -126,34 +126,34 @@ def prolonged(key):
 
 
 FAULTS = {
-    "tampered": lambda doors, url: tampered(key_of(url)),
-    "prolonged": lambda doors, url: prolonged(key_of(url)),
-    "expired": lambda doors, url: doors.signed(url, exp=int(time.time()) - 5),
-    "not valid yet": lambda doors, url: doors.signed(url, nbf=int(time.time()) + 3600),
-    "signed by a stranger": lambda doors, url: Keys().token(**claims_of(key_of(url))),
-    "unsigned": lambda doors, url: unsigned(claims_of(key_of(url))),
-    "signed with the public key as a password": lambda doors, url: jwt.encode(
-        claims_of(key_of(url)), doors.keys.public_pem.encode().ljust(64), algorithm="HS256"
+    "tampered": lambda links, url: tampered(key_of(url)),
+    "prolonged": lambda links, url: prolonged(key_of(url)),
+    "expired": lambda links, url: links.signed(url, exp=int(time.time()) - 5),
+    "not valid yet": lambda links, url: links.signed(url, nbf=int(time.time()) + 3600),
+    "signed with another key": lambda links, url: Keys().token(**claims_of(key_of(url))),
+    "unsigned": lambda links, url: unsigned(claims_of(key_of(url))),
+    "signed with the public key as a password": lambda links, url: jwt.encode(
+        claims_of(key_of(url)), links.keys.public_pem.encode().ljust(64), algorithm="HS256"
     ),
-    "for no infra-env": lambda doors, url: doors.signed(url, infra_env_id=None),
-    "for an infra-env that is not": lambda doors, url: doors.signed(
+    "for no infra-env": lambda links, url: links.signed(url, infra_env_id=None),
+    "for an infra-env that is not": lambda links, url: links.signed(
         url, infra_env_id="11111111-2222-4333-8444-555555555555"
     ),
-    "no key": lambda doors, url: "",
-    "nonsense": lambda doors, url: "eyJ.eyJ.x",
+    "no key": lambda links, url: "",
+    "nonsense": lambda links, url: "eyJ.eyJ.x",
 }
 
 
-def test_every_address_opens_with_its_own_key(doors):
-    for what, url in doors.mine.items():
+def test_every_address_opens_with_its_own_key(links):
+    for what, url in links.mine.items():
         answer = fetch(url)
         assert answer.status_code == 200 and answer.content, f"{what}: {answer.text[:300]}"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_no_address_opens_with_a_wrong_key(doors, fault):
-    for what, url in doors.mine.items():
-        key = FAULTS[fault](doors, url)
+def test_no_address_opens_with_a_wrong_key(links, fault):
+    for what, url in links.mine.items():
+        key = FAULTS[fault](links, url)
         bad = with_key(url, key)
         assert bad != url
         # Files of the API are not asked for by HEAD; that there is none is no secret.
@@ -161,21 +161,21 @@ def test_no_address_opens_with_a_wrong_key(doors, fault):
             for headers in ({}, {"Range": "bytes=0-9"}):
                 answer = fetch(bad, method=method, headers=headers)
                 assert answer.status_code in (401, 403, 404), f"{what} with a key that is {fault}: {answer.status_code}"
-        assert len(key) < 20 or key not in doors.server.log(), "keys do not belong into the log, wrong ones neither"
+        assert len(key) < 20 or key not in links.server.log(), "keys do not belong into the log, wrong ones neither"
 
 
-def test_the_key_of_another_infra_env_opens_only_that_one(doors):
-    for what, url in doors.mine.items():
-        strange = fetch(with_key(url, key_of(doors.other[what])))
+def test_the_key_of_another_infra_env_opens_only_that_one(links):
+    for what, url in links.mine.items():
+        strange = fetch(with_key(url, key_of(links.other[what])))
         if what == "iso":
             # Its address names nothing but the key.
-            assert strange.content == fetch(doors.other["iso"]).content
+            assert strange.content == fetch(links.other["iso"]).content
         else:
             assert strange.status_code in (401, 403, 404), what
 
 
 def test_a_key_opens_what_it_was_made_for_and_nothing_else(by_token):
-    # Image and initrd carry the config, so whoever may have one of the three may have the others.
+    # Image and initrd carry the config, so access to one of the three is access to all.
     carriers = {"iso", "initrd", "config"}
     for made_for, with_it in by_token.mine.items():
         for wanted, url in by_token.mine.items():
@@ -191,7 +191,7 @@ def test_a_key_opens_what_it_was_made_for_and_nothing_else(by_token):
 
 @pytest.fixture(scope="module")
 def open_server(servers, iso, s390x):
-    server = servers("doors-none", env={"OS_IMAGES": catalogue()}).start()
+    server = servers("links-none", env={"OS_IMAGES": catalogue()}).start()
     stock(server, iso)
     stock(server, s390x, "s390x")
     server.infra_env = server.api().new_infra_env("parts", openshift_version=VERSION)["id"]
