@@ -130,17 +130,17 @@ agents: programs ## Static muster-agent for x86_64 and aarch64 in target/agents
 	scripts/ignored-tests static_agents
 
 # Needs a few minutes for each architecture: the smallest programs take the longest to link.
-dist: ## Everything a release consists of, in target/dist: executables, container images, packages, checksums
+dist: web ## Everything a release consists of, in target/dist: executables, container images, packages, checksums
 	@scripts/prepare build agents
 	PROFILE=small scripts/build-static x86_64 aarch64
 	packaging/build --out target/dist
 
-container: ## The container images run under rootless podman: aicli, pods made for the reference (as root)
+container: web ## The container images run under rootless podman: aicli, pods made for the reference (as root)
 	@scripts/prepare build test agents container
 	scripts/build-static x86_64
 	tests/run-container
 
-packages: ## Packages install, upgrade and go on clean roots of Debian and rpm (as root)
+packages: web ## Packages install, upgrade and go on clean roots of Debian and rpm (as root)
 	@scripts/prepare build test agents packages
 	scripts/build-static x86_64
 	tests/run-packages
