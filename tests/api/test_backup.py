@@ -242,7 +242,9 @@ def test_signing_and_tls_keys_are_replaced_while_the_service_runs(servers):
     password = server.log().split("password ")[1].split()[0]
 
     def login():
-        return server.api().post("//auth/token", {"username": "admin", "password": password}, expect=200).json()["token"]
+        return (
+            server.api().post("//auth/token", {"username": "admin", "password": password}, expect=200).json()["token"]
+        )
 
     def admits(token):
         answer = server.api({"Authorization": f"Bearer {token}"}).call("GET", "/v2/clusters")

@@ -40,14 +40,16 @@ pub struct Keys {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Make a new sealing key and seal all secrets in the database under it.
-    RotateSealing {
+    #[command(name = "rotate-sealing")]
+    Sealing {
         #[command(flatten)]
         output: format::Output,
         #[command(flatten)]
         of: OfService,
     },
     /// Make a new signing key. Tokens and links of the key before it stay good.
-    RotateSigning {
+    #[command(name = "rotate-signing")]
+    Signing {
         /// End all logins, links and tokens of agents that were given out: booted hosts need new images
         #[arg(long)]
         end_tokens: bool,
@@ -57,7 +59,8 @@ enum Command {
         of: OfService,
     },
     /// Make a new key and certificate of the server, signed by the same CA.
-    RotateTls {
+    #[command(name = "rotate-tls")]
+    Tls {
         #[command(flatten)]
         output: format::Output,
         #[command(flatten)]
@@ -68,13 +71,13 @@ enum Command {
 /// Does what was asked for.
 pub fn run(keys: &Keys) -> ExitCode {
     match &keys.command {
-        Command::RotateSealing { of, output } => output::print(rotate_sealing(of), *output),
-        Command::RotateSigning {
+        Command::Sealing { of, output } => output::print(rotate_sealing(of), *output),
+        Command::Signing {
             end_tokens,
             of,
             output,
         } => output::print(rotate_signing(of, *end_tokens), *output),
-        Command::RotateTls { of, output } => output::print(rotate_tls(of), *output),
+        Command::Tls { of, output } => output::print(rotate_tls(of), *output),
     }
 }
 

@@ -176,7 +176,7 @@ fn is_discovered(
         let hosts = client.hosts(&infra_env)?;
         let found = hosts.iter().find(|host| host["id"] == id.as_str());
         let inventory = found.and_then(|host| host["inventory"].as_str());
-        Ok(inventory.filter(|text| !text.is_empty()).map(drop))
+        Ok(inventory.filter(|text| !text.is_empty()).map(|_| ()))
     })
 }
 
@@ -201,8 +201,8 @@ fn is_installed(network: &Network, evidence: &Evidence, client: &Client) -> Resu
         .env("MUSTER_TOKEN", client.token());
     run(&mut simulate).context("simulating the installation")?;
     let clusters = client.get("/clusters")?;
-    let once = clusters.as_array().into_iter().flatten();
-    let once = once.into_iter().find(|cluster| cluster["name"] == "once");
+    let mut all = clusters.as_array().into_iter().flatten();
+    let once = all.find(|cluster| cluster["name"] == "once");
     let once = once.context("there is no cluster")?;
     assert_eq!(once["status"], "installed", "{once:#}");
     let id = once["id"].as_str().context("a cluster has an id")?;
