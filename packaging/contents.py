@@ -1,6 +1,7 @@
 """What is installed where, in packages and in container images."""
 
 import gzip
+import json
 import subprocess
 import tempfile
 from pathlib import Path
@@ -31,6 +32,26 @@ def programs(tree, root, architecture):
         agent = root / "target/agents" / host / "muster-agent"
         if host == architecture or agent.exists():
             tree.file(f"/usr/lib/muster/agents/{host}/muster-agent", agent, mode=0o755)
+
+
+def program_file(root, kind, architecture):
+    """A program that scripts/build-static made: `programs` or `agents`."""
+    return root / "target" / kind / architecture / {"programs": "muster", "agents": "muster-agent"}[kind]
+
+
+def muster_with_agents(root, architecture):
+    """The service with agents inside, so that one file is enough: behind its end, as
+    crates/boot-images/src/inside_program.rs reads them."""
+    whole = program_file(root, "programs", architecture).read_bytes()
+    places = []
+    for host in ARCHITECTURES:
+        agent = program_file(root, "agents", host)
+        if host == architecture or agent.exists():
+            packed = gzip.compress(agent.read_bytes(), 9, mtime=0)
+            places.append({"architecture": host, "offset": len(whole), "len": len(packed)})
+            whole += packed
+    index = json.dumps(places).encode()
+    return whole + index + len(index).to_bytes(8, "little") + b"MUSTERAG"
 
 
 def package_tree(root, architecture, epoch, runnable, zsh):

@@ -1,7 +1,8 @@
-"""Data directories of earlier releases, one per schema version, open with this one and lose nothing.
+"""Data directories of earlier versions open with this one and lose nothing.
 
-`BLESS=1 tests/run-api test_upgrades.py` adds the one of this release when the schema version has risen;
-never replace those that are there.
+`landed-…` are of versions that landed, `schema-…` the first of a schema version. `BLESS=1 tests/run-api
+test_upgrades.py` adds the one of this version when the schema version has risen; with `MUSTER_BIN` of an
+older build, `KEEP_AS=landed-…` adds that one's. Never replace those that are there.
 """
 
 import os
@@ -40,12 +41,14 @@ def make(work_dir):
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory):
     data_dir = make(tmp_path_factory.mktemp("fresh"))
-    target = KEPT / f"schema-{schema(data_dir)}.tar.gz"
+    name = os.environ.get("KEEP_AS") or f"schema-{schema(data_dir)}"
+    target = KEPT / f"{name}.tar.gz"
     if os.environ.get("BLESS") and not target.exists():
         KEPT.mkdir(exist_ok=True)
         with tarfile.open(target, "w:gz") as archive:
-            for name in ["muster.db", "files", "keys"]:
-                archive.add(data_dir / name, name)
+            for part in ["muster.db", "files", "keys"]:
+                if (data_dir / part).exists():
+                    archive.add(data_dir / part, part)
     return data_dir
 
 
@@ -53,7 +56,7 @@ def test_the_data_directory_of_this_schema_version_is_kept(fresh):
     assert (KEPT / f"schema-{schema(fresh)}.tar.gz").exists(), "BLESS=1 tests/run-api test_upgrades.py adds it"
 
 
-@pytest.mark.parametrize("archive", sorted(path.name for path in KEPT.glob("schema-*.tar.gz")))
+@pytest.mark.parametrize("archive", sorted(path.name for path in KEPT.glob("*.tar.gz")))
 def test_a_kept_data_directory_opens_and_holds_what_it_held(archive, fresh, servers):
     server = servers(archive.removesuffix(".tar.gz"))
     with tarfile.open(KEPT / archive) as kept:

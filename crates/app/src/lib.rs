@@ -30,6 +30,7 @@ pub mod logs;
 pub mod manifests;
 pub mod membership;
 pub mod metrics;
+pub mod one_shot;
 pub mod operators;
 mod preparation;
 pub mod quotas;

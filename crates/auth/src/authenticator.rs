@@ -26,6 +26,7 @@ use crate::credentials::{Credentials, Denied, carrier};
 use crate::keys::KeyPair;
 use crate::link_terms::LinkLimits;
 use crate::principal::{Login, Principal, Role, Scope};
+use crate::signing_keys::SigningKeys;
 use crate::tokens::{Claims, SignError, Tokens};
 use crate::users::{LoginError, Users};
 
@@ -35,9 +36,9 @@ pub enum Mode {
     /// They need not.
     None,
     /// Only tokens that this service signed, for machines and links.
-    Local(KeyPair),
+    Local(SigningKeys),
     /// As local, and people log in.
-    Users(KeyPair, Users),
+    Users(SigningKeys, Users),
     /// Tokens made by the agent-based installer, whose public key this is.
     AgentInstallerLocal(KeyPair),
 }
@@ -108,6 +109,14 @@ impl Authenticator {
             Mode::AgentInstallerLocal(keys) => Way::Installer(Tokens::new(keys)),
         };
         Self { way, rules }
+    }
+
+    /// Signs with other keys from now on, in modes that sign; whether they are others.
+    pub fn replace_keys(&self, keys: SigningKeys) -> bool {
+        match &self.way {
+            Way::Local(tokens) | Way::Users(tokens, _) => tokens.replace(keys),
+            Way::Open | Way::Installer(_) => false,
+        }
     }
 
     /// The users that can log in, in the mode that has them.

@@ -166,7 +166,10 @@ impl Authority {
             create(&key_path, &key.serialize_pem(), Readers::OwnerOnly)?;
         }
         let key_pem = read(&key_path)?;
-        if !cert_path.exists() || !ca.vouches_for(&cert_path, &names, now)? {
+        if !cert_path.exists()
+            || !ca.vouches_for(&cert_path, &names, now)?
+            || !belong_together(&read(&cert_path)?, &key_pem)
+        {
             let key = KeyPair::from_pem(&key_pem)
                 .map_err(|error| damaged(&key_path, &format!("no private key ({error})")))?;
             let issued = ca.issue(&key, &names, now)?;
@@ -188,6 +191,15 @@ impl Authority {
             server,
         })
     }
+}
+
+/// Whether a certificate is that of a key; the key may have been replaced since.
+fn belong_together(chain_pem: &str, key_pem: &str) -> bool {
+    let files = TlsFiles {
+        chain_pem: chain_pem.to_owned(),
+        key_pem: Secret::new(key_pem),
+    };
+    files.server_config(OldestTls::default()).is_ok()
 }
 
 /// The CA as it lies on disk. Its key is only read when something is to be signed.

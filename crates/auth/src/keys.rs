@@ -16,7 +16,7 @@ use p256::{PublicKey, SecretKey};
 
 use crate::files::{self, Readers};
 
-const PRIVATE_FILE: &str = "token.key";
+pub(crate) const PRIVATE_FILE: &str = "token.key";
 const PUBLIC_FILE: &str = "token.pub";
 
 /// Why a key cannot be used.

@@ -23,6 +23,7 @@ mod link_terms;
 mod links;
 mod login_limit;
 mod principal;
+mod signing_keys;
 mod tokens;
 mod users;
 
@@ -35,5 +36,6 @@ pub use links::{ImageForm, ImageLink, SignedUrl};
 pub use principal::{
     Login, Principal, ReadOnly, Role, Scope, check_generation, check_role, check_scope,
 };
+pub use signing_keys::{Former, SigningKeys};
 pub use tokens::{Claims, SignError, TokenError, Tokens};
 pub use users::{LoginError, User, UserError, Users, hash_password};

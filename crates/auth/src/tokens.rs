@@ -4,7 +4,7 @@
 //! dozen algorithms of which eleven must be switched off: a header that names another one is
 //! refused before anything is computed.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cache::Cache;
-use crate::keys::KeyPair;
+use crate::signing_keys::SigningKeys;
 
 /// The reference's tokens are below 1 KiB; anything much longer is not a token.
 const LONGEST: usize = 8 * 1024;
@@ -96,20 +96,43 @@ pub enum SignError {
     NoPrivateKey,
 }
 
-/// Makes and checks tokens with one key.
+/// Makes and checks tokens. The keys may be replaced while it is in use.
 #[derive(Debug)]
 pub struct Tokens {
-    keys: KeyPair,
+    in_force: RwLock<Arc<InForce>>,
+}
+
+/// Keys, and the tokens that were verified with them.
+#[derive(Debug)]
+struct InForce {
+    keys: SigningKeys,
     verified: Cache,
 }
 
 impl Tokens {
-    /// Tokens of this key.
-    pub fn new(keys: KeyPair) -> Self {
+    /// Tokens of these keys.
+    pub fn new(keys: impl Into<SigningKeys>) -> Self {
         Self {
-            keys,
-            verified: Cache::default(),
+            in_force: RwLock::new(Arc::new(InForce::with(keys.into()))),
         }
+    }
+
+    /// Uses other keys from now on; whether they are others.
+    pub fn replace(&self, keys: SigningKeys) -> bool {
+        let mut in_force = self
+            .in_force
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let changed = in_force.keys != keys;
+        if changed {
+            *in_force = Arc::new(InForce::with(keys));
+        }
+        changed
+    }
+
+    fn in_force(&self) -> Arc<InForce> {
+        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&in_force)
     }
 
     /// Makes a token. The same claims give the same token.
@@ -124,6 +147,7 @@ impl Tokens {
             URL_SAFE_NO_PAD.encode(claims)
         );
         let signature = self
+            .in_force()
             .keys
             .sign(message.as_bytes())
             .ok_or(SignError::NoPrivateKey)?;
@@ -138,11 +162,12 @@ impl Tokens {
         if token.len() > LONGEST {
             return Err(TokenError::TooLong);
         }
-        let claims = match self.verified.get(token) {
+        let in_force = self.in_force();
+        let claims = match in_force.verified.get(token) {
             Some(claims) => claims,
             None => {
-                let claims = Arc::new(self.open(token)?);
-                self.verified.put(token, Arc::clone(&claims));
+                let claims = Arc::new(in_force.open(token)?);
+                in_force.verified.put(token, Arc::clone(&claims));
                 claims
             }
         };
@@ -153,6 +178,15 @@ impl Tokens {
             return Err(TokenError::NotYet);
         }
         Ok(claims)
+    }
+}
+
+impl InForce {
+    fn with(keys: SigningKeys) -> Self {
+        Self {
+            keys,
+            verified: Cache::default(),
+        }
     }
 
     /// Checks form and signature.
@@ -224,6 +258,7 @@ fn read_claims(members: &Map<String, Value>) -> Result<Claims, TokenError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::KeyPair;
 
     fn tokens() -> Tokens {
         Tokens::new(KeyPair::generate())
@@ -235,7 +270,7 @@ mod tests {
             URL_SAFE_NO_PAD.encode(header),
             URL_SAFE_NO_PAD.encode(payload)
         );
-        let signature = tokens.keys.sign(message.as_bytes()).unwrap();
+        let signature = tokens.in_force().keys.sign(message.as_bytes()).unwrap();
         format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
@@ -374,6 +409,23 @@ mod tests {
         ] {
             assert_eq!(tokens.verify(&token, 0), Err(expected), "{what}");
         }
+    }
+
+    #[test]
+    fn tokens_of_former_keys_stay_good_until_those_are_given_up() {
+        let (first, second) = (KeyPair::generate(), KeyPair::generate());
+        let tokens = Tokens::new(first.clone());
+        let of_first = tokens.issue(&Claims::default()).unwrap();
+        assert!(!tokens.replace(first.clone().into()));
+        assert!(tokens.verify(&of_first, 0).is_ok());
+        assert!(tokens.replace(SigningKeys::new(second.clone(), vec![first.clone()])));
+        assert!(tokens.verify(&of_first, 0).is_ok());
+        let of_second = tokens.issue(&Claims::default()).unwrap();
+        assert!(Tokens::new(second.clone()).verify(&of_second, 0).is_ok());
+        assert!(tokens.replace(second.into()));
+        assert!(tokens.verify(&of_second, 0).is_ok());
+        // Although it was verified before.
+        assert_eq!(tokens.verify(&of_first, 0), Err(TokenError::BadSignature));
     }
 
     #[test]

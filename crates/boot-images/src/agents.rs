@@ -1,18 +1,20 @@
 //! The agents that go into boot images, one per architecture.
 //!
-//! Found once at start: in the folder the configuration names, or near the program. Packing
-//! one takes a moment, so it is done once, in the background; every image then refers to the
+//! Found once at start: in the folder the configuration names, or near the program, or inside it.
+//! Packing one takes a moment, so it is done once, in the background; every image then refers to the
 //! same bytes. Where there is none, hosts pull the image of `images.agent` if one is configured;
 //! otherwise no image is made. The log and the history of the infra-env say so.
 
 use std::{
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
 
 use muster_assets::discovery::agent;
 use muster_image::View;
+
+use crate::inside_program;
 
 /// Name of the executable.
 const NAME: &str = "muster-agent";
@@ -32,20 +34,45 @@ pub struct Agents {
 #[derive(Debug)]
 struct Row {
     architecture: &'static str,
-    executable: Result<PathBuf, String>,
+    executable: Result<Executable, String>,
     packed: OnceLock<Result<View, String>>,
+}
+
+/// Where an agent is.
+#[derive(Debug)]
+enum Executable {
+    File(PathBuf),
+    /// In a program.
+    Inside(PathBuf, inside_program::Place),
+}
+
+impl Executable {
+    fn read(&self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::File(path) => read(path),
+            Self::Inside(program, place) => inside_program::read(program, place),
+        }
+    }
+}
+
+impl fmt::Display for Executable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Inside(program, _) => write!(f, "inside {}", program.display()),
+        }
+    }
 }
 
 impl Agents {
     /// Looks for them; says in the log what was found and what was not.
     #[must_use]
     pub fn find(folder: Option<&Path>) -> Self {
-        let folders = folders(folder);
-        let rows = ARCHITECTURES.iter().map(|(architecture, names)| {
-            let executable = find_first(&folders, NAME, architecture, names);
+        let found = find_each(folder, std::env::current_exe().ok().as_deref());
+        let rows = found.into_iter().map(|(architecture, executable)| {
             match &executable {
                 Ok(path) => {
-                    tracing::info!(architecture, path = %path.display(), "agent for boot images found");
+                    tracing::info!(architecture, %path, "agent for boot images found");
                 }
                 Err(why) => {
                     tracing::warn!(architecture, %why, "no agent for boot images; `make agents` builds it, images.agent_dir says where it is");
@@ -92,23 +119,57 @@ impl Row {
     fn payload(&self) -> &Result<View, String> {
         self.packed.get_or_init(|| {
             let path = self.executable.as_ref().map_err(Clone::clone)?;
-            let at = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
-            let executable = read(path).map_err(|cause| at(&cause))?;
+            let at = |cause: &dyn fmt::Display| format!("{path}: {cause}");
+            let executable = path.read().map_err(|cause| at(&cause))?;
             let packed = agent::payload(&executable, self.architecture);
             packed.map(View::bytes).map_err(|cause| at(&cause))
         })
     }
 }
 
-/// The executables that [`Agents::find`] would find, with the architecture of each.
-#[must_use]
-pub fn executables(folder: Option<&Path>) -> Vec<(PathBuf, &'static str)> {
+/// The agents that [`Agents::find`] would find, with the architecture of each.
+///
+/// # Errors
+/// One of them cannot be read.
+pub fn executables(folder: Option<&Path>) -> io::Result<Vec<(Vec<u8>, &'static str)>> {
+    let program = std::env::current_exe().ok();
+    find_each(folder, program.as_deref())
+        .into_iter()
+        .filter_map(|(architecture, found)| Some((found.ok()?, architecture)))
+        .map(|(executable, architecture)| Ok((executable.read()?, architecture)))
+        .collect()
+}
+
+/// For each architecture the agent, or why there is none. Files come before what is inside the
+/// program, so that a newer one can be put beside it.
+fn find_each(
+    folder: Option<&Path>,
+    program: Option<&Path>,
+) -> Vec<(&'static str, Result<Executable, String>)> {
     let folders = folders(folder);
-    let found = ARCHITECTURES.iter().filter_map(|(architecture, names)| {
-        let path = find_first(&folders, NAME, architecture, names).ok()?;
-        Some((path, *architecture))
-    });
-    found.collect()
+    let inside = match (folder, program) {
+        (None, Some(program)) => inside_program::list(program)
+            .unwrap_or_else(|cause| {
+                tracing::warn!(%cause, "the agents inside this program cannot be read");
+                Vec::new()
+            })
+            .into_iter()
+            .map(|place| (program, place))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let find = |(architecture, names): &(&'static str, &[&str])| {
+        let file = find_first(&folders, NAME, architecture, names).map(Executable::File);
+        let found = file.or_else(|why| {
+            let place = inside
+                .iter()
+                .find(|(_, place)| names.contains(&place.architecture.as_str()));
+            let (program, place) = place.ok_or(why)?;
+            Ok(Executable::Inside((*program).to_owned(), place.clone()))
+        });
+        (*architecture, found)
+    };
+    ARCHITECTURES.iter().map(find).collect()
 }
 
 /// A program for hosts of an architecture, found as agents are: in `folder` or, without one, near
@@ -272,6 +333,28 @@ mod tests {
             why.contains("no 64-bit ELF") && why.contains("another machine"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn agents_inside_the_program_are_used_where_no_file_is() {
+        let folder = folder(&[("bin/agents/x86_64/muster-agent", executable(62))]);
+        let program = folder.path().join("bin/muster");
+        let both = [("x86_64", executable(62)), ("aarch64", executable(183))];
+        fs::write(
+            &program,
+            inside_program::tests::with_agents(b"program", &both),
+        )
+        .unwrap();
+        let found = find_each(None, Some(&program));
+        let inside = |name: &str| {
+            let found = found.iter().find(|(architecture, _)| *architecture == name);
+            found.and_then(|(_, found)| found.as_ref().ok())
+        };
+        assert!(matches!(inside("arm64"), Some(Executable::Inside(..))));
+        assert_eq!(inside("arm64").unwrap().read().unwrap(), executable(183));
+        // A folder that is named counts alone.
+        let named = find_each(Some(&folder.path().join("bin")), Some(&program));
+        assert!(matches!(&named[0].1, Ok(Executable::File(_))) && named[1].1.is_err());
     }
 
     #[test]

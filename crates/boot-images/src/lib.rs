@@ -12,6 +12,7 @@ pub mod agents;
 pub mod base;
 pub mod compose;
 pub mod fetch;
+pub mod inside_program;
 mod inspect;
 pub mod mirrors;
 mod part;

@@ -201,6 +201,17 @@ pub fn announce_locally(data_dir: &Path, url: &str) {
     }
 }
 
+/// Whether a service listens at the address that the data directory notes.
+pub fn answers(data_dir: &Path) -> bool {
+    let Ok(text) = fs::read_to_string(data_dir.join(ADDRESS_FILE)) else {
+        return false;
+    };
+    let Some((_, address)) = text.trim().split_once("://") else {
+        return false;
+    };
+    std::net::TcpStream::connect(address).is_ok()
+}
+
 fn login_file() -> Option<PathBuf> {
     let folder = |name: &str| {
         let folder = PathBuf::from(std::env::var_os(name)?);

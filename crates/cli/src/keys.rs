@@ -1,25 +1,35 @@
-//! `muster keys`: changing the keys of a service.
+//! `muster keys`: changing the keys of a service, which may run.
+//!
+//! A running service looks at its key files every few seconds ([`crate::reload`]), so these commands
+//! change files and, for the sealing key, wait until the service is done.
 
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
+    thread,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use muster_auth::files::{self, Readers};
-use muster_model::Secret;
-use muster_store::{SealingKey, StoreError};
+use muster_auth::{Former, SigningKeys};
+use muster_config::Config;
+use muster_service::sealing::KeyFiles;
+use muster_store::StoreError;
 use serde_json::json;
 
 use crate::{
-    format,
+    connection, format,
     output::{self, Printed},
     settings::OfService,
 };
 
-/// Replace keys of the service.
+/// A service needs a moment to notice, and some time for many secrets.
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Replace keys of the service, which may run.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub struct Keys {
@@ -29,8 +39,28 @@ pub struct Keys {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a new sealing key and seal all secrets in the database under it. Stop the service first.
-    RotateSealing {
+    /// Make a new sealing key and seal all secrets in the database under it.
+    #[command(name = "rotate-sealing")]
+    Sealing {
+        #[command(flatten)]
+        output: format::Output,
+        #[command(flatten)]
+        of: OfService,
+    },
+    /// Make a new signing key. Tokens and links of the key before it stay good.
+    #[command(name = "rotate-signing")]
+    Signing {
+        /// End all logins, links and tokens of agents that were given out: booted hosts need new images
+        #[arg(long)]
+        end_tokens: bool,
+        #[command(flatten)]
+        output: format::Output,
+        #[command(flatten)]
+        of: OfService,
+    },
+    /// Make a new key and certificate of the server, signed by the same CA.
+    #[command(name = "rotate-tls")]
+    Tls {
         #[command(flatten)]
         output: format::Output,
         #[command(flatten)]
@@ -41,12 +71,16 @@ enum Command {
 /// Does what was asked for.
 pub fn run(keys: &Keys) -> ExitCode {
     match &keys.command {
-        Command::RotateSealing { of, output } => output::print(rotate_sealing(of), *output),
+        Command::Sealing { of, output } => output::print(rotate_sealing(of), *output),
+        Command::Signing {
+            end_tokens,
+            of,
+            output,
+        } => output::print(rotate_signing(of, *end_tokens), *output),
+        Command::Tls { of, output } => output::print(rotate_tls(of), *output),
     }
 }
 
-/// The new key is on disk before the first row is written under it, and the old one is kept: at no
-/// moment can a power cut leave a database without its key.
 fn rotate_sealing(of: &OfService) -> anyhow::Result<Printed> {
     let config = of.load()?.config;
     if !config.database.sealing_key.is_empty() {
@@ -55,22 +89,13 @@ fn rotate_sealing(of: &OfService) -> anyhow::Result<Printed> {
              copies; only a key in keys/sealing.key can be replaced"
         );
     }
-    let current = config.data_dir.join("keys/sealing.key");
-    let next = current.with_extension("key.new");
-    let old = read(&current)?;
-    let text = match fs::read_to_string(&next) {
-        // An earlier run ended before its work was done.
-        Ok(text) => Secret::new(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text = SealingKey::generate()?;
-            let content = format!("{}\n", text.reveal());
-            files::create(&next, content.as_bytes(), Readers::OwnerOnly)
-                .with_context(|| next.display().to_string())?;
-            text
-        }
-        Err(error) => return Err(error).with_context(|| next.display().to_string()),
-    };
-    let new = SealingKey::parse(&text, next.display().to_string())?;
+    let files = KeyFiles::of(&config.data_dir);
+    files.read_current()?;
+    files.make_next()?;
+    if is_running(&config) {
+        return wait_for_service(&files);
+    }
+    let (old, new) = (files.read_current()?, files.read_next()?);
     let runtime = tokio::runtime::Runtime::new()?;
     let url = config.database.url.reveal();
     let sealed = runtime.block_on(muster_store::reseal(url, old, new.clone()));
@@ -87,10 +112,7 @@ fn rotate_sealing(of: &OfService) -> anyhow::Result<Printed> {
         }
         Err(error) => return Err(error).context("the key was not replaced"),
     };
-    let kept = kept(&current);
-    fs::rename(&current, &kept).with_context(|| kept.display().to_string())?;
-    fs::rename(&next, &current).with_context(|| current.display().to_string())?;
-    fs::File::open(config.data_dir.join("keys"))?.sync_all()?;
+    let kept = files.exchange()?;
     Ok(Printed {
         text: format!(
             "{outcome}; the old key is in {}: backups of before need it",
@@ -100,14 +122,86 @@ fn rotate_sealing(of: &OfService) -> anyhow::Result<Printed> {
     })
 }
 
-fn read(path: &Path) -> anyhow::Result<SealingKey> {
-    let named = || path.display().to_string();
-    let text = fs::read_to_string(path).with_context(named)?;
-    Ok(SealingKey::parse(&Secret::new(text), named())?)
+/// The service changes the key by itself, and then exchanges the files.
+fn wait_for_service(files: &KeyFiles) -> anyhow::Result<Printed> {
+    let limit = Instant::now() + PATIENCE;
+    while files.is_change_requested() {
+        if Instant::now() > limit {
+            bail!(
+                "the service has not changed to the key in {} yet; its log says why, and it goes on trying",
+                files.next.display()
+            );
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(Printed {
+        text: "the running service has sealed all secrets under a new key; the old one is kept beside \
+               it as sealing.key.until-…: backups of before need it"
+            .to_owned(),
+        json: json!({"by": "service"}),
+    })
 }
 
-/// A name for the old key that is not taken.
-fn kept(current: &Path) -> PathBuf {
-    let day = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-    current.with_extension(format!("key.until-{day}"))
+fn rotate_signing(of: &OfService, end_tokens: bool) -> anyhow::Result<Printed> {
+    let config = of.load()?.config;
+    if !config.auth.ec_private_key.is_empty() || !config.auth.ec_public_key.is_empty() {
+        bail!(
+            "the signing key comes from the settings (EC_PRIVATE_KEY_PEM, EC_PUBLIC_KEY_PEM); only a key in \
+             keys/token.key can be replaced"
+        );
+    }
+    let former = match end_tokens {
+        true => Former::GivenUp,
+        false => Former::Kept,
+    };
+    let file = SigningKeys::rotate(&config.data_dir.join("keys"), former)?;
+    let tokens = match former {
+        Former::Kept => "what was signed before stays good",
+        Former::GivenUp => {
+            "logins, links and tokens of agents have ended: log in again, boot new images"
+        }
+    };
+    Ok(Printed {
+        text: format!(
+            "{} holds a new key; a running service uses it within seconds; {tokens}",
+            file.display()
+        ),
+        json: json!({"key": file, "former_tokens_end": end_tokens}),
+    })
+}
+
+fn rotate_tls(of: &OfService) -> anyhow::Result<Printed> {
+    let config = of.load()?.config;
+    if config.server.tls_cert.is_some() {
+        bail!(
+            "the certificate comes from server.tls_cert; replace the files of it and of server.tls_key, \
+             they are read again by themselves"
+        );
+    }
+    let folder = config.data_dir.join("tls");
+    // The certificate last: a service that looks in between makes another one for its new key.
+    for name in ["server.key", "server.crt"] {
+        remove(&folder.join(name))?;
+    }
+    Ok(Printed {
+        text:
+            "a running service makes a new key and certificate within seconds, another one at its \
+               start; the CA stays, so hosts and clients need nothing new"
+                .to_owned(),
+        json: json!({"folder": folder}),
+    })
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| path.display().to_string())
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Whether a service uses the data directory now.
+fn is_running(config: &Config) -> bool {
+    muster_store::in_use(config.database.url.reveal()) || connection::answers(&config.data_dir)
 }

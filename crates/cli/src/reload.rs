@@ -1,4 +1,4 @@
-//! Notices that files with users or certificates have changed.
+//! Notices that files with users, certificates or keys have changed.
 //!
 //! Their content is compared now and then: secrets mounted into a container are exchanged by
 //! renaming folders, which a watch on the file itself does not see.
@@ -24,7 +24,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// The files from which this configuration takes users and certificates.
+    /// The files from which this configuration takes users, certificates and keys.
     pub fn of(config: &Config, flags: &Overrides) -> Self {
         let settings = match &flags.config_file {
             Some(file) => vec![file.clone()],
@@ -35,7 +35,15 @@ impl Watched {
             .into_iter()
             .chain(server.tls_cert.clone())
             .chain(server.tls_key.clone())
-            .chain([config.data_dir.join("first-user.hash")])
+            .chain(
+                [
+                    "first-user.hash",
+                    "keys/token.key",
+                    "keys/token.former.pub",
+                    "tls/server.crt",
+                ]
+                .map(|name| config.data_dir.join(name)),
+            )
             .collect();
         let seen = look(&paths);
         Self {

@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use muster_config::{Loaded, Overrides};
 use muster_service::Running;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{connection, logging, output, reload, settings};
 
@@ -17,7 +17,7 @@ use crate::{connection, logging, output, reload, settings};
 ///
 /// Every setting can also come from a muster.toml or from the environment; `--print-config`
 /// shows what is in force and where each value came from, `muster settings` lists them all.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Serve {
     /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:8090]
     #[arg(long, value_name = "ADDR")]
@@ -51,18 +51,35 @@ pub struct Serve {
     print_config: bool,
 }
 
+/// Why the service ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By a signal.
+    Asked,
+    /// Its work was done (`server.stop_when_installed`).
+    Done,
+}
+
 /// Loads the configuration and runs until asked to stop.
 pub fn run(serve: Serve) -> ExitCode {
+    match run_to_end(serve) {
+        Ok(Ended::Asked | Ended::Done) => ExitCode::SUCCESS,
+        Err(code) => code,
+    }
+}
+
+/// The same; returns why it ended, or the code of a failure.
+pub fn run_to_end(serve: Serve) -> Result<Ended, ExitCode> {
     let print_config = serve.print_config;
     let (loaded, flags) = match load(serve) {
         Ok(loaded) => loaded,
         Err(problem) => {
             let _ = writeln!(io::stderr(), "{problem}");
-            return ExitCode::from(2);
+            return Err(ExitCode::from(2));
         }
     };
     if print_config {
-        return output::text(&loaded.print());
+        return Err(output::text(&loaded.print()));
     }
     logging::start(&loaded.config.log);
     for warning in &loaded.warnings {
@@ -73,12 +90,11 @@ pub fn run(serve: Serve) -> ExitCode {
     }
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
-        Err(error) => return output::failure(&error.into()),
+        Err(error) => return Err(output::failure(&error.into())),
     };
-    match runtime.block_on(until_stopped(loaded, &flags)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => output::failure(&error),
-    }
+    runtime
+        .block_on(until_stopped(loaded, &flags))
+        .map_err(|error| output::failure(&error))
 }
 
 fn load(serve: Serve) -> Result<(Loaded, Overrides), String> {
@@ -105,31 +121,49 @@ fn load(serve: Serve) -> Result<(Loaded, Overrides), String> {
     Ok((settings::load(flags.clone())?, flags))
 }
 
-async fn until_stopped(loaded: Loaded, flags: &Overrides) -> anyhow::Result<()> {
+async fn until_stopped(loaded: Loaded, flags: &Overrides) -> anyhow::Result<Ended> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
     // A database that is not there yet is waited for.
     let running = tokio::select! {
         started = muster_service::start(loaded.config) => started?,
-        _ = terminate.recv() => return Ok(()),
-        _ = interrupt.recv() => return Ok(()),
+        _ = terminate.recv() => return Ok(Ended::Asked),
+        _ = interrupt.recv() => return Ok(Ended::Asked),
     };
     connection::announce_locally(
         &running.config().data_dir,
         &format!("{}://{}", running.scheme, running.address),
     );
     announce(&running);
+    let ended = tokio::select! {
+        () = running.finished() => Ended::Done,
+        () = reload_changes(&running, flags, &mut hang_up) => Ended::Asked,
+        _ = terminate.recv() => Ended::Asked,
+        _ = interrupt.recv() => Ended::Asked,
+    };
+    tracing::info!("stopping; a second signal ends at once");
+    tokio::select! {
+        () = running.stop() => {}
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(ended)
+}
+
+/// Takes over what changes in the configuration and its files, without end.
+async fn reload_changes(running: &Running, flags: &Overrides, hang_up: &mut Signal) {
     let mut files = reload::Watched::of(running.config(), flags);
     let mut tick = tokio::time::interval(reload::INTERVAL);
     loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
             _ = hang_up.recv() => {}
-            _ = tick.tick() => if !files.changed() {
-                continue;
-            },
+            _ = tick.tick() => {
+                running.change_sealing_key().await;
+                if !files.changed() {
+                    continue;
+                }
+            }
         }
         match settings::load(flags.clone()) {
             Ok(loaded) => running.reload(&loaded.config),
@@ -138,12 +172,6 @@ async fn until_stopped(loaded: Loaded, flags: &Overrides) -> anyhow::Result<()> 
             }
         }
     }
-    tracing::info!("stopping; a second signal ends at once");
-    tokio::select! {
-        () = running.stop() => Ok(()),
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
-    }
 }
 
 /// Prints where the service is. The first line is for scripts.
@@ -151,8 +179,13 @@ fn announce(running: &Running) {
     let url = format!("{}://{}", running.scheme, running.address);
     let config = running.config();
     let mut lines = format!("listening on {url}\n");
+    // An address that stands for all of them cannot be opened.
+    let open = match running.address.ip().is_unspecified() {
+        true => config.server.base_url.as_str(),
+        false => &url,
+    };
     lines += &format!(
-        "  web page     {url}/\n  API          {url}/api/assisted-install/v2/…   reference: {url}/docs\n"
+        "  web page     {open}/\n  API          {open}/api/assisted-install/v2/…   reference: {open}/docs\n"
     );
     if running.scheme == "https" {
         lines += &format!(
@@ -167,7 +200,8 @@ fn announce(running: &Running) {
             user.password.reveal()
         );
     }
-    lines += &format!("  next step    {}\n", next_step(running, &url));
+    lines += &format!("  next step    {}\n", next_step(running, open));
+    lines += "  first image  web page: Create cluster, then Add hosts; or aicli download iso NAME   (docs/aicli.md)\n";
     let mut out = io::stdout().lock();
     let shown = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
     if let Some(user) = &running.first_user

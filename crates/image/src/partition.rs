@@ -8,7 +8,10 @@ use flate2::Crc;
 
 use crate::{
     error::{Error, Result},
-    iso9660::numbers::{le32, le64, put},
+    iso9660::{
+        Iso, SECTOR,
+        numbers::{le32, le64, put},
+    },
     view::{Range, View},
 };
 
@@ -149,6 +152,21 @@ impl Hybrid {
             None => Ok(view),
         }
     }
+}
+
+/// Length of an image on a medium that may be longer, such as a USB stick.
+///
+/// # Errors
+///
+/// When its partition tables are damaged.
+pub fn image_len(iso: &Iso) -> Result<u64> {
+    let volume = u64::from(iso.primary().sectors) * SECTOR;
+    let end = match Hybrid::read(iso.view())? {
+        Some(Hybrid { gpt: Some(gpt), .. }) => gpt.backup().saturating_add(1).saturating_mul(BLOCK),
+        Some(Hybrid { gpt: None, .. }) => volume.next_multiple_of(CYLINDER),
+        None => volume,
+    };
+    Ok(end.max(volume).min(iso.view().len()))
 }
 
 /// Lengths in blocks, before and after.

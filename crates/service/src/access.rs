@@ -1,15 +1,13 @@
 //! Keys, users and TLS of this installation: from the configuration and the data directory.
 
 use std::{
-    io::ErrorKind,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use muster_auth::{
     Authenticator, Authority, AuthorityError, KeyError, KeyPair, Mode, OldestTls, Role, Rules,
-    TlsFiles, User, UserError, Users,
-    files::{self, Readers},
+    SigningKeys, TlsFiles, User, UserError, Users,
 };
 use muster_config::{
     Config,
@@ -18,8 +16,11 @@ use muster_config::{
 use muster_model::{Secret, Timestamp};
 use muster_store::{SealingKey, SealingKeyError};
 
-use crate::first_user;
 pub use crate::first_user::FirstUser;
+use crate::{
+    first_user,
+    sealing::{KeyFileError, KeyFiles},
+};
 
 /// Why access control could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +31,12 @@ pub enum AccessError {
     /// A user.
     #[error("the users are not usable")]
     Users(#[from] UserError),
-    /// The key of the database.
+    /// The key of the database, from a setting.
     #[error(transparent)]
     Sealing(#[from] SealingKeyError),
+    /// The key of the database, from its file.
+    #[error(transparent)]
+    SealingFile(#[from] KeyFileError),
     /// Certificates.
     #[error("the certificates are not usable")]
     Tls(#[from] AuthorityError),
@@ -82,12 +86,28 @@ pub fn authenticator(
     Ok((Authenticator::new(mode, rules), first_user))
 }
 
-fn own_keys(auth: &Auth, data_dir: &Path) -> Result<KeyPair, KeyError> {
-    match (auth.ec_private_key.reveal(), auth.ec_public_key.as_str()) {
-        ("", "") => KeyPair::load_or_create(&data_dir.join("keys")),
+fn own_keys(auth: &Auth, data_dir: &Path) -> Result<SigningKeys, KeyError> {
+    let pair = match (auth.ec_private_key.reveal(), auth.ec_public_key.as_str()) {
+        ("", "") => return SigningKeys::load_or_create(&data_dir.join("keys")),
         ("", public) => KeyPair::from_public_pem(public),
         (private, "") => KeyPair::from_private_pem(private),
         (private, public) => KeyPair::from_pems(private, public),
+    };
+    pair.map(SigningKeys::from)
+}
+
+/// Takes over signing keys that were replaced (`muster keys rotate-signing`, or another pair in the
+/// settings); whether they are others than before.
+pub fn reload_signing_keys(
+    authenticator: &Authenticator,
+    auth: &Auth,
+    data_dir: &Path,
+) -> Result<bool, AccessError> {
+    match auth.mode {
+        AuthMode::Local | AuthMode::Users => {
+            Ok(authenticator.replace_keys(own_keys(auth, data_dir)?))
+        }
+        AuthMode::None | AuthMode::AgentInstallerLocal => Ok(false),
     }
 }
 
@@ -138,27 +158,7 @@ pub fn sealing_key(configured: &Secret, data_dir: &Path) -> Result<SealingKey, A
             "the setting database.sealing_key",
         )?);
     }
-    let folder = data_dir.join("keys");
-    let path = folder.join("sealing.key");
-    let failed = |cause| AccessError::File {
-        path: path.clone(),
-        cause,
-    };
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    if !path.try_exists().map_err(failed)? {
-        let text = format!("{}\n", SealingKey::generate()?.reveal());
-        match files::create(&path, text.as_bytes(), Readers::OwnerOnly) {
-            // Another process was faster: then its key is the one.
-            Err(taken) if taken.kind() == ErrorKind::AlreadyExists => {}
-            written => written.map_err(failed)?,
-        }
-    }
-    let text = std::fs::read_to_string(&path).map_err(failed)?;
-    let origin = format!(
-        "the file {} (database.sealing_key is not set)",
-        path.display()
-    );
-    Ok(SealingKey::parse(&Secret::new(text), origin)?)
+    Ok(KeyFiles::of(data_dir).open()?)
 }
 
 const fn role(role: UserRole) -> Role {

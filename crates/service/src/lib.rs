@@ -11,6 +11,7 @@ mod handlers;
 pub mod http;
 mod images;
 mod redact;
+pub mod sealing;
 mod service;
 mod start;
 mod systemd;

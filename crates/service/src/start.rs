@@ -1,12 +1,18 @@
 //! Starts a service from a configuration, and stops it.
 
-use std::{io, net::SocketAddr, path::Path, sync::Arc};
+use std::{
+    io,
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use muster_api::contract::contract;
 use muster_app::{
     App,
     catalog::Catalog,
-    error_chain,
+    error_chain, one_shot,
     start::{OpenError, Stores, Workers},
 };
 use muster_config::{BaseUrl, Config};
@@ -22,10 +28,14 @@ use crate::{
         host_guard::HostGuard,
         server::{Listener, TlsSettings, raise_file_limit},
     },
+    sealing::KeyFiles,
     service::{Service, Shared},
     systemd,
     watch::{self as watching, ChangeNotifier},
 };
+
+/// How often a service that ends by itself asks whether its work is done.
+const LOOK_FOR_THE_END: Duration = Duration::from_secs(5);
 
 /// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -183,6 +193,14 @@ impl Running {
                 error!(error = %error_chain(&error), "users not reloaded; keeping the old ones")
             }
         }
+        let data_dir = &self.service.config.data_dir;
+        match access::reload_signing_keys(&self.service.auth, &config.auth, data_dir) {
+            Ok(true) => info!("signing keys replaced"),
+            Ok(false) => {}
+            Err(error) => {
+                error!(error = %error_chain(&error), "signing keys not replaced; the old ones stay");
+            }
+        }
         let Some(tls) = &self.tls else {
             return;
         };
@@ -195,6 +213,61 @@ impl Running {
             Err(error) => {
                 error!(error = %error_chain(&error), "certificate not reloaded; keeping the old one");
             }
+        }
+    }
+
+    /// Changes to the next sealing key, if there is one (`muster keys rotate-sealing`).
+    pub async fn change_sealing_key(&self) {
+        let config = &self.service.config;
+        let files = KeyFiles::of(&config.data_dir);
+        if !config.database.sealing_key.is_empty() || !files.is_change_requested() {
+            return;
+        }
+        let next = match files.read_next() {
+            Ok(next) => next,
+            Err(error) => {
+                error!(error = %error_chain(&error), "the next sealing key is not usable; the old one stays");
+                return;
+            }
+        };
+        match self.service.store.change_key(&next).await {
+            Ok(secrets) => match files.exchange() {
+                Ok(kept) => info!(secrets, old_key = %kept.display(), "sealing key replaced"),
+                Err(error) => {
+                    error!(error = %error_chain(&error), "the files of the sealing key are not exchanged yet");
+                }
+            },
+            Err(error) => {
+                error!(error = %error_chain(&error), "not all secrets are under the new sealing key yet; trying again");
+            }
+        }
+    }
+
+    /// Returns when the work of a service that ends by itself is done (`server.stop_when_installed`);
+    /// never for others.
+    pub async fn finished(&self) {
+        let app = &self.service.app;
+        let Some(grace) = app.config.server.stop_when_installed else {
+            return std::future::pending().await;
+        };
+        let mut since: Option<Instant> = None;
+        loop {
+            match one_shot::is_done(app).await {
+                Ok(true) => {
+                    let since = *since.get_or_insert_with(|| {
+                        info!(after = ?grace, "everything is installed and downloaded; the service ends");
+                        Instant::now()
+                    });
+                    if since.elapsed() >= grace {
+                        return;
+                    }
+                }
+                Ok(false) => since = None,
+                Err(error) => {
+                    error!(error = %error_chain(&error), "whether the work is done is unknown");
+                }
+            }
+            tokio::time::sleep(LOOK_FOR_THE_END.min(grace)).await;
         }
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct Reader {
     pub(crate) pool: Pool,
     pub(crate) library: Arc<RwLock<Library>>,
     pub(crate) trust: Trust,
-    pub(crate) key: SealingKey,
+    pub(crate) key: RwLock<Arc<SealingKey>>,
     /// Rows that could not be read.
     pub(crate) quarantine: Quarantine,
 }
@@ -295,13 +295,19 @@ impl Reader {
                 "the document does not fit its checksum",
             ));
         }
-        let (mut value, unknown): (T, _) = members::from_text(text, key, &self.key)?;
+        let (mut value, unknown): (T, _) = members::from_text(text, key, &self.key())?;
         value.set_beside(row.maybe_text(T::KEY_COLUMNS + 3)?.map(Report::from));
         Ok(Row {
             version,
             value: Arc::new(value),
             unknown,
         })
+    }
+
+    /// The key of the secrets now.
+    pub(crate) fn key(&self) -> Arc<SealingKey> {
+        let key = self.key.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&key)
     }
 
     fn library(&self) -> RwLockReadGuard<'_, Library> {

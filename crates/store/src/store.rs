@@ -5,7 +5,7 @@ use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{
-        Arc, RwLock,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Instant,
@@ -56,6 +56,8 @@ struct Inner {
     writer: Writer,
     /// Counts the commits of this process.
     commits: watch::Sender<u64>,
+    /// Held by changes from their sealing until they are written.
+    sealing: Arc<tokio::sync::RwLock<()>>,
     /// The last write found the disk of the database full.
     full: AtomicBool,
     /// Writes that did.
@@ -118,7 +120,7 @@ impl Store {
             pool: Pool::sqlite_readers(file, limits),
             library: Arc::clone(&library),
             trust: Trust::Full,
-            key,
+            key: RwLock::new(Arc::new(key)),
             quarantine: Quarantine::default(),
         };
         reader.list_all::<Cluster>().await.map_err(named)?;
@@ -138,7 +140,7 @@ impl Store {
             pool,
             library: Arc::default(),
             trust: Trust::ByVersion,
-            key,
+            key: RwLock::new(Arc::new(key)),
             quarantine: Quarantine::default(),
         };
         Ok(Self::of(reader, Writer::Postgres))
@@ -150,6 +152,7 @@ impl Store {
                 reader,
                 writer,
                 commits: watch::Sender::new(0),
+                sealing: Arc::default(),
                 full: AtomicBool::new(false),
                 refused: AtomicU64::new(0),
             }),
@@ -318,7 +321,9 @@ impl Store {
         if changes.is_empty() {
             return Ok(());
         }
-        let unit = changes.into_unit(&self.reader().key)?;
+        let held = Arc::clone(&self.inner.sealing).read_owned().await;
+        let mut unit = changes.into_unit(&self.reader().key())?;
+        unit.sealing = Some(held);
         self.write(unit).await?;
         self.inner.commits.send_modify(|count| *count += 1);
         Ok(())
@@ -486,7 +491,24 @@ impl Store {
         self.reader().trust == Trust::ByVersion
     }
 
-    async fn write(&self, unit: Unit) -> Result<(), StoreError> {
+    /// The key of the secrets now.
+    pub(crate) fn key(&self) -> Arc<SealingKey> {
+        self.reader().key()
+    }
+
+    /// Uses another key from now on; returns when nothing that was sealed under the one before is
+    /// waiting to be written.
+    pub(crate) async fn replace_key(&self, key: SealingKey) {
+        let _alone = self.inner.sealing.write().await;
+        let mut current = self
+            .reader()
+            .key
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(key);
+    }
+
+    pub(crate) async fn write(&self, unit: Unit) -> Result<(), StoreError> {
         let (began, statements) = (Instant::now(), unit.steps.len());
         let written = self.write_unit(unit).await;
         let took = began.elapsed();

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use muster_model::{Cluster, Host, InfraEnv, Timestamp};
+use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::{
     cache::Library,
@@ -80,6 +81,8 @@ impl Effect {
 pub(crate) struct Unit {
     pub(crate) steps: Vec<Step>,
     pub(crate) effects: Vec<Effect>,
+    /// Keeps the key of the secrets in it in use until it is written.
+    pub(crate) sealing: Option<OwnedRwLockReadGuard<()>>,
 }
 
 impl Unit {

@@ -140,6 +140,29 @@ impl Client {
         self.curl(&arguments)
     }
 
+    /// Downloads the image of an infra-env.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn download_image(&self, infra_env: &str, to: &Path) -> Result<()> {
+        let answer = self.get(&format!("/infra-envs/{infra_env}/downloads/image-url"))?;
+        let address = answer["url"].as_str().context("an image has an address")?;
+        let to = to.display().to_string();
+        self.curl(&["--fail", "--output", &to, address]).map(drop)
+    }
+
+    /// Its address for hosts and users.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The token of the login.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or_default()
+    }
+
     /// The hosts of an infra-env.
     ///
     /// # Errors
@@ -220,12 +243,6 @@ impl Service {
         Ok(service)
     }
 
-    /// Its address for hosts and users.
-    #[must_use]
-    pub fn url(&self) -> &str {
-        &self.client.url
-    }
-
     /// Ends it as a power cut does, and starts it again.
     ///
     /// # Errors
@@ -287,17 +304,6 @@ impl Service {
             "base_dns_domain": "example.com",
         });
         self.call("POST", "/clusters", &merged(body, fields))
-    }
-
-    /// Downloads the image of an infra-env.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn download_image(&self, infra_env: &str, to: &Path) -> Result<()> {
-        let answer = self.get(&format!("/infra-envs/{infra_env}/downloads/image-url"))?;
-        let address = answer["url"].as_str().context("an image has an address")?;
-        let to = to.display().to_string();
-        self.curl(&["--fail", "--output", &to, address]).map(drop)
     }
 
     /// What it has logged.

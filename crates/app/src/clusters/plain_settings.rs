@@ -143,11 +143,12 @@ pub fn pull_secret(cluster: &Cluster, secret: &str, site: Site<'_>) -> Result<Se
         if secret.trim().is_empty() {
             return Ok(Secret::new(PUBLIC_PULL_SECRET));
         }
-    } else {
-        let mut images = fields::pull_secret::images(site.config);
-        images.extend(cluster.ocp_release_image.as_deref());
-        fields::pull_secret::check(secret, &images, &site.config.images.public_registries)?;
+        return Ok(Secret::new(secret.trim()));
     }
+    let secret = fields::pull_secret::or_configured(secret, site.config)?;
+    let mut images = fields::pull_secret::images(site.config);
+    images.extend(cluster.ocp_release_image.as_deref());
+    fields::pull_secret::check(&secret, &images, &site.config.images.public_registries)?;
     Ok(Secret::new(secret.trim()))
 }
 
@@ -307,5 +308,31 @@ mod tests {
                 .contains("quay.io")
         );
         assert!(pull_secret(&openshift, r#"{"auths":{"quay.io":{"auth":"YTpi"}}}"#, site).is_ok());
+    }
+
+    #[test]
+    fn a_configured_file_takes_the_place_of_an_empty_pull_secret() {
+        let name = format!("{}-pull-secret.json", uuid::Uuid::new_v4());
+        let file = std::env::temp_dir().join(name);
+        let mut config = Config::default();
+        config.cluster.pull_secret_file = Some(file.clone());
+        let catalog = Catalog::from_config(&config).unwrap();
+        let site = Site {
+            config: &config,
+            catalog: &catalog,
+        };
+        let refusal = pull_secret(&cluster(), "", site).unwrap_err();
+        assert!(refusal.contains("pull-secret.json"), "{refusal}");
+        let (configured, given) = (
+            r#"{"auths":{"quay.io":{"auth":"YTpi"}}}"#,
+            r#"{"auths":{"quay.io":{"auth":"Yzpk"}}}"#,
+        );
+        std::fs::write(&file, format!("{configured}\n")).unwrap();
+        assert_eq!(
+            pull_secret(&cluster(), "", site),
+            Ok(Secret::new(configured))
+        );
+        assert_eq!(pull_secret(&cluster(), given, site), Ok(Secret::new(given)));
+        std::fs::remove_file(file).unwrap();
     }
 }

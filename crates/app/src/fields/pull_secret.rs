@@ -2,6 +2,8 @@
 //!
 //! Refusals name registries, never credentials.
 
+use std::{borrow::Cow, fs};
+
 use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
@@ -43,6 +45,20 @@ pub fn images(config: &Config) -> Vec<&str> {
     .into_iter()
     .filter(|image| !image.is_empty())
     .collect()
+}
+
+/// The secret that was given; instead of an empty one, that of `cluster.pull_secret_file`.
+pub fn or_configured<'a>(given: &'a str, config: &Config) -> Result<Cow<'a, str>, Invalid> {
+    match &config.cluster.pull_secret_file {
+        Some(file) if given.trim().is_empty() => fs::read_to_string(file)
+            .map(Cow::Owned)
+            .map_err(|cause| {
+                let file = file.display();
+                format!("pull_secret is empty, and the file of cluster.pull_secret_file, {file}, cannot be read: {cause}")
+                    .into()
+            }),
+        Some(_) | None => Ok(Cow::Borrowed(given)),
+    }
 }
 
 /// Checks that the secret is well-formed and has credentials for every image whose registry

@@ -14,7 +14,7 @@ use super::{
     links::{self, renew_image_link},
     settings::{Rules, apply},
 };
-use crate::{App, Error, Invalid, Shared, aggregate::Cause, clusters::features_in_use};
+use crate::{App, Error, Invalid, Shared, aggregate::Cause, clusters::features_in_use, fields};
 
 /// Registers an infra-env. A refusal becomes an event too, under the id it would have got.
 pub async fn register(
@@ -137,6 +137,9 @@ fn fresh(
     if given.pull_secret.as_deref().is_none_or(str::is_empty) && is_public {
         given.pull_secret = Some(PUBLIC_PULL_SECRET.to_owned());
     }
+    let secret = given.pull_secret.as_deref().unwrap_or_default();
+    let secret = fields::pull_secret::or_configured(secret, rules.config)?.into_owned();
+    given.pull_secret = Some(secret);
     if given.pull_secret.as_deref().is_none_or(str::is_empty) {
         return Err(Error::invalid(
             "pull_secret is empty; hosts need it to pull images, paste the whole file",

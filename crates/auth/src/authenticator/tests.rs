@@ -57,7 +57,7 @@ fn terms(key: &Secret, id: InfraEnvId) -> LinkTerms<'_> {
 }
 
 fn local() -> Authenticator {
-    Authenticator::new(Mode::Local(KeyPair::generate()), Rules::default())
+    Authenticator::new(Mode::Local(KeyPair::generate().into()), Rules::default())
 }
 
 fn with_users() -> Authenticator {
@@ -71,7 +71,7 @@ fn with_users() -> Authenticator {
         user("bob", Role::User),
         user("eve", Role::ReadOnly),
     ];
-    let mode = Mode::Users(KeyPair::generate(), Users::new(users).unwrap());
+    let mode = Mode::Users(KeyPair::generate().into(), Users::new(users).unwrap());
     Authenticator::new(mode, Rules::default())
 }
 
@@ -163,7 +163,7 @@ fn scopes_can_be_switched_off_as_in_the_reference() {
         enforce_scope: false,
         ..Rules::default()
     };
-    let service = Authenticator::new(Mode::Local(KeyPair::generate()), rules);
+    let service = Authenticator::new(Mode::Local(KeyPair::generate().into()), rules);
     let token = service
         .agent_token(Scope::InfraEnv(infra_env(1)))
         .unwrap()
@@ -473,7 +473,7 @@ fn under_the_installer_a_good_token_of_the_wrong_kind_ends_the_search() {
 fn ids_in_tokens_must_be_ids() {
     let keys = KeyPair::generate();
     let tokens = Tokens::new(keys.clone());
-    let service = Authenticator::new(Mode::Local(keys), Rules::default());
+    let service = Authenticator::new(Mode::Local(keys.into()), Rules::default());
     for (infra_env_id, cluster_id) in [
         (None, None),
         (Some("x".into()), None),

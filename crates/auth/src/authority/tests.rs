@@ -47,6 +47,18 @@ fn the_server_certificate_is_renewed_before_it_ends_and_the_ca_stays() {
 }
 
 #[test]
+fn a_key_that_is_gone_is_replaced_with_its_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(&folder, NOW).unwrap();
+    fs::remove_file(folder.path().join("server.key")).unwrap();
+    let second = open(&folder, NOW).unwrap();
+    assert_eq!(first.ca_pem, second.ca_pem);
+    assert_ne!(first.server.key_pem, second.server.key_pem);
+    assert_ne!(first.server.chain_pem, second.server.chain_pem);
+    second.server.server_config(OldestTls::default()).unwrap();
+}
+
+#[test]
 fn a_new_name_leads_to_a_new_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let first = open(&folder, NOW).unwrap();

@@ -8,6 +8,7 @@ use std::{
 };
 
 use muster_config::Config;
+use muster_release::Mirrors;
 use tokio::net::{TcpStream, lookup_host};
 
 use super::Finding;
@@ -88,18 +89,70 @@ pub(super) async fn port(config: &Config) -> Finding {
     }
 }
 
-/// Releases are read from their registry, unless everything is mirrored.
+/// Releases are read from their registry, or from its mirrors.
 pub(super) async fn registry(config: &Config) -> Finding {
-    if config.images.mirrors_file.is_some() || config.images.registry_mirrors_file.is_some() {
-        return Finding::skipped("mirrors are configured");
+    let hosts = match mirrors(config) {
+        Ok(hosts) if hosts.is_empty() => BTreeSet::from(["quay.io:443".to_owned()]),
+        Ok(hosts) => hosts,
+        Err(_) => return Finding::skipped("the list of mirrors cannot be read"),
+    };
+    let mut away = Vec::new();
+    for host in &hosts {
+        match tokio::time::timeout(CONNECT, TcpStream::connect(host)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(_)) | Err(_) => away.push(host.as_str()),
+        }
     }
-    let registry = "quay.io";
-    match tokio::time::timeout(CONNECT, TcpStream::connect((registry, 443))).await {
-        Ok(Ok(_)) => Finding::ok(format!("{registry} can be reached")),
-        Ok(Err(_)) | Err(_) => Finding::warning(
-            format!("{registry} cannot be reached"),
-            "open port 443 to it, set a proxy (HTTPS_PROXY), or configure mirrors \
+    let listed: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    match away.is_empty() {
+        true => Finding::ok(format!("{} can be reached", listed.join(", "))),
+        false => Finding::warning(
+            format!("{} cannot be reached", away.join(", ")),
+            "open the port, set a proxy (HTTPS_PROXY), or configure other mirrors \
              (images.mirrors_file, images.registry_mirrors_file)",
         ),
+    }
+}
+
+/// Hosts and ports of the mirrors that are configured.
+fn mirrors(config: &Config) -> Result<BTreeSet<String>, muster_release::Error> {
+    let images = &config.images;
+    let mut hosts = BTreeSet::new();
+    for file in [&images.mirrors_file, &images.registry_mirrors_file]
+        .into_iter()
+        .flatten()
+    {
+        let list = Mirrors::read(file)?;
+        let mirrors = list.rules().iter().flat_map(|rule| &rule.mirrors);
+        hosts.extend(mirrors.map(|mirror| host_and_port(&mirror.location)));
+    }
+    Ok(hosts)
+}
+
+fn host_and_port(location: &str) -> String {
+    let host = location.split('/').next().unwrap_or(location);
+    match host.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => host.to_owned(),
+        _ => format!("{host}:443"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mirror_is_reached_at_its_own_port() {
+        for (location, expected) in [
+            (
+                "mirror.example.com:5000/ocp/release",
+                "mirror.example.com:5000",
+            ),
+            ("mirror.example.com/ocp", "mirror.example.com:443"),
+            ("[2001:db8::1]:5000/x", "[2001:db8::1]:5000"),
+            ("[2001:db8::1]/x", "[2001:db8::1]:443"),
+        ] {
+            assert_eq!(host_and_port(location), expected);
+        }
     }
 }

@@ -1,14 +1,20 @@
 //! The Ignition config of a live image that is the service.
 
 use anyhow::bail;
-use muster_ignition::{Builder, Version, file, unit, user};
+use muster_ignition::{Builder, Config, Version, file, unit, user};
 
 /// The data directory in the image.
 pub const DATA_DIR: &str = "/var/lib/muster";
+/// Settings of the service.
+pub const SETTINGS: &str = "/etc/muster/muster.toml";
+/// The pull secret of clusters whose owners give none.
+pub const PULL_SECRET: &str = "/etc/muster/pull-secret.json";
 /// What the preparation writes for the service.
 pub const ENVIRONMENT: &str = "/run/muster/environment";
 /// Which version the medium is the OS image of.
 pub const MEDIUM_IS: &str = "/etc/muster/medium-is";
+/// From the last download of credentials to power-off: the person who downloads looks at the page.
+const ONE_SHOT_GRACE: &str = "2m";
 
 /// Everything that goes into the image.
 pub struct Parts<'a> {
@@ -17,8 +23,11 @@ pub struct Parts<'a> {
     pub agents: Vec<(String, Vec<u8>)>,
     pub settings: &'a str,
     pub ssh_keys: &'a str,
+    pub pull_secret: Option<&'a str>,
     pub data: Data,
     pub medium_is: Option<&'a str>,
+    /// A config of the user, laid over ours.
+    pub over: Option<Config>,
 }
 
 /// Where data is kept.
@@ -26,6 +35,8 @@ pub struct Parts<'a> {
 pub enum Data {
     /// Gone at power-off.
     Memory,
+    /// The same, and the machine powers itself off when its work is done.
+    OneShot,
     /// On the file system with this label.
     Labelled(String),
 }
@@ -40,14 +51,17 @@ pub fn label(text: &str) -> anyhow::Result<String> {
 }
 
 /// The config as text.
-pub fn ignition(parts: &Parts<'_>) -> anyhow::Result<String> {
+pub fn ignition(parts: Parts<'_>) -> anyhow::Result<String> {
     let mut config = Builder::new(Version::V3_1);
     config.file(file::packed("/usr/local/bin/muster", 0o755, parts.program));
     for (architecture, agent) in &parts.agents {
         let path = format!("/usr/local/lib/muster/agents/{architecture}/muster-agent");
         config.file(file::packed(&path, 0o755, agent));
     }
-    config.file(file::text("/etc/muster/muster.toml", 0o600, parts.settings));
+    config.file(file::text(SETTINGS, 0o600, parts.settings));
+    if let Some(secret) = parts.pull_secret {
+        config.file(file::text(PULL_SECRET, 0o600, secret));
+    }
     if let Some(version) = parts.medium_is {
         config.file(file::text(MEDIUM_IS, 0o644, version));
         config.unit(unit::enabled("muster-medium.service", MEDIUM_UNIT));
@@ -56,18 +70,38 @@ pub fn ignition(parts: &Parts<'_>) -> anyhow::Result<String> {
     if !keys.is_empty() {
         config.user(user::with_keys("core", keys));
     }
-    let needs_disk = match &parts.data {
-        Data::Memory => "",
+    let (needs, runs) = match &parts.data {
+        Data::Memory => (
+            String::new(),
+            "ExecStart=/usr/local/bin/muster serve".to_owned(),
+        ),
+        Data::OneShot => (
+            String::new(),
+            format!(
+                "Environment=MUSTER_SERVER_STOP_WHEN_INSTALLED={ONE_SHOT_GRACE}\n\
+                 ExecStart=/usr/local/bin/muster live-iso serve"
+            ),
+        ),
         Data::Labelled(label) => {
             config.unit(unit::enabled("var-lib-muster.mount", &mount(label)));
-            "Requires=var-lib-muster.mount\nAfter=var-lib-muster.mount\n"
+            (
+                "Requires=var-lib-muster.mount\nAfter=var-lib-muster.mount\n".to_owned(),
+                "ExecStart=/usr/local/bin/muster serve".to_owned(),
+            )
         }
     };
-    let service = SERVICE_UNIT.replace("{disk}", needs_disk);
+    let service = SERVICE_UNIT
+        .replace("{disk}", &needs)
+        .replace("{runs}", &runs);
     config.unit(unit::enabled("muster.service", &service));
-    let config = config
+    let mut config = config
         .finish()
         .map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    if let Some(over) = parts.over {
+        config = config
+            .with(over)
+            .map_err(|faults| anyhow::anyhow!("the config of --ignition: {faults}"))?;
+    }
     Ok(config.to_text())
 }
 
@@ -89,7 +123,7 @@ RuntimeDirectory=muster
 RuntimeDirectoryPreserve=yes
 ExecStartPre=/usr/local/bin/muster live-iso prepare
 EnvironmentFile=/run/muster/environment
-ExecStart=/usr/local/bin/muster serve
+{runs}
 # Address and first login, on the screen of the machine.
 StandardOutput=journal+console
 StateDirectory=muster
@@ -123,8 +157,6 @@ WantedBy=multi-user.target
 
 #[cfg(test)]
 mod tests {
-    use muster_ignition::Config;
-
     use super::*;
 
     fn parts() -> Parts<'static> {
@@ -133,24 +165,24 @@ mod tests {
             agents: vec![("x86_64".to_owned(), b"agent".to_vec())],
             settings: "[log]\nlevel = \"debug\"\n",
             ssh_keys: "ssh-ed25519 AAAA me\n",
+            pull_secret: Some("{}"),
             data: Data::Labelled("muster_data".to_owned()),
             medium_is: Some("4.20"),
+            over: None,
         }
     }
 
     #[test]
     fn the_config_brings_program_agents_settings_and_units() {
-        let config = Config::read(&ignition(&parts()).unwrap()).unwrap();
+        let config = Config::read(&ignition(parts()).unwrap()).unwrap();
         let content = |path| config.file(path).unwrap().expect(path);
         assert_eq!(content("/usr/local/bin/muster"), b"program");
         assert_eq!(
             content("/usr/local/lib/muster/agents/x86_64/muster-agent"),
             b"agent"
         );
-        assert_eq!(
-            content("/etc/muster/muster.toml"),
-            parts().settings.as_bytes()
-        );
+        assert_eq!(content(SETTINGS), parts().settings.as_bytes());
+        assert_eq!(content(PULL_SECRET), b"{}");
         let service = config.unit("muster.service").unwrap();
         assert!(
             service.contains("Requires=var-lib-muster.mount"),
@@ -165,14 +197,38 @@ mod tests {
     }
 
     #[test]
-    fn without_a_label_no_disk_is_named() {
-        let memory = Parts {
-            data: Data::Memory,
-            medium_is: None,
+    fn without_a_label_no_disk_is_named_and_only_one_shot_powers_off() {
+        for (data, powers_off) in [(Data::Memory, false), (Data::OneShot, true)] {
+            let memory = Parts {
+                data,
+                medium_is: None,
+                pull_secret: None,
+                ..parts()
+            };
+            let text = ignition(memory).unwrap();
+            assert!(!text.contains("by-label") && !text.contains("muster-medium"));
+            assert!(!text.contains("pull-secret"));
+            let config = Config::read(&text).unwrap();
+            let service = config.unit("muster.service").unwrap();
+            assert_eq!(
+                service.contains("live-iso serve\n"),
+                powers_off,
+                "{service}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_config_of_the_user_is_laid_over_ours() {
+        let over = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[
+            {"path":"/etc/hostname","mode":420,"contents":{"source":"data:,desk"}}]}}"#;
+        let own = Parts {
+            over: Some(Config::read(over).unwrap()),
             ..parts()
         };
-        let text = ignition(&memory).unwrap();
-        assert!(!text.contains("by-label") && !text.contains("muster-medium"));
+        let config = Config::read(&ignition(own).unwrap()).unwrap();
+        assert_eq!(config.file("/etc/hostname").unwrap().unwrap(), b"desk");
+        assert!(config.unit("muster.service").is_some());
     }
 
     #[test]

@@ -2,43 +2,108 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read},
+    io::Read,
     net::{IpAddr, UdpSocket},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::{Command, ExitCode},
 };
 
 use anyhow::{Context, bail};
 use muster_boot_images::{base::BaseImages, catalogue};
+use muster_catalog::OsImage;
 use muster_config::{Config, Overrides, Sources};
+use muster_image::{Customization, Iso, Source, View, partition::image_len};
 use sha2::{Digest, Sha256};
 
-use super::config::{DATA_DIR, ENVIRONMENT, MEDIUM_IS};
+use super::config::{DATA_DIR, ENVIRONMENT, MEDIUM_IS, PULL_SECRET, SETTINGS};
+use crate::serve::{self, Ended, Serve};
 
 /// Labels of the file systems on CoreOS media.
 const MEDIA: &[&str] = &["rhcos-", "fedora-coreos-", "scos-"];
+/// Label of a file system with settings.
+const STICK: &str = "/dev/disk/by-label/muster_config";
 
-/// Writes the environment of the service: where it listens and how hosts reach it, unless the
-/// settings say so themselves.
+/// Takes settings from a stick and writes the environment of the service: where it listens and how
+/// hosts reach it, unless the settings say so themselves.
 pub fn prepare() -> anyhow::Result<String> {
-    let mut lines = format!("MUSTER_DATA_DIR={DATA_DIR}\n");
-    let settings = fs::read_to_string("/etc/muster/muster.toml").unwrap_or_default();
+    let folder = Path::new(ENVIRONMENT).parent().unwrap_or(Path::new("/run"));
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    if Path::new(STICK).exists() {
+        take_settings(&folder.join("stick"))?;
+    }
+    let settings = fs::read_to_string(SETTINGS).unwrap_or_default();
+    let lines = environment(&settings, own_address(), Path::new(PULL_SECRET).exists());
+    fs::write(ENVIRONMENT, &lines).context(ENVIRONMENT)?;
+    Ok(lines)
+}
+
+fn environment(settings: &str, address: Option<IpAddr>, has_pull_secret: bool) -> String {
     let given = |key: &str| {
         settings
             .lines()
             .any(|line| line.trim_start().starts_with(key))
     };
+    let mut lines = format!("MUSTER_DATA_DIR={DATA_DIR}\n");
     if !given("listen") {
         lines += "MUSTER_SERVER_LISTEN=0.0.0.0:8090\n";
     }
     if !given("base_url")
-        && let Some(address) = own_address()
+        && let Some(address) = address
     {
         lines += &format!("SERVICE_BASE_URL=https://{}:8090\n", bracketed(address));
     }
-    let folder = Path::new(ENVIRONMENT).parent().unwrap_or(Path::new("/run"));
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    fs::write(ENVIRONMENT, &lines).context(ENVIRONMENT)?;
-    Ok(lines)
+    if has_pull_secret && !given("pull_secret_file") {
+        lines += &format!("MUSTER_CLUSTER_PULL_SECRET_FILE={PULL_SECRET}\n");
+    }
+    lines
+}
+
+/// Copies the files of the stick with settings over those of the image.
+fn take_settings(at: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(at).with_context(|| at.display().to_string())?;
+    run(Command::new("mount")
+        .args(["--options", "ro,nodev,nosuid,noexec", STICK])
+        .arg(at))?;
+    let copied = copy_settings(at, Path::new("/etc/muster"));
+    run(Command::new("umount").arg(at))?;
+    copied
+}
+
+fn copy_settings(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
+    for path in [SETTINGS, PULL_SECRET] {
+        let name = Path::new(path).file_name().unwrap_or_default();
+        let (from, to) = (from.join(name), to.join(name));
+        if from.is_file() {
+            let content = fs::read(&from).with_context(|| from.display().to_string())?;
+            fs::write(&to, content)
+                .and_then(|()| fs::set_permissions(&to, fs::Permissions::from_mode(0o600)))
+                .with_context(|| to.display().to_string())?;
+        }
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> anyhow::Result<()> {
+    let named = format!("{command:?}");
+    let status = command.status().with_context(|| named.clone())?;
+    if !status.success() {
+        bail!("{named} ended with {status}");
+    }
+    Ok(())
+}
+
+/// Runs the service of an image for one installation; when its work is done, the machine powers off.
+pub fn serve() -> ExitCode {
+    match serve::run_to_end(Serve::default()) {
+        Ok(Ended::Asked) => ExitCode::SUCCESS,
+        Ok(Ended::Done) => match run(Command::new("systemctl").arg("poweroff")) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => crate::output::failure(&error),
+        },
+        Err(code) => code,
+    }
 }
 
 /// The address that packets to other networks come from. Nothing is sent: the kernel is only asked
@@ -82,13 +147,35 @@ pub fn medium() -> anyhow::Result<String> {
         .with_context(|| {
             format!("there is no OS image of {version} for {architecture} in the catalogue")
         })?;
-    // The medium is the published image with our config in it, so its digest is its own.
-    let digest = digest(&medium).with_context(|| medium.display().to_string())?;
-    let store = BaseImages::in_data_dir(&config.data_dir);
-    store
-        .add(image, &medium, Some(&digest), |_, _| {})
+    add(&BaseImages::in_data_dir(&config.data_dir), image, &medium)
         .with_context(|| medium.display().to_string())?;
     Ok(format!("{} is the OS image of {version}", medium.display()))
+}
+
+/// Adds a medium without the Ignition config in it: that is the one of this machine, with its keys
+/// and secrets, and hosts get their own.
+fn add(store: &BaseImages, image: &OsImage, medium: &Path) -> anyhow::Result<()> {
+    let whole = Iso::open(View::of(Source::file(File::open(medium)?)?))?;
+    let iso = Iso::open(whole.view().slice(0, image_len(&whole)?)?)?;
+    let mut content = Customization::default().apply(&iso)?.reader();
+    let mut adding = store.begin_adding()?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        let count = content.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        hash.update(&buffer[..count]);
+        adding.push(&buffer[..count])?;
+    }
+    // It has room for a config that the published image has not, so its digest is its own.
+    let digest: String = hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    adding.finish(store, image, Some(&digest))?;
+    Ok(())
 }
 
 fn find_medium(folder: &Path) -> anyhow::Result<PathBuf> {
@@ -104,19 +191,6 @@ fn find_medium(folder: &Path) -> anyhow::Result<PathBuf> {
     bail!("no boot medium is there: expected a label that begins with one of {MEDIA:?}")
 }
 
-fn digest(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 20]);
-    loop {
-        let count = file.read(&mut buffer)?;
-        if count == 0 {
-            let digest = hash.finalize();
-            return Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect());
-        }
-        hash.update(&buffer[..count]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,5 +204,40 @@ mod tests {
         }
         let found = find_medium(folder.path()).unwrap();
         assert!(found.ends_with("rhcos-9.6.20251015-1"), "{found:?}");
+    }
+
+    #[test]
+    fn what_the_settings_leave_open_is_found_out() {
+        let address = "192.0.2.7".parse().ok();
+        let all = environment("", address, true);
+        for line in [
+            "MUSTER_SERVER_LISTEN=0.0.0.0:8090\n",
+            "SERVICE_BASE_URL=https://192.0.2.7:8090\n",
+            "MUSTER_CLUSTER_PULL_SECRET_FILE=/etc/muster/pull-secret.json\n",
+        ] {
+            assert!(all.contains(line), "{all}");
+        }
+        let settings = "[server]\nlisten = \"[::]:443\"\nbase_url = \"https://m.test\"\n";
+        assert_eq!(
+            environment(settings, address, false),
+            "MUSTER_DATA_DIR=/var/lib/muster\n"
+        );
+        let six = environment("", "2001:db8::7".parse().ok(), false);
+        assert!(six.contains("https://[2001:db8::7]:8090\n"), "{six}");
+    }
+
+    #[test]
+    fn a_stick_replaces_the_settings_it_has_and_leaves_the_others() {
+        let (stick, etc) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(stick.path().join("muster.toml"), "new").unwrap();
+        for name in ["muster.toml", "pull-secret.json"] {
+            fs::write(etc.path().join(name), "old").unwrap();
+        }
+        copy_settings(stick.path(), etc.path()).unwrap();
+        let text = |name: &str| fs::read_to_string(etc.path().join(name)).unwrap();
+        assert_eq!(text("muster.toml"), "new");
+        assert_eq!(text("pull-secret.json"), "old");
+        let mode = fs::metadata(etc.path().join("muster.toml")).unwrap();
+        assert_eq!(mode.permissions().mode() & 0o777, 0o600);
     }
 }

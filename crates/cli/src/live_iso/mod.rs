@@ -16,12 +16,20 @@ use std::{
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use muster_assets::discovery::agent;
+use muster_boot_images::{agents, inside_program};
+use muster_catalog::Arch;
+use muster_ignition::Config;
+use muster_release::{ImageRef, Release};
 
 use crate::{
     iso::{self, Destination},
     output,
+    release::access::Access,
 };
 use config::{Data, Parts};
+
+/// Of the two systems that some releases carry, the one that all have.
+const RHEL: u32 = 9;
 
 /// Make an image that boots the service.
 #[derive(Debug, Args)]
@@ -41,23 +49,41 @@ enum Command {
     /// Add the booted medium as OS image (used by its units).
     #[command(hide = true)]
     Medium,
+    /// Run the service and power off when its work is done (used by its units).
+    #[command(hide = true)]
+    Serve,
 }
 
 #[derive(Debug, Args)]
 struct Create {
     /// The CoreOS live ISO
-    #[arg(long, value_name = "ISO")]
-    base: PathBuf,
+    #[arg(long, value_name = "ISO", required_unless_present = "release")]
+    base: Option<PathBuf>,
+    /// Take the live ISO out of this release instead
+    #[arg(long, value_name = "IMAGE", conflicts_with = "base")]
+    release: Option<ImageRef>,
+    /// Architecture of the machine, for a release that has several [default: that of the release]
+    #[arg(long, requires = "release")]
+    arch: Option<Arch>,
     /// Settings of the service: a muster.toml, as `muster serve --config` takes it
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     /// Public SSH key of the user core
     #[arg(long, value_name = "FILE")]
     ssh_key: Option<PathBuf>,
+    /// Pull secret of clusters whose owners give none
+    #[arg(long, value_name = "FILE")]
+    cluster_pull_secret: Option<PathBuf>,
+    /// Ignition config to lay over that of the image: networks, users, files
+    #[arg(long, value_name = "FILE")]
+    ignition: Option<PathBuf>,
     /// Keep data on the file system with this label; without it, in memory until power-off. The
     /// file system must exist: nothing is ever formatted
     #[arg(long, value_name = "LABEL")]
     data_label: Option<String>,
+    /// Power off when every cluster is installed and its kubeconfig or password was downloaded
+    #[arg(long, conflicts_with = "data_label")]
+    one_shot: bool,
     /// OpenShift version whose OS image the base is: machines are then booted from the same medium
     #[arg(long, value_name = "VERSION")]
     medium_is: Option<String>,
@@ -66,6 +92,8 @@ struct Create {
     program: Option<PathBuf>,
     #[command(flatten)]
     to: Destination,
+    #[command(flatten)]
+    access: Access,
 }
 
 /// Makes an image, or does the work of a unit in it.
@@ -77,6 +105,7 @@ pub fn run(live_iso: LiveIso) -> ExitCode {
         },
         Command::Prepare => output::report(inside::prepare()),
         Command::Medium => output::report(inside::medium()),
+        Command::Serve => inside::serve(),
     }
 }
 
@@ -85,47 +114,77 @@ fn make(create: &Create) -> anyhow::Result<()> {
         Some(path) => read(path)?,
         None => read(&std::env::current_exe()?)?,
     };
-    let architecture = iso::architecture(&create.base)?;
+    // Lives until the image is written.
+    let scratch = tempfile::tempdir().context("making a folder for the live ISO")?;
+    let base = base(create, scratch.path())?;
+    let architecture = iso::architecture(&base)?;
     if let Err(why) = agent::check(&program, &architecture) {
         bail!(
             "this muster cannot run on the image ({why}); name a static one of {architecture} with --program"
         );
     }
-    let settings = match &create.settings {
-        Some(path) => fs::read_to_string(path).with_context(|| path.display().to_string())?,
-        None => String::new(),
-    };
-    let keys = match &create.ssh_key {
-        Some(path) => fs::read_to_string(path).with_context(|| path.display().to_string())?,
-        None => String::new(),
+    let settings = text(create.settings.as_deref())?.unwrap_or_default();
+    let keys = text(create.ssh_key.as_deref())?.unwrap_or_default();
+    let pull_secret = text(create.cluster_pull_secret.as_deref())?;
+    let over = match text(create.ignition.as_deref())? {
+        Some(config) => Some(Config::read(&config).context("the config of --ignition")?),
+        None => None,
     };
     let data = match &create.data_label {
         Some(label) => Data::Labelled(config::label(label)?),
+        None if create.one_shot => Data::OneShot,
         None => Data::Memory,
     };
     let parts = Parts {
-        program: &program,
-        agents: agents()?,
+        // The agents are files of their own in the image.
+        program: inside_program::without(&program),
+        agents: own_agents()?,
         settings: &settings,
         ssh_keys: &keys,
+        pull_secret: pull_secret.as_deref(),
         data,
         medium_is: create.medium_is.as_deref(),
+        over,
     };
-    let config = config::ignition(&parts)?;
-    iso::embed(&create.base, config.into_bytes(), &create.to)
+    let config = config::ignition(parts)?;
+    iso::embed(&base, config.into_bytes(), &create.to)
+}
+
+/// The live ISO: the file that was named, else out of the release.
+fn base(create: &Create, scratch: &Path) -> anyhow::Result<PathBuf> {
+    let Some(release) = &create.release else {
+        return create.base.clone().context("name a live ISO with --base");
+    };
+    if create.to.in_place {
+        bail!("an ISO out of a release is not on this machine to be changed; use -o");
+    }
+    let client = create.access.client(None)?;
+    let to = scratch.join("live.iso");
+    tokio::runtime::Runtime::new()?.block_on(async {
+        let opened = Release::open(&client, release, create.arch).await?;
+        let arch = create.arch.unwrap_or_else(|| opened.arch());
+        opened.extract_iso(arch, RHEL, &to).await
+    })?;
+    Ok(to)
+}
+
+fn text(path: Option<&Path>) -> anyhow::Result<Option<String>> {
+    path.map(|path| fs::read_to_string(path).with_context(|| path.display().to_string()))
+        .transpose()
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 
-/// The agents beside this program, by architecture.
-fn agents() -> anyhow::Result<Vec<(String, Vec<u8>)>> {
-    let mut found = Vec::new();
+/// The agents beside or inside this program, by architecture.
+fn own_agents() -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let named = std::env::var_os("MUSTER_IMAGES_AGENT_DIR").map(PathBuf::from);
-    for (path, architecture) in muster_boot_images::agents::executables(named.as_deref()) {
-        found.push((architecture.to_owned(), read(&path)?));
-    }
+    let found = agents::executables(named.as_deref()).context("reading the agents")?;
+    let found: Vec<(String, Vec<u8>)> = found
+        .into_iter()
+        .map(|(agent, architecture)| (architecture.to_owned(), agent))
+        .collect();
     if found.is_empty() {
         bail!(
             "there is no agent for the machines that will boot from the service: put muster-agent into \

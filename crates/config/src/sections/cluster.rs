@@ -39,6 +39,8 @@ section! {
         service_network_cidr: IpNet = ipv4(172, 30, 16), env ["SERVICE_NETWORK_CIDR"];
         /// Service network, IPv6.
         service_network_cidr_ipv6: IpNet = ipv6(0xfd02, 112), env ["SERVICE_NETWORK_CIDR_IPV6"];
+        /// File with the pull secret of clusters and infra-envs whose owners give none.
+        pull_secret_file: Option<PathBuf> = None, env [];
         /// Additional time source of every host.
         ntp_default_server: String = String::new(), env ["NTP_DEFAULT_SERVER"];
         /// DNS domains we manage, as domain:zone/provider.

@@ -72,6 +72,8 @@ section! {
         stalled_timeout: Duration = minutes(5), env [];
         /// Time given to running requests when the service stops.
         shutdown_grace: Duration = Duration::from_secs(15), env [];
+        /// End this long after every cluster is installed and its credentials were downloaded; by default never.
+        stop_when_installed: Option<Duration> = None, env [];
         /// The service counts as dead when its driver made no round for this time.
         liveness_timeout: Duration = minutes(5), env ["LIVENESS_VALIDATION_TIMEOUT"];
     }

@@ -2,6 +2,7 @@
 
 use muster_image::{
     Customization, Iso, View, embed::EmbedArea, initrd::IGNITION, iso9660::eltorito::boot_images,
+    partition::image_len, view::Range,
 };
 use proptest::prelude::*;
 
@@ -54,6 +55,21 @@ fn a_large_payload_is_seen_by_others_in_both_trees_and_all_other_files_stay() {
             customization.ignition.as_ref(),
             "{format:?}"
         );
+    }
+}
+
+#[test]
+fn the_length_of_an_image_on_a_longer_medium_is_known() {
+    for format in [Format::Json2023, Format::Xorriso, Format::Header2021] {
+        for image in [
+            sample(format).iso().view().clone(),
+            large(5_000_000).apply(&sample(format).iso()).unwrap(),
+        ] {
+            let mut stick = image.clone();
+            stick.push(Range::Zeros(40_000_000));
+            let stick = Iso::open(stick).unwrap();
+            assert_eq!(image_len(&stick).unwrap(), image.len(), "{format:?}");
+        }
     }
 }
 

@@ -12,9 +12,11 @@ use crate::{
 const SETTING: &str = "sealing_key_fingerprint";
 
 /// Leaves the fingerprint of the key in a new database; refuses a key that is not the one of an
-/// old database. Of replicas that start together, the first decides.
+/// old database. Of replicas that start together, the first decides. While a key replaces another
+/// one, the database may be of either.
 pub(crate) async fn check(connection: &mut Connection, key: &SealingKey) -> Result<(), StoreError> {
     let given = key.fingerprint();
+    let former = key.former.as_ref().map(|former| former.fingerprint());
     let remember = Statement::new(
         "INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING",
     );
@@ -22,7 +24,7 @@ pub(crate) async fn check(connection: &mut Connection, key: &SealingKey) -> Resu
     let recall = Statement::new("SELECT value FROM settings WHERE key = $1").text(SETTING);
     let rows = connection.rows(&recall).await?;
     match rows.first() {
-        Some(row) if row.text(0)? == given => Ok(()),
+        Some(row) if row.text(0)? == given || Some(row.text(0)?) == former.as_deref() => Ok(()),
         Some(row) => Err(StoreError::WrongKey {
             origin: key.origin.clone(),
             given,
@@ -39,8 +41,12 @@ pub(crate) async fn replace(
     connection: &mut Connection,
     key: &SealingKey,
 ) -> Result<(), StoreError> {
-    let replace = Statement::new("UPDATE settings SET value = $1 WHERE key = $2");
-    let replace = replace.text(key.fingerprint()).text(SETTING);
-    connection.run(&replace).await?;
+    connection.run(&replacement(key)).await?;
     Ok(())
+}
+
+/// What does so.
+pub(super) fn replacement(key: &SealingKey) -> Statement {
+    let replace = Statement::new("UPDATE settings SET value = $1 WHERE key = $2");
+    replace.text(key.fingerprint()).text(SETTING)
 }

@@ -38,6 +38,8 @@ pub struct SealingKey {
     root: hmac::Key,
     /// Where it comes from, for people who have to replace it.
     origin: String,
+    /// The key before it, under which secrets may still be sealed.
+    former: Option<Box<Self>>,
 }
 
 /// Why a text is no sealing key.
@@ -78,7 +80,22 @@ impl SealingKey {
         Ok(Self {
             root: hmac::Key::new(hmac::HMAC_SHA256, &bytes),
             origin: origin.into(),
+            former: None,
         })
+    }
+
+    /// The same key, which also opens what is still sealed under the one before it.
+    #[must_use]
+    pub fn replacing(mut self, former: Self) -> Self {
+        self.former = Some(Box::new(former));
+        self
+    }
+
+    /// The key itself, and the one it replaces.
+    fn taken_apart(&self) -> (Self, Option<Self>) {
+        let mut alone = self.clone();
+        let former = alone.former.take();
+        (alone, former.map(|former| *former))
     }
 
     /// Identifies a key without revealing anything about it.
@@ -105,8 +122,15 @@ impl SealingKey {
         Ok(Secret::new(format!("{PREFIX}{}", STANDARD.encode(bytes))))
     }
 
-    /// The text that was sealed for this place.
+    /// The text that was sealed for this place, under this key or the one it replaces.
     fn open(&self, place: &Place<'_>, sealed: &str) -> Result<Secret, NotOpened> {
+        match (self.open_alone(place, sealed), &self.former) {
+            (Err(NotOpened::Altered), Some(former)) => former.open(place, sealed),
+            (outcome, _) => outcome,
+        }
+    }
+
+    fn open_alone(&self, place: &Place<'_>, sealed: &str) -> Result<Secret, NotOpened> {
         let text = sealed.strip_prefix(PREFIX).ok_or(NotOpened::NotSealed)?;
         let mut bytes = STANDARD.decode(text).map_err(|_| NotOpened::Altered)?;
         let (nonce, hidden) = bytes
@@ -200,6 +224,26 @@ mod tests {
             };
             assert_eq!(key.open(&elsewhere, sealed), Err(NotOpened::Altered));
         }
+    }
+
+    #[test]
+    fn a_key_opens_what_the_one_it_replaces_sealed_and_seals_under_itself() {
+        let (old, new, row) = (key(), key(), ["one".to_owned()]);
+        let here = place(&row, "pull_secret");
+        let under_old = old.seal(&here, "secret").unwrap();
+        assert!(new.open(&here, under_old.reveal()).is_err());
+        let both = new.clone().replacing(old.clone());
+        assert_eq!(
+            both.open(&here, under_old.reveal()).unwrap().reveal(),
+            "secret"
+        );
+        let under_new = both.seal(&here, "secret").unwrap();
+        assert_eq!(
+            new.open(&here, under_new.reveal()).unwrap().reveal(),
+            "secret"
+        );
+        assert!(old.open(&here, under_new.reveal()).is_err());
+        assert_eq!(both.open(&here, "secret"), Err(NotOpened::NotSealed));
     }
 
     #[test]

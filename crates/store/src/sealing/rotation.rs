@@ -1,8 +1,13 @@
 //! Key rotation: decrypts every secret with the old key and encrypts it with the new one.
 //!
 //! Works on the stored JSON, so that members which this release does not know stay as they are. The
-//! path of a member in it is the name it was sealed for. One transaction: afterwards the database is
-//! entirely under the new key, or entirely under the old one.
+//! path of a member in it is the name it was sealed for.
+//!
+//! [`reseal`] is for a database that no process uses, in one transaction: afterwards it is entirely
+//! under the new key, or entirely under the old one. [`Store::change_key`] is for one in use: from its
+//! first moment on everything is written under the new key and read under both, while the rows that
+//! are there are sealed again a batch at a time. If it is interrupted, open the store with the new key
+//! [replacing](SealingKey::replacing) the old one and call it again.
 
 use serde_json::Value;
 
@@ -13,7 +18,9 @@ use crate::{
     migrations,
     sealing::{PREFIX, Place, SealingKey, fingerprint},
     sqlite::Access,
-    statement::{Connection, Options, Statement, aside},
+    statement::{Connection, Options, RawRow, Statement, aside},
+    store::Store,
+    unit::{Step, Unit},
 };
 
 /// Rows read at a time.
@@ -61,6 +68,56 @@ pub async fn reseal(url: &str, old: SealingKey, new: SealingKey) -> Result<u64, 
     .await?
 }
 
+impl Store {
+    /// Seals the secrets of this database under another key while it is used; returns how many were
+    /// under the old one. No other process may use the database.
+    pub async fn change_key(&self, new: &SealingKey) -> Result<u64, StoreError> {
+        let old = match self.key().taken_apart() {
+            // An earlier change was interrupted.
+            (current, Some(former)) if current.fingerprint() == new.fingerprint() => former,
+            (current, _) => current,
+        };
+        // Changes that were sealed under the old key alone are in the database after this.
+        self.replace_key(new.clone().replacing(old.clone())).await;
+        let mut count = 0;
+        for (table, key) in TABLES {
+            let mut after: Option<Vec<String>> = None;
+            loop {
+                let rows = self.rows(&select(table, key, after.as_deref())).await?;
+                let mut unit = Unit::default();
+                for row in &rows {
+                    let id = id_of(row, key)?;
+                    let version = row.int(key.len())?;
+                    let doc = row.text(key.len() + 1)?;
+                    if let Some((doc, sealed)) = resealed(doc, table, &id, &old, new)? {
+                        let same = update(table, key, &id, (version, version), doc);
+                        unit.steps.push(Step::free(same));
+                        count += sealed;
+                    }
+                    after = Some(id);
+                }
+                if rows.is_empty() {
+                    break;
+                }
+                if !unit.steps.is_empty() {
+                    self.write(unit).await?;
+                }
+            }
+        }
+        let mut unit = Unit::default();
+        unit.steps.push(Step::free(fingerprint::replacement(new)));
+        self.write(unit).await?;
+        self.replace_key(new.clone()).await;
+        Ok(count)
+    }
+}
+
+fn id_of(row: &RawRow, key: &[&str]) -> Result<Vec<String>, StoreError> {
+    (0..key.len())
+        .map(|column| Ok(row.text(column)?.to_owned()))
+        .collect()
+}
+
 async fn every_row(
     connection: &mut Connection,
     old: &SealingKey,
@@ -74,14 +131,12 @@ async fn every_row(
                 .rows(&select(table, key, after.as_deref()))
                 .await?;
             for row in &rows {
-                let id = (0..key.len())
-                    .map(|column| Ok(row.text(column)?.to_owned()))
-                    .collect::<Result<Vec<String>, StoreError>>()?;
-                let version = row.int(key.len())? + 1;
+                let id = id_of(row, key)?;
+                let version = row.int(key.len())?;
                 let doc = row.text(key.len() + 1)?;
                 if let Some((doc, sealed)) = resealed(doc, table, &id, old, new)? {
                     connection
-                        .run(&update(table, key, &id, version, doc))
+                        .run(&update(table, key, &id, (version, version + 1), doc))
                         .await?;
                     count += sealed;
                 }
@@ -110,18 +165,25 @@ fn select(table: &str, key: &[&str], after: Option<&[String]>) -> Statement {
     after.fold(statement, |statement, id| statement.text(id))
 }
 
-fn update(table: &str, key: &[&str], id: &[String], version: i64, doc: String) -> Statement {
+/// Writes a document to its row, if that still has the first of the versions; then it has the second.
+fn update(
+    table: &str,
+    key: &[&str],
+    id: &[String],
+    (before, version): (i64, i64),
+    doc: String,
+) -> Statement {
     let checksum = checksum::of(id, version, &doc);
     let condition: Vec<String> = key
         .iter()
-        .zip(4..)
+        .zip(5..)
         .map(|(column, number)| format!("{column} = ${number}"))
         .collect();
     let statement = Statement::built(format!(
-        "UPDATE {table} SET version = $1, doc = $2, checksum = $3 WHERE {}",
+        "UPDATE {table} SET version = $1, doc = $2, checksum = $3 WHERE version = $4 AND {}",
         condition.join(" AND ")
     ));
-    let statement = statement.int(version).json(doc).text(checksum);
+    let statement = statement.int(version).json(doc).text(checksum).int(before);
     id.iter()
         .fold(statement, |statement, id| statement.text(id))
 }

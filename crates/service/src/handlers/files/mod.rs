@@ -4,7 +4,10 @@ mod flow;
 mod links;
 
 use http::StatusCode;
-use muster_app::files::{self, StoredFile};
+use muster_app::{
+    files::{self, StoredFile},
+    one_shot,
+};
 
 pub use flow::{Outlet, produced};
 pub use links::{presign, presign_credentials};
@@ -25,6 +28,7 @@ pub async fn download(app: Shared, call: Call) -> Result<Reply, Failure> {
 pub async fn download_credentials(app: Shared, call: Call) -> Result<Reply, Failure> {
     let name = call.args.text("file_name").unwrap_or_default();
     let file = files::download_credentials(&app, call.cluster_id(), name).await?;
+    one_shot::downloaded(&app, call.cluster_id(), &file.name, call.principal.role).await?;
     Ok(send(file))
 }
 
