@@ -18,4 +18,5 @@ mod views;
 mod watch;
 
 pub use access::FirstUser;
+pub use images::ranges;
 pub use start::{Running, StartError, start};
