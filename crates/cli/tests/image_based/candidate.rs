@@ -23,16 +23,7 @@ fn define_kinds(plane: &ControlPlane) {
         ("machineconfiguration.openshift.io/v1", "MachineConfig"),
     ];
     let kinds = kinds.map(|(group, kind)| published[&(group.to_owned(), kind.to_owned())].clone());
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": kinds});
-    let _ = plane.kubectl(&["create", "-f", "-"], &list.to_string());
-    let wait = [
-        "wait",
-        "--for=condition=Established",
-        "--timeout=60s",
-        "crd",
-        "--all",
-    ];
-    let _ = plane.kubectl(&wait, "");
+    plane.create(&kinds);
     for name in ["openshift-config", "openshift-ingress-operator"] {
         let _ = plane.kubectl(&["create", "namespace", name], "");
     }

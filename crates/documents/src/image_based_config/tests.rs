@@ -221,7 +221,6 @@ fn install_configs_that_the_reference_takes_are_taken() {
             "platform: {none: {}}",
             "platform: {none: {}}\nproxy: {httpProxy: 'http://p.example.com', noProxy: '*'}",
         ),
-        ("platform: {none: {}}\n", ""),
     ] {
         let text = CLUSTER.replacen(from, to, 1);
         assert_ne!(text, CLUSTER, "{from}");

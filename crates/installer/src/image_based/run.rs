@@ -161,9 +161,9 @@ impl Installation<'_> {
                 // First what the step wrote, then the word that it did.
                 self.sync()?;
                 journal.save(self.machine, Path::new(WORK))?;
-                self.keep_account();
             }
             (self.around.report)(&Event::Finished { step });
+            self.keep_account();
         }
         self.leave(&journal)
     }
