@@ -27,13 +27,15 @@ use muster_release::{
     Client, ImageRef, Limits, Mirror, Mirrors, Platform, Progress, PullSecret, Rule, Serves,
     Settings, Source, Visitor,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 /// Seeds are large: far more than any layer of a release.
 const LARGEST_LAYER: u64 = 64 << 30;
 /// How often bytes are reported.
 const EVERY: Duration = Duration::from_secs(5);
+/// How long the last report may take to be delivered.
+const DELIVERY: Duration = Duration::from_secs(10);
 
 /// What to prepare this machine from.
 #[derive(Debug, Args)]
@@ -97,7 +99,7 @@ pub async fn run(
     let (sender, receiver) = mpsc::unbounded_channel();
     let posting = tokio::spawn(post(config.progress_url.clone(), receiver));
     let installing = tokio::task::spawn_blocking(move || {
-        let console = Console::new(sender);
+        let console = Console::new(sender, sender_of(&*machine));
         let around = Around {
             seeds: &Registry { options: &options },
             pull_secret: options.pull_secret_file.clone(),
@@ -111,15 +113,32 @@ pub async fn run(
         .await
         .context("the installation was broken off")?;
     // What was reported last is still on its way.
-    let _ = tokio::time::timeout(Duration::from_secs(10), posting).await;
+    let _ = tokio::time::timeout(DELIVERY, posting).await;
     ended.map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Shows what happens: lines on the console, and everything to whom it is posted.
 struct Console {
-    posted: mpsc::UnboundedSender<serde_json::Value>,
+    posted: mpsc::UnboundedSender<Posted>,
+    /// Which machine this is.
+    machine: Value,
     meter: Mutex<Meter>,
+}
+
+/// What is posted, and who waits until that is done.
+struct Posted {
+    event: Value,
+    done: Option<std::sync::mpsc::Sender<()>>,
+}
+
+/// What a machine is called on its case: receivers hear from all machines of a factory.
+fn sender_of(machine: &dyn Machine) -> Value {
+    let read = |name: &str| {
+        let text = machine.text(format!("/sys/class/dmi/id/{name}"));
+        text.map(|text| text.trim().to_owned())
+    };
+    json!({ "serial": read("product_serial"), "uuid": read("product_uuid") })
 }
 
 #[derive(Default)]
@@ -128,9 +147,10 @@ struct Meter {
 }
 
 impl Console {
-    fn new(posted: mpsc::UnboundedSender<serde_json::Value>) -> Self {
+    fn new(posted: mpsc::UnboundedSender<Posted>, machine: Value) -> Self {
         Self {
             posted,
+            machine,
             meter: Mutex::default(),
         }
     }
@@ -156,28 +176,39 @@ impl Console {
         };
         // A console that takes nothing is no reason to stop.
         let _ = writeln!(io::stdout(), "image-based-install: {line}");
-        let mut value = json!({ "event": event, "message": line });
+        let mut value = json!({ "machine": self.machine, "event": event, "message": line });
         if let Some(rate) = rate {
             value["bytesPerSecond"] = json!(rate as u64);
         }
-        let _ = self.posted.send(value);
+        let is_last = *event == Event::Complete;
+        let (done, delivered) = std::sync::mpsc::channel();
+        let _ = self.posted.send(Posted {
+            event: value,
+            done: is_last.then_some(done),
+        });
+        if is_last {
+            // The machine may be switched off next.
+            let _ = delivered.recv_timeout(DELIVERY);
+        }
     }
 }
 
 /// Posts events, one after the other; a receiver that is away misses them.
-async fn post(url: String, mut events: mpsc::UnboundedReceiver<serde_json::Value>) {
+async fn post(url: String, mut events: mpsc::UnboundedReceiver<Posted>) {
     let client = reqwest::Client::builder()
         .dns_resolver(muster_names::for_http())
         .timeout(Duration::from_secs(5))
         .build()
         .ok()
         .filter(|_| !url.is_empty());
-    while let Some(event) = events.recv().await {
+    while let Some(Posted { event, done }) = events.recv().await {
         if let Some(client) = &client
             && let Err(cause) = client.post(&url).json(&event).send().await
         {
             tracing::debug!("progress was not delivered: {cause}");
         }
+        // Dropped, so that the sender goes on.
+        drop(done);
     }
 }
 
@@ -370,6 +401,13 @@ impl Unpack {
 
 #[cfg(test)]
 mod tests {
+    use muster_installer::image_based::plan::Step;
+    use muster_machine::{Simulated, Tree};
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
     use super::*;
 
     #[test]
@@ -386,5 +424,79 @@ mod tests {
         assert_eq!(rules[0].mirrors[0].location, "lab:5000/a");
         assert!(Mirrors::of(rules).is_ok());
         assert!(mirror_rules("unqualified-search-registries = []").is_empty());
+    }
+
+    /// Bodies of requests, each answered; the second connection is broken off.
+    async fn receive(listener: TcpListener, count: usize) -> Vec<Value> {
+        let mut bodies = Vec::new();
+        for number in 0..=count {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            if number == 1 {
+                continue;
+            }
+            let mut text = Vec::new();
+            let body = loop {
+                stream.read_buf(&mut text).await.unwrap();
+                let text = String::from_utf8_lossy(&text).into_owned();
+                if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                    let head = head.to_lowercase();
+                    let length = head.split("content-length: ").nth(1).unwrap();
+                    let length: usize = length.lines().next().unwrap().parse().unwrap();
+                    if body.len() == length {
+                        assert!(head.starts_with("post /p http/1.1"), "{head}");
+                        break body.to_owned();
+                    }
+                }
+            };
+            bodies.push(serde_json::from_str(&body).unwrap());
+            let answer = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+        }
+        bodies
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn receivers_get_events_with_the_machine_they_come_from_and_the_last_one_in_time() {
+        let machine = Simulated::new(Tree::default());
+        machine.change(|tree| tree.line("/sys/class/dmi/id/product_serial", "SN-7"));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/p", listener.local_addr().unwrap());
+        let receiving = tokio::spawn(receive(listener, 4));
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let posting = tokio::spawn(post(url, receiver));
+        let shown = tokio::task::spawn_blocking(move || {
+            let console = Console::new(sender, sender_of(&machine));
+            let step = Step::FetchSeed;
+            console.show(&Event::Started { step });
+            // Lost: the receiver was away for a moment.
+            console.show(&Event::Finished { step });
+            for done in [1 << 20, 2 << 20, 8 << 20] {
+                let total = 8 << 20;
+                console.show(&Event::Bytes { step, done, total });
+            }
+            console.show(&Event::Complete);
+            console
+        });
+        // It is delivered before the machine goes down, not only when everything is over.
+        let console = shown.await.unwrap();
+        let bodies = receiving.await.unwrap();
+        drop(console);
+        posting.await.unwrap();
+        assert!(
+            bodies
+                .iter()
+                .all(|body| body["machine"]["serial"] == "SN-7")
+        );
+        let states: Vec<&Value> = bodies.iter().map(|body| &body["event"]["state"]).collect();
+        assert_eq!(states, ["started", "bytes", "bytes", "complete"]);
+        assert_eq!(bodies[0]["event"]["step"], "fetch-seed");
+        assert_eq!(
+            bodies[2]["event"]["done"],
+            8 << 20,
+            "the second is too soon"
+        );
+        assert!(bodies[2]["bytesPerSecond"].as_u64().unwrap() > 0);
+        let message = bodies[2]["message"].as_str().unwrap();
+        assert!(message.ends_with(" MiB/s"), "{message}");
     }
 }

@@ -341,7 +341,7 @@ async fn a_seed_becomes_the_only_deployment_of_a_machine() {
 
     let ended = tokio::task::spawn_blocking(move || {
         // Stopped after the import, then started again.
-        desk.fuse.store(23, SeqCst);
+        desk.fuse.store(25, SeqCst);
         let (stopped, before) = prepare(&desk, &options, &config);
         assert!(stopped.is_err(), "{before:?}");
         desk.fuse.store(usize::MAX, SeqCst);
@@ -384,6 +384,11 @@ async fn a_seed_becomes_the_only_deployment_of_a_machine() {
     );
     assert!(
         text(state.join("var/log/muster-image-based/journal.json")).contains("remove-first-os")
+    );
+    let log = text(state.join("var/log/muster-image-based/installation.log"));
+    assert!(
+        log.contains("failed: ") && log.contains("done before: write the operating system"),
+        "{log}"
     );
     assert_eq!(*desk.pulled.lock().unwrap(), ["quay.io/a@sha256:1"]);
     // Deployments are immutable, and folders of tests are removed.

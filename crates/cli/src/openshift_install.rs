@@ -46,6 +46,14 @@ pub fn respelled(words: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
             known if KNOWN.contains(&known) || known.starts_with('-') => {
                 out.push(known.to_owned());
                 out.extend(rest.iter().cloned());
+                // A group without a command is asked for help, which is no failure.
+                if LOGGING.contains(&known)
+                    && matches!(rest, [] | [_])
+                    && rest.iter().all(|word| word == "create")
+                {
+                    out.push("--help".to_owned());
+                    return Ok(out.into_iter().map(OsString::from).collect());
+                }
                 // Commands without a log file show all they have to say.
                 let takes_level =
                     LOGGING.contains(&known) && rest.first().is_some_and(|word| word == "create");
@@ -149,6 +157,14 @@ mod tests {
             (
                 "openshift-install --dir d --log-level=error image-based create config-image",
                 "openshift-install image-based create config-image --dir=d --log-level=error",
+            ),
+            (
+                "openshift-install --dir d image-based",
+                "openshift-install image-based --help",
+            ),
+            (
+                "openshift-install image-based create",
+                "openshift-install image-based create --help",
             ),
             ("openshift-install version", "openshift-install --version"),
             (

@@ -72,18 +72,7 @@ impl Site {
         ];
         let kinds =
             kinds.map(|(group, kind)| published[&(group.to_owned(), kind.to_owned())].clone());
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": kinds});
-        let _ = self
-            .plane
-            .kubectl(&["create", "-f", "-"], &list.to_string());
-        let wait = [
-            "wait",
-            "--for=condition=Established",
-            "--timeout=60s",
-            "crd",
-            "--all",
-        ];
-        let _ = self.plane.kubectl(&wait, "");
+        self.plane.create(&kinds);
         for name in ["openshift-config", "openshift-machine-api"] {
             let _ = self.plane.kubectl(&["create", "namespace", name], "");
         }

@@ -78,7 +78,7 @@ impl std::fmt::Display for Findings {
 }
 
 /// The format that nodes restore.
-const CURRENT_FORMAT: u32 = 4;
+pub(crate) const CURRENT_FORMAT: u32 = 4;
 /// What helps against seeds that lack something.
 const OLD: &str = "make a seed with a current lifecycle agent";
 

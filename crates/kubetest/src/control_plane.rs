@@ -10,6 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde_json::{Value, json};
+
 use crate::{Issuer, Machine, kube_apiserver};
 
 /// A slow machine may take this long to start everything.
@@ -167,6 +169,23 @@ impl ControlPlane {
         let words = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {words}");
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Creates objects, and waits until the kinds among them can be used.
+    ///
+    /// # Panics
+    /// They are refused.
+    pub fn create(&self, objects: &[Value]) {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        let _ = self.kubectl(&["create", "-f", "-"], &list.to_string());
+        let wait = [
+            "wait",
+            "--for=condition=Established",
+            "--timeout=60s",
+            "crd",
+            "--all",
+        ];
+        let _ = self.kubectl(&wait, "");
     }
 
     fn run(&self, arguments: &[&str], input: &str) -> Output {

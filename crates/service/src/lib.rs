@@ -19,4 +19,5 @@ mod views;
 mod watch;
 
 pub use access::FirstUser;
+pub use images::ranges;
 pub use start::{Running, StartError, start};

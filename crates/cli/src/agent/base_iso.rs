@@ -13,7 +13,7 @@ use muster_boot_images::inspect;
 use muster_catalog::Arch;
 use muster_documents::install_config::types::OsImageStream;
 use muster_image::Iso;
-use muster_release::{ImageRef, Release};
+use muster_release::{Client, ImageRef, Release};
 
 use super::log::Log;
 use crate::{
@@ -88,16 +88,21 @@ impl BaseIso {
             return;
         }
         let image = &planned.state.release.image;
-        let found = self.in_registry(planned, async |client, reference| {
-            Release::open(client, reference, Some(arch)).await.map(drop)
-        });
-        match found {
+        match self.has_release(planned, arch) {
             Ok(()) => log.info(&format!("release {image} found")),
             Err(cause) => log.warn(&format!(
                 "release {image} cannot be read from this machine: {cause:#}; hosts will need it \
                  (--offline leaves this out)"
             )),
         }
+    }
+
+    fn has_release(&self, planned: &Planned, arch: Arch) -> anyhow::Result<()> {
+        let client = self.client(planned)?;
+        let reference: ImageRef = planned.state.release.image.parse()?;
+        let runtime = tokio::runtime::Runtime::new()?;
+        runtime.block_on(Release::open(&client, &reference, Some(arch)))?;
+        Ok(())
     }
 
     fn take_from_payload(
@@ -111,11 +116,46 @@ impl BaseIso {
             OsImageStream::Rhel9 => 9,
             OsImageStream::Rhel10 | OsImageStream::Centos10 => 10,
         };
+        let reference: ImageRef = release.image.parse()?;
+        let payload = Payload {
+            image: &reference,
+            arch,
+            generation: rhel,
+        };
+        payload.live_iso(&self.client(planned)?, &mut |text| log.info(text))
+    }
+
+    fn client(&self, planned: &Planned) -> anyhow::Result<Client> {
+        let secret = planned.manifests.pull_secret.as_ref();
+        let mirrors = &planned.mirrors;
+        let known = Known {
+            pull_secret: secret.map(|s| s.string_data.docker_config.reveal().to_owned()),
+            trusted: Some(mirrors.ca_bundle.clone()).filter(|ca| !ca.is_empty()),
+            mirrors: (!mirrors.entries.is_empty()).then(|| mirrors.registries_conf.clone()),
+            proxies: None,
+        };
+        self.access.client(Some(&known))
+    }
+}
+
+/// A release whose payload has the live ISO.
+pub struct Payload<'a> {
+    /// Its image.
+    pub image: &'a ImageRef,
+    /// Architecture of the ISO.
+    pub arch: Arch,
+    /// Generation of RHEL it is of.
+    pub generation: u32,
+}
+
+impl Payload<'_> {
+    /// The live ISO, out of the user's cache or the registry.
+    pub fn live_iso(&self, client: &Client, say: &mut dyn FnMut(&str)) -> anyhow::Result<PathBuf> {
+        let (image, arch) = (self.image.to_string(), self.arch);
         let folder = cache_folder()?.join("image_cache");
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         // By release: the same name is never two images.
-        let safe: String = release
-            .image
+        let safe: String = image
             .chars()
             .map(|c| {
                 if c.is_ascii_alphanumeric() || c == '.' {
@@ -125,44 +165,25 @@ impl BaseIso {
                 }
             })
             .collect();
-        let to = folder.join(format!("{safe}-{arch}-rhel{rhel}.iso"));
+        let to = folder.join(format!("{safe}-{arch}-rhel{}.iso", self.generation));
         if to.exists() {
             return Ok(to);
         }
-        log.info(&format!("taking the base ISO out of {}", release.image));
+        say(&format!("taking the base ISO out of {image}"));
         let part = to.with_extension("part");
-        self.in_registry(planned, async |client, reference| {
-            let release = Release::open(client, reference, Some(arch)).await?;
-            release.extract_iso(arch, rhel, &part).await.map(drop)
-        })
-        .with_context(|| {
-            format!(
-                "the base ISO cannot be taken out of release {}; name one with --base-iso",
-                release.image
-            )
-        })?;
+        let runtime = tokio::runtime::Runtime::new()?;
+        runtime
+            .block_on(async {
+                let release = Release::open(client, self.image, Some(arch)).await?;
+                release.extract_iso(arch, self.generation, &part).await
+            })
+            .with_context(|| {
+                format!(
+                    "the base ISO cannot be taken out of release {image}; name one with --base-iso"
+                )
+            })?;
         fs::rename(&part, &to).with_context(|| format!("writing {}", to.display()))?;
         Ok(to)
-    }
-
-    fn in_registry(
-        &self,
-        planned: &Planned,
-        work: impl AsyncFnOnce(&muster_release::Client, &ImageRef) -> Result<(), muster_release::Error>,
-    ) -> anyhow::Result<()> {
-        let secret = planned.manifests.pull_secret.as_ref();
-        let mirrors = &planned.mirrors;
-        let known = Known {
-            pull_secret: secret.map(|s| s.string_data.docker_config.reveal().to_owned()),
-            trusted: Some(mirrors.ca_bundle.clone()).filter(|ca| !ca.is_empty()),
-            mirrors: (!mirrors.entries.is_empty()).then(|| mirrors.registries_conf.clone()),
-            proxies: None,
-        };
-        let client = self.access.client(Some(&known))?;
-        let reference: ImageRef = planned.state.release.image.parse()?;
-        let runtime = tokio::runtime::Runtime::new()?;
-        runtime.block_on(work(&client, &reference))?;
-        Ok(())
     }
 }
 

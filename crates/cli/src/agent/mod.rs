@@ -1,7 +1,7 @@
 //! `muster agent …`: the agent-based installer, a drop-in for `openshift-install agent …`.
 
 mod add_nodes;
-mod base_iso;
+pub mod base_iso;
 mod boot_files;
 mod create;
 pub mod log;

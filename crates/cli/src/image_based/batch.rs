@@ -131,7 +131,13 @@ fn make_all(batch: &Batch, messages: &Messages) -> anyhow::Result<(String, bool)
             named,
             messages,
         )?),
-        None => None,
+        None => {
+            messages.info(
+                "note: the sites were not compared with a seed; --seed names an image, or the \
+                 seed-info.json of `create image`\n",
+            );
+            None
+        }
     };
     let workers = batch
         .jobs

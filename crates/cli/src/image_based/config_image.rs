@@ -16,6 +16,7 @@ use muster_assets::{
     pki::{ACCEPTED, Supplied},
 };
 use muster_documents::{
+    findings::{Report, Severity},
     image_based_config as site_config,
     install_config::{self, Environment, FipsHost, Given, Method, UnknownKeys},
 };
@@ -207,6 +208,10 @@ pub fn tls(dir: &Path) -> anyhow::Result<BTreeMap<String, String>> {
 
 fn find_seed(options: &ConfigImage, work: &Work<'_>) -> anyhow::Result<Option<SiteSeed>> {
     if options.offline {
+        work.messages.info(
+            "note: --offline: the site is not compared with a seed; what does not fit shows up at the \
+             site, as a node that restarts again and again\n",
+        );
         return Ok(None);
     }
     if let Some(named) = &options.seed {
@@ -265,6 +270,7 @@ pub fn make(work: &Work<'_>, state: &State) -> Result<Site, Failure> {
     };
     let name = format!("{}{INSTALL_CONFIG}", work.prefix);
     let loaded = install_config::load(&name, &work.install_config, &mut around);
+    let mut is_usable_elsewhere = false;
     let cluster = match loaded {
         Ok(loaded) => {
             work.messages.report(&loaded.report);
@@ -272,6 +278,7 @@ pub fn make(work: &Work<'_>, state: &State) -> Result<Site, Failure> {
         }
         Err(report) => {
             work.messages.report(&report);
+            is_usable_elsewhere = is_of_this_flow(&report);
             None
         }
     };
@@ -291,7 +298,10 @@ pub fn make(work: &Work<'_>, state: &State) -> Result<Site, Failure> {
     };
     let Some(cluster) = cluster else {
         let error = anyhow!("{INSTALL_CONFIG} cannot be used");
-        return Err(Failure::InstallConfig(error));
+        return Err(match is_usable_elsewhere {
+            true => Failure::Other(error),
+            false => Failure::InstallConfig(error),
+        });
     };
     let Some(own) = own else {
         return Err(anyhow!("{} cannot be used", site_config::FILE).into());
@@ -333,6 +343,14 @@ pub fn make(work: &Work<'_>, state: &State) -> Result<Site, Failure> {
     };
     let made = site::make(&input, &state.entropy());
     Ok(made.context("the configuration image")?)
+}
+
+/// Whether an install-config breaks only the rules of image-based installations. The reference has an
+/// exit code for install-configs that no method can use.
+fn is_of_this_flow(report: &Report) -> bool {
+    let findings = report.findings().iter();
+    let mut errors = findings.filter(|finding| finding.severity == Severity::Error);
+    errors.all(|finding| finding.rule.starts_with("image-based-"))
 }
 
 /// Writes the image, the log-ins and, last, what makes a second run possible.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{self, Read},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use anyhow::Context;
@@ -20,13 +21,20 @@ const TEXTS: &[&str] = &[
     "containers.list",
     "etc.deletions",
     "manifest.json",
-    "mco-currentconfig.json",
+    MACHINE_CONFIG,
     "rpm-ostree.json",
 ];
+/// What the node runs.
+const MACHINE_CONFIG: &str = "mco-currentconfig.json";
 /// The installer inside the seed, which nodes need at their site.
 const PROGRAM: &str = "lca-cli";
 /// Largest text that makes sense.
 const LARGEST: u64 = 32 << 20;
+/// What is wrong with a seed without dnsmasq, and what helps.
+pub const NO_DNSMASQ: (&str, &str) = (
+    "the seed does not configure dnsmasq, which names the cluster's API on its node",
+    "make the seed of a cluster that the Assisted Installer or Muster installed",
+);
 const HELP: &str = "make the seed again with a current lifecycle agent";
 
 /// Files at the root of the image, by layer.
@@ -55,6 +63,47 @@ impl Visitor for Content {
         }
         Ok(())
     }
+}
+
+/// What a visitor ends with when it has seen enough.
+const ENOUGH: &str = "enough was read";
+/// A file larger than this, such as the object store, is not waited for.
+const LARGEST_BEFORE: u64 = 512 << 20;
+
+/// Reads an image until the machine config is found, which the seed's own tool packs before the large
+/// archives.
+struct Beginning(Arc<Mutex<Option<Vec<u8>>>>);
+
+impl Visitor for Beginning {
+    fn begin(&mut self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()> {
+        if path == MACHINE_CONFIG {
+            let mut text = Vec::new();
+            content.take(LARGEST).read_to_end(&mut text)?;
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        } else if path != "ostree.tgz" && size <= LARGEST_BEFORE {
+            return Ok(());
+        }
+        Err(io::Error::other(ENOUGH))
+    }
+}
+
+/// Whether the node runs dnsmasq, by the beginning of a seed; nothing where that does not say so.
+pub fn runs_dnsmasq(access: &Access, known: Option<&Known>, seed: &Seed) -> Option<bool> {
+    let client = access.client(known).ok()?;
+    let runtime = tokio::runtime::Runtime::new().ok()?;
+    let found = Arc::default();
+    let visitor = Beginning(Arc::clone(&found));
+    // It ends with a failure of the visitor's own; any other leaves the question open, too.
+    let _ = runtime.block_on(async {
+        let image = client.image(&seed.image, Platform::Any).await?;
+        image.visit(visitor).await.map(drop)
+    });
+    let found = found.lock().unwrap_or_else(PoisonError::into_inner).take();
+    found.map(|config| has_dnsmasq(&config))
 }
 
 /// Reads the content of a seed: all of its layers, verified by digest.
@@ -124,7 +173,7 @@ pub fn check(content: &Content, seed: &Seed) -> (String, Findings) {
         let images = list.lines().filter(|line| !line.trim().is_empty()).count();
         about.push(format!("{images} images to precache"));
     }
-    if let Some(config) = file("mco-currentconfig.json") {
+    if let Some(config) = file(MACHINE_CONFIG) {
         match files::kernel_arguments(config) {
             Ok(arguments) => about.push(format!("{} kernel arguments", arguments.len())),
             Err(why) => findings.error(why, HELP),
@@ -135,10 +184,7 @@ pub fn check(content: &Content, seed: &Seed) -> (String, Findings) {
             if has_dnsmasq { "yes" } else { "no" }
         ));
         if !has_dnsmasq {
-            findings.error(
-                "the seed does not configure dnsmasq, which names the cluster's API on its node",
-                "make the seed of a cluster that the Assisted Installer or Muster installed",
-            );
+            findings.error(NO_DNSMASQ.0, NO_DNSMASQ.1);
         }
     }
     (format!("  content: {}\n", about.join(", ")), findings)

@@ -17,8 +17,16 @@ use muster_image::{
 };
 use muster_image_based::{factory, seed};
 
-use super::{Directory, content, directory, messages::Messages, seeds};
-use crate::{diagnostics, iso::deliver, os_images, release::access::Access};
+use super::{
+    Directory,
+    content::{self, NO_DNSMASQ},
+    directory,
+    messages::Messages,
+    seeds,
+};
+use crate::{
+    agent::base_iso::Payload, diagnostics, iso::deliver, os_images, release::access::Access,
+};
 
 const IMAGE: &str = "rhcos-ibi.iso";
 const POST_SCRIPT: &str = "post.sh";
@@ -54,6 +62,9 @@ pub struct Image {
         env = "OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE"
     )]
     base_iso: Option<String>,
+    /// Release image to take the live ISO out of, where its download site cannot be reached
+    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["base_iso", "offline"])]
+    release_image: Option<String>,
     /// Program that installs the machine
     #[arg(long, value_enum, default_value = "muster")]
     live_side: LiveSide,
@@ -163,6 +174,18 @@ fn look_up(
     messages.info(&seeds::summary(&seed));
     let mut findings = seed::check_factory(&seed, config);
     // Nothing is pulled of a seed that is refused by its labels.
+    if !options.read_seed && !findings.has_errors() {
+        let runs_dnsmasq = content::runs_dnsmasq(&options.access, Some(&known), &seed);
+        let word = match runs_dnsmasq {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not at the beginning of the image; --read-seed reads all of it",
+        };
+        messages.info(&format!("  dnsmasq {word}\n"));
+        if runs_dnsmasq == Some(false) {
+            findings.warning(NO_DNSMASQ.0, NO_DNSMASQ.1);
+        }
+    }
     if options.read_seed && !findings.has_errors() {
         let content = content::read(&options.access, Some(&known), &seed)?;
         let (about, found) = content::check(&content, &seed);
@@ -189,6 +212,7 @@ fn base_iso(
     let path = match named {
         Some(named) if !named.contains("://") => PathBuf::from(named),
         Some(url) => os_images::from_url(url, arch)?,
+        None if options.release_image.is_some() => of_release(options, config, arch, messages)?,
         None => os_images::of_version(&config.seed_version, arch).with_context(|| {
             format!(
                 "the live ISO of version {}; --base-iso names a file or another URL",
@@ -206,6 +230,27 @@ fn base_iso(
         ));
     }
     deliver::open(&path)
+}
+
+/// The live ISO out of the payload of a release, kept in the user's cache.
+fn of_release(
+    options: &Image,
+    config: &InstallationConfig,
+    arch: Arch,
+    messages: &Messages,
+) -> anyhow::Result<PathBuf> {
+    let image = options.release_image.as_deref().unwrap_or_default();
+    let reference = image
+        .parse()
+        .with_context(|| format!("release image {image}"))?;
+    let major = Release::parse(&config.seed_version).map_or(4, |release| release.major);
+    let payload = Payload {
+        image: &reference,
+        arch,
+        generation: if major < 5 { 9 } else { 10 },
+    };
+    let client = options.access.client(Some(&seeds::known(config)))?;
+    payload.live_iso(&client, &mut |text| messages.info(&format!("{text}\n")))
 }
 
 /// The release of a live image, if its build names another one than the seed's: `418.94.…` is of 4.18.

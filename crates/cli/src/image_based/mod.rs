@@ -1,6 +1,7 @@
 //! `muster image-based …`: machines prepared from a seed image in a factory, configured at their site.
 
 mod batch;
+mod candidate;
 mod config_image;
 mod content;
 mod directory;
@@ -64,7 +65,7 @@ enum Target {
     ConfigImage(config_image::ConfigImage),
     /// Create the configuration images of many sites at once.
     ConfigImages(batch::Batch),
-    /// Write what turns a running single-node cluster into a seed, or check a seed.
+    /// Check a running single-node cluster and write what turns it into a seed, or check a seed.
     Seed(seed::Seed),
 }
 

@@ -6,12 +6,13 @@
 
 use std::{
     convert::Infallible,
+    fs::Metadata,
     io::{self, SeekFrom, Write},
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
-    time::Duration,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use anyhow::Context;
@@ -29,6 +30,8 @@ use hyper_util::{
     server::{conn::auto, graceful::GracefulShutdown},
 };
 use muster_auth::{OldestTls, TlsFiles};
+use muster_model::Timestamp;
+use muster_service::ranges::{Wanted, wanted};
 use tokio::{
     fs::File,
     io::{AsyncReadExt, AsyncSeekExt},
@@ -177,16 +180,21 @@ async fn answer(
     let Ok(mut file) = open(&root, &path).await else {
         return Ok(plain(StatusCode::NOT_FOUND));
     };
-    let length = match file.metadata().await {
-        Ok(meta) if meta.is_file() => meta.len(),
+    let (length, mark) = match file.metadata().await {
+        Ok(meta) if meta.is_file() => (meta.len(), Mark::of(&meta)),
         Ok(_) | Err(_) => return Ok(plain(StatusCode::NOT_FOUND)),
     };
-    let asked = request.headers().get(header::RANGE);
-    let asked = asked.and_then(|value| value.to_str().ok());
-    let (status, start, end) = match asked.map(|text| range(text, length)) {
-        None | Some(Asked::All) => (StatusCode::OK, 0, length),
-        Some(Asked::Part(start, end)) => (StatusCode::PARTIAL_CONTENT, start, end),
-        Some(Asked::Nothing) => {
+    let headers = request.headers();
+    let (status, start, count) = match wanted(headers, &mark.tag, &mark.modified, length, true) {
+        Wanted::Parts(parts) => match parts[..] {
+            [(start, count)] => (StatusCode::PARTIAL_CONTENT, start, count),
+            // Several parts are answered with everything.
+            _ => (StatusCode::OK, 0, length),
+        },
+        Wanted::Whole => (StatusCode::OK, 0, length),
+        Wanted::NotModified => return Ok(mark.on(plain(StatusCode::NOT_MODIFIED))),
+        Wanted::PreconditionFailed => return Ok(plain(StatusCode::PRECONDITION_FAILED)),
+        Wanted::Unsatisfiable => {
             let mut refused = plain(StatusCode::RANGE_NOT_SATISFIABLE);
             let value = format!("bytes */{length}").parse();
             if let Ok(value) = value {
@@ -202,19 +210,52 @@ async fn answer(
         .status(status)
         .header(header::CONTENT_TYPE, "application/octet-stream")
         .header(header::ACCEPT_RANGES, "bytes")
-        .header(header::CONTENT_LENGTH, end - start);
+        .header(header::CONTENT_LENGTH, count);
     if status == StatusCode::PARTIAL_CONTENT {
-        let range = format!("bytes {start}-{}/{length}", end - 1);
+        let range = format!("bytes {start}-{}/{length}", start + count - 1);
         response = response.header(header::CONTENT_RANGE, range);
     }
     let body = if is_head {
         empty()
     } else {
-        pieces(file, end - start)
+        pieces(file, count)
     };
     Ok(response
         .body(body)
+        .map(|response| mark.on(response))
         .unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR)))
+}
+
+/// Distinguishes an image from its successor at the same address: a controller that goes on reading
+/// must not mix the two.
+struct Mark {
+    tag: String,
+    modified: String,
+}
+
+impl Mark {
+    fn of(meta: &Metadata) -> Self {
+        let changed = meta.modified().ok();
+        let changed = changed.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let changed = changed.unwrap_or_default();
+        let seconds = i64::try_from(changed.as_secs()).unwrap_or_default();
+        Self {
+            tag: format!("\"{:x}-{:x}\"", meta.len(), changed.as_nanos()),
+            modified: Timestamp::from_unix_seconds(seconds).http_date(),
+        }
+    }
+
+    fn on(&self, mut response: Response<Body>) -> Response<Body> {
+        for (name, value) in [
+            (header::ETAG, &self.tag),
+            (header::LAST_MODIFIED, &self.modified),
+        ] {
+            if let Ok(value) = value.parse() {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
+    }
 }
 
 /// Links must not lead out of the folder.
@@ -237,38 +278,6 @@ fn file_of(root: &Path, path: &str) -> Option<PathBuf> {
                 .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
     };
     (below.ends_with(".iso") && below.split('/').all(plain)).then(|| root.join(below))
-}
-
-/// What part of a file is asked for.
-#[derive(Debug, PartialEq, Eq)]
-enum Asked {
-    All,
-    /// First byte, and first byte behind.
-    Part(u64, u64),
-    Nothing,
-}
-
-/// A single range; several, or other units, are answered with everything.
-fn range(text: &str, length: u64) -> Asked {
-    let Some(spec) = text
-        .strip_prefix("bytes=")
-        .filter(|spec| !spec.contains(','))
-    else {
-        return Asked::All;
-    };
-    let Some((first, last)) = spec.trim().split_once('-') else {
-        return Asked::All;
-    };
-    let part = match (first.parse::<u64>(), last.parse::<u64>()) {
-        (Ok(first), Ok(last)) if first <= last => (first, last.saturating_add(1).min(length)),
-        (Ok(first), Err(_)) if last.is_empty() => (first, length),
-        (Err(_), Ok(count)) if first.is_empty() => (length.saturating_sub(count), length),
-        _ => return Asked::All,
-    };
-    match part {
-        (first, end) if first < end => Asked::Part(first, end),
-        _ => Asked::Nothing,
-    }
 }
 
 fn pieces(file: File, length: u64) -> Body {
@@ -316,20 +325,6 @@ mod tests {
             "/images/%2e%2e/a.iso",
         ] {
             assert_eq!(of(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn ranges_are_cut_to_the_file() {
-        assert_eq!(range("bytes=0-9", 100), Asked::Part(0, 10));
-        assert_eq!(range("bytes=90-", 100), Asked::Part(90, 100));
-        assert_eq!(range("bytes=-10", 100), Asked::Part(90, 100));
-        assert_eq!(range("bytes=-1000", 100), Asked::Part(0, 100));
-        assert_eq!(range("bytes=50-1000", 100), Asked::Part(50, 100));
-        assert_eq!(range("bytes=100-", 100), Asked::Nothing);
-        assert_eq!(range("bytes=-0", 100), Asked::Nothing);
-        for all in ["bytes=0-1,5-6", "lines=1-2", "bytes=9-1", "bytes=x"] {
-            assert_eq!(range(all, 100), Asked::All, "{all}");
         }
     }
 }

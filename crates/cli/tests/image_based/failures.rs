@@ -27,13 +27,31 @@ fn exit_codes_tell_a_bad_install_config_from_other_failures() {
         SITE_CONFIG.replace("node1", "localhost"),
     )
     .unwrap();
+    // An install-config that only other methods can use, and everything wrong with both files.
     let both = muster(at, &["create", "config-image"]);
-    assert_eq!(both.status.code(), Some(3));
+    assert_eq!(both.status.code(), Some(1));
     let said = String::from_utf8_lossy(&both.stderr);
     assert!(
         said.contains("[image-based-replicas]") && said.contains("[hostname]"),
         "{said}"
     );
+    for (from, to, rule) in [
+        ("apiVersion: v1", "apiVersion: v7", "error: apiVersion"),
+        (
+            "baseDomain: example.com",
+            "baseDomain: a_b",
+            "error: baseDomain",
+        ),
+        ("platform:", "colour: red\nplatform:", "[unknown-field]"),
+        ("platform:", "- platform:", "error: "),
+    ] {
+        let text = INSTALL_CONFIG.replace(from, to);
+        fs::write(at.join("install-config.yaml"), text).unwrap();
+        let refused = muster(at, &["create", "config-image"]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(3), "{to}: {said}");
+        assert!(said.contains(rule), "{to}: {said}");
+    }
     assert!(
         at.join("install-config.yaml").exists(),
         "nothing is used up by a failure"
@@ -50,6 +68,24 @@ fn exit_codes_tell_a_bad_install_config_from_other_failures() {
     assert_eq!(manifest.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&manifest.stderr).contains("extra-manifests/b.yaml"));
     assert_eq!(muster(at, &["create", "image"]).status.code(), Some(1));
+}
+
+#[test]
+fn programs_that_call_it_may_have_keys_of_their_own_in_an_install_config() {
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    put_site(at);
+    let text = format!("{INSTALL_CONFIG}colour: red\n");
+    fs::write(at.join("install-config.yaml"), text).unwrap();
+    let made = Command::new(env!("CARGO_BIN_EXE_muster"))
+        .args(["image-based", "create", "config-image", "--offline"])
+        .env("OPENSHIFT_INSTALL_INVOKER", "tests")
+        .current_dir(at)
+        .output()
+        .unwrap();
+    let said = succeeded(&made);
+    assert!(said.contains("warning: colour"), "{said}");
+    assert!(said.contains("is not compared with a seed"), "{said}");
 }
 
 #[test]
@@ -158,6 +194,11 @@ fn the_reference_name_and_its_flags_are_taken() {
         let output = Command::new(&own).args(words).current_dir(at).output();
         output.unwrap()
     };
+    for group in [&["image-based"][..], &["image-based", "create"]] {
+        let help = run(group);
+        assert_eq!(help.status.code(), Some(0), "{group:?}");
+        assert!(String::from_utf8_lossy(&help.stdout).contains("Usage:"));
+    }
     let made = run(&[
         "--log-level",
         "error",

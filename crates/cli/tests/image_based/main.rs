@@ -6,8 +6,10 @@
 mod support;
 
 mod batch;
+mod candidate;
 mod config_image;
 mod failures;
+mod registries;
 mod seeds;
 mod serve;
 mod wait_for;

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// As much of a live image as the command looks at.
-fn live_image(folder: &Path) -> PathBuf {
+pub fn live_image(folder: &Path) -> PathBuf {
     let image = ConfigIso::new("rhcos-418.94")
         .and_then(|iso| iso.file("images/ignition.img", View::bytes(vec![0; 262_144])))
         .and_then(|iso| iso.file("images/pxeboot/rootfs.img", View::bytes(vec![7; 9000])))
@@ -35,7 +35,7 @@ fn live_image(folder: &Path) -> PathBuf {
     path
 }
 
-fn base64_of(text: &str) -> String {
+pub fn base64_of(text: &str) -> String {
     let mut child = Command::new("base64")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -92,7 +92,7 @@ fn files(change: impl Fn(&mut BTreeMap<String, Vec<u8>>)) -> Vec<u8> {
     layer(Packing::Gzip, &files)
 }
 
-fn seed(format: &str, arch: &'static str, version: &str) -> Recipe {
+pub fn seed(format: &str, arch: &'static str, version: &str) -> Recipe {
     let info = json!({
         "seed_cluster_ocp_version": version,
         "release_registry": "quay.io",
@@ -327,6 +327,17 @@ async fn a_cluster_is_told_how_to_become_a_seed_and_the_seed_is_verified() {
     assert!(said.contains("dnsmasq yes"), "{said}");
     let out = String::from_utf8_lossy(&good.stdout).into_owned();
     assert!(out.contains("can be used as a seed"), "{out}");
+
+    // The seed is compared with what its cluster was.
+    let forecast = json!({"cluster": {"cluster_name": "lab", "release_registry": "quay.io"}});
+    fs::write(at.join("seed-forecast.json"), forecast.to_string()).unwrap();
+    let said = succeeded(&verify("1", &["--labels-only"]));
+    assert!(
+        said.contains(r#"cluster_name of the seed is "", and was "lab""#),
+        "{said}"
+    );
+    assert_eq!(said.matches("warning: ").count(), 1, "{said}");
+    fs::remove_file(at.join("seed-forecast.json")).unwrap();
 
     let broken = Recipe {
         layers: vec![files(|files| {

@@ -107,6 +107,24 @@ fn images_are_served_with_ranges_and_nothing_else_is() {
         assert!(head.contains(&shown), "{range}: {head}");
         assert!(body == image[start..end], "{range}: {} bytes", body.len());
     }
+    // An image that was replaced meanwhile is sent whole, not as the rest of the one before.
+    let (head, _) = ask("HEAD", IMAGE, "");
+    let tag = head.split("etag: ").nth(1).unwrap().lines().next().unwrap();
+    assert!(head.contains("last-modified: "), "{head}");
+    let part = "Range: bytes=9-18\r\n";
+    let (same, _) = ask("GET", IMAGE, &format!("{part}If-Range: {tag}\r\n"));
+    assert!(same.starts_with("http/1.1 206"), "{same}");
+    let (known, body) = ask("GET", IMAGE, &format!("If-None-Match: {tag}\r\n"));
+    assert!(
+        known.starts_with("http/1.1 304") && body.is_empty(),
+        "{known}"
+    );
+    let at_image = at.join("out/one/imagebasedconfig.iso");
+    fs::write(at_image, &image[..699_999]).unwrap();
+    let (other, body) = ask("GET", IMAGE, &format!("{part}If-Range: {tag}\r\n"));
+    assert!(other.starts_with("http/1.1 200"), "{other}");
+    assert!(body == image[..699_999], "{} bytes", body.len());
+    fs::write(at.join("out/one/imagebasedconfig.iso"), &image).unwrap();
     let (head, body) = ask("GET", IMAGE, "Range: bytes=700000-\r\n");
     assert!(
         head.starts_with("http/1.1 416") && body.is_empty(),

@@ -20,6 +20,10 @@ impl Kind {
     }
 
     pub const NODE: Self = Self::of("", "v1", "nodes");
+    pub const NAMESPACE: Self = Self::of("", "v1", "namespaces");
+    pub const PERSISTENT_VOLUME: Self = Self::of("", "v1", "persistentvolumes");
+    pub const CUSTOM_RESOURCE_DEFINITION: Self =
+        Self::of("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     pub const POD: Self = Self::of("", "v1", "pods");
     pub const EVENT: Self = Self::of("", "v1", "events");
     pub const SERVICE: Self = Self::of("", "v1", "services");
@@ -32,6 +36,7 @@ impl Kind {
     pub const ETCD: Self = Self::of("operator.openshift.io", "v1", "etcds");
     pub const ROUTE: Self = Self::of("route.openshift.io", "v1", "routes");
     pub const PROXY: Self = Self::of("config.openshift.io", "v1", "proxies");
+    pub const NETWORK: Self = Self::of("config.openshift.io", "v1", "networks");
     pub const INFRASTRUCTURE: Self = Self::of("config.openshift.io", "v1", "infrastructures");
     pub const IMAGE_DIGEST_MIRROR_SET: Self =
         Self::of("config.openshift.io", "v1", "imagedigestmirrorsets");
@@ -53,6 +58,13 @@ impl Kind {
     pub const SUBSCRIPTION: Self = Self::of("operators.coreos.com", "v1alpha1", "subscriptions");
     pub const CSV: Self = Self::of("operators.coreos.com", "v1alpha1", "clusterserviceversions");
     pub const INSTALL_PLAN: Self = Self::of("operators.coreos.com", "v1alpha1", "installplans");
+    pub const LOCAL_VOLUME: Self = Self::of("local.storage.openshift.io", "v1", "localvolumes");
+    pub const LVM_CLUSTER: Self = Self::of("lvm.topolvm.io", "v1alpha1", "lvmclusters");
+    pub const DATA_PROTECTION: Self = Self::of(
+        "oadp.openshift.io",
+        "v1alpha1",
+        "dataprotectionapplications",
+    );
 
     /// An object of this kind without a namespace.
     #[must_use]

@@ -151,6 +151,85 @@ const CLUSTERS: &[(&str, &str, &str)] = &[
     ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: 'http://p.example.com'}\nadditionalTrustBundle: x", "[image-based-trust-policy]"),
 ];
 
+/// Changes that break the rules every method has, as far as the reference names them for this one.
+#[rustfmt::skip]
+const GENERIC: &[(&str, &str, &str)] = &[
+    ("apiVersion: v1", "apiVersion: v2", "error: apiVersion"),
+    ("baseDomain: example.com\n", "baseDomain: example.com\ncolour: red\n", "[unknown-field]"),
+    ("baseDomain: example.com\n", "", "error: baseDomain"),
+    ("baseDomain: example.com", "baseDomain: a_b.com", "error: baseDomain"),
+    ("{name: site1}", "{name: Site_1}", "error: metadata.name"),
+    ("{name: site1}", "{name: a23456789a123456789a123456789a123456789a123456789a12345}", "error: metadata.name"),
+    ("platform: {none: {}}", "platform: {none: {}}\nsshKey: none", "error: sshKey"),
+    ("192.168.10.0/24", "192.168.10.7/24", "error: networking.machineNetwork[0].cidr"),
+    ("  machineNetwork:", "  serviceNetwork: [192.168.0.0/16]\n  machineNetwork:", "error: networking.serviceNetwork"),
+    ("  machineNetwork:", "  serviceNetwork: [172.30.0.0/16, 172.31.0.0/16]\n  machineNetwork:", "error: networking.serviceNetwork"),
+    ("  machineNetwork:", "  serviceNetwork: [172.30.0.0/16, 'fd02::/112']\n  machineNetwork:", "error: networking."),
+    (r#"{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}"#, "{}", "error: pullSecret"),
+    ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: 'https://p.example.com'}", "error: proxy.httpProxy"),
+    ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: 'http://p.example.com', noProxy: 'a b'}", "error: proxy.noProxy"),
+    ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: 'http://172.30.0.5:3128'}", "error: proxy.httpProxy"),
+    ("platform: {none: {}}", "platform: {none: {}}\nadditionalTrustBundle: none", "error: additionalTrustBundle"),
+    ("platform: {none: {}}", "platform: {none: {}}\nadditionalTrustBundlePolicy: Never", "error: additionalTrustBundlePolicy"),
+    ("platform: {none: {}}", "platform: {none: {}}\nimageDigestSources: [{source: 'quay.io/a:1', mirrors: [r.example.com/a]}]", "error: imageDigestSources"),
+    ("platform: {none: {}}", "platform: {none: {}}\ncapabilities: {baselineCapabilitySet: all}", "error: capabilities"),
+    ("replicas: 1}", "replicas: 1, architecture: arm64}", "error: "),
+];
+
+#[test]
+fn rules_of_every_method_hold_for_restored_nodes() {
+    for (from, to, words) in GENERIC {
+        let text = CLUSTER.replacen(from, to, 1);
+        assert_ne!(text, CLUSTER, "{from}");
+        let found = load_with(&text, given())
+            .map(|_| ())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            found.contains(words),
+            "{to}: {words} expected, but\n{found}"
+        );
+        assert!(found.contains("\n  help: "), "{found}");
+        assert!(!found.contains("dXNlcj"), "{found}");
+    }
+}
+
+/// What older files say, and what only looks wrong.
+#[test]
+fn install_configs_that_the_reference_takes_are_taken() {
+    for (from, to) in [
+        ("apiVersion: v1", "apiVersion: v1beta4"),
+        ("apiVersion: v1", "apiVersion: v1beta3"),
+        ("baseDomain: example.com", "baseDomain: example.com."),
+        (
+            "machineNetwork: [{cidr: 192.168.10.0/24}]",
+            "machineCIDR: 192.168.10.0/24",
+        ),
+        (
+            "  machineNetwork:",
+            "  serviceCIDR: 172.30.0.0/16\n  machineNetwork:",
+        ),
+        (
+            "  machineNetwork:",
+            "  type: OVNKubernetes\n  machineNetwork:",
+        ),
+        (
+            "[{cidr: 192.168.10.0/24}]",
+            "[{cidr: 192.168.10.0/24}, {cidr: 'fd00::/64'}]",
+        ),
+        (
+            "platform: {none: {}}",
+            "platform: {none: {}}\nproxy: {httpProxy: 'http://p.example.com', noProxy: '*'}",
+        ),
+    ] {
+        let text = CLUSTER.replacen(from, to, 1);
+        assert_ne!(text, CLUSTER, "{from}");
+        if let Err(report) = load_with(&text, given()) {
+            panic!("{to}: {report}");
+        }
+    }
+}
+
 #[test]
 fn an_install_config_of_another_topology_is_refused() {
     let mut shown = String::new();

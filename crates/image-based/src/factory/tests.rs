@@ -157,3 +157,59 @@ fn overrides_of_other_versions_are_refused() {
         assert!(check_override(bad).is_err(), "{bad}");
     }
 }
+
+/// The script with programs that stand in for podman and the seed's own installer.
+#[test]
+fn the_script_takes_the_installer_out_of_the_seed_and_runs_it() {
+    use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let program = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("#!/bin/bash\n{text}")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    // The registry is away for the first two attempts.
+    program(
+        "podman",
+        &format!(
+            "echo \"podman $*\" >> {log}\n[ \"$1\" != create ] || [ $(grep -c create {log}) -gt 2 ] || exit 125\n\
+             [ \"$1\" != cp ] || cp {own} \"$3\"\n",
+            log = at("log"),
+            own = at("own"),
+        ),
+    );
+    program("own", &format!("echo \"lca-cli $*\" >> {}\n", at("log")));
+    program("sleep", &format!("echo \"sleep $*\" >> {}\n", at("log")));
+    let script = include_str!("../assets/install-rhcos-and-restore-seed.sh");
+    fs::write(
+        folder.path().join("script"),
+        script.replace("/usr/local/bin/lca-cli", &at("lca-cli")),
+    )
+    .unwrap();
+    let ran = Command::new("bash")
+        .arg(at("script"))
+        .env("PATH", format!("{}:/usr/bin:/bin", at("")))
+        .env("SEED_IMAGE", "lab/seed@sha256:1")
+        .env("IBI_CONFIGURATION_FILE", CONFIGURATION)
+        .env("PULL_SECRET_FILE", PULL_SECRET)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{said}");
+    assert_eq!(
+        said.matches("next attempt in 10 seconds").count(),
+        2,
+        "{said}"
+    );
+    let create = format!(
+        "podman create --replace --authfile {PULL_SECRET} --name lca-cli lab/seed@sha256:1 lca-cli\n"
+    );
+    let expected = format!(
+        "{create}sleep 10\n{create}sleep 10\n{create}podman cp lca-cli:lca-cli {}\npodman rm lca-cli\n\
+         lca-cli ibi -f {CONFIGURATION}\n",
+        at("lca-cli")
+    );
+    assert_eq!(fs::read_to_string(at("log")).unwrap(), expected);
+}

@@ -9,6 +9,7 @@
 //! [`muster_machine::Machine`]. The seed is pulled once: its object store is unpacked onto the disk
 //! while it streams by, and never held in memory.
 
+mod account;
 pub mod config;
 pub mod journal;
 pub mod partition;

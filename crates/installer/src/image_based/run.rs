@@ -1,6 +1,7 @@
 //! Taking the steps on a machine.
 
 use std::{
+    cell::Cell,
     fmt,
     path::{Path, PathBuf},
     time::Duration,
@@ -9,6 +10,7 @@ use std::{
 use muster_machine::{Machine, Task, mounts};
 
 use super::{
+    account::Account,
     config::Configuration,
     journal::Journal,
     partition,
@@ -81,29 +83,51 @@ impl fmt::Debug for Around<'_> {
 /// # Errors
 /// Why it is not ready; running it again goes on.
 pub fn install(machine: &dyn Machine, text: &[u8], around: &Around<'_>) -> Result<(), String> {
-    let ended = Configuration::read(text).and_then(|config| {
-        let installation = Installation {
-            machine,
-            around,
-            config: &config,
-            text,
-        };
-        installation.run()
-    });
-    match &ended {
-        Ok(()) => (around.report)(&Event::Complete),
-        Err(message) => (around.report)(&Event::Failed {
+    let account = Account::default();
+    let report = |event: &Event| {
+        account.note(machine.now(), event);
+        (around.report)(event);
+    };
+    let noting = Around {
+        seeds: around.seeds,
+        pull_secret: around.pull_secret.clone(),
+        post_script: around.post_script.clone(),
+        report: &report,
+        sleep: around.sleep,
+    };
+    let failed = |message: &String| {
+        report(&Event::Failed {
             message: message.clone(),
-        }),
-    }
-    ended
+        });
+    };
+    let config = Configuration::read(text).inspect_err(failed)?;
+    let installation = Installation {
+        machine,
+        around: &noting,
+        account: &account,
+        config: &config,
+        text,
+        is_mounted: Cell::new(false),
+    };
+    let ended = installation.run().and_then(|()| {
+        // First the word that it is done: nothing is delivered once the machine goes down.
+        report(&Event::Complete);
+        installation.power_off()
+    });
+    ended.inspect_err(|message| {
+        failed(message);
+        installation.keep_account();
+    })
 }
 
 struct Installation<'a> {
     machine: &'a dyn Machine,
     around: &'a Around<'a>,
+    account: &'a Account,
     config: &'a Configuration,
     text: &'a [u8],
+    /// Whether the disk is mounted, to be written.
+    is_mounted: Cell<bool>,
 }
 
 /// The partitions that are used.
@@ -118,6 +142,10 @@ impl Installation<'_> {
         self.unmount()?;
         let disk = self.claim()?;
         let mut journal = self.resume(&disk)?;
+        if !journal.has(Step::Partition) {
+            // Before anything is erased.
+            self.partition_start(&disk)?;
+        }
         let has_script = self.machine.kind(&self.around.post_script).is_ok();
         for step in steps(self.config, has_script) {
             if journal.has(step) {
@@ -135,6 +163,7 @@ impl Installation<'_> {
                 journal.save(self.machine, Path::new(WORK))?;
             }
             (self.around.report)(&Event::Finished { step });
+            self.keep_account();
         }
         self.leave(&journal)
     }
@@ -177,6 +206,7 @@ impl Installation<'_> {
         match found {
             Some(journal) => {
                 self.mount(&parts)?;
+                self.account.take_up(self.machine, Path::new(WORK));
                 Ok(journal)
             }
             None => Ok(fresh),
@@ -203,9 +233,18 @@ impl Installation<'_> {
         Ok(())
     }
 
-    fn partition(&self, disk: &Claim) -> Result<(), String> {
+    /// Writes what happened to the disk, if it is there.
+    fn keep_account(&self) {
+        if self.is_mounted.get()
+            && let Err(why) = self.account.save(self.machine, Path::new(WORK))
+        {
+            tracing::warn!("{why}");
+        }
+    }
+
+    /// Where the partition of container storage begins.
+    fn partition_start(&self, disk: &Claim) -> Result<String, String> {
         let path = disk.path().display().to_string();
-        let label = &self.config.extra_partition_label;
         let number = |option: &str| -> Result<u64, String> {
             let task = Task::new("blockdev", "measure the installation disk").args([option, &path]);
             let text = self.run_task(&task)?;
@@ -214,7 +253,13 @@ impl Installation<'_> {
                 .map_err(|_| format!("blockdev {option} printed {text:?}"))
         };
         let (bytes, sector) = (number("--getsize64")?, number("--getss")?);
-        let start = partition::start(&self.config.extra_partition_start, bytes, sector)?;
+        partition::start(&self.config.extra_partition_start, bytes, sector)
+    }
+
+    fn partition(&self, disk: &Claim) -> Result<(), String> {
+        let path = disk.path().display().to_string();
+        let label = &self.config.extra_partition_label;
+        let start = self.partition_start(disk)?;
         // A kept partition may have the label already; then nothing is added, and its content stays.
         if self.parts(disk).is_err() {
             let task = Task::new("sfdisk", "add the partition of container storage")
@@ -302,6 +347,7 @@ impl Installation<'_> {
         if let Err(why) = self.run_task(&task) {
             tracing::debug!("{why}");
         }
+        self.is_mounted.set(true);
         Ok(())
     }
 
@@ -314,6 +360,7 @@ impl Installation<'_> {
 
     /// Takes down mounts of an earlier attempt; those of others are not touched.
     fn unmount(&self) -> Result<(), String> {
+        self.is_mounted.set(false);
         if self.machine.kind(Path::new(MOUNTED)).is_err() {
             return Ok(());
         }
@@ -359,6 +406,7 @@ impl Installation<'_> {
                         message,
                         seconds: pause,
                     });
+                    self.keep_account();
                     (self.around.sleep)(Duration::from_secs(pause));
                     pause = (pause * 2).min(60);
                 }
@@ -524,9 +572,28 @@ impl Installation<'_> {
         let root = self.config.stateroot();
         let account = format!("/mnt/ostree/deploy/{root}/{ACCOUNT}");
         journal.save(self.machine, Path::new(&account))?;
+        self.account.save(self.machine, Path::new(&account))?;
+        self.keep_live_journal(&account);
         self.remove_tree(Path::new(WORK))?;
         self.sync()?;
-        self.unmount()?;
+        self.unmount()
+    }
+
+    /// Copies the journal of the live system, which is in memory, to the installed one.
+    fn keep_live_journal(&self, folder: &str) {
+        let script = "umask 077; journalctl --boot --no-pager --output=short-iso > \"$0\" \
+                      || { rm -f \"$0\"; exit 1; }";
+        let task = Task::new("bash", "keep the journal of the live system").args([
+            "-c".to_owned(),
+            script.to_owned(),
+            format!("{folder}/live-journal.log"),
+        ]);
+        if let Err(why) = self.run_task(&task) {
+            tracing::warn!("{why}");
+        }
+    }
+
+    fn power_off(&self) -> Result<(), String> {
         if self.config.shutdown {
             self.run_task(&Task::new("systemctl", "power off").arg("poweroff"))?;
         }

@@ -363,6 +363,14 @@ fn is_prepared(bench: &Bench) {
     assert!(state.disk.contains_key(Path::new(&format!(
         "{root}/var/log/muster-image-based/journal.json"
     ))));
+    let log = format!("{root}/var/log/muster-image-based/installation.log");
+    let log = String::from_utf8_lossy(&state.disk[Path::new(&log)]).into_owned();
+    for line in [
+        "1970-01-01T00:00:00.000Z write the operating system\n",
+        "done: pull the images of the release\n",
+    ] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
     let origin = format!("{root}/deploy/{}.0.origin", commit());
     assert_eq!(state.disk[Path::new(&origin)], b"[origin]");
     for command in &state.ran {
@@ -477,6 +485,45 @@ fn registries_that_are_away_are_asked_again() {
         .filter(|event| matches!(event, Event::Again { .. }))
         .count();
     assert_eq!(again, 17);
+    let log = "/mnt/ostree/deploy/rhcos_4.18.5_rc.1/var/log/muster-image-based/installation.log";
+    let log = bench.disk_file(log).unwrap();
+    let log = String::from_utf8_lossy(&log);
+    assert_eq!(log.matches("; next attempt in ").count(), 17, "{log}");
+}
+
+#[test]
+fn what_happened_before_a_power_cut_stays_known() {
+    let bench = Bench::new();
+    // Away for longer than is waited for: the journal has the first steps, and the log says why.
+    bench.state().seed_failures = 1000;
+    assert!(prepare(&bench, CONFIG).0.is_err());
+    bench.power_on();
+    bench.state().seed_failures = 0;
+    prepare(&bench, CONFIG).0.unwrap();
+    is_prepared(&bench);
+    let log = "/mnt/ostree/deploy/rhcos_4.18.5_rc.1/var/log/muster-image-based/installation.log";
+    let log = bench.disk_file(log).unwrap();
+    let log = String::from_utf8_lossy(&log);
+    let at = |words: &str| log.find(words).unwrap_or_else(|| panic!("{words}: {log}"));
+    assert!(at("the registry is away") < at("failed: pull the seed image"));
+    assert!(at("failed: pull the seed image") < at("done before: write the operating system"));
+}
+
+#[test]
+fn a_disk_that_is_too_small_is_refused_before_it_is_erased() {
+    let bench = Bench::new();
+    let config = CONFIG.replace(
+        "\"shutdown\"",
+        "\"extraPartitionStart\":\"-200G\",\"shutdown\"",
+    );
+    let why = prepare(&bench, &config).0.unwrap_err();
+    assert!(why.contains("a partition of 200G does not fit"), "{why}");
+    let state = bench.state();
+    assert!(
+        state.ran.iter().all(|command| command[0] == "blockdev"),
+        "{:?}",
+        state.ran
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 mod absent;
 mod change;
-mod ranges;
+pub mod ranges;
 pub mod route;
 mod send;
 pub mod serve;

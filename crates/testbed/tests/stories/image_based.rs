@@ -252,6 +252,12 @@ impl Node<'_> {
         let journal = self.ask("sudo cat /var/log/muster-image-based/journal.json")?;
         let journal: Value = serde_json::from_str(&journal)?;
         assert_eq!(journal["finished"][0], "clean-disk", "{journal}");
+        let log = self.ask("sudo cat /var/log/muster-image-based/installation.log")?;
+        for words in ["next attempt in", "done before: write the operating system"] {
+            assert!(log.contains(words), "{words}: {log}");
+        }
+        self.ask("sudo test -s /var/log/muster-image-based/live-journal.log")
+            .context("the journal of the live system was not kept")?;
         self.assert_kubeconfig_opens()
     }
 
