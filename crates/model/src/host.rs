@@ -148,6 +148,9 @@ pub struct Host {
     /// When it was last instructed to install for the first time in an attempt.
     #[serde(default)]
     pub install_told_at: Option<Timestamp>,
+    /// The service watches it join its cluster (day 2, where the API of the cluster is reached).
+    #[serde(default)]
+    pub followed: bool,
     /// When it last registered.
     pub registered_at: Timestamp,
     /// Last heartbeat known to the database; the live one is in memory.
@@ -243,6 +246,7 @@ impl Host {
             discovery_agent_version: None,
             agent_upgrade: AgentUpgrade::default(),
             install_told_at: None,
+            followed: false,
             registered_at: now,
             checked_in_at: now,
             agent_clock: None,
