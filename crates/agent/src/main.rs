@@ -13,6 +13,7 @@ use muster_agent::{
 };
 use muster_installer::{
     installer_args, node::Node, options::InstallOptions, plan::Plan, progress::Progress,
+    registry_data,
 };
 use muster_machine::{Machine, Real};
 use tokio::signal::unix::{SignalKind, signal};
@@ -101,7 +102,8 @@ async fn run(mut cli: Cli, mode: Mode) -> anyhow::Result<ExitCode> {
 /// Installs this machine. A failure is also left in a file, for the step that started this.
 async fn install(options: InstallOptions, machine: Arc<dyn Machine>) -> anyhow::Result<ExitCode> {
     if options.dry_run {
-        print(&Plan::of(&options).to_string())?;
+        let plan = Plan::of(&options, machine.exists(registry_data::MARK));
+        print(&plan.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     installer_args::check(&options.installer_args.0)?;

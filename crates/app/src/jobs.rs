@@ -17,7 +17,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::{debug, error, info, warn};
 
 use crate::{
-    App, Error, Missing, aggregate::Cause, driver::Scope, error_chain, files, preparation::Outcome,
+    App, Error, Missing, aggregate::Cause, driver::Scope, error_chain, files, joining,
+    preparation::Outcome,
 };
 
 /// How often a replica looks whether the one that does a job has died.
@@ -249,6 +250,9 @@ pub async fn resume(app: &Arc<App>) {
         app.driver.touch(Scope::Cluster(cluster.id));
         if cluster.status == ClusterStatus::PreparingForInstallation {
             start(Arc::clone(app), Job::MakeClusterFiles(cluster.id));
+        }
+        if cluster.is_day2() {
+            joining::touch(app, cluster.id);
         }
     }
 }

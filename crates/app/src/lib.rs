@@ -25,6 +25,7 @@ mod housekeeping;
 pub mod images;
 pub mod infra_envs;
 pub mod jobs;
+pub mod joining;
 pub mod link_places;
 pub mod logs;
 pub mod manifests;
@@ -52,8 +53,8 @@ pub use error::{Error, Invalid, Missing, error_chain};
 
 use self::{
     catalog::Catalog, disk::Disks, driver::Driver, event_limits::EventLimits,
-    heartbeats::Heartbeats, images::Images, jobs::RunningJobs, metrics::Metrics, quotas::Quotas,
-    rules::Rules, step_cache::StepCache,
+    heartbeats::Heartbeats, images::Images, jobs::RunningJobs, joining::Joining, metrics::Metrics,
+    quotas::Quotas, rules::Rules, step_cache::StepCache,
 };
 
 /// Everything a use case may use, wired once at start. Cheap to share: shells hold an `Arc`.
@@ -79,6 +80,8 @@ pub struct App {
     pub driver: Driver,
     /// Jobs under way.
     pub jobs: RunningJobs,
+    /// Clusters whose added hosts are followed.
+    pub joining: Joining,
     /// Instructions by host, while nothing changes.
     pub steps: StepCache,
     /// How often events of some names may come.

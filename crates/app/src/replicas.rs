@@ -15,7 +15,7 @@ use muster_model::{ClusterId, Timestamp};
 use muster_store::Deleted;
 use tracing::warn;
 
-use crate::{App, Error, Shared, driver::Scope, error_chain};
+use crate::{App, Error, Shared, driver::Scope, error_chain, joining};
 
 /// Heartbeats of others are read this often, about as often as they are flushed.
 const LISTEN: Duration = Duration::from_secs(5);
@@ -65,7 +65,7 @@ async fn listen(app: &App, heard: Timestamp) -> Result<(), Error> {
 
 /// Touches what changed since the last look. Our own changes are among them: evaluating once
 /// more costs little and changes nothing.
-async fn look(app: &App, seen: &mut HashMap<ClusterId, u64>) -> Result<(), Error> {
+async fn look(app: &Shared, seen: &mut HashMap<ClusterId, u64>) -> Result<(), Error> {
     let clusters = app.store.clusters(Deleted::Excluded).await;
     let mut now = HashMap::new();
     for cluster in clusters? {
@@ -75,6 +75,9 @@ async fn look(app: &App, seen: &mut HashMap<ClusterId, u64>) -> Result<(), Error
         };
         if seen.get(&cluster.id) != Some(&revision) {
             app.driver.touch(Scope::Cluster(cluster.id));
+            if cluster.is_day2() {
+                joining::touch(app, cluster.id);
+            }
         }
         now.insert(cluster.id, revision);
     }

@@ -70,14 +70,20 @@ pub enum Purpose {
 /// The node that an unanswered request is for, and its purpose.
 #[must_use]
 pub fn pending(request: &Value) -> Option<(String, Purpose)> {
+    if items(request, "/status/conditions").next().is_some() {
+        return None;
+    }
+    asked(request)
+}
+
+/// The node that a request is or was for, and its purpose.
+#[must_use]
+pub fn asked(request: &Value) -> Option<(String, Purpose)> {
     let purpose = match text(request, "/spec/signerName") {
         CLIENT => Purpose::Client,
         SERVING => Purpose::Serving,
         _ => return None,
     };
-    if items(request, "/status/conditions").next().is_some() {
-        return None;
-    }
     let wanted = Wanted::read(text(request, "/spec/request")).ok()?;
     let name = wanted.common_name.strip_prefix("system:node:")?;
     Some((name.to_owned(), purpose))

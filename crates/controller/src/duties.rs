@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use tracing::{debug, info, warn};
 
 use crate::{
-    bare_metal,
+    approval, bare_metal,
     chain::chain,
     context::Context,
     csr::{self, Answer},
@@ -20,7 +20,7 @@ use crate::{
     nodes::{self, Node},
     operators::{CLUSTER_VERSION, Report},
     reboots,
-    service::{is_final, now},
+    service::is_final,
 };
 
 const MCS_NAMESPACE: &str = "openshift-machine-config-operator";
@@ -195,7 +195,7 @@ pub async fn approve_requests(context: Arc<Context>) {
     }
 }
 
-/// Whether it worked. The request is read and checked again, because it may have changed.
+/// Whether it worked.
 async fn approve(
     context: &Context,
     name: &str,
@@ -203,20 +203,11 @@ async fn approve(
     hosts: &[Host],
     nodes: &BTreeSet<String>,
 ) -> bool {
-    let at = Kind::CSR.named(name);
-    let written = context.kube.update(&at, "approval", |request| {
-        let same = csr::answer(request, hosts, nodes) == Answer::Approve(node.to_owned());
-        if same {
-            csr::approve(request, &now());
-        }
-        same
-    });
-    match written.await {
+    match approval::approve(&context.kube, name, node, hosts, nodes).await {
         Ok(true) => context.record.note(format!(
             "Approved certificate request {name} of node {node}"
         )),
         Ok(false) => {}
-        Err(error) if error.is_missing() => {}
         Err(error) => {
             warn!(name, node, error = %chain(&error), "certificate request not approved, retrying");
             return false;

@@ -67,6 +67,22 @@ pub struct Host {
     pub pool: String,
 }
 
+/// Names that a host of this name may have as a node, in lower case.
+#[must_use]
+pub fn names(own: &str, domain: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let name = own.to_lowercase();
+    if name.is_empty() {
+        return names;
+    }
+    // Reverse DNS or DHCP may complete it, but only inside the cluster's own domain.
+    if !name.contains('.') && !domain.is_empty() {
+        names.insert(format!("{name}.{domain}"));
+    }
+    names.insert(name);
+    names
+}
+
 impl Cluster {
     /// From the answer of the service.
     #[must_use]
@@ -109,14 +125,7 @@ impl Host {
         ];
         // A name that a user chose replaces the one the machine had before.
         let own = own.into_iter().find(|name| !name.is_empty());
-        let mut names = BTreeSet::new();
-        if let Some(name) = own.map(str::to_lowercase) {
-            // Reverse DNS or DHCP may complete it, but only inside the cluster's own domain.
-            if !name.contains('.') && !domain.is_empty() {
-                names.insert(format!("{name}.{domain}"));
-            }
-            names.insert(name);
-        }
+        let names = own.map(|name| names(name, domain)).unwrap_or_default();
         let addresses = items(&inventory, "/interfaces")
             .flat_map(|card| items(card, "/ipv4_addresses").chain(items(card, "/ipv6_addresses")))
             .filter_map(|address| {

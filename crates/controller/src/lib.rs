@@ -8,6 +8,7 @@
 //! in a ConfigMap, so that an installation can be followed when its service is gone. What ends by
 //! itself (labels, BareMetalHosts, manifests, late hosts) is waited for after that, for a while.
 
+pub mod approval;
 pub mod bare_metal;
 pub mod chain;
 pub mod context;

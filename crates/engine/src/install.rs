@@ -300,6 +300,7 @@ pub fn start_host(
         host.suggested_role = HostRole::Worker;
     }
     host.installer_version = Some(settings.images.installer.clone());
+    host.followed = false;
     let (id, status, info) = (host.id, host.status, host.status_info.clone());
     draft
         .fire_host(index, Trigger::InstallHost, "")

@@ -3,15 +3,22 @@
 //! Percentages are floating-point products cut to integers, in the order clients have always
 //! seen them; integer arithmetic would differ by one here and there.
 
-use muster_model::{Cluster, ClusterStatus, FinalizingStage, Host, HostStage, Timestamp};
+use muster_model::{
+    Cluster, ClusterStatus, FinalizingStage, Host, HostStage, HostStatus, Timestamp,
+};
 
 use crate::{
+    checks, deadlines,
     draft::Draft,
     events, figures, history, inventory, operators,
     rules::triggers::{self, Not, Trigger},
     settings::{Mode, Settings},
     view::{ClusterView, Decision, Refused},
 };
+
+/// Status of a day-2 host that is not watched any more.
+const REBOOTED: &str =
+    "The host has rebooted and will join the cluster; approve its certificate requests there";
 
 /// What a host says about its installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,6 +117,84 @@ pub fn report_host(
     Ok(draft.finish())
 }
 
+/// What the cluster it joins shows of a host that has rebooted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinReport {
+    /// Stage and detail.
+    pub reached: StageReport,
+    /// It goes on when a person has done something, however long that takes.
+    pub waits_for_person: bool,
+}
+
+/// Takes in what the cluster shows of a day-2 host. What lies behind, or is known, changes nothing.
+///
+/// # Errors
+/// 409 when the host is not installing.
+pub fn follow_host(
+    host: &Host,
+    view: &ClusterView<'_>,
+    report: &JoinReport,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<Decision, Refused> {
+    let (Some(stage), Some(present)) = (report.reached.stage, host.progress.stage) else {
+        return Ok(Decision::default());
+    };
+    let list = stages_in(host, view.cluster, settings.mode);
+    let place = |stage| list.iter().position(|one| *one == stage);
+    let left_live_system = place(present) >= place(HostStage::Rebooting);
+    if !host.followed || !left_live_system || place(stage) < place(present) {
+        return Ok(Decision::default());
+    }
+    let known = host.progress.info.as_deref() == Some(report.reached.info.as_str());
+    if stage == present && known {
+        let moved = deadlines::stage_moved(host);
+        if !report.waits_for_person || now.since(moved) < deadlines::FROZEN_CLOCK_STEP {
+            return Ok(Decision::default());
+        }
+        let mut draft = Draft::of(view, now);
+        for same in draft.hosts.iter_mut().filter(|one| one.key() == host.key()) {
+            same.progress.stage_updated_at = Some(now);
+        }
+        return Ok(draft.finish());
+    }
+    report_host(host, Some(view), &report.reached, settings, now)
+}
+
+/// Stops watching a day-2 host that has rebooted: from here on it is the cluster's.
+///
+/// # Errors
+/// 409 when the host is not installing.
+pub fn release_host(
+    host: &Host,
+    view: &ClusterView<'_>,
+    reason: &str,
+    now: Timestamp,
+) -> Result<Decision, Refused> {
+    let rebooted = checks::host::past_reboot(host.progress.stage);
+    if !host.followed || !rebooted || host.status != HostStatus::InstallingInProgress {
+        return Ok(Decision::default());
+    }
+    let mut draft = Draft::of(view, now);
+    let Some(index) = draft.hosts.iter().position(|h| h.key() == host.key()) else {
+        return Ok(Decision::default());
+    };
+    let progress = &mut draft.hosts[index].progress;
+    progress.stage = Some(HostStage::Done);
+    progress.info = Some(reason.to_owned());
+    progress.percentage = 100;
+    progress.stage_started_at = Some(now);
+    progress.stage_updated_at = Some(now);
+    progress.stage_timed_out = false;
+    draft
+        .fire_host(index, Trigger::HostProgressChanged, REBOOTED)
+        .map_err(|not| {
+            not.or(|| Refused::conflict(format!("host {} is {}", host.id, host.status)))
+        })?;
+    tell_stage(&mut draft, index, HostStage::Done, reason);
+    Ok(draft.finish())
+}
+
 /// A stage must be one of the host's own and must not lie behind. A host that is not installing
 /// is left to the table, which refuses it.
 fn check_stage(
@@ -158,8 +243,9 @@ fn store_stage(
 ) -> String {
     let now = draft.now;
     let host = &mut draft.hosts[index];
-    // A day-2 host is not observed after its reboot, so this is its last stage.
-    let last_word = host.is_day2() && stage == HostStage::Rebooting && settings.mode == Mode::Rest;
+    // Unless the service watches the cluster, nothing is heard of a day-2 host after its reboot.
+    let watched = host.followed || settings.mode == Mode::Hub;
+    let last_word = host.is_day2() && stage == HostStage::Rebooting && !watched;
     let percentage = percentage(host, &draft.cluster, stage, settings.mode);
     let stage = if last_word { HostStage::Done } else { stage };
     host.progress.stage = Some(stage);
@@ -173,8 +259,7 @@ fn store_stage(
     host.progress.stage_updated_at = Some(now);
     host.progress.stage_timed_out = false;
     if last_word {
-        "The host has rebooted and will join the cluster; approve its certificate requests there"
-            .to_owned()
+        REBOOTED.to_owned()
     } else {
         stage.to_string()
     }
@@ -207,6 +292,7 @@ fn stages_in(host: &Host, cluster: &Cluster, mode: Mode) -> &'static [HostStage]
     let (single_node, day2) = (cluster.is_single_node(), host.is_day2());
     match mode {
         Mode::Hub if day2 => HostStage::expected(host.role, false, false, false),
+        Mode::Rest if day2 && host.followed => HostStage::expected(host.role, false, false, false),
         Mode::Hub | Mode::Rest => HostStage::expected(host.role, host.bootstrap, single_node, day2),
     }
 }

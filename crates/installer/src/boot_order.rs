@@ -65,18 +65,36 @@ pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), String> {
         run(machine, &remove)?;
     }
     let after = listing(machine)?;
-    let first = after.order.first();
-    let is_ours = after
-        .entries
-        .iter()
-        .any(|entry| entry.label == LABEL && Some(&entry.number) == first);
-    if is_ours {
+    if after.starts_ours() {
         return Ok(());
     }
-    let first = first.map_or("nothing", String::as_str);
-    Err(format!(
-        "the firmware did not keep the new boot order (it starts {first} first)"
-    ))
+    // Some firmwares put new entries behind their own.
+    let Some(ours) = after.ours() else {
+        return Err("the firmware did not keep the entry of the installed disk".to_owned());
+    };
+    let others = after.order.iter().filter(|number| **number != ours);
+    let order: Vec<&str> = std::iter::once(ours.as_str())
+        .chain(others.map(String::as_str))
+        .collect();
+    let reorder =
+        Task::new("efibootmgr", "put the installed disk first").args(["-o", &order.join(",")]);
+    run(machine, &reorder)?;
+    let after = listing(machine)?;
+    if after.starts_ours() {
+        return Ok(());
+    }
+    // The next boot is the one that matters most; from then on the node is what it should be.
+    let next = Task::new("efibootmgr", "start the installed disk next").args(["-n", &ours]);
+    let next = run(machine, &next).and_then(|_| listing(machine));
+    let first = after.order.first().map_or("nothing", String::as_str);
+    let kept = format!("the firmware did not keep the new boot order (it starts {first} first)");
+    Err(match next {
+        Ok(listing) if listing.next.as_ref() == Some(&ours) => format!(
+            "{kept}; the next boot starts the installed disk, later ones may not: set the order in \
+             the firmware"
+        ),
+        Ok(_) | Err(_) => format!("{kept}; set the order in the firmware, or take the medium out"),
+    })
 }
 
 /// The path of the boot loader on the EFI partition, as the firmware writes it.
@@ -108,7 +126,23 @@ fn loader(machine: &dyn Machine, partition: &Path) -> Result<String, String> {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Listing {
     order: Vec<String>,
+    /// What the next boot starts, whatever the order.
+    next: Option<String>,
     entries: Vec<Entry>,
+}
+
+impl Listing {
+    /// The number of our entry.
+    fn ours(&self) -> Option<String> {
+        let mut ours = self.entries.iter().filter(|entry| entry.label == LABEL);
+        ours.next().map(|entry| entry.number.clone())
+    }
+
+    fn starts_ours(&self) -> bool {
+        let first = self.order.first();
+        let mut ours = self.entries.iter().filter(|entry| entry.label == LABEL);
+        ours.any(|entry| Some(&entry.number) == first)
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -128,6 +162,8 @@ fn parse(text: &str) -> Listing {
     for line in text.lines() {
         if let Some(order) = line.strip_prefix("BootOrder: ") {
             listing.order = order.split(',').map(|n| n.trim().to_owned()).collect();
+        } else if let Some(next) = line.strip_prefix("BootNext: ") {
+            listing.next = Some(next.trim().to_owned());
         } else if let Some((number, label)) = line.strip_prefix("Boot").and_then(entry) {
             listing.entries.push(Entry { number, label });
         }
@@ -158,7 +194,9 @@ mod tests {
         assert_eq!(listing.order, ["0002", "0001", "0000"]);
         let labels: Vec<_> = listing.entries.iter().map(|e| e.label.as_str()).collect();
         assert_eq!(labels, ["UiApp", LABEL, "UEFI DVD-ROM"]);
-        assert_eq!(parse("BootNext: 0001\nBootèéè\nBoot00"), Listing::default());
+        let odd = parse("BootNext: 0001\nBootèéè\nBoot00");
+        assert_eq!(odd.next.as_deref(), Some("0001"));
+        assert!(odd.entries.is_empty() && odd.order.is_empty());
     }
 
     fn uefi(list: &str) -> (Simulated, Claim) {
@@ -205,6 +243,23 @@ mod tests {
         let (machine, claim) = uefi(LIST);
         let problem = set(&machine, &claim).unwrap_err();
         assert!(problem.contains("starts 0002 first"), "{problem}");
+        assert!(problem.contains("take the medium out"), "{problem}");
+        let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
+        let reorder = ran
+            .iter()
+            .position(|line| line == "efibootmgr -o 0001,0002,0000");
+        let next = ran.iter().position(|line| line == "efibootmgr -n 0001");
+        assert!(reorder.is_some() && reorder < next, "{ran:#?}");
+    }
+
+    #[test]
+    fn the_next_boot_is_set_where_the_order_is_not_kept() {
+        let (machine, claim) = uefi(&format!("BootNext: 0001\n{LIST}"));
+        let problem = set(&machine, &claim).unwrap_err();
+        assert!(
+            problem.contains("the next boot starts the installed disk"),
+            "{problem}"
+        );
     }
 
     #[test]

@@ -47,6 +47,12 @@ const NODE_IMAGE: &[&str] = &["node-image-pull.service", "node-image-overlay.ser
 const POLL: Duration = Duration::from_secs(5);
 /// Longer than any limit of the service, which gives up first and says so.
 const LONGEST_WAIT: Duration = Duration::from_secs(4 * 3600);
+/// Nodes that disagree for longer cost a reboot more, and no installation.
+const MACHINE_CONFIG_LIMIT: Duration = Duration::from_secs(30 * 60);
+/// An API that lists nodes, but no configs for so long, does not have that kind.
+const UNKNOWN_KIND: Duration = Duration::from_secs(60);
+/// How often it is asked who started the installation.
+const INVOKER_ATTEMPTS: usize = 3;
 /// The event by which the controller says that it runs.
 const CONTROLLER_READY: &str = "AssistedControllerIsReady";
 
@@ -199,6 +205,8 @@ impl Node {
                     )));
                 }
             };
+            self.untaint(&nodes, &config).await;
+            let nodes = SeenNode::all(&nodes);
             for (host, stage) in reported.joined(&nodes, &hosts, self.options.host_id) {
                 self.report_for(&hosts, host, stage).await;
             }
@@ -235,6 +243,107 @@ impl Node {
             }
         })
         .await
+    }
+
+    /// In an agent-based installation the service goes away with this host, so workers that still
+    /// need it are waited for.
+    pub(crate) async fn wait_for_workers(&self) -> Result<(), String> {
+        if !self.is_agent_based().await {
+            return Ok(());
+        }
+        self.wait(HostStage::WaitingForController, async || {
+            Ok(match self.cluster_hosts().await {
+                None => Look::Waiting("the service does not list its hosts".to_owned()),
+                Some(hosts) => match cluster_nodes::dependent_workers(&hosts) {
+                    names if names.is_empty() => Look::Done,
+                    names => Look::Waiting(format!(
+                        "workers still need the service on this host: {}",
+                        names.join(", ")
+                    )),
+                },
+            })
+        })
+        .await
+    }
+
+    /// Who started the installation is in the cluster; where that cannot be read, it was not the
+    /// agent-based installer.
+    async fn is_agent_based(&self) -> bool {
+        for _ in 0..INVOKER_ATTEMPTS {
+            let words = [
+                "get",
+                "configmap",
+                "openshift-install-manifests",
+                "--namespace",
+                "openshift-config",
+            ];
+            match self.oc(&words).await {
+                Ok(map) => return map["data"]["invoker"] == "agent-installer",
+                Err(cause) => info!(cause, "the invoker of the installation is not known"),
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        false
+    }
+
+    /// Waits until all control-plane nodes are to have the same config: one that this host fetched
+    /// in between would be replaced at once. A cluster whose API has no such configs is not waited
+    /// for.
+    pub(crate) async fn wait_for_machine_configs(&self) -> Result<(), String> {
+        let began = tokio::time::Instant::now();
+        let stage = HostStage::WaitingForController;
+        self.wait_at_most(MACHINE_CONFIG_LIMIT, stage, async || {
+            let nodes = match self.oc(&["get", "nodes"]).await {
+                Ok(nodes) => nodes,
+                Err(cause) => {
+                    return Ok(Look::Waiting(format!("the API does not answer: {cause}")));
+                }
+            };
+            let known = match self.oc(&["get", "machineconfigs"]).await {
+                Ok(known) => known,
+                Err(cause) if began.elapsed() > UNKNOWN_KIND => {
+                    return Err(format!("the API lists no MachineConfigs: {cause}"));
+                }
+                Err(cause) => {
+                    return Ok(Look::Waiting(format!(
+                        "the API lists no MachineConfigs: {cause}"
+                    )));
+                }
+            };
+            Ok(match cluster_nodes::unsettled(&nodes, &known) {
+                None => Look::Done,
+                Some(what) => Look::Waiting(what),
+            })
+        })
+        .await
+    }
+
+    /// Takes the taint of a missing cloud provider off nodes that wait for it: on these platforms it
+    /// is not configured during an assisted installation.
+    async fn untaint(&self, nodes: &Value, config: &Value) {
+        let version = &self.options.openshift_version;
+        if !cluster_nodes::has_unconfigured_provider(config) {
+            return;
+        }
+        let tainted = cluster_nodes::tainted(nodes);
+        if tainted.is_empty()
+            || cluster_nodes::has_credentials(config, version) && self.is_agent_based().await
+        {
+            return;
+        }
+        for (node, patch) in tainted {
+            let task = Task::new(
+                "oc",
+                "take the taint of a missing cloud provider off a node",
+            )
+            .args(["patch", "node", &node, "--type=json"])
+            .arg(format!("--patch={patch}"))
+            .arg(format!("--kubeconfig={KUBECONFIG}"));
+            match self.task(task).await {
+                Ok(()) => info!(node, "taint of the missing cloud provider removed"),
+                Err(cause) => warn!(node, cause, "taint not removed, retrying"),
+            }
+        }
     }
 
     async fn controller_pod(&self) -> String {
@@ -308,6 +417,15 @@ impl Node {
     async fn wait(
         &self,
         stage: HostStage,
+        look: impl AsyncFnMut() -> Result<Look, String>,
+    ) -> Result<(), String> {
+        self.wait_at_most(LONGEST_WAIT, stage, look).await
+    }
+
+    async fn wait_at_most(
+        &self,
+        limit: Duration,
+        stage: HostStage,
         mut look: impl AsyncFnMut() -> Result<Look, String>,
     ) -> Result<(), String> {
         let began = tokio::time::Instant::now();
@@ -317,10 +435,10 @@ impl Node {
                 Look::Done => return Ok(()),
                 Look::Waiting(reason) => reason,
             };
-            if began.elapsed() > LONGEST_WAIT {
+            if began.elapsed() > limit {
                 return Err(format!(
                     "gave up after {} minutes: {reason}",
-                    LONGEST_WAIT.as_secs() / 60
+                    limit.as_secs() / 60
                 ));
             }
             if reason != shown {
@@ -332,7 +450,7 @@ impl Node {
         }
     }
 
-    async fn look_at_cluster(&self) -> Result<(Vec<SeenNode>, Value), String> {
+    async fn look_at_cluster(&self) -> Result<(Value, Value), String> {
         let config = self
             .oc(&[
                 "get",
@@ -343,7 +461,7 @@ impl Node {
             ])
             .await?;
         let nodes = self.oc(&["get", "nodes"]).await?;
-        Ok((SeenNode::all(&nodes), config))
+        Ok((nodes, config))
     }
 
     async fn oc(&self, words: &[&str]) -> Result<Value, String> {

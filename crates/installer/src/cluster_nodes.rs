@@ -4,11 +4,12 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use muster_model::HostStage;
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 const MASTER: &str = "node-role.kubernetes.io/master";
 const ARBITER: &str = "node-role.kubernetes.io/arbiter";
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
 /// A node as the API shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,6 +152,139 @@ impl Needed {
     }
 }
 
+/// Names of workers that still talk to the service.
+#[must_use]
+pub fn dependent_workers(hosts: &[Value]) -> Vec<&str> {
+    use HostStage::{Installing, StartingInstallation, WaitingForControlPlane, WritingImageToDisk};
+    let depends = |host: &&Value| {
+        let stage = host["progress"]["current_stage"].as_str();
+        let stage = stage.and_then(|stage| stage.parse::<HostStage>().ok());
+        let early = matches!(
+            stage,
+            Some(StartingInstallation | Installing | WritingImageToDisk | WaitingForControlPlane)
+        );
+        let given_up = ["error", "cancelled", "disabled"];
+        let status = host["status"].as_str().unwrap_or_default();
+        host["role"] == "worker" && early && !given_up.contains(&status)
+    };
+    let hosts = hosts.iter().filter(depends);
+    hosts
+        .map(|host| {
+            host["requested_hostname"]
+                .as_str()
+                .unwrap_or("a host without a name")
+        })
+        .collect()
+}
+
+/// Why the configs of the control plane are not settled; none if every node is to have the same
+/// one, and it exists.
+#[must_use]
+pub fn unsettled(nodes: &Value, configs: &Value) -> Option<String> {
+    let items = |list: &'_ Value| list["items"].as_array().cloned().unwrap_or_default();
+    let known: BTreeSet<String> = items(configs)
+        .iter()
+        .filter_map(|config| config["metadata"]["name"].as_str().map(str::to_owned))
+        .collect();
+    let mut desired = BTreeSet::new();
+    let mut count = 0;
+    for node in items(nodes) {
+        let metadata = &node["metadata"];
+        if metadata["labels"][MASTER].is_null() {
+            continue;
+        }
+        count += 1;
+        let name = metadata["name"].as_str().unwrap_or_default();
+        for which in ["currentConfig", "desiredConfig"] {
+            let key = format!("machineconfiguration.openshift.io/{which}");
+            match metadata["annotations"][&key].as_str() {
+                None => return Some(format!("node {name} has no {which} yet")),
+                Some(config) if !known.contains(config) => {
+                    return Some(format!("{which} {config} of node {name} does not exist"));
+                }
+                Some(config) if which == "desiredConfig" => {
+                    desired.insert(config.to_owned());
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    match (count, desired.len()) {
+        (0, _) => Some("no control-plane node is there".to_owned()),
+        (_, 1) => None,
+        _ => {
+            let configs: Vec<String> = desired.into_iter().collect();
+            Some(format!(
+                "control-plane nodes are to have different configs: {}",
+                configs.join(", ")
+            ))
+        }
+    }
+}
+
+/// Whether the platform has a cloud provider that is not configured during the installation.
+#[must_use]
+pub fn has_unconfigured_provider(config_map: &Value) -> bool {
+    matches!(
+        platform(install_config(config_map)).as_deref(),
+        Some("vsphere" | "nutanix")
+    )
+}
+
+/// Whether the provider of vSphere was configured by the agent-based installer.
+#[must_use]
+pub fn has_credentials(config_map: &Value, version: &str) -> bool {
+    let text = install_config(config_map);
+    let mut parts = version
+        .split(['.', '-'])
+        .map(|part| part.parse::<u32>().ok());
+    let version = (parts.next().flatten(), parts.next().flatten());
+    platform(text).as_deref() == Some("vsphere")
+        && !text.contains("vcenterplaceholder")
+        && version >= (Some(4), Some(15))
+}
+
+fn install_config(config_map: &Value) -> &str {
+    config_map["data"]["install-config"]
+        .as_str()
+        .unwrap_or_default()
+}
+
+/// The key under `platform` of an install-config, in JSON or in block YAML.
+fn platform(text: &str) -> Option<String> {
+    if let Ok(config) = serde_json::from_str::<Value>(text) {
+        return config["platform"].as_object()?.keys().next().cloned();
+    }
+    let mut lines = text
+        .lines()
+        .skip_while(|line| line.trim_end() != "platform:");
+    let below = lines.nth(1)?.strip_prefix("  ")?;
+    let (key, _) = below.split_once(':')?;
+    Some(key.to_owned())
+}
+
+/// Nodes that wait for a cloud provider, with the patch that ends it.
+#[must_use]
+pub fn tainted(nodes: &Value) -> Vec<(String, Value)> {
+    let items = nodes["items"].as_array().into_iter().flatten();
+    items
+        .filter(|node| !SeenNode::of(node).is_ready)
+        .filter_map(|node| {
+            let taints = node["spec"]["taints"].as_array()?;
+            let index = taints
+                .iter()
+                .position(|taint| taint["key"] == UNINITIALIZED)?;
+            let path = format!("/spec/taints/{index}");
+            let patch = json!([
+                // Fails if the list changed since it was read, rather than removing another.
+                {"op": "test", "path": format!("{path}/key"), "value": UNINITIALIZED},
+                {"op": "remove", "path": path},
+            ]);
+            Some((node["metadata"]["name"].as_str()?.to_owned(), patch))
+        })
+        .collect()
+}
+
 /// What was reported for other hosts already.
 #[derive(Debug, Default)]
 pub struct Reported {
@@ -282,8 +416,6 @@ pub fn pod_reason(pod: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn node(name: &str, role: &str, ready: &str) -> Value {
@@ -342,6 +474,92 @@ mod tests {
         );
         let list = json!({"items": [node("a", "master", "True"), node("b", "master", "True")]});
         assert_eq!(needed.missing(&SeenNode::all(&list)), None);
+    }
+
+    #[test]
+    fn workers_that_still_talk_to_the_service_are_named() {
+        let host = |name: &str, role: &str, status: &str, stage: &str| {
+            json!({"requested_hostname": name,
+            "role": role, "status": status, "progress": {"current_stage": stage}})
+        };
+        let hosts = [
+            host(
+                "a",
+                "worker",
+                "installing-in-progress",
+                "Waiting for control plane",
+            ),
+            host("b", "worker", "installing-in-progress", "Rebooting"),
+            host("c", "worker", "error", "Writing image to disk"),
+            host("d", "master", "installing-in-progress", "Installing"),
+            host(
+                "e",
+                "worker",
+                "installing-in-progress",
+                "Writing image to disk",
+            ),
+        ];
+        assert_eq!(dependent_workers(&hosts), ["a", "e"]);
+    }
+
+    #[test]
+    fn configs_are_settled_when_all_nodes_are_to_have_one_that_exists() {
+        let with = |current: &str, desired: &str| {
+            let mut node = node("a", "master", "True");
+            node["metadata"]["annotations"] = json!({
+                "machineconfiguration.openshift.io/currentConfig": current,
+                "machineconfiguration.openshift.io/desiredConfig": desired,
+            });
+            node
+        };
+        let known = json!({"items": [{"metadata": {"name": "x"}}, {"metadata": {"name": "y"}}]});
+        let why = |nodes: &[Value]| unsettled(&json!({"items": nodes}), &known);
+        assert_eq!(
+            why(&[with("x", "x"), with("x", "x"), node("w", "worker", "True")]),
+            None
+        );
+        for (nodes, reason) in [
+            (vec![], "no control-plane node"),
+            (
+                vec![with("x", "x"), with("x", "y")],
+                "different configs: x, y",
+            ),
+            (
+                vec![with("x", "z")],
+                "desiredConfig z of node a does not exist",
+            ),
+            (
+                vec![node("a", "master", "True")],
+                "node a has no currentConfig",
+            ),
+        ] {
+            let why = why(&nodes).unwrap();
+            assert!(why.contains(reason), "{why}");
+        }
+    }
+
+    #[test]
+    fn only_nodes_that_wait_for_an_unconfigured_provider_lose_their_taint() {
+        let yaml = "metadata:\n  name: a\nplatform:\n  vsphere:\n    vcenters: []\n";
+        assert!(has_unconfigured_provider(&config(yaml)));
+        assert!(has_unconfigured_provider(&config(
+            r#"{"platform":{"nutanix":{}}}"#
+        )));
+        assert!(!has_unconfigured_provider(&config(
+            "platform:\n  baremetal: {}\n"
+        )));
+        assert!(has_credentials(&config(yaml), "4.15.0"));
+        assert!(!has_credentials(&config(yaml), "4.14.9"));
+        let placeholder = format!("{yaml}    server: vcenterplaceholder\n");
+        assert!(!has_credentials(&config(&placeholder), "4.20.0"));
+        let mut waiting = node("b", "master", "False");
+        waiting["spec"]["taints"] = json!([{"key": "other"}, {"key": UNINITIALIZED}]);
+        let mut ready = node("c", "master", "True");
+        ready["spec"]["taints"] = json!([{"key": UNINITIALIZED}]);
+        let found = tainted(&json!({"items": [node("a", "master", "False"), waiting, ready]}));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, "b");
+        assert_eq!(found[0].1[1]["path"], "/spec/taints/1");
     }
 
     const A: &str = "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607";

@@ -13,7 +13,8 @@ use serde_json::Value;
 use tracing::info;
 
 use crate::{
-    disk::{Claim, Device, Devices},
+    disk::{Claim, Device},
+    installed_disk::InstalledDisk,
     options::InstallOptions,
     tasks::run,
 };
@@ -153,47 +154,27 @@ impl FinalImage {
         options: &InstallOptions,
         disk: &Claim,
     ) -> Result<(), String> {
-        // Read again: the partitions were made a moment ago.
-        let devices = Devices::read(machine);
-        let name = &disk.device().name;
-        let part = |label: &str, number: usize| {
-            devices
-                .partitions(name)
-                .find(|part| part.label.as_deref() == Some(label))
-                .or_else(|| devices.partitions(name).nth(number - 1))
-                .ok_or_else(|| format!("the installed disk has no partition {label}"))
-        };
-        let (root, boot) = (part("root", 4)?, part("boot", 3)?);
-        let make = Task::new("mkdir", "open the installed disk").args(["-p", ROOT]);
-        run(machine, &make)?;
-        mount(machine, root, ROOT)?;
-        let outcome = mount(machine, boot, BOOT).and_then(|()| {
-            let deployed = self.deploy_on_mounted(machine, options, &devices, disk, root);
-            // Freezing writes everything out, also what a lazy unmount would leave behind.
-            leave(machine, BOOT).and(deployed)
+        let installed = InstalledDisk::read(machine, disk);
+        let (root, boot) = (installed.root()?, installed.boot()?);
+        installed.mount(root, ROOT)?;
+        let outcome = installed.mount(boot, BOOT).and_then(|()| {
+            let deployed = self.deploy_on_mounted(machine, options, &installed, root);
+            installed.leave(BOOT).and(deployed)
         });
-        leave(machine, ROOT).and(outcome)
+        installed.leave(ROOT).and(outcome)
     }
 
     fn deploy_on_mounted(
         &self,
         machine: &dyn Machine,
         options: &InstallOptions,
-        devices: &Devices,
-        disk: &Claim,
+        installed: &InstalledDisk<'_>,
         root: &Device,
     ) -> Result<(), String> {
-        let mut grow = Task::new("growpart", "make room for the operating system");
-        let percent = free_percent(machine, devices, disk, root);
-        if percent > 0 {
-            grow = grow.arg(format!("--free-percent={percent}"));
-        }
-        let grow = grow
-            .arg(disk.path().display().to_string())
-            .arg(root.number_in_table().to_string());
-        run(machine, &grow)?;
-        let grow = Task::new("xfs_growfs", "make room for the operating system").arg(ROOT);
-        run(machine, &grow)?;
+        // At most twice its size.
+        let free_percent = installed.free_percent_after(installed.size(root));
+        installed.grow(root, free_percent)?;
+        installed.fill(ROOT)?;
         // The live system's policy does not know the labels of the other system.
         run(
             machine,
@@ -225,42 +206,13 @@ impl FinalImage {
     }
 }
 
-fn mount(machine: &dyn Machine, device: &Device, at: &str) -> Result<(), String> {
-    let mount = Task::new("mount", "open the installed disk")
-        .arg(device.path().display().to_string())
-        .arg(at);
-    run(machine, &mount).map(drop)
-}
-
-fn leave(machine: &dyn Machine, at: &str) -> Result<(), String> {
-    let freeze = Task::new("fsfreeze", "write out the installed disk").args(["--freeze", at]);
-    let frozen = run(machine, &freeze).map(drop);
-    let unmount = Task::new("umount", "leave the installed disk").arg(at);
-    run(machine, &unmount).map(drop).and(frozen)
-}
-
-/// How much of the disk stays free behind the root partition, which may at most double: later
-/// partitions of the node are made there.
-fn free_percent(machine: &dyn Machine, devices: &Devices, disk: &Claim, root: &Device) -> u64 {
-    let size = |folder: String| -> u64 { machine.value(format!("{folder}/size")).unwrap_or(0) };
-    let disk_name = &disk.device().name;
-    let whole = size(format!("/sys/block/{disk_name}"));
-    let part = |name: &str| size(format!("/sys/block/{disk_name}/{name}"));
-    let used: u64 = devices.partitions(disk_name).map(|p| part(&p.name)).sum();
-    let wanted = used.saturating_add(part(&root.name));
-    match whole.checked_sub(wanted) {
-        Some(free) if whole > 0 => free.saturating_mul(100) / whole,
-        Some(_) | None => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use muster_machine::{Finished, Node, Simulated};
     use serde_json::json;
 
     use super::*;
-    use crate::options::tests::options;
+    use crate::{disk::Devices, options::tests::options};
 
     fn pool_config(spec: &Value) -> String {
         let machine_config = json!({"kind": "MachineConfig", "spec": spec}).to_string();

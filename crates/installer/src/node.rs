@@ -30,6 +30,7 @@ use crate::{
     options::{InstallOptions, Role},
     plan::{Failure, Flow, Plan, Step},
     progress::Progress,
+    registry_data,
     tasks::run,
 };
 
@@ -44,6 +45,8 @@ const NEEDED: usize = 2;
 const WRITE_ATTEMPTS: u32 = 3;
 /// The bootstrap serves the configs of pools by then, or the node does without.
 const POOL_CONFIG_LIMIT: Duration = Duration::from_secs(20 * 60);
+/// A service that is silent for so long may be gone for good.
+const SILENT_SERVICE: Duration = Duration::from_secs(10 * 60);
 /// Time for the last reports before the machine is gone.
 const LAST_REPORTS: Duration = Duration::from_secs(120);
 
@@ -87,7 +90,9 @@ impl Node {
     /// # Errors
     /// Why this machine is not installed.
     pub async fn install(&self) -> Result<(), String> {
-        let outcome = self.take(&Plan::of(&self.options)).await;
+        let machine: &dyn Machine = &*self.machine;
+        let plan = Plan::of(&self.options, machine.exists(registry_data::MARK));
+        let outcome = self.take(&plan).await;
         if let Err(reason) = &outcome {
             error!(reason, "the installation failed");
             self.progress.report(HostStage::Failed, reason.clone());
@@ -154,7 +159,10 @@ impl Node {
             | Step::WaitForNodes
             | Step::WaitForEtcd
             | Step::WaitForController
+            | Step::WaitForWorkers
+            | Step::WaitForMachineConfigs
             | Step::SetBootOrder
+            | Step::CopyRegistryData
             | Step::SendLogs
             | Step::Reboot => String::new(),
         }
@@ -182,10 +190,13 @@ impl Node {
             Step::WriteImage => self.write_image(found).await,
             Step::DeployIntoRoot => self.deploy_into_root(found).await,
             Step::WriteFinalImage => self.write_final_image(found).await,
-            Step::WaitForControlPlane => self.wait_for_control_plane().await,
+            Step::WaitForControlPlane => self.wait_for_control_plane(found).await,
             Step::WaitForNodes => self.wait_for_nodes().await,
             Step::WaitForEtcd => self.wait_for_etcd().await,
             Step::WaitForController => self.wait_for_controller().await,
+            Step::WaitForWorkers => self.wait_for_workers().await,
+            Step::WaitForMachineConfigs => self.wait_for_machine_configs().await,
+            Step::CopyRegistryData => self.copy_registry_data(found).await,
             Step::SetBootOrder => {
                 let disk = found.disk()?;
                 self.blocking(move |machine| boot_order::set(machine, &disk))
@@ -307,15 +318,13 @@ impl Node {
         let disk = found.disk()?;
         let ignition = found.ignition()?;
         let what = format!("writing {}", disk.named().display());
-        self.attempts(&what, || {
+        self.attempts(HostStage::WritingImageToDisk, &what, || {
             let progress = self.progress.clone();
             let mut task = image::write(
                 &disk,
                 &ignition,
                 &self.options.installer_args.0,
-                move |percent| {
-                    progress.report(HostStage::WritingImageToDisk, format!("{percent}%"));
-                },
+                move |reached| progress.report(HostStage::WritingImageToDisk, reached),
             );
             for (name, value) in self.proxies() {
                 task = task.env(name, value);
@@ -327,15 +336,34 @@ impl Node {
 
     async fn deploy_into_root(&self, found: &Found) -> Result<(), String> {
         let ignition = found.ignition()?;
-        self.attempts("deploying the operating system", || {
+        let stage = HostStage::WritingImageToDisk;
+        self.attempts(stage, "deploying the operating system", || {
             let (options, ignition) = (self.options.clone(), ignition.clone());
             self.blocking(move |machine| existing_root::deploy(machine, &options, &ignition))
         })
         .await
     }
 
-    /// Tries to write the operating system a few times; each failure is shown by the service.
-    async fn attempts<F>(&self, what: &str, attempt: impl Fn() -> F) -> Result<(), String>
+    async fn copy_registry_data(&self, found: &Found) -> Result<(), String> {
+        let (disk, stage) = (found.disk()?, HostStage::CopyingRegistryDataToDisk);
+        self.attempts(stage, "copying the registry of the boot medium", || {
+            let (progress, disk) = (self.progress.clone(), disk.clone());
+            self.blocking(move |machine| {
+                registry_data::copy(machine, &disk, move |reached| {
+                    progress.report(stage, reached);
+                })
+            })
+        })
+        .await
+    }
+
+    /// Tries to write to the disk a few times; each failure is shown by the service.
+    async fn attempts<F>(
+        &self,
+        stage: HostStage,
+        what: &str,
+        attempt: impl Fn() -> F,
+    ) -> Result<(), String>
     where
         F: Future<Output = Result<(), String>>,
     {
@@ -347,7 +375,7 @@ impl Node {
             }
             warn!(number, last, what, "attempt failed");
             self.progress.report(
-                HostStage::WritingImageToDisk,
+                stage,
                 format!("attempt {number} of {WRITE_ATTEMPTS} failed: {last}"),
             );
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -362,13 +390,7 @@ impl Node {
             return Ok(());
         }
         let disk = found.disk()?;
-        let host_config = self
-            .machine
-            .read(&found.ignition()?)
-            .map_err(|cause| format!("the config of this host cannot be read: {cause}"))?;
-        let host_config = Config::read(&String::from_utf8_lossy(&host_config))
-            .map_err(|faults| format!("the config of this host is unusable: {faults}"))?;
-        let source = PoolConfig::of(&host_config)?;
+        let source = self.pool_config(found)?;
         let began = tokio::time::Instant::now();
         let pool_config = loop {
             let fetched = source.clone();
@@ -379,9 +401,10 @@ impl Node {
                 }
                 Err(cause) => {
                     info!(cause, "waiting for the config of this node's pool");
-                    let detail = "waiting for the machine-config server of the bootstrap host";
-                    self.progress
-                        .report(HostStage::WritingImageToDisk, detail.to_owned());
+                    let detail = format!("waiting for the machine-config server: {cause}");
+                    if let Some(stage) = found.stage {
+                        self.progress.report(stage, detail);
+                    }
                     tokio::time::sleep(POLL).await;
                 }
             }
@@ -396,14 +419,37 @@ impl Node {
             .map_err(|cause| format!("the node will need one more reboot: {cause}"))
     }
 
-    /// Day 2 goes on at once; on day 1 a worker that came too early would find no config server.
-    async fn wait_for_control_plane(&self) -> Result<(), String> {
+    /// Where the config of this node's pool comes from.
+    fn pool_config(&self, found: &Found) -> Result<PoolConfig, String> {
+        let host_config = self
+            .machine
+            .read(&found.ignition()?)
+            .map_err(|cause| format!("the config of this host cannot be read: {cause}"))?;
+        let host_config = Config::read(&String::from_utf8_lossy(&host_config))
+            .map_err(|faults| format!("the config of this host is unusable: {faults}"))?;
+        PoolConfig::of(&host_config)
+    }
+
+    /// Day 2 goes on at once; on day 1 a worker that came too early would find no config server. A
+    /// service that went away with the node it ran on (agent-based) says nothing any more: then a
+    /// config server that has a config for this node is what counts.
+    async fn wait_for_control_plane(&self, found: &Found) -> Result<(), String> {
         let began = tokio::time::Instant::now();
+        let mut answered = began;
         loop {
             let detail = match self.control_plane().await {
                 Ok(done) if done >= NEEDED => return Ok(()),
-                Ok(done) => format!("{done} of {NEEDED} control-plane nodes are done"),
-                Err(cause) => format!("the service does not say how the control plane is: {cause}"),
+                Ok(done) => {
+                    answered = tokio::time::Instant::now();
+                    format!("{done} of {NEEDED} control-plane nodes are done")
+                }
+                Err(cause) => {
+                    if answered.elapsed() > SILENT_SERVICE && self.is_config_served(found).await {
+                        warn!(%cause, "the service is gone, and the cluster serves the config of this node; going on");
+                        return Ok(());
+                    }
+                    format!("the service does not report the state of the control plane: {cause}")
+                }
             };
             if began.elapsed() > CONTROL_PLANE_LIMIT {
                 return Err(format!(
@@ -415,6 +461,14 @@ impl Node {
                 .report(HostStage::WaitingForControlPlane, detail);
             tokio::time::sleep(POLL).await;
         }
+    }
+
+    async fn is_config_served(&self, found: &Found) -> bool {
+        let Ok(source) = self.pool_config(found) else {
+            return false;
+        };
+        let fetched = self.blocking(move |machine| source.fetch(machine)).await;
+        fetched.is_ok_and(|config| Config::read(&config).is_ok())
     }
 
     /// How many control-plane nodes and arbiters are done; enough if the cluster runs already.

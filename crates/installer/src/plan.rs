@@ -35,6 +35,8 @@ pub struct Choices {
     pub erases_boot_sectors: bool,
     /// The operating system of the cluster is deployed ahead of the first boot.
     pub writes_final_image: bool,
+    /// The boot medium carries a registry that control-plane nodes keep.
+    pub copies_registry: bool,
 }
 
 impl Flow {
@@ -107,8 +109,14 @@ pub enum Step {
     WaitForEtcd,
     /// Wait until the controller runs in the cluster.
     WaitForController,
+    /// Wait, in agent-based installations, until no worker needs the service on this host.
+    WaitForWorkers,
+    /// Wait until the cluster has settled on the configs of its nodes.
+    WaitForMachineConfigs,
     /// Have the firmware start the installed disk.
     SetBootOrder,
+    /// Copy the registry on the boot medium to the installed disk.
+    CopyRegistryData,
     /// Send the logs of this host to the service.
     SendLogs,
     /// Leave the live system.
@@ -137,6 +145,7 @@ impl Step {
             }
             Self::WaitForBootkube => Some(HostStage::WaitingForBootkube),
             Self::WaitForController => Some(HostStage::WaitingForController),
+            Self::CopyRegistryData => Some(HostStage::CopyingRegistryDataToDisk),
             Self::Reboot => Some(HostStage::Rebooting),
             Self::ApplyBootstrap
             | Self::StartBootstrap
@@ -145,6 +154,8 @@ impl Step {
             | Self::MergeInPlace
             | Self::WriteFinalImage
             | Self::WaitForEtcd
+            | Self::WaitForWorkers
+            | Self::WaitForMachineConfigs
             | Self::SetBootOrder
             | Self::SendLogs => None,
         }
@@ -157,6 +168,7 @@ impl Step {
             Self::EraseBootSectors
             | Self::CleanDisk
             | Self::WriteFinalImage
+            | Self::WaitForMachineConfigs
             | Self::SetBootOrder
             | Self::SendLogs => Failure::Warning,
             Self::CheckDisk
@@ -172,6 +184,8 @@ impl Step {
             | Self::WaitForNodes
             | Self::WaitForEtcd
             | Self::WaitForController
+            | Self::WaitForWorkers
+            | Self::CopyRegistryData
             | Self::Reboot => Failure::Fatal,
         }
     }
@@ -187,7 +201,8 @@ impl Step {
             | Self::WriteImage
             | Self::DeployIntoRoot
             | Self::WriteFinalImage
-            | Self::SetBootOrder => true,
+            | Self::SetBootOrder
+            | Self::CopyRegistryData => true,
             Self::CheckDisk
             | Self::CheckRoot
             | Self::StartBootstrap
@@ -198,6 +213,8 @@ impl Step {
             | Self::WaitForNodes
             | Self::WaitForEtcd
             | Self::WaitForController
+            | Self::WaitForWorkers
+            | Self::WaitForMachineConfigs
             | Self::SendLogs
             | Self::Reboot => false,
         }
@@ -223,6 +240,11 @@ impl Step {
             Self::WaitForNodes => "wait until other control-plane nodes are ready",
             Self::WaitForEtcd => "wait until the cluster runs etcd and the API on its own",
             Self::WaitForController => "wait until the controller runs in the cluster",
+            Self::WaitForWorkers => {
+                "wait until no worker needs the service here (agent-based only)"
+            }
+            Self::WaitForMachineConfigs => "wait until the configs of the nodes are settled",
+            Self::CopyRegistryData => "copy the registry of the boot medium (appliances only)",
             Self::SetBootOrder => "make the firmware start the installed disk (UEFI only)",
             Self::SendLogs => "send the logs of this host to the service",
             Self::Reboot => "reboot into the installed system",
@@ -240,9 +262,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for a request.
+    /// The plan for a request on a machine whose boot medium does or does not carry a registry.
     #[must_use]
-    pub fn of(options: &InstallOptions) -> Self {
+    pub fn of(options: &InstallOptions, carries_registry: bool) -> Self {
         let existing_root = !options.coreos_image.is_empty();
         Self::with(
             Flow::of(options.role, options.control_plane_count),
@@ -251,6 +273,8 @@ impl Plan {
                 cleans_disk: !options.skip_installation_disk_cleanup,
                 erases_boot_sectors: !options.format_disks.is_empty(),
                 writes_final_image: options.enable_skip_mco_reboot,
+                copies_registry: carries_registry
+                    && matches!(options.role, Role::Bootstrap | Role::Master),
             },
         )
     }
@@ -263,6 +287,7 @@ impl Plan {
             cleans_disk: true,
             erases_boot_sectors: true,
             writes_final_image: true,
+            copies_registry: flow != Flow::Worker,
         };
         Self::with(flow, choices)
     }
@@ -295,10 +320,13 @@ impl Plan {
                 onto_disk && choices.writes_final_image,
             ),
             (Step::SetBootOrder, onto_disk),
+            (Step::CopyRegistryData, onto_disk && choices.copies_registry),
             (Step::WaitForNodes, first),
             (Step::WaitForBootkube, first),
             (Step::WaitForEtcd, first),
             (Step::WaitForController, first),
+            (Step::WaitForWorkers, first),
+            (Step::WaitForMachineConfigs, first),
             (Step::SendLogs, true),
             (Step::Reboot, true),
         ];
@@ -328,7 +356,10 @@ mod tests {
     #[test]
     fn the_config_is_had_before_any_disk_is_touched() {
         for role in ["bootstrap", "master", "arbiter", "worker"] {
-            let plan = Plan::of(&options(&["--role", role, "--format-disk", "/dev/sdb"]));
+            let plan = Plan::of(
+                &options(&["--role", role, "--format-disk", "/dev/sdb"]),
+                true,
+            );
             let place = |step| plan.steps.iter().position(|other| *other == step).unwrap();
             for destructive in [Step::EraseBootSectors, Step::CleanDisk, Step::WriteImage] {
                 assert!(place(Step::FetchIgnition) < place(destructive), "{role}");
@@ -353,7 +384,7 @@ mod tests {
             for day2 in [false, true].into_iter().filter(|day2| !(first && *day2)) {
                 let expected = HostStage::expected(role, first, count == "1", day2);
                 let given = ["--role", name, "--control-plane-count", count];
-                let plan = Plan::of(&options(&given));
+                let plan = Plan::of(&options(&given), true);
                 let stages = plan.steps.iter().filter_map(|step| step.stage());
                 let places: Vec<_> = stages
                     .map(|stage| expected.iter().position(|other| *other == stage))
@@ -373,7 +404,7 @@ mod tests {
 
     #[test]
     fn partitions_that_are_kept_are_not_cleaned() {
-        let plan = Plan::of(&options(&["--skip-installation-disk-cleanup"]));
+        let plan = Plan::of(&options(&["--skip-installation-disk-cleanup"]), true);
         assert!(!plan.steps.contains(&Step::CleanDisk));
     }
 
@@ -386,7 +417,7 @@ mod tests {
             "/dev/sdb",
             "--enable-skip-mco-reboot",
         ];
-        let plan = Plan::of(&options(&given));
+        let plan = Plan::of(&options(&given), true);
         let expected = [
             Step::CheckRoot,
             Step::FetchIgnition,
@@ -398,8 +429,30 @@ mod tests {
     }
 
     #[test]
+    fn a_registry_on_the_medium_is_kept_by_control_plane_nodes_alone() {
+        for (role, keeps) in [
+            ("bootstrap", true),
+            ("master", true),
+            ("arbiter", false),
+            ("worker", false),
+        ] {
+            let given = options(&["--role", role]);
+            let copies = |carries| {
+                Plan::of(&given, carries)
+                    .steps
+                    .contains(&Step::CopyRegistryData)
+            };
+            assert_eq!(copies(true), keeps, "{role}");
+            assert!(!copies(false), "{role}");
+        }
+    }
+
+    #[test]
     fn the_final_system_is_written_once_the_control_plane_serves_its_config() {
-        let plan = Plan::of(&options(&["--role", "worker", "--enable-skip-mco-reboot"]));
+        let plan = Plan::of(
+            &options(&["--role", "worker", "--enable-skip-mco-reboot"]),
+            true,
+        );
         let place = |step| plan.steps.iter().position(|other| *other == step);
         assert!(place(Step::WaitForControlPlane) < place(Step::WriteFinalImage));
         assert!(place(Step::WriteFinalImage) < place(Step::SetBootOrder));

@@ -149,6 +149,9 @@ pub struct Host {
     /// older name.
     #[serde(default, rename = "install_told_at")]
     pub install_announced_at: Option<Timestamp>,
+    /// The service watches it join its cluster (day 2, where the API of the cluster is reached).
+    #[serde(default)]
+    pub followed: bool,
     /// When it last registered.
     pub registered_at: Timestamp,
     /// Last heartbeat known to the database; the live one is in memory.
@@ -244,6 +247,7 @@ impl Host {
             discovery_agent_version: None,
             agent_upgrade: AgentUpgrade::default(),
             install_announced_at: None,
+            followed: false,
             registered_at: now,
             checked_in_at: now,
             agent_clock: None,

@@ -41,6 +41,8 @@ const fn takes(step: Step, flow: Flow) -> u64 {
         Step::WriteFinalImage => 60,
         Step::WaitForNodes | Step::WaitForEtcd => 20,
         Step::WaitForController => 30,
+        Step::WaitForWorkers | Step::WaitForMachineConfigs => 5,
+        Step::CopyRegistryData => 120,
         // A log takes as long as its upload, and a reboot is the end.
         Step::SendLogs | Step::Reboot => 0,
     }
@@ -106,6 +108,7 @@ impl Command {
             cleans_disk: !self.skip_installation_disk_cleanup,
             erases_boot_sectors: !self.disks_to_format.is_empty(),
             writes_final_image: self.enable_skip_mco_reboot,
+            copies_registry: false,
         };
         Plan::with(Flow::of(role, u32::try_from(count).unwrap_or(0)), choices)
     }

@@ -13,6 +13,7 @@
 //! late, be interrupted and be started again.
 
 pub mod follow;
+pub mod joining;
 pub mod kubeconfig;
 pub mod monitor;
 pub mod observation;

@@ -10,7 +10,7 @@ use crate::{
     App, Error,
     aggregate::{Aggregate, Cause},
     driver::Scope,
-    files,
+    files, joining,
 };
 
 /// Binds a host to a cluster.
@@ -91,6 +91,7 @@ pub async fn install(app: &Arc<App>, key: HostKey, cause: &Cause) -> Result<Aggr
     app.would_change_host(key, start).await?;
     files::generate_for_host(app, key).await?;
     let (_, all) = app.change_host_in_context(key, cause, start).await?;
+    joining::touch(app, all.cluster()?.id);
     Ok(all)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_engine::progress::{self, StageReport};
 use muster_model::{HostKey, LogsState};
 
-use crate::{App, Error, aggregate::Cause};
+use crate::{App, Error, aggregate::Cause, joining};
 
 /// The host has reached a stage of its installation.
 pub async fn report_stage(
@@ -14,25 +14,35 @@ pub async fn report_stage(
     report: &StageReport,
     cause: &Cause,
 ) -> Result<(), Error> {
-    app.change_host_in_context(key, cause, |all| {
-        let result = {
-            let view = if all.cluster.is_some() {
-                Some(all.view(&app.heartbeats)?)
-            } else {
-                None
+    let (joins, _) = app
+        .change_host_in_context(key, cause, |all| {
+            let host = all.host(key)?;
+            let joins = host.cluster.filter(|_| host.is_day2());
+            if joins.is_some_and(|id| app.joining.is_current(id)) {
+                all.host_mut(key)?.followed = true;
+            }
+            let result = {
+                let view = if all.cluster.is_some() {
+                    Some(all.view(&app.heartbeats)?)
+                } else {
+                    None
+                };
+                progress::report_host(
+                    all.host(key)?,
+                    view.as_ref(),
+                    report,
+                    &app.rules.of(all.cluster.as_ref()),
+                    cause.now,
+                )
             };
-            progress::report_host(
-                all.host(key)?,
-                view.as_ref(),
-                report,
-                &app.rules.of(all.cluster.as_ref()),
-                cause.now,
-            )
-        };
-        all.settle_with(result)
-    })
-    .await
-    .map(drop)
+            all.settle_with(result)?;
+            Ok(joins)
+        })
+        .await?;
+    if let Some(cluster) = joins {
+        joining::touch(app, cluster);
+    }
+    Ok(())
 }
 
 /// How far the collection of the host's logs has come.

@@ -65,6 +65,10 @@ section! {
         inventory_disk_min_size: u64 = 0, env ["AGENT_INVENTORY_DISK_MIN_SIZE"];
         /// Who requests installations; agent-installer changes how credentials are handled.
         install_invoker: String = "assisted-installer".into(), env ["INSTALL_INVOKER"];
+        /// Watch hosts that are added to a cluster until their nodes are ready, where its kubeconfig is known and its API is reached.
+        follow_added_hosts: bool = true, env [];
+        /// Approve certificate requests of hosts that are added to a cluster, if name and addresses are theirs.
+        approve_added_hosts: bool = false, env [];
         /// Id that every registered infra-env gets (agent-based installation).
         infra_env_id: Option<Uuid> = None, env ["INFRA_ENV_ID"];
         /// MAC address of the bootstrap host (agent-based installation).

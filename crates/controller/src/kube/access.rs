@@ -180,6 +180,12 @@ impl Access {
         }
     }
 
+    /// Whether it names who calls; the API answers nothing of interest to others.
+    #[must_use]
+    pub fn has_credentials(&self) -> bool {
+        self.identity.is_some() || !matches!(self.token, Token::None)
+    }
+
     /// Where the API is.
     #[must_use]
     pub fn server(&self) -> &str {

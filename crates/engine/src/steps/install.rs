@@ -83,7 +83,11 @@ pub(super) fn request(
         boot_device: reports::boot_device(host)?,
         check_cvo: settings.check_cluster_version,
         cluster_id: cluster.id.to_string(),
-        control_plane_count: cluster.control_plane_count.filter(|count| *count > 0),
+        // A cluster that began with one node keeps that count; the reference's installer would make
+        // every control-plane node that is added later a cluster of its own.
+        control_plane_count: cluster
+            .control_plane_count
+            .filter(|count| *count > 0 && day1),
         controller_image: &images.controller,
         coreos_image,
         disks_to_format: to_format.filter(|id| is_formatted(host, id)).collect(),

@@ -116,7 +116,7 @@ fn the_request_has_its_keys_in_the_order_of_the_reference() {
 }
 
 #[test]
-fn several_must_gather_images_go_as_a_map_and_day_2_hosts_need_none() {
+fn several_must_gather_images_go_as_a_map_and_day_2_hosts_need_neither_them_nor_a_count() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.settings.images.must_gather = [("ocp", "a"), ("cnv", "b")]
         .map(|(component, image)| (component.to_owned(), image.to_owned()))
@@ -130,6 +130,11 @@ fn several_must_gather_images_go_as_a_map_and_day_2_hosts_need_none() {
     let request = arg(&ask(&fleet, &host), StepType::Install);
     assert_eq!(request["must_gather_image"], Value::Null);
     assert_eq!(request["openshift_version"], Value::Null);
+    assert_eq!(
+        request["control_plane_count"],
+        Value::Null,
+        "it would make a cluster of its own"
+    );
 }
 
 #[test]

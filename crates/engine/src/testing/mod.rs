@@ -5,6 +5,7 @@ mod agent;
 mod cluster_checks;
 mod coverage;
 mod fixtures;
+mod followed;
 mod hellos;
 mod journeys;
 mod life;

@@ -336,12 +336,19 @@ fn bootstrapped(count: &str, url: &str) -> (Arc<Simulated>, Node) {
     machine.on(["oc", "get", "configmap"], Finished::with_output(config));
     let node = |name: &str| {
         format!(
-            r#"{{"metadata":{{"name":"{name}","labels":{{"node-role.kubernetes.io/master":""}}}},
+            r#"{{"metadata":{{"name":"{name}","labels":{{"node-role.kubernetes.io/master":""}},
+                "annotations":{{"machineconfiguration.openshift.io/currentConfig":"rendered",
+                    "machineconfiguration.openshift.io/desiredConfig":"rendered"}}}},
                 "status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}}"#
         )
     };
     let nodes = format!(r#"{{"items":[{},{}]}}"#, node("a"), node("b"));
     machine.on(["oc", "get", "nodes"], Finished::with_output(nodes));
+    let configs = r#"{"items":[{"metadata":{"name":"rendered"}}]}"#;
+    machine.on(
+        ["oc", "get", "machineconfigs"],
+        Finished::with_output(configs),
+    );
     let events = r#"{"items":[{"metadata":{"name":"AssistedControllerIsReady"}}]}"#;
     machine.on(["oc", "get", "events"], Finished::with_output(events));
     let mut node = self::node(&machine, url, "bootstrap");

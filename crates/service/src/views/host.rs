@@ -139,7 +139,8 @@ fn joined(items: &[String]) -> Option<String> {
 
 fn stages(host: &Host, cluster: Option<&Cluster>) -> &'static [HostStage] {
     let single_node = cluster.is_some_and(Cluster::is_single_node);
-    HostStage::expected(host.role, host.bootstrap, single_node, host.is_day2())
+    let ends_at_reboot = host.is_day2() && !host.followed;
+    HostStage::expected(host.role, host.bootstrap, single_node, ends_at_reboot)
 }
 
 #[cfg(test)]

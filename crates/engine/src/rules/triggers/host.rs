@@ -396,6 +396,7 @@ pub(crate) fn forget_cluster(host: &mut Host, _: &Occasion<'_>) {
     host.installation_disk_id = None;
     host.installation_disk_path = None;
     host.machine_config_pool_name = None;
+    host.followed = false;
 }
 
 /// Disk speed is a property of the machine; all else was found out for the cluster.

@@ -82,3 +82,66 @@ async fn a_controller_whose_image_cannot_be_pulled_is_explained_by_its_pod() {
     let reason = "the pod of the controller is Pending: ImagePullBackOff Back-off pulling image";
     gave_up(node.wait_for_controller().await, reason);
 }
+
+#[tokio::test(start_paused = true)]
+async fn nodes_that_disagree_about_their_config_are_not_waited_for_without_end() {
+    let (machine, node) = forsaken();
+    let none = Finished::with_output(r#"{"items":[]}"#);
+    machine.on(["oc", "get", "machineconfigs"], none);
+    let failure = node.wait_for_machine_configs().await.unwrap_err();
+    assert!(
+        failure.starts_with("gave up after 30 minutes: "),
+        "{failure}"
+    );
+    assert!(
+        failure.contains("currentConfig rendered of node a does not exist"),
+        "{failure}"
+    );
+    // A cluster without that kind is left after a minute.
+    let unknown = "the server doesn't have a resource type \"machineconfigs\"";
+    machine.on(
+        ["oc", "get", "machineconfigs"],
+        Finished::failed(1, unknown),
+    );
+    let began = tokio::time::Instant::now();
+    let failure = node.wait_for_machine_configs().await.unwrap_err();
+    assert!(failure.contains(unknown), "{failure}");
+    assert!(
+        began.elapsed() < Duration::from_secs(120),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_an_agent_based_installation_waits_for_workers() {
+    let (machine, node) = forsaken();
+    node.wait_for_workers().await.unwrap();
+    let invoker = r#"{"data":{"invoker":"agent-installer"}}"#;
+    let map = ["oc", "get", "configmap", "openshift-install-manifests"];
+    machine.on(map, Finished::with_output(invoker));
+    gave_up(
+        node.wait_for_workers().await,
+        "the service does not list its hosts",
+    );
+}
+
+/// The service of an agent-based installation went away with its node.
+#[tokio::test(start_paused = true)]
+async fn a_worker_whose_service_is_gone_leaves_when_its_config_is_served() {
+    let machine = machine();
+    let node = node(&machine, NOWHERE, "worker");
+    let config = r#"{"ignition":{"version":"3.2.0","config":{"merge":[
+        {"source":"http://api-int:22624/config/worker"}]}}}"#;
+    machine.change(|tree| tree.line("/config.ign", config));
+    let found = Found {
+        ignition: Some("/config.ign".into()),
+        ..Found::default()
+    };
+    machine.on(["curl"], Finished::failed(22, "503"));
+    let failure = node.wait_for_control_plane(&found).await.unwrap_err();
+    assert!(failure.contains("the service does not report"), "{failure}");
+    machine.on(["curl"], Finished::with_output(""));
+    machine.change(|tree| tree.line("/run/muster-installer/pool-config.json", config));
+    node.wait_for_control_plane(&found).await.unwrap();
+}

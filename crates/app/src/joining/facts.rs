@@ -1,0 +1,57 @@
+//! Hosts in the words of what watches a cluster.
+
+use std::{collections::BTreeSet, net::IpAddr, time::Duration};
+
+use muster_controller::hosts;
+use muster_engine::inventory::{self, Inventory};
+use muster_model::{Cluster, Host, HostStage, Timestamp};
+use muster_tracking::joining::Joiner;
+
+/// Clocks of the cluster and of the service may differ by so much.
+const SKEW: Duration = Duration::from_secs(600);
+/// How long a ready node may take to ask for a serving certificate.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A host that has left its live system; none before.
+pub fn joiner(host: &Host, cluster: &Cluster) -> Option<Joiner> {
+    use HostStage::{Configuring, Joined, Rebooting, WaitingForIgnition};
+    let stage = host.progress.stage?;
+    let rebooted = matches!(stage, Rebooting | WaitingForIgnition | Configuring | Joined);
+    // The beginning of its installation: what the cluster knew before is of an earlier life.
+    let began = host.install_told_at.unwrap_or(host.registered_at);
+    rebooted.then(|| Joiner {
+        host: known(host, cluster),
+        since: began.minus(SKEW).millis(),
+        patience: Timestamp::now().minus(PATIENCE).millis(),
+    })
+}
+
+fn known(host: &Host, cluster: &Cluster) -> hosts::Host {
+    let base = cluster.base_dns_domain.as_deref().unwrap_or_default();
+    let domain = match base {
+        "" => String::new(),
+        base => format!("{}.{base}", cluster.name).to_lowercase(),
+    };
+    hosts::Host {
+        id: host.id.0,
+        infra_env: host.infra_env.0,
+        status: host.status.to_string(),
+        role: Some(host.role),
+        bootstrap: false,
+        stage: host.progress.stage,
+        names: hosts::names(&inventory::hostname(host), &domain),
+        addresses: addresses(host),
+        labels: host.node_labels.clone().unwrap_or_default(),
+        pool: host.machine_config_pool_name.clone().unwrap_or_default(),
+    }
+}
+
+/// Addresses of its network cards.
+pub fn addresses(host: &Host) -> BTreeSet<IpAddr> {
+    let inventory = Inventory::known(host);
+    let inventory = inventory.iter();
+    inventory
+        .flat_map(|inventory| inventory.addresses().map(|(_, net)| net.addr()))
+        .filter(|address| !address.is_loopback() && !address.is_unspecified())
+        .collect()
+}
