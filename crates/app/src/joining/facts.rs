@@ -18,7 +18,7 @@ pub fn joiner(host: &Host, cluster: &Cluster) -> Option<Joiner> {
     let stage = host.progress.stage?;
     let rebooted = matches!(stage, Rebooting | WaitingForIgnition | Configuring | Joined);
     // The beginning of its installation: what the cluster knew before is of an earlier life.
-    let began = host.install_told_at.unwrap_or(host.registered_at);
+    let began = host.install_announced_at.unwrap_or(host.registered_at);
     rebooted.then(|| Joiner {
         host: known(host, cluster),
         since: began.minus(SKEW).millis(),
