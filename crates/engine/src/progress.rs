@@ -191,7 +191,7 @@ pub fn release_host(
         .map_err(|not| {
             not.or(|| Refused::conflict(format!("host {} is {}", host.id, host.status)))
         })?;
-    tell_stage(&mut draft, index, HostStage::Done, reason);
+    report_stage(&mut draft, index, HostStage::Done, reason);
     Ok(draft.finish())
 }
 
