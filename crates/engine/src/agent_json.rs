@@ -267,6 +267,6 @@ mod tests {
         assert!(parse_any::<Vec<serde::de::IgnoredAny>>("inventory", &full).is_err());
         let huge = " ".repeat(MOST_OUTPUT_BYTES + 1);
         let fault = parse_any::<i64>("x", &huge).unwrap_err().to_string();
-        assert!(fault.contains("at most 8388608"), "{fault}");
+        assert!(fault.contains("the limit is 8388608"), "{fault}");
     }
 }

@@ -5,7 +5,7 @@
 //! is a document Ignition would accept; a [`Builder`] makes one from typed parts ([`spec`]);
 //! [`Config::with`] lays an override over it by Ignition's own rules.
 //!
-//! ```
+//! ```text
 //! use muster_ignition::{Builder, Config, Version, file, unit};
 //!
 //! let mut builder = Builder::new(Version::V3_1);
@@ -13,8 +13,8 @@
 //!     .file(file::text("/etc/motd", 0o644, "hello\n"))
 //!     .unit(unit::enabled("hello.service", "[Service]\nExecStart=/bin/true\n"));
 //! let config = builder.finish()?;
-//! let wish = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/motd","mode":384}]}}"#;
-//! let merged = config.with(Config::read(wish)?)?;
+//! let change = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/motd","mode":384}]}}"#;
+//! let merged = config.with(Config::read(change)?)?;
 //! assert_eq!(merged.version(), Version::V3_2);
 //! assert_eq!(merged.file("/etc/motd")?.as_deref(), Some(&b"hello\n"[..]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -210,7 +210,7 @@ fn families_must_agree() {
             |c| c.networks.service = texts(&["fd02::/112"]),
             id,
             'F',
-            "services IPv6",
+            "service networks IPv6",
         ),
         (
             |c| c.networks.service = texts(&["172.30.0.0/16", "172.31.0.0/16"]),
