@@ -13,8 +13,7 @@ build_programs = cargo build --locked --workspace --all-targets
 run_stories = scripts/ignored-tests stories --
 # Stories of `make stories` that `make test` has no time for: what a single node that is installed shows
 # as well (boot from a CD, discovery, preparation), and what few changes touch (clocks, crashes, proxies).
-long_stories = a_single_node_is_installed_though_its_registry_goes_away_and_it_boots_the_wrong_medium \
-  a_machine_with_a_stick_and_uefi_is_discovered_as_it_is \
+long_stories = a_machine_with_a_stick_and_uefi_is_discovered_as_it_is \
   a_machine_finds_its_address_in_the_minimal_image_and_fetches_the_rest_with_it \
   an_installed_machine_runs_ignition_at_its_first_boot_only \
   a_machine_finds_its_address_in_the_full_image \
@@ -26,7 +25,8 @@ long_stories = a_single_node_is_installed_though_its_registry_goes_away_and_it_b
   only_the_chosen_disk_is_written
 service_story = a_single_node_is_installed_from_power_on_to_the_running_cluster
 # Not yet seen green to their ends: by hand with `cargo test --workspace --test stories -- --ignored NAME`.
-unfinished_stories = three_control_plane_nodes_and_a_worker_are_installed \
+unfinished_stories = a_single_node_is_installed_though_its_registry_goes_away_and_it_boots_the_wrong_medium \
+  three_control_plane_nodes_and_a_worker_are_installed \
   a_machine_that_boots_the_live_image_is_the_service_until_its_cluster_is_installed \
   the_package_installs_starts_upgrades_and_goes_under_systemd
 shell_scripts = git grep -lE '^\#!.*\b(ba|da)?sh\b' -- ':!crates/assets'
