@@ -83,6 +83,8 @@ test("the theme that is chosen stays", async () => {
 });
 
 const focused = (page) => page.evaluate(() => { const one = document.activeElement; return one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent; });
+/** The page moves the focus a moment after a key is pressed. */
+const hasFocus = (page, name) => waitFor(`the focus on ${name}`, async () => (await focused(page)) === name);
 /** Presses Tab until this has the focus. */
 async function tabTo(page, name) {
   for (let n = 0; n < 60; n++) {
@@ -97,7 +99,7 @@ test("the keyboard alone makes a cluster and renames a host", async () => {
   await page.goto("/");
   await page.getByRole("link", { name: "installed-one" }).waitFor();
   await page.keyboard.press("Tab");
-  assert.equal(await focused(page), "Skip to the content");
+  await hasFocus(page, "Skip to the content");
   await tabTo(page, /^Create cluster$/);
   await page.keyboard.press("Enter");
   await page.waitForURL("**/clusters/new");
@@ -119,16 +121,16 @@ test("the keyboard alone makes a cluster and renames a host", async () => {
   await page.getByRole("menu").waitFor();
   await page.keyboard.press("End");
   await page.keyboard.press("ArrowUp");
-  assert.equal(await focused(page), "Download logs (none yet)");
+  await hasFocus(page, "Download logs (none yet)");
   await page.keyboard.press("Enter");
   await page.getByRole("menu").waitFor();
   await page.keyboard.press("Escape");
-  assert.equal(await focused(page), "Actions of control-0");
+  await hasFocus(page, "Actions of control-0");
 
   // Dialogs hold the focus, connect an error with its field, and give the focus back.
   await page.keyboard.press("Enter");
   await page.keyboard.press("Home");
-  assert.equal(await focused(page), "Change hostname");
+  await hasFocus(page, "Change hostname");
   await page.keyboard.press("Enter");
   await waitFor("the field", async () => /^Hostname/.test(await focused(page)));
   await page.keyboard.press("Control+a");
@@ -143,6 +145,6 @@ test("the keyboard alone makes a cluster and renames a host", async () => {
   }
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "hidden" });
-  assert.equal(await focused(page), "Actions of control-0");
+  await hasFocus(page, "Actions of control-0");
   assertClean(page);
 });
