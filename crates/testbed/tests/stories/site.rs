@@ -94,29 +94,52 @@ impl Site {
     }
 }
 
+/// The disk check measures for minutes where several machines share two cores, and the story of the
+/// cluster covers it; it is left out where partitions are kept.
+pub const KEPT_PARTITIONS: &[&str] = &["--save-partlabel", "none-of-these"];
+
+/// The setting of [`small_requirements`].
+pub fn small_machines() -> String {
+    format!("catalog.hardware_requirements={}", small_requirements())
+}
+
 /// Requirements that machines of one processor and little memory meet: a cluster that runs no pods
 /// needs no more, and more processors than the machine has make all of them slower.
-pub fn small_machines() -> String {
+pub fn small_requirements() -> Value {
     let small = json!({
         "cpu_cores": 1, "ram_mib": 2048, "disk_size_gb": 100,
         "installation_disk_speed_threshold_ms": 1000,
         "network_latency_threshold_ms": 10_000, "packet_loss_percentage": 100,
     });
-    let list = json!([{
+    json!([{
         "version": "default",
         "master": small, "arbiter": small, "worker": small, "sno": small, "edge-worker": small,
-    }]);
-    format!("catalog.hardware_requirements={list}")
+    }])
 }
 
 /// Puts these machines and the names of the cluster into DHCP and DNS.
 pub fn expect(network: &mut Network, machines: &[&Machine]) -> Result<()> {
-    let address = IpAddr::from(Network::GATEWAY);
     let offer = Offer {
-        names: ["api", "api-int", "apps"]
-            .map(|name| (format!("{name}.{DOMAIN}"), address))
-            .into(),
+        names: names(),
         ..Offer::default()
     };
     network.serve(&offer, machines)
+}
+
+/// Puts the names of the cluster into DNS, on a wire without DHCP.
+pub fn offer_names(network: &mut Network) -> Result<()> {
+    let offer = Offer {
+        dhcp: false,
+        names: names(),
+        ..Offer::default()
+    };
+    network.serve(&offer, &[])
+}
+
+/// Names of the cluster and where they lead.
+fn names() -> Vec<(String, IpAddr)> {
+    let address = IpAddr::from(Network::GATEWAY);
+    ["api", "api-int", "apps"]
+        .map(|name| (format!("{name}.{DOMAIN}"), address))
+        .into()
 }
