@@ -162,8 +162,12 @@ class Registry:
         return digest(data)
 
     def push_release(self, version, components=COMPONENTS, more=None):
-        """Pushes a release, with more manifests, and returns the digest of its image."""
-        tags = [{"name": n, "from": {"kind": "DockerImage", "name": component(n, version)}} for n in components]
+        """Pushes a release, with more manifests, and returns the digest of its image.
+
+        `components` are names, or images by name.
+        """
+        images = components if isinstance(components, dict) else {n: component(n, version) for n in components}
+        tags = [{"name": n, "from": {"kind": "DockerImage", "name": image}} for n, image in images.items()]
         references = {
             "kind": "ImageStream",
             "apiVersion": "image.openshift.io/v1",
