@@ -28,7 +28,8 @@ service_story = a_single_node_is_installed_from_power_on_to_the_running_cluster
 unfinished_stories = a_single_node_is_installed_though_its_registry_goes_away_and_it_boots_the_wrong_medium \
   three_control_plane_nodes_and_a_worker_are_installed \
   a_machine_that_boots_the_live_image_is_the_service_until_its_cluster_is_installed \
-  the_package_installs_starts_upgrades_and_goes_under_systemd
+  the_package_installs_starts_upgrades_and_goes_under_systemd \
+  three_nodes_with_static_networks_install_themselves_from_one_image_and_a_mirror
 shell_scripts = git grep -lE '^\#!.*\b(ba|da)?sh\b' -- ':!crates/assets'
 
 .PHONY: help run test check dist container packages bench fmt lint unit api web web-tests docs recording boot agents testbed stories programs tools build release bless deny clean

@@ -161,9 +161,13 @@ class Registry:
         self._send("PUT", f"{place}{joint}digest={digest(data)}", 201, data=data, headers=headers)
         return digest(data)
 
-    def push_release(self, version, components=COMPONENTS):
-        """Pushes a release and returns the digest of its image."""
-        tags = [{"name": n, "from": {"kind": "DockerImage", "name": component(n, version)}} for n in components]
+    def push_release(self, version, components=COMPONENTS, more=None):
+        """Pushes a release, with more manifests, and returns the digest of its image.
+
+        `components` are names, or images by name.
+        """
+        images = components if isinstance(components, dict) else {n: component(n, version) for n in components}
+        tags = [{"name": n, "from": {"kind": "DockerImage", "name": image}} for n, image in images.items()]
         references = {
             "kind": "ImageStream",
             "apiVersion": "image.openshift.io/v1",
@@ -175,6 +179,7 @@ class Registry:
             {
                 "release-manifests/image-references": json.dumps(references),
                 "release-manifests/release-metadata": json.dumps(metadata),
+                **{f"release-manifests/{name}": text for name, text in (more or {}).items()},
             }
         )
         repository = "ocp/release"

@@ -200,10 +200,10 @@ def test_an_expired_certificate_ends_a_watch_instead_of_being_tried_for_ever(exp
 
 # Commands without `-o json`, and why.
 OTHERWISE = {
-    "it runs until it is stopped": {"serve", "image-based serve", "agent monitor"},
+    "it runs until it is stopped": {"serve", "image-based serve"},
     "it talks with a person; --print-token is for programs": {"login", "logout", "hash-password"},
     "what it prints is a file for another program": {
-        "graph", "agent graph", "openapi", "completion", "deploy podman", "deploy kubernetes",
+        "graph", "agent graph", "coreos print-stream-json", "openapi", "completion", "deploy podman", "deploy kubernetes",
         "iso cat", "iso ignition show", "iso kargs show", "iso network show",
     },
     "it writes the file that it is given, and `iso info -o json` describes it": {

@@ -10,6 +10,7 @@ mod backup;
 mod completion;
 mod connection;
 mod container;
+mod coreos;
 mod create;
 mod deploy;
 mod diagnostics;
@@ -89,7 +90,10 @@ enum Command {
     /// The agent-based installer: one image for all machines of a cluster, no service to run.
     Agent(Box<agent::Agent>),
     /// Print which of these files follows from which, for Graphviz.
-    Graph,
+    Graph(agent::Graph),
+    /// Print what a release says about its operating system.
+    #[command(name = "coreos")]
+    CoreOs(coreos::CoreOs),
     /// Validate an install-config: every problem, its line and a fix.
     Check(create::Check),
     /// Prepare machines from a seed image, and configure them at their site.
@@ -140,7 +144,18 @@ fn main() -> ExitCode {
         Ok(words) => words,
         Err(error) => return output::failure(&error),
     };
-    match Cli::parse_from(words).command {
+    let program = words.first().cloned();
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return match error.use_stderr() {
+                true => openshift_install::usage_error(program.as_ref(), error.kind()),
+                false => ExitCode::SUCCESS,
+            };
+        }
+    };
+    match cli.command {
         Command::Serve(serve) => serve::run(serve),
         Command::Simulate(simulate) => simulate::run(*simulate),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),
@@ -153,7 +168,8 @@ fn main() -> ExitCode {
         Command::Explain(explain) => explain::run(&explain),
         Command::Create(create) => create::run(create),
         Command::Agent(command) => agent::run(*command),
-        Command::Graph => output::text(&muster_assets::graph::dot()),
+        Command::Graph(graph) => graph.write(&muster_assets::graph::dot()),
+        Command::CoreOs(command) => output::report(coreos::run(&command)),
         Command::Check(check) => output::report(create::check(&check)),
         Command::ImageBased(command) => image_based::run(*command),
         Command::Iso(iso) => iso::run(iso),

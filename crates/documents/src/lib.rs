@@ -11,6 +11,7 @@ pub mod image_based_config;
 pub mod image_based_installation_config;
 pub mod install_config;
 pub mod nmstate_layers;
+pub mod registries_conf;
 pub mod schema;
 pub mod spanned_yaml;
 pub mod validation;

@@ -14,6 +14,9 @@ use crate::{
     transport::{Asked, Transport, bounded, manifest_headers},
 };
 
+/// Whether something is there need not be asked for minutes.
+const LOOK_UP_TRIES: u32 = 2;
+
 /// A client for any number of registries. Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
@@ -66,16 +69,7 @@ impl Client {
     /// # Errors
     /// When no location has it, or it is not for the platform.
     pub async fn image(&self, image: &ImageRef, platform: Platform) -> Result<Image, Error> {
-        let locations = self.settings().mirrors.locations(image);
-        if locations.is_empty() {
-            return Err(Error::Blocked {
-                image: Box::new(image.clone()),
-                hint: match image.digest {
-                    Some(_) => "; add one",
-                    None => "; mirrors of digests serve no tags: name the image by its digest",
-                },
-            });
-        }
+        let locations = self.locations(image)?;
         let broken = |why: String| Error::Image {
             image: Box::new(image.clone()),
             why,
@@ -127,6 +121,33 @@ impl Client {
         })
     }
 
+    /// Asks registries, never the cache, whether one of them has an image.
+    ///
+    /// # Errors
+    /// When none has it; [`Error::is_answered`] tells whether that was an answer.
+    pub async fn look_up(&self, image: &ImageRef) -> Result<(), Error> {
+        let locations = self.locations(image)?;
+        let what = What::Manifest(image.version(), image.digest);
+        let tries = self.settings().retry.tries.min(LOOK_UP_TRIES);
+        let found = self.ask_registries(image, &locations, &what, tries).await;
+        found.map(drop)
+    }
+
+    /// Where an image may be, in the order to try.
+    fn locations(&self, image: &ImageRef) -> Result<Vec<Location>, Error> {
+        let locations = self.settings().mirrors.locations(image);
+        if locations.is_empty() {
+            return Err(Error::Blocked {
+                image: Box::new(image.clone()),
+                hint: match image.digest {
+                    Some(_) => "; add one",
+                    None => "; mirrors of digests serve no tags: name the image by its digest",
+                },
+            });
+        }
+        Ok(locations)
+    }
+
     /// A manifest or configuration from the cache or the first location that has it.
     async fn small(
         &self,
@@ -134,26 +155,43 @@ impl Client {
         locations: &[Location],
         what: What,
     ) -> Result<(Vec<u8>, Digest), Error> {
-        let limits = &self.settings().limits;
-        let (limit, expected) = match &what {
-            What::Manifest(_, digest) => (limits.manifest, *digest),
-            What::Config(blob) => (limits.config, Some(blob.digest)),
-        };
         let cache = self.settings().cache.as_ref();
-        if let (Some(cache), Some(digest)) = (cache, expected)
-            && let Some(bytes) = cache.small(&digest, limit)
+        if let (Some(cache), Some(digest)) = (cache, what.expected())
+            && let Some(bytes) = cache.small(&digest, self.limit(&what))
         {
             return Ok((bytes, digest));
         }
+        let tries = self.settings().retry.tries;
+        let found = self.ask_registries(image, locations, &what, tries).await;
+        let (bytes, digest) = found?;
+        if let Some(cache) = cache {
+            cache.keep_small(&digest, &bytes);
+        }
+        Ok((bytes, digest))
+    }
+
+    /// How many bytes of it are read.
+    fn limit(&self, what: &What) -> u64 {
+        let limits = &self.settings().limits;
+        match what {
+            What::Manifest(..) => limits.manifest,
+            What::Config(_) => limits.config,
+        }
+    }
+
+    /// The same from the first location that has it.
+    async fn ask_registries(
+        &self,
+        image: &ImageRef,
+        locations: &[Location],
+        what: &What,
+        tries: u32,
+    ) -> Result<(Vec<u8>, Digest), Error> {
+        let limit = self.limit(what);
         let mut failures = Vec::new();
         for location in locations {
-            match self.patiently(location, &what, limit).await {
-                Ok((bytes, digest)) => {
-                    if let Some(cache) = cache {
-                        cache.keep_small(&digest, &bytes);
-                    }
-                    return Ok((bytes, digest));
-                }
+            match self.patiently(location, what, limit, tries).await {
+                Ok(answer) => return Ok(answer),
                 Err(failure) => {
                     self.watcher.report(Progress::GivenUp { failure: &failure });
                     failures.push(failure);
@@ -172,6 +210,7 @@ impl Client {
         location: &Location,
         what: &What,
         limit: u64,
+        most: u32,
     ) -> Result<(Vec<u8>, Digest), Failure> {
         let retry = &self.settings().retry;
         let mut tries = 1;
@@ -180,7 +219,7 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
-            let last = tries >= retry.tries || !fault.is_passing();
+            let last = tries >= most || !fault.is_passing();
             let failure = Failure {
                 location: location.repository.to_string(),
                 fault,
@@ -214,11 +253,7 @@ impl Client {
             .await?;
         let bytes = bounded(response, limit, what.name()).await?;
         let found = Digest::of(&bytes);
-        let expected = match what {
-            What::Manifest(_, digest) => *digest,
-            What::Config(blob) => Some(blob.digest),
-        };
-        match expected {
+        match what.expected() {
             Some(expected) if expected != found => Err(Fault::WrongDigest { expected, found }),
             Some(_) | None => Ok((bytes, found)),
         }
@@ -232,6 +267,14 @@ enum What {
 }
 
 impl What {
+    /// Its digest, if that is known.
+    fn expected(&self) -> Option<Digest> {
+        match self {
+            Self::Manifest(_, digest) => *digest,
+            Self::Config(blob) => Some(blob.digest),
+        }
+    }
+
     fn name(&self) -> &'static str {
         match self {
             Self::Manifest(..) => "manifest",

@@ -108,6 +108,34 @@ impl Error {
         }
     }
 
+    /// Whether those who have to serve the image have answered: then others will fail as we did.
+    /// Mirrors count where there are any, because the registry itself may be out of reach on
+    /// purpose.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        match self {
+            Self::Nowhere {
+                image, failures, ..
+            } => {
+                let source = image.repository.to_string();
+                let is_mirror = |failure: &&Failure| failure.location != source;
+                let has_mirrors = failures.iter().any(|failure| is_mirror(&failure));
+                let mut decisive = failures
+                    .iter()
+                    .filter(|failure| !has_mirrors || is_mirror(failure));
+                !decisive.any(|failure| failure.fault.is_passing())
+            }
+            Self::Reference { .. }
+            | Self::Setting { .. }
+            | Self::Blocked { .. }
+            | Self::Image { .. }
+            | Self::NoSuchFile { .. }
+            | Self::NoSuchComponent { .. }
+            | Self::Payload { .. } => true,
+            Self::File { .. } => false,
+        }
+    }
+
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }
@@ -269,6 +297,36 @@ impl Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mirror_that_answers_decides_and_one_that_is_away_does_not() {
+        let image: ImageRef = "quay.io/ocp/release:4.20".parse().unwrap();
+        let away = || Fault::Unreachable("no route".to_owned());
+        let absent = || Fault::Absent("manifest".to_owned());
+        let denied = || Fault::Denied {
+            status: StatusCode::UNAUTHORIZED,
+            with_credentials: true,
+        };
+        let source = "quay.io/ocp/release";
+        let mirror = "mirror.lab/ocp/release";
+        for (failures, answered) in [
+            (vec![(mirror, absent()), (source, away())], true),
+            (vec![(mirror, away()), (source, denied())], false),
+            (vec![(source, denied())], true),
+            (vec![(source, away())], false),
+        ] {
+            let failures = failures.into_iter().map(|(location, fault)| Failure {
+                location: location.to_owned(),
+                fault,
+            });
+            let error = Error::Nowhere {
+                image: Box::new(image.clone()),
+                what: "manifest".to_owned(),
+                failures: failures.collect(),
+            };
+            assert_eq!(error.is_answered(), answered, "{error}");
+        }
+    }
 
     #[test]
     fn a_registry_that_says_when_to_come_back_is_heard() {

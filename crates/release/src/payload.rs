@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use muster_catalog::{Arch, OpenshiftVersion, Product};
 use serde::Deserialize;
+use tokio::task::{JoinError, JoinSet};
 
 pub use iso::BaseIso;
 
@@ -21,6 +22,8 @@ use crate::{
 };
 
 const FOLDER: &str = "release-manifests";
+/// Questions to registries at the same time.
+const AT_ONCE: usize = 16;
 const REFERENCES: &str = "image-references";
 const METADATA: &str = "release-metadata";
 const ARCHITECTURE: &str = "release.openshift.io/architecture";
@@ -281,6 +284,38 @@ impl Release {
             true => format!("; it has {} others", self.components.len()),
             false => format!("; did you mean {}?", names.join(", ")),
         }
+    }
+
+    /// Components that no registry has, with the reason. Registries are asked, never the cache, and
+    /// of each image once.
+    pub async fn missing_components(&self) -> Vec<(String, Error)> {
+        let mut images = BTreeMap::new();
+        for component in self.components.values() {
+            let name = component.image.to_string();
+            images.entry(name).or_insert(component);
+        }
+        let mut missing = Vec::new();
+        let mut asking = JoinSet::new();
+        let mut take = |done: Result<Option<(String, Error)>, JoinError>| {
+            missing.extend(done.ok().flatten());
+        };
+        for component in images.into_values() {
+            while asking.len() >= AT_ONCE
+                && let Some(done) = asking.join_next().await
+            {
+                take(done);
+            }
+            let (client, component) = (self.client.clone(), component.clone());
+            asking.spawn(async move {
+                let found = client.look_up(&component.image).await;
+                found.err().map(|error| (component.name, error))
+            });
+        }
+        while let Some(done) = asking.join_next().await {
+            take(done);
+        }
+        missing.sort_by(|one, two| one.0.cmp(&two.0));
+        missing
     }
 
     /// Finds the image of a component for an architecture of the payload.

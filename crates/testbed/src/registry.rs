@@ -189,6 +189,21 @@ impl Registry {
         components: &[(&str, &str)],
         programs: &[Content<'_>],
     ) -> Result<String> {
+        self.push_release_by_digest(network, version, components, programs)?;
+        Ok(self.image(&release_name(version)))
+    }
+
+    /// The same; returns its name by digest.
+    ///
+    /// # Errors
+    /// When podman fails.
+    pub fn push_release_by_digest(
+        &self,
+        network: &Network,
+        version: &str,
+        components: &[(&str, &str)],
+        programs: &[Content<'_>],
+    ) -> Result<String> {
         let tags: Vec<Value> = components
             .iter()
             .map(|(name, image)| json!({"name": name, "from": {"kind": "DockerImage", "name": image}}))
@@ -200,7 +215,6 @@ impl Registry {
         });
         let metadata =
             json!({"kind": "cincinnati-metadata-v0", "version": version, "previous": []});
-        let name = format!("ocp/release:{version}");
         let (references, metadata, ballast) =
             (references.to_string(), metadata.to_string(), ballast());
         let mut files = programs.to_vec();
@@ -209,8 +223,7 @@ impl Registry {
             ("release-manifests/release-metadata", metadata.as_bytes()),
             ("ballast", ballast.as_slice()),
         ]);
-        self.push(network, &name, &files)?;
-        Ok(self.image(&name))
+        self.push(network, &release_name(version), &files)
     }
 
     /// Podman with images of its own, beside those of whoever runs the story.
@@ -234,6 +247,11 @@ impl Drop for Registry {
 
 fn authority(evidence: &Evidence) -> PathBuf {
     evidence.file(TRUSTED).join("ca.crt")
+}
+
+/// The repository and tag of a release.
+fn release_name(version: &str) -> String {
+    format!("ocp/release:{version}")
 }
 
 /// Where it listens.

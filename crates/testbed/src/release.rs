@@ -75,6 +75,34 @@ pub fn push(registry: &Registry, network: &Network) -> Result<String> {
     registry.push_release(network, VERSION, &components, &files(&busybox, &program))
 }
 
+/// Where a mirrored release has its images in its own words.
+pub const SOURCE: &str = "quay.io/openshift-release-dev";
+/// Its repositories; the registry has them below `ocp/`.
+pub const MIRRORED: &[&str] = &["release", "component"];
+
+/// Puts the release there as a site without internet has it: by its own words all images are in
+/// [`SOURCE`], which no machine reaches. Returns its name there, by digest.
+///
+/// # Errors
+/// When podman fails or busybox is missing.
+pub fn push_mirrored(registry: &Registry, network: &Network) -> Result<String> {
+    let busybox = busybox()?;
+    let component = at_source(&push_component(registry, network)?)?;
+    let components: Vec<_> = COMPONENTS
+        .iter()
+        .map(|name| (*name, component.as_str()))
+        .collect();
+    let program = program(&component);
+    let programs = files(&busybox, &program);
+    at_source(&registry.push_release_by_digest(network, VERSION, &components, &programs)?)
+}
+
+/// The name at the source of an image of the registry.
+fn at_source(image: &str) -> Result<String> {
+    let (_, name) = image.rsplit_once('/').context("an image is in a folder")?;
+    Ok(format!("{SOURCE}/{name}"))
+}
+
 /// Puts the image of every component there; returns its name by digest.
 ///
 /// # Errors

@@ -15,6 +15,8 @@ use muster_documents::{
     install_config::types::{Architecture, InstallConfig, LoadBalancerType},
 };
 
+use serde_json::json;
+
 use super::overrides::overrides;
 use crate::profiles::Release;
 
@@ -175,7 +177,8 @@ fn deployment(config: &InstallConfig, name: &str, secret: &str) -> ClusterDeploy
             kind: "AgentClusterInstall".to_owned(),
             name: name.to_owned(),
         }),
-        other: BTreeMap::new(),
+        // The kind requires it; what is installed is in the other object.
+        other: BTreeMap::from([("platform".to_owned(), json!({}))]),
     };
     Object::new(name, &config.metadata.namespace, spec)
 }

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use muster_documents::findings::{Report, Severity};
+use muster_documents::{
+    findings::{Finding, Report, Severity},
+    spanned_yaml::Span,
+};
 
 use super::{AgentError, Request, Target};
 
@@ -123,10 +126,12 @@ pub fn is_unparsable(report: &Report) -> bool {
     errors.any(|finding| FORM.contains(&finding.rule))
 }
 
-/// Manifests of the user: a file per document, numbered as the reference numbers them.
+/// Manifests of the user: a file per document, numbered as the reference numbers them. What cannot be
+/// used goes into reports.
 pub fn extra_manifests(
     inputs: &BTreeMap<String, String>,
-) -> Result<BTreeMap<String, String>, AgentError> {
+    reports: &mut Vec<Report>,
+) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for (path, text) in inputs {
         let Some(name) = path.strip_prefix("openshift/") else {
@@ -134,17 +139,26 @@ pub fn extra_manifests(
         };
         let (base, ending) = name.rsplit_once('.').unwrap_or((name, "yaml"));
         let mut number = 0;
-        for document in documents(text) {
-            let value: Result<serde_json::Value, _> = serde_yaml_ng::from_str(document);
-            let value = value.map_err(|cause| AgentError::File(format!("{path}: {cause}")))?;
+        let mut findings = Vec::new();
+        for (start, document) in documents(text) {
+            let value: serde_json::Value = match serde_yaml_ng::from_str(document) {
+                Ok(value) => value,
+                Err(cause) => {
+                    let at = cause.location().map_or(0, |place| place.index());
+                    let message = format!("this is not YAML: {cause}");
+                    let help = "write one Kubernetes object per document";
+                    findings.push(wrong_manifest(text, start + at, message, help));
+                    continue;
+                }
+            };
             if value.is_null() {
                 continue;
             }
             if !value["kind"].is_string() {
-                return Err(AgentError::File(format!(
-                    "{path}: document {} has no `kind`; write a Kubernetes object",
-                    number + 1
-                )));
+                let blank = document.len() - document.trim_start().len();
+                let message = format!("document {} has no `kind`", number + 1);
+                let help = "write a Kubernetes object: `apiVersion`, `kind`, `metadata`";
+                findings.push(wrong_manifest(text, start + blank, message, help));
             }
             let mut text = document.to_owned();
             if !text.ends_with('\n') {
@@ -153,20 +167,37 @@ pub fn extra_manifests(
             files.insert(format!("{base}-{number}.{ending}"), text);
             number += 1;
         }
+        if !findings.is_empty() {
+            // A manifest may be a Secret: only the places are shown.
+            let blotted = text.replace(|c: char| !c.is_ascii_whitespace() && c.is_ascii(), "*");
+            reports.push(Report::new(path.as_str(), blotted, findings));
+        }
     }
-    Ok(files)
+    files
 }
 
-/// The documents of a file, as they are written.
-fn documents(text: &str) -> Vec<&str> {
+fn wrong_manifest(text: &str, start: usize, message: String, help: &str) -> Finding {
+    let start = start.min(text.len());
+    Finding {
+        severity: Severity::Error,
+        rule: "manifest",
+        path: String::new(),
+        message,
+        help: help.to_owned(),
+        span: Span { start, end: start },
+    }
+}
+
+/// The documents of a file, as they are written, and where each begins.
+fn documents(text: &str) -> Vec<(usize, &str)> {
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
     for line in text.split_inclusive('\n') {
         if line.trim_end() == "---" {
-            parts.push(&text[start..at]);
+            parts.push((start, &text[start..at]));
             start = at + line.len();
         }
         at += line.len();
     }
-    parts.push(&text[start..]);
+    parts.push((start, &text[start..]));
     parts
 }

@@ -1,6 +1,6 @@
 //! Registries that stand in for others, and certificates that go with them.
 
-use muster_documents::install_config::types::InstallConfig;
+use muster_documents::{install_config::types::InstallConfig, registries_conf};
 
 use crate::bootstrap::registries::conf;
 
@@ -31,8 +31,9 @@ impl Mirrors {
             "" => "unqualified-search-registries = []\n".to_owned(),
             _ => registries_conf.to_owned(),
         };
+        let loaded = registries_conf::load("registries.conf", &registries_conf);
         Self {
-            entries: entries(&registries_conf),
+            entries: loaded.map(|loaded| loaded.entries).unwrap_or_default(),
             registries_conf,
             ca_bundle: ca_bundle.to_owned(),
         }
@@ -47,6 +48,16 @@ impl Mirrors {
             .iter()
             .find(|(source, _)| source == repository)?;
         Some(format!("{}{rest}", mirrors.first()?))
+    }
+
+    /// Whether one of the mirrors is for the repository of an image.
+    #[must_use]
+    pub fn cover(&self, image: &str) -> bool {
+        let (repository, _) = split(image);
+        self.entries.iter().any(|(source, _)| {
+            let rest = repository.strip_prefix(source.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
     }
 
     /// Registries that need no credentials in the pull secret.
@@ -78,37 +89,6 @@ fn split(image: &str) -> (&str, &str) {
     }
 }
 
-/// Locations in `registries.conf`, version 2. Reads only the tables that matter, line by line.
-fn entries(text: &str) -> Vec<(String, Vec<String>)> {
-    let mut entries: Vec<(String, Vec<String>)> = Vec::new();
-    let mut in_mirror = false;
-    for line in text.lines().map(str::trim) {
-        match line {
-            "[[registry]]" => {
-                in_mirror = false;
-                entries.push((String::new(), Vec::new()));
-            }
-            "[[registry.mirror]]" => in_mirror = true,
-            _ => {
-                let Some(value) = line
-                    .strip_prefix("location")
-                    .and_then(|rest| rest.trim_start().strip_prefix('='))
-                else {
-                    continue;
-                };
-                let value = value.trim().trim_matches(['"', '\'']).to_owned();
-                match entries.last_mut() {
-                    Some(entry) if in_mirror => entry.1.push(value),
-                    Some(entry) => entry.0 = value,
-                    None => {}
-                }
-            }
-        }
-    }
-    entries.retain(|(source, mirrors)| !source.is_empty() && !mirrors.is_empty());
-    entries
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +107,8 @@ mod tests {
         );
         assert_eq!(found("quay.io/ocp/other:4.20"), "");
         assert_eq!(mirrors.public_registries(), "quay.io");
+        assert!(mirrors.cover("quay.io/ocp/release@sha256:00"));
+        assert!(!mirrors.cover("quay.io/ocp/release-nightly:4.20"));
         let none = Mirrors::from_files("", "");
         assert_eq!(none.registries_conf, "unqualified-search-registries = []\n");
         assert_eq!(none.public_registries(), "quay.io");

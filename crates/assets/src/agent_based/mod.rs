@@ -33,6 +33,7 @@ use muster_documents::{
         self, Environment, FipsHost, Given, InstallConfig, Method, Release as Minor, UnknownKeys,
         types::Architecture,
     },
+    registries_conf,
 };
 use serde_json::Value;
 use thiserror::Error;
@@ -170,6 +171,7 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, AgentError> {
         let facts = agent_config::Around {
             cluster: install.as_ref(),
             network_faults: &network_faults,
+            purpose: agent_config::Purpose::Cluster,
         };
         match agent_config::load_with(AGENT_CONFIG, text.as_bytes(), &facts) {
             Ok(loaded) => {
@@ -182,6 +184,8 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, AgentError> {
             }
         }
     });
+    let extra_manifests = extra_manifests(&inputs, &mut reports);
+    let mirrors = read_mirrors(&inputs, install.as_ref(), &mut reports);
     let failed = |reports: Vec<Report>| AgentError::Findings {
         reports,
         is_unparsable,
@@ -221,7 +225,6 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, AgentError> {
             return Err(failed(reports));
         }
     };
-    planned::check_credentials(&manifests)?;
     let mut manifests = manifests;
     let namespace = manifests.infra_env.as_ref();
     let namespace = namespace.map_or("", |infra_env| &infra_env.metadata.namespace);
@@ -234,18 +237,13 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, AgentError> {
         .or_else(|| hosts::first_address(&hosts))
         .or_else(|| planned::first_network_address(&manifests))
         .ok_or(AgentError::NoRendezvous)?;
-    notes.extend(planned::doubts(&manifests, rendezvous));
-    let text = |name: &str| inputs.get(name).map(String::as_str);
-    let mirrors = match (text("mirror/registries.conf"), text("mirror/ca-bundle.crt")) {
-        (None, None) => Mirrors::of(install.as_ref()),
-        (conf, ca) => Mirrors::from_files(conf.unwrap_or_default(), ca.unwrap_or_default()),
-    };
+    let image = &release.image;
+    notes.extend(planned::doubts(&manifests, rendezvous, &mirrors, image));
     let fencing = install
         .as_ref()
         .and_then(|install| install.control_plane.as_ref())
         .map(|pool| pool.fencing_credentials().to_vec())
         .unwrap_or_default();
-    let extra_manifests = extra_manifests(&inputs)?;
     let state = State {
         seed,
         created,
@@ -310,6 +308,26 @@ fn read_install(
             reports.push(report);
             (None, is_unparsable)
         }
+    }
+}
+
+/// Mirrors: the files of the user, else those of the install-config.
+fn read_mirrors(
+    inputs: &BTreeMap<String, String>,
+    install: Option<&InstallConfig>,
+    reports: &mut Vec<Report>,
+) -> Mirrors {
+    const CONF: &str = "mirror/registries.conf";
+    let text = |name: &str| inputs.get(name).map(String::as_str);
+    if let Some(conf) = text(CONF) {
+        reports.push(match registries_conf::load(CONF, conf) {
+            Ok(loaded) => loaded.report,
+            Err(report) => report,
+        });
+    }
+    match (text(CONF), text("mirror/ca-bundle.crt")) {
+        (None, None) => Mirrors::of(install),
+        (conf, ca) => Mirrors::from_files(conf.unwrap_or_default(), ca.unwrap_or_default()),
     }
 }
 

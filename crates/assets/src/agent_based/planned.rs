@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use muster_documents::{
     agent_config::{AgentConfig, Host},
     cluster_manifests::ClusterManifests,
@@ -200,34 +199,20 @@ pub(super) fn first_network_address(manifests: &ClusterManifests) -> Option<IpAd
     })
 }
 
-/// Credentials that the service on the rendezvous host would refuse; found here, an hour earlier.
-pub(super) fn check_credentials(manifests: &ClusterManifests) -> Result<(), AgentError> {
-    let Some(secret) = &manifests.pull_secret else {
-        return Ok(());
-    };
-    let config = secret.string_data.docker_config.reveal();
-    let config: serde_json::Value = serde_json::from_str(config).unwrap_or_default();
-    let is_usable = |auth: &str| {
-        let text = STANDARD.decode(auth).ok();
-        let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
-        text.is_some_and(|text| text.contains(':'))
-    };
-    for (registry, entry) in config["auths"].as_object().into_iter().flatten() {
-        if let Some(auth) = entry["auth"].as_str()
-            && !is_usable(auth.trim())
-        {
-            return Err(AgentError::File(format!(
-                "the pull secret: `auth` of registry {registry} is not base64 of user:password; log \
-                 in to it again and use the new file"
-            )));
-        }
-    }
-    Ok(())
-}
-
 /// What is allowed and yet rarely meant.
-pub(super) fn doubts(manifests: &ClusterManifests, rendezvous: IpAddr) -> Vec<String> {
+pub(super) fn doubts(
+    manifests: &ClusterManifests,
+    rendezvous: IpAddr,
+    mirrors: &Mirrors,
+    release: &str,
+) -> Vec<String> {
     let mut notes = Vec::new();
+    if !mirrors.entries.is_empty() && !mirrors.cover(release) {
+        notes.push(format!(
+            "none of the mirrors is for the release {release}; add its repository to the mirrors, or \
+             name the release as the mirrors know it"
+        ));
+    }
     let Some(install) = &manifests.agent_cluster_install else {
         return notes;
     };

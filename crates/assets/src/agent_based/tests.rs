@@ -1,3 +1,8 @@
+mod config_image;
+mod corpus;
+mod golden;
+mod rules;
+
 use std::collections::BTreeMap;
 
 use muster_documents::install_config::{FipsHost, types::Architecture};
@@ -400,7 +405,11 @@ fn what_is_wrong_is_reported_with_its_line_and_the_right_code() {
     assert!(message.contains("agent-config-template"), "{message}");
     let nameless = good.replace("dXNlcjpwYXNzd29yZA==", "bm9ib2R5");
     let (message, _) = failure(&[(INSTALL_CONFIG, &nameless), (AGENT_CONFIG, RENDEZVOUS)]);
-    assert!(message.contains("base64 of user:password"), "{message}");
+    assert!(
+        message.contains("install-config.yaml:4:13: error: pullSecret"),
+        "{message}"
+    );
+    assert!(message.contains("[agent-credentials]"), "{message}");
 }
 
 #[test]
@@ -482,6 +491,15 @@ fn an_unconfigured_image_refuses_what_belongs_to_a_cluster() {
         .on_disk
         .insert(AGENT_CONFIG.to_owned(), STATIC.as_bytes().to_vec());
     // Hand-written manifests without an install-config stay beside an agent-config.
-    let error = unconfigured(&request).unwrap_err().to_string();
-    assert!(error.contains("hosts belongs to a cluster"), "{error}");
+    let error = unconfigured(&request).unwrap_err();
+    let AgentError::Findings { reports, .. } = error else {
+        panic!("{error}");
+    };
+    let report = reports[0].to_string();
+    for place in ["agent-config.yaml:2:", "agent-config.yaml:3:"] {
+        assert!(
+            report.contains(place) && report.contains("[unconfigured]"),
+            "{report}"
+        );
+    }
 }

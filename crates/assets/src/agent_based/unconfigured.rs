@@ -18,6 +18,7 @@ use crate::file::File;
 /// because hosts begin when they appear.
 const BROUGHT: &[&str] = &[
     "etc/assisted/manifests/",
+    "etc/assisted/add-nodes.json",
     "etc/assisted/extra-manifests",
     "etc/assisted/hostconfig",
     "etc/assisted/hostnames",
@@ -60,30 +61,14 @@ pub fn unconfigured(request: &Request<'_>) -> Result<Config, AgentError> {
     let mut reports = Vec::new();
     let mut agent = None;
     if let Some(text) = inputs.get(AGENT_CONFIG) {
-        match agent_config::load(AGENT_CONFIG, text.as_bytes(), None) {
+        let around = agent_config::Around {
+            cluster: None,
+            network_faults: &network_faults,
+            purpose: agent_config::Purpose::Unconfigured,
+        };
+        match agent_config::load_with(AGENT_CONFIG, text.as_bytes(), &around) {
             Ok(loaded) => agent = Some(loaded.config),
             Err(report) => reports.push(report),
-        }
-    }
-    if let Some(agent) = &agent {
-        for (name, is_set) in [
-            ("hosts", !agent.hosts.is_empty()),
-            (
-                "additionalNTPSources",
-                !agent.additional_ntp_sources.is_empty(),
-            ),
-            (
-                "bootArtifactsBaseURL",
-                !agent.boot_artifacts_base_url.is_empty(),
-            ),
-            ("minimalISO", agent.minimal_iso),
-        ] {
-            if is_set {
-                return Err(AgentError::File(format!(
-                    "{AGENT_CONFIG}: {name} belongs to a cluster, and an unconfigured image has none; \
-                     only rendezvousIP can be set here"
-                )));
-            }
         }
     }
     let files: BTreeMap<String, Vec<u8>> = inputs

@@ -1,10 +1,7 @@
-//! The live ISO that an image is made of: a file, the OS images of a service on this machine, or out
-//! of the release payload.
+//! The live ISO that an image is made of: a file, a URL, the OS images of a service on this machine,
+//! or out of the release payload.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-};
+use std::{env, fs, path::PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -15,7 +12,7 @@ use muster_documents::install_config::types::OsImageStream;
 use muster_image::Iso;
 use muster_release::{Client, ImageRef, Release};
 
-use super::log::Log;
+use super::{log::Log, preflight};
 use crate::{
     iso::deliver,
     os_images,
@@ -25,18 +22,37 @@ use crate::{
 /// Where the ISO comes from.
 #[derive(Debug, Args)]
 pub struct BaseIso {
-    /// Live ISO of CoreOS to make the image of [default: OS images of this machine, else out of the
-    /// release payload]
-    #[arg(long, value_name = "FILE")]
-    base_iso: Option<PathBuf>,
+    /// Live ISO of CoreOS to make the image of; a URL may end in ?sha256=<digest> [default: OS images
+    /// of this machine, else out of the release payload]
+    #[arg(
+        long,
+        value_name = "FILE|URL",
+        env = "OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE"
+    )]
+    base_iso: Option<String>,
     /// Data directory with OS images [default: as `muster serve`]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<String>,
-    /// Ask no registry: neither whether the release is there, nor for the ISO
+    /// Ask no registry: neither whether it has the release, nor for the ISO
     #[arg(long)]
     pub offline: bool,
     #[command(flatten)]
     access: Access,
+}
+
+/// How the ISO was named.
+enum Named {
+    File(PathBuf),
+    Url(String),
+}
+
+/// A file by its path or as `file://`; everything else with a scheme is a URL.
+fn named(text: &str) -> Named {
+    match text.strip_prefix("file://") {
+        Some(path) => Named::File(path.split('?').next().unwrap_or(path).into()),
+        None if text.contains("://") => Named::Url(text.to_owned()),
+        None => Named::File(text.into()),
+    }
 }
 
 impl BaseIso {
@@ -48,6 +64,9 @@ impl BaseIso {
                 planned.architecture()
             )
         })?;
+        if !self.offline {
+            preflight::check(self, planned, arch, log)?;
+        }
         let path = self.find(planned, arch, log)?;
         inspect(&path, arch).with_context(|| format!("{} cannot be used", path.display()))?;
         log.info(&format!("base ISO: {}", path.display()));
@@ -55,20 +74,19 @@ impl BaseIso {
     }
 
     fn find(&self, planned: &Planned, arch: Arch, log: &Log) -> anyhow::Result<PathBuf> {
-        if let Some(file) = &self.base_iso {
-            self.look_for_release(planned, arch, log);
-            return Ok(file.clone());
-        }
-        if let Some(url) = file_override()? {
-            return Ok(url);
+        match self.base_iso.as_deref().map(named) {
+            Some(Named::File(path)) => return Ok(path),
+            Some(Named::Url(url)) if self.offline => bail!(
+                "{url} cannot be fetched with --offline; fetch it before, and name the file with \
+                 --base-iso"
+            ),
+            Some(Named::Url(url)) => return os_images::from_url(&url, arch),
+            None => {}
         }
         let version = minor(&planned.state.release.version);
         let stock = os_images::stock(self.data_dir.clone(), None);
         match stock.and_then(|stock| stock.file(&version, arch)) {
-            Ok(Some(file)) => {
-                self.look_for_release(planned, arch, log);
-                return Ok(file);
-            }
+            Ok(Some(file)) => return Ok(file),
             Ok(None) => {}
             Err(cause) => log.debug(&format!("OS images of this machine: {cause:#}")),
         }
@@ -80,29 +98,6 @@ impl BaseIso {
             );
         }
         self.take_from_payload(planned, arch, log)
-    }
-
-    /// Warns if the release cannot be read from here: hosts will need it.
-    fn look_for_release(&self, planned: &Planned, arch: Arch, log: &Log) {
-        if self.offline {
-            return;
-        }
-        let image = &planned.state.release.image;
-        match self.has_release(planned, arch) {
-            Ok(()) => log.info(&format!("release {image} found")),
-            Err(cause) => log.warn(&format!(
-                "release {image} cannot be read from this machine: {cause:#}; hosts will need it \
-                 (--offline leaves this out)"
-            )),
-        }
-    }
-
-    fn has_release(&self, planned: &Planned, arch: Arch) -> anyhow::Result<()> {
-        let client = self.client(planned)?;
-        let reference: ImageRef = planned.state.release.image.parse()?;
-        let runtime = tokio::runtime::Runtime::new()?;
-        runtime.block_on(Release::open(&client, &reference, Some(arch)))?;
-        Ok(())
     }
 
     fn take_from_payload(
@@ -135,6 +130,19 @@ impl BaseIso {
             proxies: None,
         };
         self.access.client(Some(&known))
+    }
+
+    /// Asks registries about the release of a cluster, with the cluster's credentials, mirrors and
+    /// certificates.
+    pub fn in_registry<T>(
+        &self,
+        planned: &Planned,
+        work: impl AsyncFnOnce(&Client, &ImageRef) -> Result<T, muster_release::Error>,
+    ) -> anyhow::Result<T> {
+        let client = self.client(planned)?;
+        let reference: ImageRef = planned.state.release.image.parse()?;
+        let runtime = tokio::runtime::Runtime::new()?;
+        Ok(runtime.block_on(work(&client, &reference))?)
     }
 }
 
@@ -190,21 +198,6 @@ impl Payload<'_> {
 /// `4.20` of `4.20.3`.
 fn minor(version: &str) -> String {
     version.split('.').take(2).collect::<Vec<_>>().join(".")
-}
-
-/// The file that `OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE` names.
-fn file_override() -> anyhow::Result<Option<PathBuf>> {
-    let Some(url) = env::var("OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE").ok() else {
-        return Ok(None);
-    };
-    let path = url.split('?').next().unwrap_or(&url);
-    if let Some(path) = path.strip_prefix("file://") {
-        return Ok(Some(Path::new(path).to_owned()));
-    }
-    bail!(
-        "OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE names {path}; fetch it with `muster os-images fetch \
-         --url`, and give the file with --base-iso"
-    )
 }
 
 /// Where the reference keeps what it fetched, too.

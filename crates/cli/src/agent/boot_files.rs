@@ -3,14 +3,15 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
-    os::unix::fs::{FileExt, PermissionsExt},
+    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
     path::Path,
+    thread::JoinHandle,
 };
 
 use anyhow::{Context, anyhow};
 use muster_assets::agent_based::{Planned, Secrets, config_files};
 use muster_image::{
-    Customization, Iso, View,
+    Customization, Iso, Source, View,
     config_iso::ConfigIso,
     initrd::Archive,
     kargs::{Edits, KernelArguments},
@@ -18,14 +19,24 @@ use muster_image::{
     pxe::{PxeSet, addrsize},
     view::Range,
 };
+use tempfile::NamedTempFile;
 
 use super::create::Boots;
 
 /// Folder of files for a network boot.
 pub const FOLDER: &str = "boot-artifacts";
 
+/// Writes the image; of the copy that was begun, if it has the form of its base.
+pub fn write_iso(to: &Path, planned: &Planned, made: &mut Boots) -> anyhow::Result<()> {
+    let view = iso(planned, made)?;
+    match made.draft.take() {
+        Some(draft) => draft.finish(to, &view),
+        None => write(to, &view),
+    }
+}
+
 /// The image.
-pub fn iso(planned: &Planned, made: &Boots) -> anyhow::Result<View> {
+fn iso(planned: &Planned, made: &Boots) -> anyhow::Result<View> {
     let mut custom = customization(planned, made);
     if !planned.is_minimal() {
         return Ok(custom.apply(&made.iso)?);
@@ -167,22 +178,84 @@ fn fresh_folder(directory: &Path) -> anyhow::Result<std::path::PathBuf> {
 
 /// Writes a file in one step; it replaces what is there.
 pub fn write(to: &Path, view: &View) -> anyhow::Result<()> {
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
     let shown = || format!("writing {}", to.display());
-    let file = tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(0o644))
-        .tempfile_in(folder)
-        .with_context(shown)?;
-    copy(view, file.as_file()).with_context(shown)?;
+    let file = temporary(folder_of(to)).with_context(shown)?;
+    copy(view, file.as_file(), None).with_context(shown)?;
     file.persist(to).with_context(shown)?;
     Ok(())
 }
 
-/// Copies a view; what comes from files is copied by the kernel, as `cp` has it done.
-fn copy(view: &View, to: &File) -> io::Result<()> {
+fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o644))
+        .tempfile_in(folder)
+}
+
+/// A copy of the base ISO, begun before it is known what the image changes in it: that takes as long
+/// as making keys.
+pub struct Draft {
+    file: NamedTempFile,
+    /// Device and number of the base ISO.
+    base: (u64, u64),
+    copying: JoinHandle<io::Result<()>>,
+}
+
+impl Draft {
+    /// Begins to copy a file into a folder.
+    pub fn begin(folder: &Path, base: &Path) -> anyhow::Result<Self> {
+        let shown = || format!("copying {} to {}", base.display(), folder.display());
+        let from = File::open(base).with_context(shown)?;
+        let about = from.metadata().with_context(shown)?;
+        let file = temporary(folder).with_context(shown)?;
+        let to = file.as_file().try_clone().with_context(shown)?;
+        let whole = View::of(Source::file(from).with_context(shown)?);
+        Ok(Self {
+            file,
+            base: (about.dev(), about.ino()),
+            copying: std::thread::spawn(move || copy(&whole, &to, None)),
+        })
+    }
+
+    /// Makes the image of it: writes what differs, and gives the file its name.
+    pub fn finish(self, to: &Path, view: &View) -> anyhow::Result<()> {
+        let shown = || format!("writing {}", to.display());
+        let copied = self.copying.join();
+        let copied = copied.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        copied.with_context(shown)?;
+        copy(view, self.file.as_file(), Some(self.base)).with_context(shown)?;
+        self.file.persist(to).with_context(shown)?;
+        Ok(())
+    }
+}
+
+/// Copies a view; what comes from files is copied by the kernel, as `cp` has it done. `there` is a
+/// file that was copied before: what is at the same place in it stays.
+fn copy(view: &View, to: &File, there: Option<(u64, u64)>) -> io::Result<()> {
+    let is_there = |source: &Source, offset: u64, position: u64| -> io::Result<bool> {
+        let (Some(there), Some(file)) = (there, source.as_file()) else {
+            return Ok(false);
+        };
+        let about = file.metadata()?;
+        Ok(offset == position && (about.dev(), about.ino()) == there)
+    };
     let mut position = 0;
     for range in view.ranges() {
+        if let Range::Source {
+            source,
+            offset,
+            len,
+        } = range
+            && is_there(source, *offset, position)?
+        {
+            position += len;
+            continue;
+        }
         let by_kernel = match range {
             Range::Source {
                 source,
@@ -192,8 +265,9 @@ fn copy(view: &View, to: &File) -> io::Result<()> {
                 Some(from) => copy_range(from, *offset, to, position, *len)?,
                 None => 0,
             },
-            // A hole reads as zeros.
-            Range::Zeros(len) => *len,
+            // A hole reads as zeros, where nothing was written before.
+            Range::Zeros(len) if there.is_none() => *len,
+            Range::Zeros(_) => 0,
             Range::Bytes(_) => 0,
         };
         let rest = view.slice(position + by_kernel, range.len() - by_kernel);
@@ -236,8 +310,6 @@ fn copy_range(from: &File, offset: u64, to: &File, position: u64, len: u64) -> i
 
 #[cfg(test)]
 mod tests {
-    use muster_image::Source;
-
     use super::*;
 
     #[test]
@@ -266,10 +338,26 @@ mod tests {
         view.append(&View::bytes(&b"end"[..]));
         let to = folder.path().join("copy");
         write(&to, &view).unwrap();
+        let drafted = folder.path().join("drafted");
+        let draft = Draft::begin(folder.path(), &base).unwrap();
+        draft.finish(&drafted, &view).unwrap();
         let mut expected = content;
         expected[1_500_000..1_500_007].copy_from_slice(b"changed");
         expected.extend([0; 10_000]);
         expected.extend(b"end");
         assert!(fs::read(&to).unwrap() == expected);
+        assert!(fs::read(&drafted).unwrap() == expected);
+        // Zeros over what was copied, content that has moved, and an end that is cut off.
+        let source = Source::file(File::open(&base).unwrap()).unwrap();
+        let whole = View::of(source);
+        let mut view = whole.slice(0, 1000).unwrap();
+        view.push(Range::Zeros(1000));
+        view.append(&whole.slice(1000, 5000).unwrap());
+        let draft = Draft::begin(folder.path(), &base).unwrap();
+        draft.finish(&drafted, &view).unwrap();
+        let mut shorter = expected[..1000].to_vec();
+        shorter.extend([0; 1000]);
+        shorter.extend(&expected[1000..6000]);
+        assert!(fs::read(&drafted).unwrap() == shorter);
     }
 }

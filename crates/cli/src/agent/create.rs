@@ -159,10 +159,10 @@ fn cluster_manifests(common: &Common, log: &Log) -> anyhow::Result<()> {
 
 fn image(common: &Common, boot: &Boot, log: &Log) -> anyhow::Result<()> {
     let mut planned = plan(common, Target::BootImage, log)?;
-    let made = make(common, &mut planned, boot, log)?;
+    let draft = !planned.is_minimal();
+    let mut made = make(common, &mut planned, boot, draft, log)?;
     let name = format!("agent.{}.iso", planned.architecture());
-    let view = boot_files::iso(&planned, &made)?;
-    boot_files::write(&common.dir.join(&name), &view)?;
+    boot_files::write_iso(&common.dir.join(&name), &planned, &mut made)?;
     if planned.is_minimal() && planned.boot_artifacts_url().is_some() {
         boot_files::write_rootfs(&common.dir, &planned, &made)?;
     }
@@ -182,7 +182,7 @@ fn image(common: &Common, boot: &Boot, log: &Log) -> anyhow::Result<()> {
 
 fn pxe_files(common: &Common, boot: &Boot, log: &Log) -> anyhow::Result<()> {
     let mut planned = plan(common, Target::BootImage, log)?;
-    let made = make(common, &mut planned, boot, log)?;
+    let made = make(common, &mut planned, boot, false, log)?;
     let arguments = boot_files::pxe(&common.dir, &planned, &made)?;
     finish(common, &planned, made.log_ins, log)?;
     log.info(&format!("kernel arguments: {arguments}"));
@@ -246,11 +246,21 @@ pub struct Boots {
     pub ignition: String,
     pub programs: muster_image::View,
     pub log_ins: Vec<File>,
+    /// A copy of the base ISO on its way.
+    pub draft: Option<boot_files::Draft>,
 }
 
-/// Keys on one thread, programs on another.
-fn make(common: &Common, planned: &mut Planned, boot: &Boot, log: &Log) -> anyhow::Result<Boots> {
-    let (iso, _) = boot.base.open(planned, log)?;
+/// Keys on one thread, programs on another, a copy of the base ISO on a third.
+fn make(
+    common: &Common,
+    planned: &mut Planned,
+    boot: &Boot,
+    draft: bool,
+    log: &Log,
+) -> anyhow::Result<Boots> {
+    let (iso, path) = boot.base.open(planned, log)?;
+    let draft = draft.then(|| boot_files::Draft::begin(&common.dir, &path));
+    let draft = draft.transpose()?;
     let architecture = planned.architecture().to_owned();
     let folder = boot.programs.as_deref();
     let (programs, secrets) = thread::scope(|scope| {
@@ -266,6 +276,7 @@ fn make(common: &Common, planned: &mut Planned, boot: &Boot, log: &Log) -> anyho
         ignition,
         programs,
         log_ins,
+        draft,
     })
 }
 

@@ -7,6 +7,7 @@ mod create;
 pub mod log;
 mod monitor;
 mod outcome;
+mod preflight;
 mod programs;
 
 use std::{fs, path::PathBuf, process::ExitCode};
@@ -33,17 +34,35 @@ enum Command {
     /// Create the image, or files for a network boot, from the configs in a directory
     Create(Box<create::Create>),
     /// Print which file of an agent-based installation follows from which, for Graphviz
-    Graph {
-        /// Write it to this file instead of standard output
-        #[arg(long, value_name = "FILE")]
-        output_file: Option<PathBuf>,
-    },
+    Graph(Graph),
     /// Follow an installation to its end, also while its rendezvous host reboots
     WaitFor(WaitFor),
     /// Make an image for hosts that join a running cluster
     AddNodes(Box<add_nodes::Command>),
     /// Follow hosts that join a running cluster until their nodes are ready
     Monitor(monitor::Command),
+}
+
+/// Where a graph goes.
+#[derive(Debug, Args)]
+pub struct Graph {
+    /// Write it to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    output_file: Option<PathBuf>,
+}
+
+impl Graph {
+    /// Writes it there.
+    pub fn write(&self, dot: &str) -> ExitCode {
+        match &self.output_file {
+            None => output::text(dot),
+            Some(file) => output::report(
+                fs::write(file, dot)
+                    .with_context(|| format!("writing {}", file.display()))
+                    .map(|()| format!("written to {}", file.display())),
+            ),
+        }
+    }
 }
 
 /// Runs the command.
@@ -53,13 +72,6 @@ pub fn run(agent: Agent) -> ExitCode {
         Command::Monitor(command) => monitor::run(command),
         Command::WaitFor(wait) => wait_for::run(wait, wait_for::Kind::Agent),
         Command::Create(command) => create::run(*command),
-        Command::Graph { output_file: None } => output::text(&graph::dot()),
-        Command::Graph {
-            output_file: Some(file),
-        } => output::report(
-            fs::write(&file, graph::dot())
-                .with_context(|| format!("writing {}", file.display()))
-                .map(|()| format!("written to {}", file.display())),
-        ),
+        Command::Graph(graph) => graph.write(&graph::dot()),
     }
 }

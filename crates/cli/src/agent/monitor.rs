@@ -3,7 +3,7 @@
 use std::{
     io::{self, Write},
     net::IpAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -11,16 +11,23 @@ use std::{
 use anyhow::{Context as _, bail};
 use clap::Args;
 use jiff::Timestamp;
-use muster_controller::kube::{Access, Kube};
+use muster_controller::kube::Kube;
 use muster_tracking::{
     Level,
     monitor::{Monitor, Watch},
 };
+use serde_json::json;
 
-use crate::output;
+use super::{
+    add_nodes::cluster_access,
+    log::{self, Log},
+};
+use crate::{format::Output, output};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(5);
+/// No longer silence than this.
+const SILENCE: Duration = Duration::from_secs(60);
 /// For all hosts to become ready nodes.
 const LIMIT: Duration = Duration::from_secs(90 * 60);
 
@@ -38,6 +45,14 @@ pub struct Command {
     /// Kubeconfig of the cluster
     #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
+    /// Directory of the log file
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Messages to show
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log_level: log::Level,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Follows them.
@@ -58,10 +73,8 @@ async fn follow(command: Command) -> anyhow::Result<()> {
     if addresses.is_empty() {
         bail!("name the address of at least one host");
     }
-    let Some(kubeconfig) = command.kubeconfig else {
-        bail!("name the kubeconfig of the cluster with --kubeconfig or the variable KUBECONFIG");
-    };
-    let kube = Kube::new(Access::from_kubeconfig(&kubeconfig)?)?;
+    let kube = Kube::new(cluster_access(command.kubeconfig.as_deref())?)?;
+    let mut account = Account::open(&command.dir, command.log_level, command.output);
     let watch = Watch::new(kube).await.context("asking the cluster")?;
     let mut monitor = Monitor::new(&addresses);
     let began = Instant::now();
@@ -72,37 +85,93 @@ async fn follow(command: Command) -> anyhow::Result<()> {
                 is_silent = false;
                 for (ip, seen) in all {
                     for line in monitor.take(ip, &seen) {
-                        show(line.level, &line.text);
+                        account.line(Some(ip), line.level, &line.text);
                     }
                 }
             }
             Err(error) if !is_silent => {
                 is_silent = true;
-                show(
-                    Level::Warning,
-                    &format!("{:#}; retrying", anyhow::Error::from(error)),
-                );
+                let text = format!("{:#}; retrying", anyhow::Error::from(error));
+                account.line(None, Level::Warning, &text);
             }
             Err(_) => {}
         }
         if began.elapsed() > LIMIT {
             let missing: Vec<String> = monitor.missing().iter().map(IpAddr::to_string).collect();
+            account.end("failed", &missing);
             bail!(
                 "after {} minutes these hosts are no ready nodes: {}",
                 LIMIT.as_secs() / 60,
                 missing.join(", ")
             );
         }
+        account.not_silent(&monitor.missing(), began.elapsed());
         tokio::time::sleep(PAUSE).await;
     }
+    account.end("reached", &[]);
     Ok(())
 }
 
-fn show(level: Level, text: &str) {
-    let now = Timestamp::now().strftime("%H:%M:%S");
-    let mark = match level {
-        Level::Debug | Level::Info => "",
-        Level::Warning | Level::Error => "warning: ",
-    };
-    let _ = writeln!(io::stdout().lock(), "{now} {mark}{text}");
+/// Lines for people or for programs, and the log file.
+struct Account {
+    log: Log,
+    shown: log::Level,
+    output: Output,
+    last: Instant,
+}
+
+impl Account {
+    fn open(dir: &Path, shown: log::Level, output: Output) -> Self {
+        Self {
+            log: Log::open(dir, shown),
+            shown,
+            output,
+            last: Instant::now(),
+        }
+    }
+
+    fn line(&mut self, host: Option<IpAddr>, level: Level, text: &str) {
+        let (level, mark) = match level {
+            Level::Debug => (log::Level::Debug, ""),
+            Level::Info => (log::Level::Info, ""),
+            Level::Warning => (log::Level::Warn, "warning: "),
+            Level::Error => (log::Level::Error, "error: "),
+        };
+        self.log.record(level.word(), text);
+        if level > self.shown {
+            return;
+        }
+        let now = Timestamp::now();
+        self.print(&match self.output.is_json() {
+            true => json!({"time": now.to_string(), "level": level.word(), "host": host,
+                           "message": text})
+            .to_string(),
+            false => format!("{} {mark}{text}", now.strftime("%H:%M:%S")),
+        });
+    }
+
+    /// Says what is waited for if nothing was said for a while.
+    fn not_silent(&mut self, missing: &[IpAddr], for_so_long: Duration) {
+        if self.last.elapsed() < SILENCE {
+            return;
+        }
+        let hosts: Vec<String> = missing.iter().map(IpAddr::to_string).collect();
+        let minutes = for_so_long.as_secs() / 60;
+        let text = format!("waiting for {} for {minutes} minutes", hosts.join(", "));
+        self.line(None, Level::Info, &text);
+    }
+
+    /// The last line for programs.
+    fn end(&mut self, outcome: &str, missing: &[String]) {
+        if self.output.is_json() {
+            let line = json!({"outcome": outcome, "missing": missing}).to_string();
+            self.print(&line);
+        }
+    }
+
+    fn print(&mut self, line: &str) {
+        self.last = Instant::now();
+        // A reader that has gone away ends the command with its next signal.
+        let _ = writeln!(io::stdout().lock(), "{line}");
+    }
 }

@@ -7,7 +7,7 @@ pub mod directory;
 mod install_config;
 pub mod native;
 mod questions;
-mod recipe;
+pub mod recipe;
 
 use std::process::ExitCode;
 

@@ -12,13 +12,14 @@ use muster_release::{Cache, Client, Fallback, Mirrors, Proxies, PullSecret, Sett
 use super::meter;
 
 const GIB: u64 = 1 << 30;
+const CACHE_GIB: u64 = 20;
 
 #[derive(Debug, Args)]
 pub struct Access {
     /// Credentials of registries, as JSON [default: the file that podman or docker would use]
     #[arg(
         long,
-        alias = "pull-secret-file",
+        aliases = ["pull-secret-file", "registry-config"],
         value_name = "FILE",
         global = true,
         env = "MUSTER_PULL_SECRET_FILE"
@@ -32,7 +33,12 @@ pub struct Access {
     #[arg(long, global = true)]
     mirrors_only: bool,
     /// Certificates to trust besides those of the system, as PEM; may be given several times
-    #[arg(long = "cacert", alias = "ca", value_name = "FILE", global = true)]
+    #[arg(
+        long = "cacert",
+        aliases = ["ca", "certificate-authority"],
+        value_name = "FILE",
+        global = true
+    )]
     ca: Vec<PathBuf>,
     /// Registry (host[:port]) whose certificate need not be trusted and which may speak plain HTTP;
     /// may be given several times
@@ -50,7 +56,7 @@ pub struct Access {
     #[arg(long, value_name = "DIR", global = true)]
     cache_dir: Option<PathBuf>,
     /// How many GiB are kept
-    #[arg(long, value_name = "GIB", global = true, default_value_t = 20)]
+    #[arg(long, value_name = "GIB", global = true, default_value_t = CACHE_GIB)]
     cache_limit: u64,
     /// Keep nothing
     #[arg(long, global = true, conflicts_with_all = ["cache_dir"])]
@@ -68,6 +74,23 @@ pub struct Known {
     pub mirrors: Option<String>,
     /// Proxies, unless an option names one.
     pub proxies: Option<Proxies>,
+}
+
+impl Default for Access {
+    /// As without any option.
+    fn default() -> Self {
+        Self {
+            pull_secret: None,
+            mirrors: Vec::new(),
+            mirrors_only: false,
+            ca: Vec::new(),
+            insecure: Vec::new(),
+            proxy: None,
+            cache_dir: None,
+            cache_limit: CACHE_GIB,
+            no_cache: false,
+        }
+    }
 }
 
 impl Access {

@@ -35,6 +35,18 @@ pub struct Around<'a> {
     pub cluster: Option<&'a InstallConfig>,
     /// What nmstate says about a network and the names and addresses of its cards.
     pub network_faults: NetworkCheck<'a>,
+    /// What the file is for.
+    pub purpose: Purpose,
+}
+
+/// What an agent-config is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// The image of a cluster.
+    #[default]
+    Cluster,
+    /// An image whose cluster is not known yet: it knows the rendezvous address at most.
+    Unconfigured,
 }
 
 impl fmt::Debug for Around<'_> {
@@ -54,6 +66,7 @@ pub fn load(name: &str, bytes: &[u8], cluster: Option<&InstallConfig>) -> Result
     let around = Around {
         cluster,
         network_faults: &|_, _| Vec::new(),
+        purpose: Purpose::Cluster,
     };
     load_with(name, bytes, &around)
 }
@@ -70,6 +83,7 @@ pub fn load_with(name: &str, bytes: &[u8], around: &Around<'_>) -> Result<Loaded
         config: &config,
         cluster: around.cluster,
         network_faults: around.network_faults,
+        purpose: around.purpose,
     };
     rules::run(&facts, &mut diagnostics);
     let report = draft.finish(&sheet, diagnostics);

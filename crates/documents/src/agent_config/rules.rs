@@ -7,7 +7,7 @@ use std::{
 
 use url::Url;
 
-use super::{AgentConfig, Host};
+use super::{AgentConfig, Host, Purpose};
 use crate::{
     install_config::{InstallConfig, types::HostRole},
     nmstate_layers::lies_upon,
@@ -32,6 +32,8 @@ pub struct Facts<'a> {
     pub cluster: Option<&'a InstallConfig>,
     /// What nmstate says about a network.
     pub network_faults: NetworkCheck<'a>,
+    /// What the file is for.
+    pub purpose: Purpose,
 }
 
 const fn rule(
@@ -51,6 +53,8 @@ pub static RULES: &[Rule] = &[
     rule("api-version", "apiVersion", "`v1beta1`, or `v1alpha1`, which means the same.", api_version),
     rule("time-sources", "additionalNTPSources", "Addresses or DNS names.", time_sources),
     rule("artifacts-url", "bootArtifactsBaseURL", "A URL with its scheme.", artifacts_url),
+    rule("minimal-image", "minimalISO", "Needs `bootArtifactsBaseURL`, from where hosts fetch the root file system.", minimal_image),
+    rule("unconfigured", "rendezvousIP", "All that can be set for an image whose cluster is not known yet.", unconfigured),
     rule("host-names", "hosts.hostname", "A DNS name that no other machine has.", host_names),
     rule("hosts-twice", "hosts", "Machines here make those of `platform.baremetal.hosts` in the install-config void.", hosts_twice),
     rule("host-cards", "hosts.interfaces", "Each machine has a card; each card has an address that no other has.", host_cards),
@@ -113,6 +117,46 @@ fn artifacts_url(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
             format!("{} is not a URL", shown(url)),
             "write it with its scheme, for example `http://192.168.10.5:8080/boot`",
         );
+    }
+}
+
+fn minimal_image(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
+    let config = facts.config;
+    if config.minimal_iso && config.boot_artifacts_base_url.trim_matches('/').is_empty() {
+        diagnostics.fault(
+            "minimalISO",
+            "a minimal image fetches its root file system, and it is not known where from",
+            "set `bootArtifactsBaseURL` to the web server that will hold boot-artifacts/, or leave \
+             `minimalISO` out",
+        );
+    }
+}
+
+fn unconfigured(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
+    if facts.purpose == Purpose::Cluster {
+        return;
+    }
+    let config = facts.config;
+    for (field, is_set) in [
+        ("hosts", !config.hosts.is_empty()),
+        (
+            "additionalNTPSources",
+            !config.additional_ntp_sources.is_empty(),
+        ),
+        (
+            "bootArtifactsBaseURL",
+            !config.boot_artifacts_base_url.is_empty(),
+        ),
+        ("minimalISO", config.minimal_iso),
+    ] {
+        if is_set {
+            diagnostics.fault(
+                field,
+                "this belongs to a cluster, and an unconfigured image has none",
+                "remove it here and set it for `muster agent create config-image`; only \
+                 `rendezvousIP` can be set for an unconfigured image",
+            );
+        }
     }
 }
 

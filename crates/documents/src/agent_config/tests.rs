@@ -93,6 +93,7 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("rendezvousIP: 192.168.111.80", "rendezvousIP: here", ":5:15:", "[type]"),
     ("'fd00::9'", "http://time", ":6:57:", "[time-sources]"),
     ("http://192.168.111.1/boot", "192.168.111.1/boot", ":7:23:", "[artifacts-url]"),
+    ("bootArtifactsBaseURL: http://192.168.111.1/boot", "", ":8:13:", "[minimal-image]"),
     ("role: worker", "role: infra", ":21:9:", "[allowed-word]"),
     (SECOND, "'52:54:00:aa:00'", ":15:30:", "[host-cards]"),
     (SECOND, "'01:00:5e:00:00:01'", ":15:30:", "[host-cards]"),

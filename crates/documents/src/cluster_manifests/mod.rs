@@ -323,7 +323,14 @@ pub fn render(manifests: &ClusterManifests) -> BTreeMap<String, String> {
     put(file::PULL_SECRET, secret.map(yaml::value));
     if !manifests.nm_state_configs.is_empty() {
         let documents = manifests.nm_state_configs.iter();
-        let documents = documents.map(|config| yaml::text(&yaml::value(config)) + "---\n");
+        let documents = documents.map(|config| {
+            let mut value = yaml::value(config);
+            // The kind has no status.
+            if let Some(fields) = value.as_object_mut() {
+                fields.remove("status");
+            }
+            yaml::text(&value) + "---\n"
+        });
         files.insert(file::NM_STATE_CONFIG.to_owned(), documents.collect());
     }
     files

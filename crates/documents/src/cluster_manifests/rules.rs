@@ -88,6 +88,7 @@ pub static NM_STATE_CONFIG: &[Rule<NmStateConfig>] = &[
 #[rustfmt::skip]
 pub static PULL_SECRET: &[Rule<PullSecret>] = &[
     rule("pull-secret", "stringData", "`.dockerconfigjson` holds JSON with a non-empty `auths`.", pull_secret),
+    rule("credentials", "stringData", "`auth` of each registry is base64 of user:password.", user_and_password),
 ];
 
 /// Asks every rule.
@@ -396,6 +397,11 @@ fn network_config(facts: &Facts<'_, NmStateConfig>, diagnostics: &mut Diagnostic
     for fault in (facts.expected.network_faults)(config, &cards) {
         diagnostics.fault("spec.config", fault, "correct the nmstate document");
     }
+}
+
+fn user_and_password(facts: &Facts<'_, PullSecret>, diagnostics: &mut Diagnostics) {
+    let secret = &facts.object.string_data.docker_config;
+    credentials::user_and_password("stringData..dockerconfigjson", secret, diagnostics);
 }
 
 fn pull_secret(facts: &Facts<'_, PullSecret>, diagnostics: &mut Diagnostics) {

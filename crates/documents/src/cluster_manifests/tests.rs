@@ -78,7 +78,7 @@ kind: Secret
 metadata: {name: lab-pull-secret, namespace: lab}
 type: kubernetes.io/dockerconfigjson
 stringData:
-  .dockerconfigjson: '{\"auths\":{\"quay.io\":{\"auth\":\"c2VjcmV0LXdvcmQ=\",\"email\":\"a@b.c\"}}}'
+  .dockerconfigjson: '{\"auths\":{\"quay.io\":{\"auth\":\"c2VjcmV0OndvcmQ=\",\"email\":\"a@b.c\"}}}'
 ";
 
 const ALL: &[(&str, &str)] = &[
@@ -291,6 +291,13 @@ fn each_rule_reports_its_line() {
             "\"oath\":",
             6,
             "neither `auth` nor `credsStore`",
+        ),
+        (
+            secret,
+            "c2VjcmV0OndvcmQ=",
+            "c2VjcmV0LXdvcmQ=",
+            6,
+            "[credentials]",
         ),
         (secret, "{\"auths\"", "\"auths\"", 6, "this is not JSON"),
     ] {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     lab::Scheduling,
-    site::{DOMAIN, Plan, Site, small_machines},
+    site::{DOMAIN, KEPT_PARTITIONS, Plan, Site, small_machines},
 };
 
 /// Four emulated machines share two cores.
@@ -51,9 +51,6 @@ const WORKER_STAGES: &[&str] = &[
     "Done",
 ];
 const CONTROL_PLANE: [&str; 3] = ["master-1", "master-2", "master-3"];
-/// The disk check measures for minutes where four machines share two cores, and the story of the
-/// cluster covers it; it is left out where partitions are kept.
-const KEPT_PARTITIONS: &[&str] = &["--save-partlabel", "none-of-these"];
 
 #[test]
 #[ignore = "starts virtual machines; run `make stories`"]

@@ -2,8 +2,10 @@
 //! or more, so plain `cargo test` passes them over.
 
 mod agent_based;
+mod agent_based_cluster;
 mod bootstrap_in_place;
 mod cluster;
+mod desk;
 mod discovery;
 mod disk_safety;
 mod failure;

@@ -118,19 +118,27 @@ fn extend(fields: &mut Value, more: &Value) {
     }
 }
 
+/// The disk check measures for minutes where several machines share two cores, and the story of the
+/// cluster covers it; it is left out where partitions are kept.
+pub const KEPT_PARTITIONS: &[&str] = &["--save-partlabel", "none-of-these"];
+
+/// The setting of [`small_requirements`].
+pub fn small_machines() -> String {
+    format!("catalog.hardware_requirements={}", small_requirements())
+}
+
 /// Requirements that machines of one processor and little memory meet: a cluster that runs no pods
 /// needs no more, and more processors than the machine has make all of them slower.
-pub fn small_machines() -> String {
+pub fn small_requirements() -> Value {
     let small = json!({
         "cpu_cores": 1, "ram_mib": 2048, "disk_size_gb": 100,
         "installation_disk_speed_threshold_ms": 1000,
         "network_latency_threshold_ms": 10_000, "packet_loss_percentage": 100,
     });
-    let list = json!([{
+    json!([{
         "version": "default",
         "master": small, "arbiter": small, "worker": small, "sno": small, "edge-worker": small,
-    }]);
-    format!("catalog.hardware_requirements={list}")
+    }])
 }
 
 /// Puts these machines and the names of the cluster into DHCP and DNS.
@@ -146,4 +154,13 @@ fn cluster_names() -> Offer {
             .into(),
         ..Offer::default()
     }
+}
+
+/// Puts the names of the cluster into DNS, on a wire without DHCP.
+pub fn offer_names(network: &mut Network) -> Result<()> {
+    let offer = Offer {
+        dhcp: false,
+        ..cluster_names()
+    };
+    network.serve(&offer, &[])
 }

@@ -5,6 +5,7 @@
 //! same way. `tests/setup-kube-apiserver` builds the server.
 
 mod access;
+mod agent_based;
 mod nodes;
 mod schemas;
 

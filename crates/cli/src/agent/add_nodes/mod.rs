@@ -5,6 +5,7 @@ mod report;
 mod running;
 
 use std::{
+    ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -12,7 +13,10 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use muster_assets::agent_based::{self, NODES_CONFIG, Planned, Secrets, plan_joining};
+use muster_assets::{
+    agent_based::{self, NODES_CONFIG, Planned, Secrets, plan_joining},
+    file::File,
+};
 use muster_controller::kube::{Access, Kube};
 use serde_json::json;
 
@@ -23,7 +27,10 @@ use super::{
     log::{Level, Log},
     outcome, programs,
 };
-use crate::{create::native::now, diagnostics};
+use crate::{
+    create::{directory, native::now},
+    diagnostics,
+};
 use report::Report;
 
 /// Make an image for hosts that join a running cluster: node.<arch>.iso.
@@ -47,6 +54,10 @@ pub struct Command {
     /// Make kernel, initrd and root file system for a network boot instead, in boot-artifacts/
     #[arg(short, long)]
     pxe: bool,
+    /// Make a small ISO with the configuration instead, for hosts that boot an unconfigured image:
+    /// node-config.noarch.iso
+    #[arg(long, conflicts_with = "pxe")]
+    config_iso: bool,
     /// Write report.json also if all goes well
     #[arg(short, long)]
     report: bool,
@@ -58,6 +69,12 @@ pub struct Command {
     /// programs/<arch>/muster, or both in <arch>/ [default: beside this program]
     #[arg(long, value_name = "DIR", env = "MUSTER_IMAGES_AGENT_DIR")]
     programs: Option<PathBuf>,
+    /// Every image is verified; accepted for scripts made for `oc adm node-image`.
+    #[arg(long, hide = true)]
+    skip_verification: bool,
+    /// Behave as node-joiner does: the report is always written, and the exit code to a file, too.
+    #[arg(long, hide = true)]
+    as_node_joiner: bool,
     /// Derive every key from this number instead of chance: for tests only, anybody can guess them
     #[arg(long, value_name = "NUMBER", hide = true)]
     insecure_seed: Option<u64>,
@@ -124,17 +141,36 @@ impl OneHost {
     }
 }
 
+impl Command {
+    /// The name of the ISO, always inside the directory.
+    fn iso_name(&self, usual: &str) -> OsString {
+        let name = self.output_name.as_deref().unwrap_or(usual);
+        let last = Path::new(name).file_name();
+        last.map_or_else(|| usual.into(), OsStr::to_owned)
+    }
+}
+
 /// Runs the command.
 pub fn run(command: Command) -> ExitCode {
     let log = Log::open(&command.dir, command.log_level);
     outcome::end_on_signal(&log);
+    if command.skip_verification {
+        log.info("--skip-verification has no effect: every image is verified");
+    }
     let mut report = Report::begin();
     let done = make(&command, &mut report, &log);
     report.end(done.as_ref().err());
-    if done.is_err() || command.report {
-        let path = command.dir.join("report.json");
-        if let Err(error) = fs::write(&path, report.text()) {
-            log.warn(&format!("writing {}: {error}", path.display()));
+    let mut files = Vec::new();
+    if done.is_err() || command.report || command.as_node_joiner {
+        files.push(File::public("report.json", report.text()));
+    }
+    if command.as_node_joiner {
+        let code = if done.is_ok() { "0" } else { "1" };
+        files.push(File::public("exit_code", code));
+    }
+    for file in files {
+        if let Err(error) = directory::write(&command.dir, &file, 0o600) {
+            log.warn(&format!("{error:#}"));
         }
     }
     match done {
@@ -146,10 +182,7 @@ pub fn run(command: Command) -> ExitCode {
 fn make(command: &Command, report: &mut Report, log: &Log) -> anyhow::Result<()> {
     let config = config(command)?;
     report.stage("add-nodes-cluster-inspection", "Reading the cluster");
-    let Some(kubeconfig) = &command.kubeconfig else {
-        bail!("name the kubeconfig of the cluster with --kubeconfig or the variable KUBECONFIG");
-    };
-    let kube = Kube::new(Access::from_kubeconfig(kubeconfig)?)?;
+    let kube = Kube::new(cluster_access(command.kubeconfig.as_deref())?)?;
     let runtime = tokio::runtime::Runtime::new()?;
     let running = runtime.block_on(running::read(&kube))?;
     report.result(json!({
@@ -180,9 +213,17 @@ fn make(command: &Command, report: &mut Report, log: &Log) -> anyhow::Result<()>
 
     report.stage("ignition", "Making the configuration of the hosts");
     let secrets = Secrets::for_joining(&planned)?;
+    if command.config_iso {
+        report.stage("generate-iso", "Writing the configuration image");
+        let path = command.dir.join(command.iso_name("node-config.noarch.iso"));
+        boot_files::write(&path, &boot_files::config_image(&planned, &secrets)?)?;
+        announce(&path, log);
+        return Ok(());
+    }
     let ignition = agent_based::ignition(&planned, &secrets)?.to_text();
     report.stage("fetch-base-iso", "Finding the base ISO");
-    let (iso, _) = command.base.open(&planned, log)?;
+    let (iso, base) = command.base.open(&planned, log)?;
+    let draft = (!command.pxe).then(|| boot_files::Draft::begin(&command.dir, &base));
     report.stage("create-agent-artifacts", "Packing programs");
     let programs = programs::payload(command.programs.as_deref(), planned.architecture())?;
     let made = Boots {
@@ -190,14 +231,15 @@ fn make(command: &Command, report: &mut Report, log: &Log) -> anyhow::Result<()>
         ignition,
         programs,
         log_ins: Vec::new(),
+        draft: draft.transpose()?,
     };
-    write(command, &planned, &made, report, log)
+    write(command, &planned, made, report, log)
 }
 
 fn write(
     command: &Command,
     planned: &Planned,
-    made: &Boots,
+    mut made: Boots,
     report: &mut Report,
     log: &Log,
 ) -> anyhow::Result<()> {
@@ -205,26 +247,39 @@ fn write(
     let written = match command.pxe {
         true => {
             report.stage("generate-pxe", "Writing files for a network boot");
-            let arguments = boot_files::pxe(dir, planned, made)?;
+            let arguments = boot_files::pxe(dir, planned, &made)?;
             log.info(&format!("kernel arguments: {arguments}"));
             dir.join(boot_files::FOLDER)
         }
         false => {
             report.stage("generate-iso", "Writing the image");
             let usual = format!("{}.{}.iso", planned.file_prefix(), planned.architecture());
-            let name = command.output_name.clone().unwrap_or(usual);
-            let path = dir.join(Path::new(&name).file_name().unwrap_or(name.as_ref()));
-            boot_files::write(&path, &boot_files::iso(planned, made)?)?;
+            let path = dir.join(command.iso_name(&usual));
+            boot_files::write_iso(&path, planned, &mut made)?;
             path
         }
     };
+    announce(&written, log);
+    Ok(())
+}
+
+/// Access to the running cluster: a kubeconfig, or what the pod was given that this runs in.
+pub fn cluster_access(kubeconfig: Option<&Path>) -> anyhow::Result<Access> {
+    match kubeconfig {
+        Some(path) => Ok(Access::from_kubeconfig(path)?),
+        None => Access::find(Path::new("")).context(
+            "name the kubeconfig of the cluster with --kubeconfig or the variable KUBECONFIG",
+        ),
+    }
+}
+
+fn announce(written: &Path, log: &Log) {
     log.info(&format!(
         "written to {}; boot the hosts from it within 48 hours and keep it secret: it holds the \
          cluster's pull secret. Then run `muster agent monitor --ip-addresses <IP>,…`, and approve \
          the two certificate requests of each host",
         written.display()
     ));
-    Ok(())
 }
 
 fn config(command: &Command) -> anyhow::Result<String> {

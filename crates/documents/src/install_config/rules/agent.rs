@@ -3,9 +3,12 @@
 use super::{Diagnostics, Facts, Rule, baremetal::each_host};
 use crate::install_config::{
     Method,
-    types::{Architecture, CloudControllerManager, PlatformName},
+    types::{
+        Architecture, BareMetal, BootMode, CloudControllerManager, Hyperthreading, InstallConfig,
+        MachinePool, Nutanix, PlatformName, PoolPlatform, Publish, Vsphere,
+    },
 };
-use crate::validation::machines;
+use crate::validation::{credentials, machines};
 
 const READS: &[&str] = &[
     "platform",
@@ -22,6 +25,8 @@ pub static RULES: &[Rule] = &[
     Rule { name: "agent-single-node", path: "platform", reads: READS, text: "When hosts install themselves: a single node has platform none or external, OVNKubernetes, no workers and no arbiter.", check: agent_single_node },
     Rule { name: "agent-wwn", path: "platform.baremetal.hosts.rootDeviceHints.wwnWithExtension", reads: READS, text: "When hosts install themselves: world wide names without the vendor's extension.", check: agent_wwn },
     Rule { name: "agent-oci", path: "platform.external.cloudControllerManager", reads: READS, text: "When hosts install themselves: platform name `oci` needs `External`.", check: agent_oci },
+    Rule { name: "agent-credentials", path: "pullSecret", reads: &["pullSecret"], text: "When hosts install themselves: `auth` of each registry is base64 of user:password.", check: agent_credentials },
+    Rule { name: "agent-ignored", path: "platform", reads: READS, text: "When hosts install themselves: fields that describe machines the installer would make, or its own bootstrap machine, have no effect.", check: agent_ignored },
     Rule { name: "agent-vsphere-folder", path: "platform.vsphere.failureDomains.topology.folder", reads: READS, text: "When hosts install themselves: needed as soon as a vCenter has credentials.", check: agent_vsphere_folder },
 ];
 
@@ -157,5 +162,124 @@ fn agent_vsphere_folder(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
                 "add `folder: /<datacenter>/vm/<folder>` where the virtual machines are",
             );
         }
+    }
+}
+
+fn agent_credentials(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
+    if is_agent(facts) {
+        credentials::user_and_password("pullSecret", &facts.config.pull_secret, diagnostics);
+    }
+}
+
+fn agent_ignored(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
+    if !is_agent(facts) {
+        return;
+    }
+    for path in ignored(facts.config) {
+        diagnostics.warn(
+            path,
+            "hosts that install themselves do not look at this",
+            "leave it out",
+        );
+    }
+}
+
+/// Fields that were set to something else than their defaults, and have no effect.
+fn ignored(config: &InstallConfig) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut note = |is_set: bool, path: &str| {
+        if is_set {
+            found.push(path.to_owned());
+        }
+    };
+    note(
+        config.publish.is_some_and(|it| it != Publish::External),
+        "publish",
+    );
+    note(config.credentials_mode.is_some(), "credentialsMode");
+    let in_place = config.bootstrap_in_place.as_ref();
+    note(
+        in_place.is_some_and(|it| !it.installation_disk.is_empty()),
+        "bootstrapInPlace.installationDisk",
+    );
+    if let Some(pool) = &config.control_plane {
+        of_pool("controlPlane", pool, &mut note);
+    }
+    for (index, pool) in config.compute.iter().enumerate() {
+        of_pool(&format!("compute[{index}]"), pool, &mut note);
+    }
+    if let Some(metal) = &config.platform.baremetal {
+        of_metal(metal, &mut note);
+    }
+    if let Some(vsphere) = &config.platform.vsphere {
+        of_vsphere(vsphere, &mut note);
+    }
+    if let Some(nutanix) = &config.platform.nutanix {
+        of_nutanix(nutanix, &mut note);
+    }
+    found
+}
+
+fn of_pool(path: &str, pool: &MachinePool, note: &mut impl FnMut(bool, &str)) {
+    let threads = pool.hyperthreading == Some(Hyperthreading::Disabled);
+    note(threads, &format!("{path}.hyperthreading"));
+    let platform = pool.platform != PoolPlatform::default();
+    note(platform, &format!("{path}.platform"));
+}
+
+fn of_metal(metal: &BareMetal, note: &mut impl FnMut(bool, &str)) {
+    let at = |field: &str| format!("platform.baremetal.{field}");
+    for (value, usual, field) in [
+        (&metal.external_bridge, "baremetal", "externalBridge"),
+        (
+            &metal.provisioning_bridge,
+            "provisioning",
+            "provisioningBridge",
+        ),
+    ] {
+        note(!value.is_empty() && value != usual, &at(field));
+    }
+    let pool = metal.default_machine_platform.is_some();
+    note(pool, &at("defaultMachinePlatform"));
+    for (index, host) in metal.hosts.iter().enumerate() {
+        let other = host.boot_mode.is_some_and(|mode| mode != BootMode::Uefi);
+        note(other, &at(&format!("hosts[{index}].bootMode")));
+    }
+}
+
+fn of_vsphere(vsphere: &Vsphere, note: &mut impl FnMut(bool, &str)) {
+    for (is_set, field) in [
+        (!vsphere.cluster_os_image.is_empty(), "clusterOSImage"),
+        (
+            vsphere.default_machine_platform.is_some(),
+            "defaultMachinePlatform",
+        ),
+        (vsphere.disk_type.is_some(), "diskType"),
+        (vsphere.load_balancer.is_some(), "loadBalancer"),
+        (vsphere.hosts.len() > 1, "hosts"),
+    ] {
+        note(is_set, &format!("platform.vsphere.{field}"));
+    }
+}
+
+fn of_nutanix(nutanix: &Nutanix, note: &mut impl FnMut(bool, &str)) {
+    for (is_set, field) in [
+        (!nutanix.cluster_os_image.is_empty(), "clusterOSImage"),
+        (
+            !nutanix.preloaded_os_image_name.is_empty(),
+            "preloadedOSImageName",
+        ),
+        (
+            nutanix.default_machine_platform.is_some(),
+            "defaultMachinePlatform",
+        ),
+        (nutanix.load_balancer.is_some(), "loadBalancer"),
+        (
+            nutanix.prism_api_call_timeout.is_some(),
+            "prismAPICallTimeout",
+        ),
+        (!nutanix.failure_domains.is_empty(), "failureDomains"),
+    ] {
+        note(is_set, &format!("platform.nutanix.{field}"));
     }
 }
