@@ -62,12 +62,17 @@ serve_configs() {
   busybox mkdir -p /www/config
   credentials=$(encoded /etc/mcs/kubeconfig)
   for role in master worker; do
+    # As the real server does: nodes report with it which config they have.
+    config="machineconfiguration.openshift.io/%sConfig%%22:%%22rendered-$role-standin"
+    annotations=$(busybox printf "%%7B%%22$config%%22,%%22$config%%22%%7D" current desired)
     labels="node-role.kubernetes.io/$role="
     [ $role = worker ] || labels="$labels,node-role.kubernetes.io/control-plane="
     cat >/www/config/$role <<END
 {"ignition": {"version": "3.2.0"},
  "storage": {"files": [{"path": "/etc/kubernetes/kubeconfig", "mode": 384,
-   "contents": {"source": "data:;base64,$credentials"}}]},
+   "contents": {"source": "data:;base64,$credentials"}},
+  {"path": "/etc/machine-config-daemon/node-annotations.json", "mode": 420,
+   "contents": {"source": "data:,$annotations"}}]},
  "systemd": {"units": [{"name": "kubelet.service", "enabled": true, "contents":
    "[Unit]\nWants=network-online.target\nAfter=network-online.target\n[Service]\nType=exec\nRestart=on-failure\nRestartSec=5\nExecStart=/usr/bin/kubelet --bootstrap-kubeconfig=/etc/kubernetes/kubeconfig --node-labels=$labels\n[Install]\nWantedBy=multi-user.target\n"}]}}
 END

@@ -38,6 +38,7 @@ const KINDS: &[&str] = &[
     "clusterversions-Default.crd",
     "proxies.crd",
     "infrastructures-Default.crd",
+    "_machineconfigs.crd",
 ];
 
 /// Where the programs of the release on a bootstrap host find what is stood in outside.

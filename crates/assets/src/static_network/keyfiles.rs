@@ -61,9 +61,15 @@ pub fn keyfiles(yaml: &str) -> Result<Vec<Keyfile>, String> {
 /// What nmstate says about it.
 pub fn check_interface(interface: &Value) -> Result<(), String> {
     guarded(|| {
-        serde_yaml_ng::from_value::<nmstate::Interface>(interface.clone())
-            .map(|_| ())
-            .map_err(|cause| cause.to_string())
+        let parsed = serde_yaml_ng::from_value::<nmstate::Interface>(interface.clone())
+            .map_err(|cause| cause.to_string())?;
+        // nmstate takes any word and makes no profile of it.
+        match (parsed, interface["type"].as_str()) {
+            (nmstate::Interface::Unknown(_), Some(word)) if word != "unknown" => {
+                Err(format!("there is no interface type {word:?}"))
+            }
+            _ => Ok(()),
+        }
     })
 }
 

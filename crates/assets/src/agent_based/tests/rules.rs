@@ -124,9 +124,9 @@ const CASES: &[Case] = &[
     (AC, NONE, "  - name: eno1\n    macAddress: 52:54:00:aa:00:01", "  - name: eno9\n    macAddress: 52:54:00:aa:00:01", "card-names", Zero, None),
     (AC, NONE, "hostname: worker-0", "hostname: Worker_0", "host-names", One, None),
     (AC, NONE, "hostname: worker-0", "hostname: master-0", "host-names", One, None),
-    (AC, NONE, "type: ethernet", "type: etherbunny", "nmstate", One, Some(15)),
+    (AC, NONE, "type: ethernet", "type: etherbunny", "nmstate", One, Some(14)),
     (AC, NONE, "rendezvousIP: 192.168.111.80", "rendezvousIP: 10.9.9.9", "rendezvous-network", One, None),
-    (AC, METAL, "ip: 192.168.111.80", "ip: 192.168.111.5", "host-addresses", One, Some(15)),
+    (AC, METAL, "ip: 192.168.111.80", "ip: 192.168.111.5", "host-addresses", One, Some(14)),
     (AC, METAL, "rendezvousIP: 192.168.111.80", "rendezvousIP: 192.168.111.4", "rendezvous-address", One, None),
     (IC, NONE, "  replicas: 3", "  replicas: 1", "agent-single-node", One, Some(16)),
     (AC, NONE, "- hostname: worker-0\n  role: worker", "- hostname: worker-0\n  role: arbiter", "host-count", One, Some(6)),
@@ -136,15 +136,15 @@ const CASES: &[Case] = &[
     (IC, NONE, "  replicas: 3", "  replicas: three", "type", Three, None),
     (IC, NONE, "apiVersion: v1\n", "apiVersion: v2\n", "api-version", One, None),
     // Platforms and shapes.
-    (IC, "  aws: {region: here}\n", "", "", "platform-offered", One, Some(17)),
+    (IC, "  aws: {region: here}\n", "", "", "platform-offered", One, Some(18)),
     (IC, METAL, "architecture: amd64\n  replicas: 3", "architecture: s390x\n  replicas: 3", "agent-architecture", One, Some(17)),
     (IC, NONE, "architecture: amd64\n  replicas: 3", "architecture: sparc\n  replicas: 3", "allowed-word", One, None),
     (IC, NONE, "architecture: amd64\n  replicas: 2", "architecture: arm64\n  replicas: 2", "architectures", One, None),
     (IC, NONE, "  replicas: 3", "  replicas: 6", "agent-replicas", One, None),
     (IC, NONE, "  replicas: 3", "  replicas: 0", "agent-replicas", One, None),
     (IC, METAL, "  replicas: 3\ncompute:\n- name: worker\n  architecture: amd64\n  replicas: 2", "  replicas: 1\ncompute:\n- name: worker\n  architecture: amd64\n  replicas: 0", "agent-single-node", One, Some(17)),
-    (IC, NONE, "  replicas: 3", "  replicas: 2", "fencing-count", One, None),
-    (IC, METAL, "publish: External", "arbiter: {name: arbiter, replicas: 2}", "agent-replicas", One, None),
+    (IC, NONE, "  replicas: 3", "  replicas: 2", "fencing-count", One, Some(9)),
+    (IC, METAL, "  replicas: 3\n", "  replicas: 2\narbiter: {name: arbiter, replicas: 2}\n", "agent-replicas", One, Some(13)),
     (IC, VSPHERE, "publish: External", "arbiter: {name: arbiter, replicas: 1}", "arbiter", One, None),
     (IC, "  external: {platformName: oci}\n", "", "", "agent-oci", One, Some(18)),
     // Networks.
@@ -175,7 +175,7 @@ const CASES: &[Case] = &[
     (IC, NONE, "publish: External", "imageDigestSources: [{source: 'quay.io/a:b', mirrors: [quay.io/c]}]", "mirror-names", One, None),
     // What has no effect.
     (IC, NONE, "publish: External", "bootstrapInPlace: {installationDisk: /dev/sda}", "agent-ignored", Zero, None),
-    (IC, METAL, "publish: External", "credentialsMode: Manual", "agent-ignored", Zero, None),
+    (IC, METAL, "publish: External", "credentialsMode: Manual", "agent-ignored", One, None),
 ];
 
 fn directory(case: &Case) -> ([(&'static str, String); 2], usize) {

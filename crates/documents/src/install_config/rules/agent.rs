@@ -196,7 +196,12 @@ fn ignored(config: &InstallConfig) -> Vec<String> {
         config.publish.is_some_and(|it| it != Publish::External),
         "publish",
     );
-    note(config.credentials_mode.is_some(), "credentialsMode");
+    // Nutanix has no other mode than the default.
+    let is_nutanix = config.platform.nutanix.is_some();
+    note(
+        config.credentials_mode.is_some() && !is_nutanix,
+        "credentialsMode",
+    );
     let in_place = config.bootstrap_in_place.as_ref();
     note(
         in_place.is_some_and(|it| !it.installation_disk.is_empty()),
