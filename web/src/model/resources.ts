@@ -70,6 +70,12 @@ function newCluster(of: Tree): Tree[] {
   ];
 }
 
+/** Where the names of a cluster end, by the name of its API: `api.<cluster>.<domain>`. */
+function domainOf(api: string, cluster: string): string {
+  const domain = api.startsWith(`api.${cluster}.`) ? api.slice(cluster.length + 5) : "";
+  return domain || "DOMAIN";
+}
+
 function changedCluster(of: Tree, name: string): Tree[] {
   const deployment = some({ clusterName: of.name, baseDomain: of.base_dns_domain, pullSecretRef: of.pull_secret ? { name: "pull-secret" } : undefined });
   const spec = some(install(of));
@@ -110,8 +116,8 @@ function made(request: Request, names: Names): Made | null {
     case "POST clusters/import": {
       const name = String(body.name || "CLUSTER");
       const [deployment, more] = newCluster(body) as [Tree, Tree];
-      const spec = { ...(deployment.spec as Tree), installed: true, clusterMetadata: { clusterID: body.openshift_cluster_id, infraID: name, adminKubeconfigSecretRef: { name: "admin-kubeconfig" } } };
-      return { resources: [{ ...deployment, spec }, { ...more, spec: { clusterDeploymentRef: { name }, networking: {}, provisionRequirements: { controlPlaneAgents: 3 } } }], without: without(body, ["name", "openshift_cluster_id", "openshift_version"]) };
+      const spec = { ...(deployment.spec as Tree), baseDomain: domainOf(String(body.api_vip_dnsname ?? ""), name), installed: true, clusterMetadata: { clusterID: body.openshift_cluster_id, infraID: name, adminKubeconfigSecretRef: { name: "admin-kubeconfig" } } };
+      return { resources: [{ ...deployment, spec }, { ...more, spec: { clusterDeploymentRef: { name }, networking: {}, provisionRequirements: { controlPlaneAgents: 3 } } }], without: without(body, ["name", "openshift_cluster_id", "openshift_version", "api_vip_dnsname"]) };
     }
     case "POST clusters/ID/manifests": case "PATCH clusters/ID/manifests": {
       const [file, content] = [String(body.updated_file_name ?? body.file_name ?? ""), decoded(body.updated_content ?? body.content)];

@@ -1,6 +1,6 @@
 // Small parts that every page uses.
 import type { VNode } from "preact";
-import { useEffect, useErrorBoundary, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api/client";
 import { t } from "../messages";
 import { navigate } from "../router";
@@ -117,7 +117,8 @@ export function Menu({ label, actions, kebab }: { label: string; actions: Action
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const id = useId();
-  useEffect(() => {
+  // With the list, not a frame later: the next key would be pressed in between, and the focus would jump back.
+  useLayoutEffect(() => {
     if (!open) return;
     const items = [...(root.current?.querySelectorAll<HTMLButtonElement>("[role=menuitem]") ?? [])];
     (items.find((one) => !one.hasAttribute("aria-disabled")) ?? items[0])?.focus();
@@ -166,11 +167,15 @@ export function Menu({ label, actions, kebab }: { label: string; actions: Action
 export function Modal({ title, close, children, footer, wide, submit }: { title: string; close: () => void; children: Children; footer?: Children; wide?: boolean; submit?: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const opener = document.activeElement;
-    dialog.current?.showModal();
-    // The browser gives the focus back only to dialogs that are closed, not to those that are taken away.
+  const isGone = useRef(false);
+  // At once: a key that is pressed before the dialog is up would move the focus that it gives back.
+  useLayoutEffect(() => {
+    const [own, opener] = [dialog.current, document.activeElement];
+    own?.showModal();
     return () => {
+      isGone.current = true;
+      // Nothing outside can have the focus while it is open.
+      own?.close();
       const to = opener instanceof HTMLElement && opener !== document.body && opener.isConnected ? opener : document.getElementById("main");
       to?.focus({ preventScroll: true });
     };
@@ -181,6 +186,9 @@ export function Modal({ title, close, children, footer, wide, submit }: { title:
       if (event.target !== dialog.current) return;
       event.preventDefault();
       close();
+    }} onClose={() => {
+      // Browsers may close it without asking, as when Escape is pressed twice.
+      if (!isGone.current) close();
     }}>
       <form noValidate onSubmit={(event) => { event.preventDefault(); submit?.(); }}>
         <header><h2 id={id}>{title}</h2><button type="button" class="plain" aria-label={t("Close")} onClick={close}><Icon name="cross" /></button></header>
