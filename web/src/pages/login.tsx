@@ -27,7 +27,7 @@ export function LoginForm({ asDialog }: { asDialog?: boolean }) {
     </>
   );
   const button = <button class="primary" disabled={busy}>{busy && <Icon name="spin" />}{t("Log in")}</button>;
-  if (asDialog) return <Modal title={t("Your login has ended")} close={() => undefined} submit={() => void submit()} footer={button}><p>{t("Log in again to continue where you were.")}</p>{fields}</Modal>;
+  if (asDialog) return <Modal title={t("Your login has ended")} submit={() => void submit()} footer={button}><p>{t("Log in again to continue where you were.")}</p>{fields}</Modal>;
   return (
     <form class="card login stack" noValidate onSubmit={(event) => { event.preventDefault(); void submit(); }}>
       <h1>{t("Log in")}</h1>{fields}<div>{button}</div>

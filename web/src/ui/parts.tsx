@@ -163,8 +163,8 @@ export function Menu({ label, actions, kebab }: { label: string; actions: Action
   );
 }
 
-/** A dialog on the browser's own: focus stays in it, Escape closes it. */
-export function Modal({ title, close, children, footer, wide, submit }: { title: string; close: () => void; children: Children; footer?: Children; wide?: boolean; submit?: () => void }) {
+/** A dialog on the browser's own: focus stays in it, Escape closes it, unless it must be answered and has no `close`. */
+export function Modal({ title, close, children, footer, wide, submit }: { title: string; close?: () => void; children: Children; footer?: Children; wide?: boolean; submit?: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   const isGone = useRef(false);
@@ -185,13 +185,15 @@ export function Modal({ title, close, children, footer, wide, submit }: { title:
       // File choosers inside that are left without a choice send the same event.
       if (event.target !== dialog.current) return;
       event.preventDefault();
-      close();
+      close?.();
     }} onClose={() => {
       // Browsers may close it without asking, as when Escape is pressed twice.
-      if (!isGone.current) close();
+      if (isGone.current) return;
+      if (close) close();
+      else dialog.current?.showModal();
     }}>
       <form noValidate onSubmit={(event) => { event.preventDefault(); submit?.(); }}>
-        <header><h2 id={id}>{title}</h2><button type="button" class="plain" aria-label={t("Close")} onClick={close}><Icon name="cross" /></button></header>
+        <header><h2 id={id}>{title}</h2>{close && <button type="button" class="plain" aria-label={t("Close")} onClick={close}><Icon name="cross" /></button>}</header>
         <div class="body">{children}</div>
         {footer && <footer>{footer}</footer>}
       </form>
