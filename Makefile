@@ -32,7 +32,7 @@ unfinished_stories = a_single_node_is_installed_though_its_registry_goes_away_an
   three_nodes_with_static_networks_install_themselves_from_one_image_and_a_mirror
 shell_scripts = git grep -lE '^\#!.*\b(ba|da)?sh\b' -- ':!crates/assets'
 
-.PHONY: help run test check dist container packages bench fmt lint unit api web web-tests docs recording boot agents testbed stories programs tools build release bless deny clean
+.PHONY: help run test check check-macos dist container packages bench fmt lint unit api web web-tests docs recording boot agents testbed stories programs tools build release bless deny clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -156,6 +156,10 @@ packages: web ## Packages install, upgrade and go on clean roots of Debian and r
 	scripts/build-static x86_64
 	tests/run-packages
 	ANY_SIZE=1 tests/run-dist
+
+check-macos: ## Compile muster for macOS as far as that goes without Apple's SDK (fetches zig from PyPI)
+	@scripts/prepare build lint
+	scripts/check-macos
 
 fmt: ## Format the code
 	cargo fmt --all

@@ -8,6 +8,7 @@
 
 mod device_read;
 mod mounts;
+#[cfg(target_os = "linux")]
 mod netlink;
 mod network;
 mod notation;

@@ -17,7 +17,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use tracing::debug;
 
-use crate::{Finished, Kernel, Kind, Machine, Network, Task, TaskError, device_read, netlink};
+use crate::{Finished, Kernel, Kind, Machine, Network, Task, TaskError, device_read};
 
 /// Nothing the kernel reports about a machine is larger.
 const LARGEST_FILE: u64 = 16 << 20;
@@ -131,8 +131,17 @@ impl Machine for Real {
         fs::remove_file(path)
     }
 
+    #[cfg(target_os = "linux")]
     fn network(&self) -> io::Result<Network> {
-        netlink::network()
+        crate::netlink::network()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn network(&self) -> io::Result<Network> {
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the network of a machine is read from a Linux kernel only",
+        ))
     }
 
     fn kernel(&self) -> Kernel {

@@ -289,6 +289,7 @@ fn copy(view: &View, to: &File, there: Option<(u64, u64)>) -> io::Result<()> {
 }
 
 /// Bytes that the kernel has copied; fewer than `len` where the file systems do not allow more.
+#[cfg(target_os = "linux")]
 fn copy_range(from: &File, offset: u64, to: &File, position: u64, len: u64) -> io::Result<u64> {
     /// More than the kernel takes at once.
     const MOST: u64 = 1 << 30;
@@ -306,6 +307,11 @@ fn copy_range(from: &File, offset: u64, to: &File, position: u64, len: u64) -> i
         }
     }
     Ok(done)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn copy_range(_: &File, _: u64, _: &File, _: u64, _: u64) -> io::Result<u64> {
+    Ok(0)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+#[cfg(target_os = "linux")]
 use socket2::SockRef;
 use tokio::{
     net::TcpStream,
@@ -20,12 +21,15 @@ use tokio::{
 
 /// Most bytes that the kernel holds without having sent them. A client that takes half of it
 /// within the limit is seen to do so.
+#[cfg(target_os = "linux")]
 const UNSENT: u32 = 1 << 20;
 
-/// Prepares a socket for being watched.
+/// Prepares a socket for being watched. Where it cannot be set, slow clients need to be a little faster.
 pub fn prepare(stream: &TcpStream) {
-    // Where it cannot be set, slow clients need to be a little faster.
+    #[cfg(target_os = "linux")]
     let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
 }
 
 /// Watches the writes of one connection.

@@ -4,9 +4,11 @@
 //! as copying memory. The kernel can be asked to answer only from there; what is not there yet is
 //! read on a thread that may wait.
 
+#[cfg(target_os = "linux")]
+use std::io::IoSliceMut;
 use std::{
     fs::File,
-    io::{self, IoSliceMut},
+    io,
     ops::Range,
     os::unix::fs::FileExt,
     pin::Pin,
@@ -14,6 +16,7 @@ use std::{
 };
 
 use muster_image::Source;
+#[cfg(target_os = "linux")]
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use tokio::task::JoinHandle;
 
@@ -21,6 +24,7 @@ use tokio::task::JoinHandle;
 const WINDOW: u64 = 1 << 20;
 
 /// Reads what is in memory; `None` if that is nothing.
+#[cfg(target_os = "linux")]
 pub fn read(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
     let mut slices = [IoSliceMut::new(buffer)];
     loop {
@@ -35,6 +39,12 @@ pub fn read(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<Option<us
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Other kernels cannot be asked what is in memory, so this one waits for the disk.
+#[cfg(not(target_os = "linux"))]
+pub fn read(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
+    FileExt::read_at(file, buffer, offset).map(Some)
 }
 
 /// Brings parts of files into memory, one after the other.

@@ -162,15 +162,8 @@ fn hand_over(
         ready!(stream.poll_write_ready(cx))?;
         span.len = ready!(warmer.poll_run(cx, &span.source, file, span.offset, span.len))?;
         let sent = stream.try_io(Interest::WRITABLE, || {
-            let mut offset = span.offset;
             // It is at most MOST_AT_ONCE.
-            let count = span.len as usize;
-            Ok(rustix::fs::sendfile(
-                stream,
-                file,
-                Some(&mut offset),
-                count,
-            )?)
+            send(stream, file, span.offset, span.len as usize)
         });
         match sent {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -178,6 +171,25 @@ fn hand_over(
             sent => return Poll::Ready(sent),
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn send(stream: &TcpStream, file: &File, mut offset: u64, count: usize) -> io::Result<usize> {
+    Ok(rustix::fs::sendfile(
+        stream,
+        file,
+        Some(&mut offset),
+        count,
+    )?)
+}
+
+/// Kernels without a call for it get the bytes through a buffer.
+#[cfg(not(target_os = "linux"))]
+fn send(stream: &TcpStream, file: &File, offset: u64, count: usize) -> io::Result<usize> {
+    PLAIN.with_borrow_mut(|block| {
+        let count = FileExt::read_at(file, &mut block[..BLOCK.min(count)], offset)?;
+        Ok(rustix::io::write(stream, &block[..count])?)
+    })
 }
 
 fn encrypt(
