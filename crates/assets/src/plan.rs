@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::entropy::Entropy;
 use crate::identity::Identity;
 use crate::kubeadmin::Kubeadmin;
-use crate::pki::{Lifetimes, Pki, PkiError, PkiInput, Scope, Supplied};
+use crate::pki::{KeyCache, Lifetimes, Pki, PkiError, PkiInput, Scope, Supplied};
 use crate::profiles::{Gate, Profile, ProfileError, Release};
 use muster_documents::install_config::types::{
     FeatureSet, InstallConfig, KeyAlgorithm, Networking, OsImageStream, PlatformName,
@@ -51,6 +51,8 @@ pub struct Extras {
     pub unmanaged_image_policy: bool,
     /// Certificates made earlier, by name.
     pub supplied: BTreeMap<String, Supplied>,
+    /// Private keys made earlier from the same seed.
+    pub keys: KeyCache,
     /// A password hash made earlier.
     pub kubeadmin: Option<Kubeadmin>,
     /// PEM of the key that signs bound service account tokens, where the user brings one.
@@ -172,6 +174,7 @@ impl Plan {
                 Lifetimes::USUAL
             },
             supplied: self.extras.supplied.clone(),
+            keys: self.extras.keys.clone(),
         }
     }
 

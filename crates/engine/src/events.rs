@@ -64,7 +64,7 @@ catalogue! {
     HOST_PORTS_REACHABLE = "host_ports_reachable", Info, Engine, [], "no port of another host is blocked any more";
     HOST_MEDIA_DISCONNECTED = "host_media_disconnected", Error, Engine, [], "a host loses its boot medium (once)";
     HOST_INSTALL_PROGRESS_UPDATED = "host_install_progress_updated", Info, Engine, ["stage", "info"], "a progress report is taken";
-    HOST_INSTALLATION_STARTED = "host_installation_started", Info, Engine, [], "a hub starts the installation of a day-2 host";
+    HOST_INSTALLATION_STARTED = "host_installation_started", Info, Unused, [], "a hub starts the installation of a day-2 host; there is no hub here yet";
     HOST_INSTALLATION_CANCELLED = "host_installation_cancelled", Info, Engine, [], "a host is cancelled with its cluster";
     HOST_CANCEL_INSTALLATION_FAILED = "host_cancel_installation_failed", Error, Unused, ["error"], "a host cannot be cancelled; here its status is unchanged";
     HOST_INSTALLATION_RESET = "host_installation_reset", Info, Engine, [], "a host is reset";

@@ -11,7 +11,7 @@ use crate::{
     inventory::{self, Inventory},
     refresh, roles,
     rules::triggers::{self, Trigger},
-    settings::{Mode, Settings},
+    settings::Settings,
     view::{ClusterView, Decision, HostView, Job, Refused},
 };
 
@@ -307,14 +307,6 @@ pub fn start_host(
         .map_err(|not| {
             not.or(|| Refused::conflict(format!("host {id} is {status}, not known: {info}")))
         })?;
-    if settings.mode == Mode::Hub {
-        let host = &draft.hosts[index];
-        let message = format!("Host {}: installation started", inventory::hostname(host));
-        let kind = events::HOST_INSTALLATION_STARTED;
-        draft
-            .events
-            .push(history::about_host(kind, host, now, message));
-    }
     draft.jobs.push(Job::MakeHostFiles(key));
     Ok(draft.finish())
 }

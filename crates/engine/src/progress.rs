@@ -12,7 +12,6 @@ use crate::{
     draft::Draft,
     events, figures, history, inventory, operators,
     rules::triggers::{self, Not, Trigger},
-    settings::{Mode, Settings},
     view::{ClusterView, Decision, Refused},
 };
 
@@ -40,7 +39,6 @@ pub fn report_host(
     host: &Host,
     view: Option<&ClusterView<'_>>,
     report: &StageReport,
-    settings: &Settings,
     now: Timestamp,
 ) -> Result<Decision, Refused> {
     let Some(view) = view else {
@@ -73,7 +71,7 @@ pub fn report_host(
         report_stage(&mut draft, index, stage, &report.info);
         return Ok(draft.finish());
     }
-    check_stage(host, view.cluster, stage, settings)?;
+    check_stage(host, view.cluster, stage)?;
     let not_installing = |not: Not| {
         not.or(|| {
             Refused::conflict(format!(
@@ -93,7 +91,7 @@ pub fn report_host(
             .fire_host(index, Trigger::HostReportedFailure, &reason)
             .map_err(not_installing)?;
     } else {
-        let said = store_stage(&mut draft, index, stage, &report.info, settings);
+        let said = store_stage(&mut draft, index, stage, &report.info);
         draft
             .fire_host(index, Trigger::HostProgressChanged, &said)
             .map_err(not_installing)?;
@@ -134,13 +132,12 @@ pub fn follow_host(
     host: &Host,
     view: &ClusterView<'_>,
     report: &JoinReport,
-    settings: &Settings,
     now: Timestamp,
 ) -> Result<Decision, Refused> {
     let (Some(stage), Some(present)) = (report.reached.stage, host.progress.stage) else {
         return Ok(Decision::default());
     };
-    let list = stages_in(host, view.cluster, settings.mode);
+    let list = stages(host, view.cluster);
     let place = |stage| list.iter().position(|one| *one == stage);
     let left_live_system = place(present) >= place(HostStage::Rebooting);
     if !host.followed || !left_live_system || place(stage) < place(present) {
@@ -158,7 +155,7 @@ pub fn follow_host(
         }
         return Ok(draft.finish());
     }
-    report_host(host, Some(view), &report.reached, settings, now)
+    report_host(host, Some(view), &report.reached, now)
 }
 
 /// Stops watching a day-2 host that has rebooted: from here on it is the cluster's.
@@ -197,12 +194,7 @@ pub fn release_host(
 
 /// A stage must be one of the host's own and must not lie behind. A host that is not installing
 /// is left to the table, which refuses it.
-fn check_stage(
-    host: &Host,
-    cluster: &Cluster,
-    stage: HostStage,
-    settings: &Settings,
-) -> Result<(), Refused> {
+fn check_stage(host: &Host, cluster: &Cluster, stage: HostStage) -> Result<(), Refused> {
     let installing = triggers::fits(triggers::host::ROWS, Trigger::HostProgressChanged, host);
     let Some(present) = host
         .progress
@@ -211,7 +203,7 @@ fn check_stage(
     else {
         return Ok(());
     };
-    let list = stages_in(host, cluster, settings.mode);
+    let list = stages(host, cluster);
     let Some(new) = list.iter().position(|s| *s == stage) else {
         return Err(Refused::conflict(format!(
             "stage {:?} does not exist for a {}",
@@ -234,19 +226,12 @@ fn check_stage(
 }
 
 /// Notes the stage and answers what is to be said about it.
-fn store_stage(
-    draft: &mut Draft<'_>,
-    index: usize,
-    stage: HostStage,
-    info: &str,
-    settings: &Settings,
-) -> String {
+fn store_stage(draft: &mut Draft<'_>, index: usize, stage: HostStage, info: &str) -> String {
     let now = draft.now;
     let host = &mut draft.hosts[index];
     // Unless the service watches the cluster, nothing is heard of a day-2 host after its reboot.
-    let watched = host.followed || settings.mode == Mode::Hub;
-    let last_word = host.is_day2() && stage == HostStage::Rebooting && !watched;
-    let percentage = percentage(host, &draft.cluster, stage, settings.mode);
+    let last_word = host.is_day2() && stage == HostStage::Rebooting && !host.followed;
+    let percentage = percentage(host, &draft.cluster, stage);
     let stage = if last_word { HostStage::Done } else { stage };
     host.progress.stage = Some(stage);
     host.progress.info = Some(info.to_owned());
@@ -281,24 +266,20 @@ fn report_stage(draft: &mut Draft<'_>, index: usize, stage: HostStage, info: &st
     draft.events.push(event);
 }
 
-/// The stages a host goes through, in order, as far as anybody here hears of them.
+/// The stages a host goes through, in order, as far as they are reported here: those of a day-2 host
+/// end with its reboot, unless its cluster is watched.
 #[must_use]
 pub fn stages(host: &Host, cluster: &Cluster) -> &'static [HostStage] {
-    stages_in(host, cluster, Mode::Rest)
-}
-
-/// A hub watches day-2 hosts join, so there their list does not end with the reboot.
-fn stages_in(host: &Host, cluster: &Cluster, mode: Mode) -> &'static [HostStage] {
     let (single_node, day2) = (cluster.is_single_node(), host.is_day2());
-    match mode {
-        Mode::Hub if day2 => HostStage::expected(host.role, false, false, false),
-        Mode::Rest if day2 && host.followed => HostStage::expected(host.role, false, false, false),
-        Mode::Hub | Mode::Rest => HostStage::expected(host.role, host.bootstrap, single_node, day2),
+    if day2 && host.followed {
+        HostStage::expected(host.role, false, false, false)
+    } else {
+        HostStage::expected(host.role, host.bootstrap, single_node, day2)
     }
 }
 
-fn percentage(host: &Host, cluster: &Cluster, stage: HostStage, mode: Mode) -> i64 {
-    let list = stages_in(host, cluster, mode);
+fn percentage(host: &Host, cluster: &Cluster, stage: HostStage) -> i64 {
+    let list = stages(host, cluster);
     match list.iter().position(|s| *s == stage) {
         Some(index) => ((index + 1) as f64 / list.len() as f64 * 100.0) as i64,
         None => 0,

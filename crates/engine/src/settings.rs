@@ -257,16 +257,6 @@ pub struct BootArtifacts {
     pub rootfs: String,
 }
 
-/// Who watches day-2 hosts after their reboot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// REST clients only: the reboot is the last report of a host.
-    #[default]
-    Rest,
-    /// A hub cluster, which sees the node join.
-    Hub,
-}
-
 /// Everything the rules take from configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
@@ -280,8 +270,6 @@ pub struct Settings {
     pub polling: Polling,
     /// Images in steps.
     pub images: Images,
-    /// Way of running.
-    pub mode: Mode,
     /// What is overdue during an installation is reported, and the installation goes on.
     pub soft_timeouts: bool,
     /// Suggest no roles before an installation starts.

@@ -27,13 +27,7 @@ pub async fn report_stage(
                 } else {
                     None
                 };
-                progress::report_host(
-                    all.host(key)?,
-                    view.as_ref(),
-                    report,
-                    &app.rules.of(all.cluster.as_ref()),
-                    cause.now,
-                )
+                progress::report_host(all.host(key)?, view.as_ref(), report, cause.now)
             };
             all.settle_with(result)?;
             Ok(joins)

@@ -306,8 +306,7 @@ async fn report_join(app: &Arc<App>, key: HostKey, report: &JoinReport) -> Resul
     app.change_host_in_context(key, &cause, |all| {
         let result = {
             let view = all.view(&app.heartbeats)?;
-            let rules = app.rules.of(all.cluster.as_ref());
-            progress::follow_host(all.host(key)?, &view, report, &rules, cause.now)
+            progress::follow_host(all.host(key)?, &view, report, cause.now)
         };
         all.settle_with(result)
     })

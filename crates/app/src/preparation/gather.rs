@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
-use muster_assets::{file::File, profiles::Release};
+use muster_assets::{file::File, pki::KeyCache, profiles::Release};
 use muster_model::{Cluster, ClusterId, Host};
 
 use super::{recipe, site::Site};
@@ -29,6 +29,8 @@ pub struct Ingredients {
     pub site: Site,
     /// Where everything random comes from.
     pub seed: [u8; 32],
+    /// Private keys made earlier from that seed.
+    pub keys: KeyCache,
     /// When the root certificates begin.
     pub created: Timestamp,
     /// When those certificates begin that live for a day.
@@ -82,6 +84,7 @@ pub(super) async fn gather(app: &Arc<App>, id: ClusterId) -> Result<Ingredients,
         user_manifests: user_manifests(app, id).await?,
         site: Site::of(app),
         seed: recipe::seed_of(&cluster)?,
+        keys: KeyCache::default(),
         created: whole_seconds(drawn),
         issued: whole_seconds(started),
         install_config,

@@ -94,6 +94,7 @@ fn plan(from: &Ingredients, addresses: &node_ips::NodeIps) -> Result<Plan, Strin
         bootstrap_node_ip: addresses.bootstrap,
         internal_release_image: internal,
         hosts_are_described: true,
+        keys: from.keys.clone(),
         ..Extras::default()
     };
     let plan = Plan::new(

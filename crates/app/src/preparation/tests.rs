@@ -1,9 +1,13 @@
 //! Claims about whole clusters: what is made from records alone.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{Arc, LazyLock},
+};
 
 use jiff::Timestamp;
-use muster_assets::{file::File, profiles::Release};
+use muster_assets::{file::File, pki::KeyCache, profiles::Release};
 use muster_ignition::Config;
 use muster_model::{
     Cluster, ClusterId, ClusterKind, ClusterNetwork, ClusterStatus, Host, HostId, HostKey,
@@ -14,6 +18,9 @@ use uuid::Uuid;
 
 use super::{gather::Ingredients, made::Made, make, site::Site};
 use crate::{clusters::install_config, files::places};
+
+/// All tests use one seed, so each private key is made once.
+static KEYS: LazyLock<KeyCache> = LazyLock::new(KeyCache::default);
 
 fn cluster(kind: PlatformType, masters: i64) -> Cluster {
     let id = ClusterId(Uuid::from_u128(1));
@@ -98,6 +105,7 @@ fn ingredients(cluster: Cluster, roles: &[HostRole]) -> Ingredients {
             ..Site::default()
         },
         seed: [7; 32],
+        keys: KEYS.clone(),
         created: Timestamp::UNIX_EPOCH,
         issued: Timestamp::UNIX_EPOCH,
         cluster: Arc::new(cluster),
@@ -143,11 +151,13 @@ use HostRole::{Master, Worker};
 
 #[test]
 fn the_same_ingredients_give_the_same_bytes_and_the_list_of_files_is_known() {
-    let from = ingredients(
+    let mut from = ingredients(
         cluster(PlatformType::Baremetal, 3),
         &[Master, Master, Master, Worker, Worker],
     );
-    let (one, two) = (made(&from), made(&from));
+    let one = made(&from);
+    from.keys = KeyCache::default();
+    let two = made(&from);
     let texts = |made: &Made| -> BTreeMap<String, Vec<u8>> {
         let files = made.files.iter().chain(&made.system_manifests);
         files

@@ -17,7 +17,7 @@ use crate::{
     file::File,
     kubeadmin::Kubeadmin,
     kubeconfig::ADMIN,
-    pki::{Pki, Scope, ServiceTls},
+    pki::{KeyCache, Pki, Scope, ServiceTls},
     plan::{Extras, Plan},
 };
 
@@ -46,7 +46,9 @@ impl Secrets {
     pub fn generate(planned: &Planned, extras: Extras) -> Result<Self, AgentError> {
         let state = &planned.state;
         let plan = cluster_plan(state, &planned.manifests, extras)?;
-        let service = ServiceTls::generate(&state.entropy(), planned.rendezvous, state.created)?;
+        let keys = &plan.extras.keys;
+        let service =
+            ServiceTls::generate(&state.entropy(), planned.rendezvous, state.created, keys)?;
         Ok(Self {
             pki: plan.pki(Scope::Administrator)?,
             kubeadmin: plan.kubeadmin,
@@ -60,7 +62,9 @@ impl Secrets {
     /// A key cannot be made.
     pub fn for_joining(planned: &Planned) -> Result<Self, AgentError> {
         let state = &planned.state;
-        let service = ServiceTls::generate(&state.entropy(), planned.rendezvous, state.created)?;
+        let keys = KeyCache::default();
+        let service =
+            ServiceTls::generate(&state.entropy(), planned.rendezvous, state.created, &keys)?;
         Ok(Self {
             pki: Pki::none(),
             kubeadmin: Kubeadmin::supplied("", None),

@@ -3,13 +3,13 @@ mod corpus;
 mod golden;
 mod rules;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use muster_documents::install_config::{FipsHost, types::Architecture};
 use muster_ignition::Config;
 
 use super::*;
-use crate::plan::Extras;
+use crate::{pki::KeyCache, plan::Extras};
 
 const PULL_SECRET: &str = r#"{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#;
 
@@ -158,9 +158,18 @@ fn failure(files: &[(&str, &str)]) -> (String, bool) {
     }
 }
 
+/// All tests use one seed, so each private key is made once.
+fn shared_keys() -> Extras {
+    static KEYS: LazyLock<KeyCache> = LazyLock::new(KeyCache::default);
+    Extras {
+        keys: KEYS.clone(),
+        ..Extras::default()
+    }
+}
+
 fn made(files: &[(&str, &str)]) -> (Planned, Secrets, Config) {
     let planned = planned(files);
-    let secrets = Secrets::generate(&planned, Extras::default()).unwrap();
+    let secrets = Secrets::generate(&planned, shared_keys()).unwrap();
     let config = ignition(&planned, &secrets).unwrap();
     (planned, secrets, config)
 }
@@ -286,7 +295,7 @@ fn the_same_input_and_seed_give_the_same_bytes() {
     let (first, _, one) = made(&files);
     let (_, _, two) = made(&files);
     assert_eq!(one.to_text(), two.to_text());
-    // A later command without the files works from the state, at another time.
+    // A later command without the files works from the state, at another time, with keys of its own.
     let later = Request {
         state: Some(State::from_text(&first.state.to_text()).unwrap()),
         fresh_seed: [1; 32],
@@ -345,7 +354,7 @@ fn hand_written_manifests_are_enough() {
     let (planned, secrets, _) = made(&files);
     assert_eq!(planned.manifests, derived.manifests);
     let one = log_ins(&planned.manifests, &secrets);
-    let secrets = Secrets::generate(&derived, Extras::default()).unwrap();
+    let secrets = Secrets::generate(&derived, shared_keys()).unwrap();
     assert_eq!(
         one,
         log_ins(&derived.manifests, &secrets),

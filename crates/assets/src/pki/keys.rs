@@ -13,6 +13,7 @@ use rsa::traits::PublicKeyParts;
 use rsa::{Pkcs1v15Sign, RsaPrivateKey, RsaPublicKey};
 use thiserror::Error;
 
+use super::key_cache::KeyCache;
 use crate::entropy::Entropy;
 
 /// `DigestInfo` of PKCS #1 for SHA-256, before the digest itself.
@@ -62,7 +63,7 @@ impl fmt::Debug for Key {
 
 impl Key {
     /// Makes the key that belongs to this name in this cluster.
-    fn generate(name: &str, bits: usize, entropy: &Entropy) -> Result<Self, KeyError> {
+    pub(super) fn generate(name: &str, bits: usize, entropy: &Entropy) -> Result<Self, KeyError> {
         let mut stream = entropy.stream(&format!("rsa-{bits}/{name}"));
         let key =
             RsaPrivateKey::new(&mut stream, bits).map_err(|error| failed(name, "made")(&error))?;
@@ -159,10 +160,11 @@ impl Key {
     }
 }
 
-/// Makes many keys at once, on every core. The result does not depend on who made which.
+/// Makes many keys at once, on every core. The result does not depend on which thread made which.
 pub(super) fn generate_all(
     wanted: &[(&'static str, usize)],
     entropy: &Entropy,
+    cache: &KeyCache,
 ) -> Result<BTreeMap<&'static str, Key>, KeyError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
@@ -171,7 +173,7 @@ pub(super) fn generate_all(
         for _ in 0..threads.min(wanted.len()) {
             scope.spawn(|| {
                 while let Some((name, bits)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let key = Key::generate(name, *bits, entropy).map(|key| (*name, key));
+                    let key = cache.key(name, *bits, entropy).map(|key| (*name, key));
                     made.lock()
                         .unwrap_or_else(|held| held.into_inner())
                         .push(key);
@@ -210,11 +212,18 @@ fn mpint(bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    fn generate(
+        wanted: &[(&'static str, usize)],
+        entropy: &Entropy,
+    ) -> BTreeMap<&'static str, Key> {
+        generate_all(wanted, entropy, &KeyCache::default()).unwrap()
+    }
+
     #[test]
     fn keys_do_not_depend_on_the_order_they_were_made_in() {
         let entropy = Entropy::new([3; 32]);
-        let both = generate_all(&[("a", 2048), ("b", 2048)], &entropy).unwrap();
-        let alone = generate_all(&[("b", 2048)], &entropy).unwrap();
+        let both = generate(&[("a", 2048), ("b", 2048)], &entropy);
+        let alone = generate(&[("b", 2048)], &entropy);
         assert_eq!(
             both["b"].private_pem(KeyForm::Pkcs8).unwrap(),
             alone["b"].private_pem(KeyForm::Pkcs8).unwrap()
@@ -228,7 +237,7 @@ mod tests {
     #[test]
     fn both_forms_are_read_back() {
         let entropy = Entropy::new([4; 32]);
-        let keys = generate_all(&[("a", 2048)], &entropy).unwrap();
+        let keys = generate(&[("a", 2048)], &entropy);
         for form in [KeyForm::Pkcs1, KeyForm::Pkcs8] {
             let pem = keys["a"].private_pem(form).unwrap();
             let back = Key::from_pem("a", &format!("noise\n{pem}")).unwrap();
@@ -243,7 +252,7 @@ mod tests {
 
     #[test]
     fn debug_output_of_a_key_is_its_name() {
-        let keys = generate_all(&[("a", 2048)], &Entropy::new([5; 32])).unwrap();
+        let keys = generate(&[("a", 2048)], &Entropy::new([5; 32]));
         assert_eq!(format!("{:?}", keys["a"]), "Key(a)");
     }
 }

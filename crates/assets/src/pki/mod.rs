@@ -5,6 +5,7 @@
 
 mod certificate;
 mod der;
+mod key_cache;
 mod keys;
 pub mod rows;
 mod service;
@@ -28,6 +29,7 @@ use crate::entropy::Entropy;
 use crate::file::File;
 
 pub use self::certificate::Hosts;
+pub use self::key_cache::KeyCache;
 pub use self::keys::{Key, KeyError, KeyForm};
 pub use self::service::ServiceTls;
 pub use self::supplied::{ACCEPTED, Supplied, SuppliedError};
@@ -59,6 +61,8 @@ pub struct PkiInput {
     pub lifetimes: Lifetimes,
     /// Signers (and the administrator's certificate) that were made earlier, by row name.
     pub supplied: BTreeMap<String, Supplied>,
+    /// Keys that were made earlier.
+    pub keys: KeyCache,
 }
 
 /// Hours a certificate lives.
@@ -196,7 +200,7 @@ impl Pki {
         }
         // Large keys first, so that no core ends alone with one.
         wanted.sort_by_key(|(_, bits)| std::cmp::Reverse(*bits));
-        let mut keys = generate_all(&wanted, entropy)?;
+        let mut keys = generate_all(&wanted, entropy, &input.keys)?;
 
         let mut signers: BTreeMap<&'static str, Signer> = BTreeMap::new();
         let mut issued = BTreeMap::new();

@@ -7,7 +7,7 @@ use chacha20::rand_core::Rng;
 use jiff::Timestamp;
 
 use super::{
-    Lifetimes, PkiError,
+    KeyCache, Lifetimes, PkiError,
     certificate::{Hosts, Issuer, Request, subject},
     keys::{KeyForm, generate_all},
     rows::{Lifetime, Names, Row, Shipped, Usage, When},
@@ -62,9 +62,10 @@ impl ServiceTls {
         entropy: &Entropy,
         address: IpAddr,
         created: Timestamp,
+        cache: &KeyCache,
     ) -> Result<Self, PkiError> {
         let wanted = [(AUTHORITY.name, 2048), (SERVICE.name, 2048)];
-        let keys = generate_all(&wanted, entropy)?;
+        let keys = generate_all(&wanted, entropy, cache)?;
         // The host's clock may be behind that of the desk.
         let earlier = jiff::SignedDuration::from_hours(24);
         let not_before = created.checked_sub(earlier).unwrap_or(created);

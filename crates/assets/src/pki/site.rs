@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, net::Ipv4Addr};
 use jiff::Timestamp;
 
 use super::{
-    Issued, KeyForm, Lifetimes, PkiError, PkiInput, Signer, Supplied, issue,
+    Issued, KeyCache, KeyForm, Lifetimes, PkiError, PkiInput, Signer, Supplied, issue,
     keys::generate_all,
     rows::{Lifetime, Names, ROWS, Row, Shipped, Usage, When},
 };
@@ -77,6 +77,7 @@ impl SitePki {
             issued: now,
             lifetimes: LIFETIMES,
             supplied,
+            keys: KeyCache::default(),
         };
         let ingress_common_name = format!("ingress-operator@{}", now.as_second());
         let rows: Vec<(&Row, &str)> = NEEDED
@@ -90,7 +91,7 @@ impl SitePki {
             .filter(|(row, _)| !input.supplied.contains_key(row.name))
             .map(|(row, _)| (row.name, 2048))
             .collect();
-        let keys = generate_all(&wanted, entropy)?;
+        let keys = generate_all(&wanted, entropy, &input.keys)?;
         let mut signers: BTreeMap<&'static str, Signer> = BTreeMap::new();
         let mut issued: BTreeMap<&'static str, Issued> = BTreeMap::new();
         for (row, common_name) in rows {

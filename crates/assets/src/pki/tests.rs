@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use super::rows::{BUNDLES, ROWS};
 use super::*;
@@ -65,6 +66,10 @@ const EXPECTED: &[Expected] = &[
     ("journal-gatewayd", "root-ca", "O=OpenShift Bootstrap,CN=journal-gatewayd", LEAF, BOTH, "", DECADE, 1),
 ];
 
+/// Keys for tests that are not about making them.
+static MADE: LazyLock<KeyCache> = LazyLock::new(KeyCache::default);
+
+/// Makes every key itself.
 fn input() -> PkiInput {
     PkiInput {
         cluster_domain: "c.example.org".to_owned(),
@@ -78,6 +83,15 @@ fn input() -> PkiInput {
         issued: "2026-08-20T10:00:00Z".parse().unwrap(),
         lifetimes: Lifetimes::USUAL,
         supplied: BTreeMap::new(),
+        keys: KeyCache::default(),
+    }
+}
+
+/// The same with keys that other tests may have made.
+fn shared() -> PkiInput {
+    PkiInput {
+        keys: MADE.clone(),
+        ..input()
     }
 }
 
@@ -110,7 +124,7 @@ fn time_of(line: &str) -> Timestamp {
 #[test]
 fn openssl_agrees_with_the_sheet_on_every_certificate() {
     let directory = tempfile::tempdir().unwrap();
-    let pki = Pki::generate(&input(), &Entropy::new([1; 32]), Scope::All).unwrap();
+    let pki = Pki::generate(&shared(), &Entropy::new([1; 32]), Scope::All).unwrap();
     let path = |name: &str| {
         let path = directory
             .path()
@@ -218,8 +232,8 @@ fn openssl_agrees_with_the_sheet_on_every_certificate() {
 #[test]
 fn a_certificate_of_another_signer_does_not_verify() {
     let directory = tempfile::tempdir().unwrap();
-    let pki = Pki::generate(&input(), &Entropy::new([1; 32]), Scope::Manifests).unwrap();
-    let other = Pki::generate(&input(), &Entropy::new([2; 32]), Scope::Manifests).unwrap();
+    let pki = Pki::generate(&shared(), &Entropy::new([1; 32]), Scope::Manifests).unwrap();
+    let other = Pki::generate(&shared(), &Entropy::new([2; 32]), Scope::Manifests).unwrap();
     let write = |name: &str, pem: &str| {
         let path = directory.path().join(name);
         std::fs::write(&path, pem).unwrap();
@@ -241,7 +255,7 @@ fn openssl_reads_every_key_and_it_fits_its_certificate() {
     for form in [KeyForm::Pkcs1, KeyForm::Pkcs8] {
         let input = PkiInput {
             key_form: form,
-            ..input()
+            ..shared()
         };
         let pki = Pki::generate(&input, &Entropy::new([1; 32]), Scope::All).unwrap();
         let file = |name: &str, content: &str| {
@@ -275,7 +289,7 @@ fn openssl_reads_every_key_and_it_fits_its_certificate() {
 
 #[test]
 fn bundles_hold_their_members_in_order() {
-    let pki = Pki::generate(&input(), &Entropy::new([1; 32]), Scope::All).unwrap();
+    let pki = Pki::generate(&shared(), &Entropy::new([1; 32]), Scope::All).unwrap();
     let counts = [1, 1, 1, 1, 1, 3, 1, 4, 1, 1, 1, 5];
     for (bundle, count) in BUNDLES.iter().zip(counts) {
         let pem = pki.bundle(bundle.name).unwrap();
@@ -296,7 +310,7 @@ fn bundles_hold_their_members_in_order() {
 
 #[test]
 fn the_bootstrap_host_gets_the_files_of_the_sheet_and_no_root_key() {
-    let pki = Pki::generate(&input(), &Entropy::new([1; 32]), Scope::All).unwrap();
+    let pki = Pki::generate(&shared(), &Entropy::new([1; 32]), Scope::All).unwrap();
     let files = pki.bootstrap_files().unwrap();
     let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
     // 8 signers and ironic, 13 leaves without the administrator's, the service account: pairs
@@ -328,12 +342,17 @@ fn the_bootstrap_host_gets_the_files_of_the_sheet_and_no_root_key() {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
-    let files = |seed| {
-        let pki = Pki::generate(&input(), &Entropy::new([seed; 32]), Scope::All).unwrap();
+    let files = |input: &PkiInput, seed| {
+        let pki = Pki::generate(input, &Entropy::new([seed; 32]), Scope::All).unwrap();
         (pki.bootstrap_files().unwrap(), pki.bootstrap_ssh().unwrap())
     };
-    assert_eq!(files(1), files(1));
-    let (one, two) = (files(1).0, files(2).0);
+    let one = files(&input(), 1);
+    assert_eq!(
+        one,
+        files(&shared(), 1),
+        "made twice, here and for other tests"
+    );
+    let (one, two) = (one.0, files(&shared(), 9).0);
     assert!(
         one.iter()
             .zip(&two)
@@ -343,7 +362,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
 
 #[test]
 fn manifests_cost_two_keys_and_get_the_same_root() {
-    let all = Pki::generate(&input(), &Entropy::new([1; 32]), Scope::All).unwrap();
+    let all = Pki::generate(&shared(), &Entropy::new([1; 32]), Scope::All).unwrap();
     let few = Pki::generate(&input(), &Entropy::new([1; 32]), Scope::Manifests).unwrap();
     assert_eq!(few.issued().count(), 3);
     for (name, issued) in few.issued() {
@@ -353,7 +372,7 @@ fn manifests_cost_two_keys_and_get_the_same_root() {
 
 #[test]
 fn ssh_keygen_reads_the_bootstrap_key() {
-    let pki = Pki::generate(&input(), &Entropy::new([1; 32]), Scope::All).unwrap();
+    let pki = Pki::generate(&shared(), &Entropy::new([1; 32]), Scope::All).unwrap();
     let line = pki.bootstrap_ssh().unwrap();
     assert!(
         line.starts_with("ssh-rsa AAAAB3NzaC1yc2E") && line.ends_with('\n'),
@@ -363,8 +382,8 @@ fn ssh_keygen_reads_the_bootstrap_key() {
 
 #[test]
 fn signers_handed_in_sign_the_leaves() {
-    let early = Pki::generate(&input(), &Entropy::new([9; 32]), Scope::All).unwrap();
-    let mut later = input();
+    let early = Pki::generate(&shared(), &Entropy::new([9; 32]), Scope::All).unwrap();
+    let mut later = shared();
     later.issued += SignedDuration::from_hours(5);
     for name in supplied::ACCEPTED {
         let issued = early.get(name).unwrap();
@@ -413,9 +432,9 @@ fn signers_handed_in_sign_the_leaves() {
 
 #[test]
 fn a_signer_handed_in_must_fit_its_key_and_its_place() {
-    let early = Pki::generate(&input(), &Entropy::new([9; 32]), Scope::All).unwrap();
+    let early = Pki::generate(&shared(), &Entropy::new([9; 32]), Scope::All).unwrap();
     let refuse = |row: &str, certificate: &str, key: &str| {
-        let mut input = input();
+        let mut input = shared();
         input.supplied.insert(
             row.to_owned(),
             Supplied {

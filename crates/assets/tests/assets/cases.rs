@@ -6,6 +6,7 @@ use std::sync::{LazyLock, Mutex};
 
 use jiff::Timestamp;
 use muster_assets::file::File;
+use muster_assets::pki::KeyCache;
 use muster_assets::plan::Extras;
 use muster_assets::profiles::Release;
 use muster_assets::workdir::{Outcome, Request, State, Target, WorkdirError, run};
@@ -43,6 +44,9 @@ pub fn release(version: &str) -> Release {
         image: format!("registry.example.org/release@sha256:{}", "0".repeat(64)),
     }
 }
+
+/// Private keys of all cases. They follow from the seed, which most cases share, so each is made once.
+static KEYS: LazyLock<KeyCache> = LazyLock::new(KeyCache::default);
 
 /// A directory of assets in memory.
 #[derive(Default)]
@@ -82,7 +86,10 @@ impl Directory {
             fips_host: FipsHost::No,
             force: self.force,
             load_certificates: self.load_certificates,
-            extras: Extras::default(),
+            extras: Extras {
+                keys: KEYS.clone(),
+                ..Extras::default()
+            },
             lookup: &|_| None,
         })?;
         for path in &outcome.remove {

@@ -18,7 +18,7 @@ pub(super) fn of(
     match step {
         Inventory => Some(inventory(host, settings)),
         ConnectivityCheck => one(look_around::peers(host, around)?),
-        FreeNetworkAddresses => one(look_around::scannable(host, settings)?),
+        FreeNetworkAddresses => one(look_around::scannable(host)?),
         VerifyVips => one(look_around::vips(host, around.cluster?)?),
         DomainResolution => one(look_around::domains(around.cluster?)?),
         NtpSynchronizer => one(look_around::ntp(around)),

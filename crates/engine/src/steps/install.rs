@@ -9,7 +9,7 @@ use crate::{
     ignition::Ignition,
     inventory::Inventory,
     reports,
-    settings::{Images, Mode, Settings},
+    settings::{Images, Settings},
     view::Environment,
 };
 
@@ -98,7 +98,7 @@ pub(super) fn request(
         installer_image: &images.installer,
         mco_image: images.machine_config_operator.as_deref().filter(|_| day1),
         must_gather_image: must_gather(images).filter(|_| day1),
-        notify_num_reboots: settings.mode == Mode::Rest,
+        notify_num_reboots: true,
         openshift_version: day1.then_some(cluster.openshift_version.as_str()),
         proxy: proxy(&cluster.proxy, cluster),
         role: if host.bootstrap {

@@ -121,11 +121,9 @@ fn several_must_gather_images_go_as_a_map_and_day_2_hosts_need_neither_them_nor_
     fleet.settings.images.must_gather = [("ocp", "a"), ("cnv", "b")]
         .map(|(component, image)| (component.to_owned(), image.to_owned()))
         .into();
-    fleet.settings.mode = crate::settings::Mode::Hub;
     let mut host = installing(&fleet);
     let request = arg(&ask(&fleet, &host), StepType::Install);
     assert_eq!(request["must_gather_image"], r#"{"cnv":"b","ocp":"a"}"#);
-    assert_eq!(request["notify_num_reboots"], Value::Null);
     host.kind = HostKind::AddToExistingClusterHost;
     let request = arg(&ask(&fleet, &host), StepType::Install);
     assert_eq!(request["must_gather_image"], Value::Null);

@@ -11,7 +11,6 @@ use super::json;
 use crate::{
     inventory::{Interface, Inventory},
     networks,
-    settings::{Mode, Settings},
     view::Environment,
 };
 
@@ -66,11 +65,8 @@ fn nic(nic: &Interface) -> Nic {
     }
 }
 
-/// The host's own IPv4 networks; a hub cares for no free addresses.
-pub(super) fn scannable(host: &Host, settings: &Settings) -> Option<String> {
-    if settings.mode == Mode::Hub {
-        return None;
-    }
+/// The host's own IPv4 networks, to be searched for free addresses.
+pub(super) fn scannable(host: &Host) -> Option<String> {
     let inventory = Inventory::of(host).ok()?;
     let mut networks: Vec<IpNet> = inventory
         .addresses()

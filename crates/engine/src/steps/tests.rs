@@ -357,14 +357,6 @@ fn a_node_that_leaves_its_cluster_fetches_the_image_and_then_reboots_for_good() 
 }
 
 #[test]
-fn a_hub_asks_for_no_free_addresses() {
-    let mut fleet = Fleet::ready(3, 3);
-    assert!(types(&ask(&fleet, fleet.host(1))).contains(&"free-network-addresses"));
-    fleet.settings.mode = crate::settings::Mode::Hub;
-    assert!(!types(&ask(&fleet, fleet.host(1))).contains(&"free-network-addresses"));
-}
-
-#[test]
 fn inventory_limits_are_passed_only_where_they_are_set() {
     let mut fleet = Fleet::ready(3, 3);
     let mut host = fleet.host(1).clone();

@@ -37,7 +37,7 @@ fn see(fleet: &mut Fleet, stage: HostStage, info: &str, waits_for_person: bool) 
     };
     let decision = {
         let (host, view) = (fleet.host(1), fleet.view());
-        follow_host(host, &view, &report, &fleet.settings, fleet.now).unwrap()
+        follow_host(host, &view, &report, fleet.now).unwrap()
     };
     fleet.store(decision);
     fleet.refresh();

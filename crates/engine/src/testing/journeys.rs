@@ -16,7 +16,6 @@ use crate::{
     refresh, refresh_unbound,
     replies::StepReply,
     reset,
-    settings::Mode,
 };
 
 /// Something that happens. Numbers are machines, taken modulo their count.
@@ -93,7 +92,7 @@ fn machines(planes: i64, spare: u128) -> u128 {
     }
 }
 
-/// Clusters of one to five control planes at any time of their life, watched by a hub or not.
+/// Clusters of one to five control planes at any time of their life.
 fn start() -> impl Strategy<Value = Fleet> {
     let phase = select(vec![
         Phase::Unknown,
@@ -103,29 +102,24 @@ fn start() -> impl Strategy<Value = Fleet> {
         Phase::Finalizing,
     ]);
     let planes = select(vec![1_i64, 2, 3, 3, 4, 5]);
-    (planes, 0_u128..3, phase, any::<bool>(), any::<bool>()).prop_map(
-        |(planes, spare, phase, soft, hub)| {
-            let mut fleet = match phase {
-                Phase::Unknown => Fleet::new(planes, planes.unsigned_abs().into()),
-                Phase::Discovered | Phase::Installing | Phase::Finalizing => {
-                    Fleet::ready(planes, machines(planes, spare))
-                }
-            };
-            match phase {
-                Phase::Unknown | Phase::Discovered => {}
-                Phase::Installing => fleet.start(),
-                Phase::Finalizing => {
-                    fleet.start();
-                    fleet.install_all();
-                }
+    (planes, 0_u128..3, phase, any::<bool>()).prop_map(|(planes, spare, phase, soft)| {
+        let mut fleet = match phase {
+            Phase::Unknown => Fleet::new(planes, planes.unsigned_abs().into()),
+            Phase::Discovered | Phase::Installing | Phase::Finalizing => {
+                Fleet::ready(planes, machines(planes, spare))
             }
-            fleet.settings.soft_timeouts = soft;
-            if hub {
-                fleet.settings.mode = Mode::Hub;
+        };
+        match phase {
+            Phase::Unknown | Phase::Discovered => {}
+            Phase::Installing => fleet.start(),
+            Phase::Finalizing => {
+                fleet.start();
+                fleet.install_all();
             }
-            fleet
-        },
-    )
+        }
+        fleet.settings.soft_timeouts = soft;
+        fleet
+    })
 }
 
 /// Does it; a refusal is as good as a grant.
@@ -272,13 +266,7 @@ fn report(fleet: &mut Fleet, n: u128, stage: HostStage, info: &str) {
         info: info.into(),
     };
     let view = fleet.view();
-    let decision = progress::report_host(
-        &host,
-        bound.then_some(&view),
-        &report,
-        &fleet.settings,
-        fleet.now,
-    );
+    let decision = progress::report_host(&host, bound.then_some(&view), &report, fleet.now);
     drop(view);
     decision
         .into_iter()

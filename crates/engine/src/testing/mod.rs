@@ -380,8 +380,7 @@ impl Fleet {
             info: String::new(),
         };
         let host = self.host(number).clone();
-        let decision =
-            progress::report_host(&host, Some(&self.view()), &report, &self.settings, self.now)?;
+        let decision = progress::report_host(&host, Some(&self.view()), &report, self.now)?;
         self.store(decision);
         self.refresh();
         Ok(())

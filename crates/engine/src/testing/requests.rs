@@ -7,7 +7,6 @@ use crate::{
     Job, RefusalCode, StepType,
     binding::{self, Release},
     cancel, install, reset,
-    settings::Mode,
 };
 
 use HostStatus::*;
@@ -21,7 +20,7 @@ pub(super) const SCENARIOS: &[fn()] = &[
     losing_the_medium_leads_where_the_contract_says,
     a_host_whose_cluster_is_deleted_goes_free,
     an_installed_cluster_is_opened_for_more_hosts_once,
-    a_hub_sees_a_day2_host_join,
+    a_watched_day2_host_joins,
     pool_hosts_are_validated_by_what_any_cluster_needs,
     hosts_that_cannot_be_used_say_so,
     ignored_validations_are_reported_at_the_start,
@@ -295,10 +294,9 @@ pub(super) fn an_installed_cluster_is_opened_for_more_hosts_once() {
     assert_eq!(name, Some("api.muster.example.com"));
 }
 
-/// A day-2 host that is installing, watched by a hub.
-fn day2_under_a_hub() -> Fleet {
+/// A day-2 host that is installing into a cluster that is watched.
+fn day2_watched() -> Fleet {
     let mut fleet = Fleet::new(3, 1);
-    fleet.settings.mode = Mode::Hub;
     fleet.cluster.kind = ClusterKind::AddHostsCluster;
     fleet.cluster.status = ClusterStatus::AddingHosts;
     fleet.cluster.api_vip_dns_name = Some("api.muster.example.com".into());
@@ -307,13 +305,13 @@ fn day2_under_a_hub() -> Fleet {
     let decision = install::start_host(&fleet.view(), key(1), &fleet.settings, fleet.now).unwrap();
     fleet.store(decision);
     fleet.refresh();
+    fleet.hosts[0].followed = true;
     fleet
 }
 
 #[test]
-pub(super) fn a_hub_sees_a_day2_host_join() {
-    let mut fleet = day2_under_a_hub();
-    assert_eq!(fleet.event_count("host_installation_started"), 1);
+pub(super) fn a_watched_day2_host_joins() {
+    let mut fleet = day2_watched();
     for stage in [HostStage::StartingInstallation, HostStage::Rebooting] {
         fleet.stage(1, stage).unwrap();
         assert_eq!(

@@ -237,14 +237,7 @@ pub(super) fn a_stage_that_stands_still_fails_the_host_and_any_sign_of_life_rest
         info: "alive".into(),
     };
     let host = fleet.host(1).clone();
-    let decision = progress::report_host(
-        &host,
-        Some(&fleet.view()),
-        &report,
-        &fleet.settings,
-        fleet.now,
-    )
-    .unwrap();
+    let decision = progress::report_host(&host, Some(&fleet.view()), &report, fleet.now).unwrap();
     fleet.store(decision);
     fleet.skip(minutes(29));
     assert_eq!(fleet.status(1), HostStatus::InstallingInProgress);
@@ -338,8 +331,7 @@ pub(super) fn progress_of_the_wrong_kind_is_refused() {
         stage: Some(HostStage::Joined),
         info: String::new(),
     };
-    let refusal =
-        progress::report_host(&host, None, &report, &fleet.settings, fleet.now).unwrap_err();
+    let refusal = progress::report_host(&host, None, &report, fleet.now).unwrap_err();
     assert_eq!(refusal.code, RefusalCode::BadRequest);
 }
 
