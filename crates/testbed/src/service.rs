@@ -151,6 +151,22 @@ impl Client {
         self.curl(&["--fail", "--output", &to, address]).map(drop)
     }
 
+    /// Downloads a file below the base path of the API.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn download(&self, path: &str, to: &Path) -> Result<()> {
+        let address = format!("{}/api/assisted-install/v2{path}", self.url);
+        let bearer = self.token.as_ref();
+        let bearer = bearer.map(|token| format!("Authorization: Bearer {token}"));
+        let to = to.display().to_string();
+        let mut arguments = vec!["--fail", "--output", &to, &address];
+        if let Some(bearer) = &bearer {
+            arguments.extend(["--header", bearer]);
+        }
+        self.curl(&arguments).map(drop)
+    }
+
     /// Its address for hosts and users.
     #[must_use]
     pub fn url(&self) -> &str {

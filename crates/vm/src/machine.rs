@@ -51,6 +51,8 @@ pub struct Disk {
     pub serial: String,
     /// The world-wide name it reports; SCSI disks only.
     pub wwn: Option<u64>,
+    /// A sector that can be read and not written, of 512 bytes.
+    pub bad_sector: Option<u64>,
 }
 
 impl Disk {
@@ -62,6 +64,7 @@ impl Disk {
             gib,
             serial: serial.to_owned(),
             wwn: None,
+            bad_sector: None,
         }
     }
 
@@ -69,6 +72,13 @@ impl Disk {
     #[must_use]
     pub fn with_wwn(mut self, wwn: u64) -> Self {
         self.wwn = Some(wwn);
+        self
+    }
+
+    /// The same with a sector that can be read and not written, so many MiB from the start.
+    #[must_use]
+    pub fn failing_at(mut self, mib: u64) -> Self {
+        self.bad_sector = Some(mib * 2048);
         self
     }
 }

@@ -180,8 +180,8 @@ impl Machine {
             let path = evidence.file(&format!("disk{index}.img"));
             prepare(&path, disk)?;
             let drive = format!(
-                "if=none,id=disk{index},format=raw,discard=unmap,cache=unsafe,file={}",
-                path.display()
+                "if=none,id=disk{index},format=raw,discard=unmap,cache=unsafe,{}",
+                backing(&path, disk)
             );
             // The first disk is next when there is nothing else to start from.
             let order = match (index, &self.boot) {
@@ -250,6 +250,19 @@ fn prepare(path: &Path, disk: &Disk) -> Result<()> {
         .open(path)?;
     file.set_len(disk.gib << 30)?;
     Ok(())
+}
+
+/// Where the bytes of a disk are. Writes that touch its bad sector fail with `EIO`, which the guest sees.
+fn backing(path: &Path, disk: &Disk) -> String {
+    let path = path.display();
+    match disk.bad_sector {
+        None => format!("file={path}"),
+        Some(sector) => format!(
+            "file.driver=blkdebug,file.image.driver=file,file.image.filename={path},\
+             file.inject-error.0.event=none,file.inject-error.0.iotype=write,\
+             file.inject-error.0.errno=5,file.inject-error.0.sector={sector}"
+        ),
+    }
 }
 
 fn device(disk: &Disk, index: usize, order: &str) -> String {

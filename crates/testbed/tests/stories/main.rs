@@ -8,6 +8,7 @@ mod cluster;
 mod desk;
 mod discovery;
 mod disk_safety;
+mod failing_disk;
 mod failure;
 mod highly_available;
 mod image_based;
