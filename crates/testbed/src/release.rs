@@ -53,6 +53,11 @@ const COMPONENTS: &[&str] = &[
 ];
 
 const COMPONENT: &str = "ocp/component:1";
+/// The component that has an image of its own where a story needs one that no host has pulled before
+/// its bootstrap runs. It is neither the first nor the last to run.
+const LATE_COMPONENT: &str = "cluster-kube-apiserver-operator";
+/// The name of that image.
+pub const LATE_IMAGE: &str = "ocp/late-component";
 
 /// The whole name of the image that plays every component.
 #[must_use]
@@ -65,13 +70,39 @@ pub fn component() -> String {
 /// # Errors
 /// When podman fails or busybox is missing.
 pub fn push(registry: &Registry, network: &Network) -> Result<String> {
-    let busybox = busybox()?;
     let component = push_component(registry, network)?;
+    push_components(registry, network, &component, &component)
+}
+
+/// The same with an image that is first pulled in the middle of the bootstrap: all others are there
+/// since the service had hosts check that they can be pulled.
+///
+/// # Errors
+/// When podman fails or busybox is missing.
+pub fn push_with_late_image(registry: &Registry, network: &Network) -> Result<String> {
+    let component = push_component(registry, network)?;
+    let (busybox, program) = (busybox()?, program("unknown"));
+    let mut files = files(&busybox, &program);
+    files.push(("late", &b"another image has another digest"[..]));
+    let late = registry.push(network, &format!("{LATE_IMAGE}:1"), &files)?;
+    push_components(registry, network, &component, &late)
+}
+
+fn push_components(
+    registry: &Registry,
+    network: &Network,
+    component: &str,
+    late: &str,
+) -> Result<String> {
+    let image_of = |name: &str| match name == LATE_COMPONENT {
+        true => late,
+        false => component,
+    };
     let components: Vec<_> = COMPONENTS
         .iter()
-        .map(|name| (*name, component.as_str()))
+        .map(|name| (*name, image_of(name)))
         .collect();
-    let program = program(&component);
+    let (busybox, program) = (busybox()?, program(component));
     registry.push_release(network, VERSION, &components, &files(&busybox, &program))
 }
 

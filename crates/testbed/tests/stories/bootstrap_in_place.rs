@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use muster_testbed::release;
 use muster_vm::{Boot, Bus, Disk, Firmware, Machine, Running};
 use serde_json::{Value, json};
 
@@ -20,6 +21,8 @@ use crate::{
 const NUMBER: u8 = 91;
 /// From the order to install until the cluster is installed, on a busy machine.
 const INSTALLATION: Duration = Duration::from_secs(2400);
+/// The same with a registry that is away, every program in a container, and one boot more.
+const LONG_INSTALLATION: Duration = Duration::from_secs(4800);
 /// Longer than one attempt to pull an image.
 const REGISTRY_AWAY: Duration = Duration::from_secs(90);
 
@@ -47,13 +50,20 @@ fn a_single_node_is_installed_from_power_on_to_the_running_cluster() -> Result<(
         without_dhcp: true,
         ..plan(true)
     };
-    install("single-node", plan, machine, Boot::DiskThenCd, |_, _, _| {
-        Ok(())
-    })
+    let boot = Boot::DiskThenCd;
+    install(
+        "single-node",
+        plan,
+        machine,
+        boot,
+        INSTALLATION,
+        |_, _, _| Ok(()),
+    )
 }
 
-/// Every program of the bootstrap runs in a container, whose image is pulled. The CD is in the drive
-/// and first in the boot order, as it is where a virtual medium is forgotten.
+/// Every program of the bootstrap runs in a container. The image of one of them is first pulled while
+/// the bootstrap runs, and then the registry is away. The CD is in the drive and first in the boot
+/// order, as it is where a virtual medium is forgotten.
 #[test]
 #[ignore = "starts virtual machines; run `make stories`"]
 fn a_single_node_is_installed_though_its_registry_goes_away_and_it_boots_the_wrong_medium()
@@ -62,11 +72,16 @@ fn a_single_node_is_installed_though_its_registry_goes_away_and_it_boots_the_wro
     let meanwhile = |site: &Site, machines: &mut [Running], hosts: &[Value]| {
         mishaps.happen(site, machines, hosts)
     };
+    let plan = Plan {
+        late_image: true,
+        ..plan(false)
+    };
     install(
         "single-node-mishaps",
-        plan(false),
+        plan,
         single_node(),
         Boot::Cd,
+        LONG_INSTALLATION,
         meanwhile,
     )?;
     assert!(
@@ -80,6 +95,7 @@ fn a_single_node_is_installed_though_its_registry_goes_away_and_it_boots_the_wro
 #[derive(Debug, Default)]
 struct Mishaps {
     registry_away_since: Option<Instant>,
+    registry_missed: bool,
     registry_back: bool,
     wrong_medium: bool,
 }
@@ -93,10 +109,14 @@ impl Mishaps {
                 site.stop_registry();
                 self.registry_away_since = Some(Instant::now());
             }
-            Some(since) if !self.registry_back && since.elapsed() > REGISTRY_AWAY => {
-                eprintln!("   the registry comes back");
-                site.start_registry()?;
-                self.registry_back = true;
+            Some(since) if !self.registry_back => {
+                self.registry_missed |= machines.iter().any(misses_registry);
+                if self.registry_missed && since.elapsed() > REGISTRY_AWAY {
+                    let shown = &host["progress"]["progress_info"];
+                    eprintln!("   the registry comes back; the host shows {shown}");
+                    site.start_registry()?;
+                    self.registry_back = true;
+                }
             }
             Some(_) | None => {}
         }
@@ -114,6 +134,13 @@ impl Mishaps {
     }
 }
 
+/// Whether its bootstrap has failed to pull an image.
+fn misses_registry(machine: &Running) -> bool {
+    let said = machine.said();
+    let mut lines = said.lines();
+    lines.any(|line| line.contains(release::LATE_IMAGE) && line.contains("connection refused"))
+}
+
 fn plan(quick_bootstrap: bool) -> Plan {
     Plan {
         settings: vec![small_machines()],
@@ -128,6 +155,7 @@ fn install(
     plan: Plan,
     mut machine: Machine,
     boot: fn(PathBuf) -> Boot,
+    limit: Duration,
     mut meanwhile: impl FnMut(&Site, &mut [Running], &[Value]) -> Result<()>,
 ) -> Result<()> {
     let mut site = Site::build(story, plan)?;
@@ -146,7 +174,7 @@ fn install(
         &mut plane,
         std::slice::from_mut(&mut machine),
         Scheduling::WithManifests,
-        INSTALLATION,
+        limit,
         |_, machines, hosts| meanwhile(&site, machines, hosts),
     )?;
 

@@ -42,6 +42,8 @@ pub struct Plan {
     pub without_dhcp: bool,
     /// Whether bootkube.sh runs the programs of the release without podman.
     pub quick_bootstrap: bool,
+    /// Whether the bootstrap needs an image that no host has pulled before.
+    pub late_image: bool,
 }
 
 impl Site {
@@ -49,7 +51,10 @@ impl Site {
         let evidence = evidence_of(story)?;
         let network = Network::new(&evidence)?;
         let registry = Registry::start(&network, &evidence)?;
-        let release = release::push(&registry, &network)?;
+        let release = match plan.late_image {
+            true => release::push_with_late_image(&registry, &network)?,
+            false => release::push(&registry, &network)?,
+        };
         // Nothing of ours is pulled: installer and controller are in the image and on the disk.
         let setup = offering(&registry, release::VERSION, &release, &plan.settings);
         let scene = Scene::on(network, evidence, setup)?;

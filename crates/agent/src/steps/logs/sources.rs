@@ -18,6 +18,8 @@ const KEEP: usize = 48 << 20;
 const LINES: &str = "--lines=300000";
 const SHORT: Duration = Duration::from_secs(120);
 const GATHER: Duration = Duration::from_secs(1800);
+/// Where a journal lies that outlives a boot.
+const JOURNAL: &str = "/var/log/journal";
 /// Makes a bundle of the other machines of a cluster.
 pub(super) const GATHER_SCRIPT: &str = "/usr/local/bin/installer-gather.sh";
 
@@ -32,6 +34,8 @@ pub(super) struct Source {
 enum From {
     /// The outputs of commands, one after the other.
     Commands(Vec<Vec<String>>),
+    /// Records of the journal with these words of `journalctl`.
+    Journal(Vec<String>),
     /// The journal of a unit, if there is such a unit.
     Unit(&'static str),
     /// A bundle that a script of the installation makes of the other machines.
@@ -54,14 +58,23 @@ fn commands(name: &str, commands: &[&str]) -> Source {
 }
 
 fn journal(name: &str, filter: &[&str]) -> Source {
-    let mut command = words("journalctl -D /var/log/journal/ --all --no-pager");
-    command.push(LINES.to_owned());
-    command.extend(filter.iter().map(|word| (*word).to_owned()));
     Source {
         name: name.to_owned(),
         is_text: true,
-        from: From::Commands(vec![command]),
+        from: From::Journal(filter.iter().map(|word| (*word).to_owned()).collect()),
     }
+}
+
+/// The command that reads the journal. A system that keeps it in memory has none in the usual place,
+/// and there `journalctl` knows best where it is.
+fn journalctl(context: &Context, filter: &[String]) -> Vec<String> {
+    let mut command = words("journalctl --all --no-pager");
+    if !context.machine.names(JOURNAL).is_empty() {
+        command.extend(["-D".to_owned(), JOURNAL.to_owned()]);
+    }
+    command.push(LINES.to_owned());
+    command.extend(filter.iter().cloned());
+    command
 }
 
 fn unit(name: &str, unit: &'static str) -> Source {
@@ -148,6 +161,10 @@ impl Source {
     ) -> Option<Vec<u8>> {
         match &self.from {
             From::Commands(list) => Some(self.run_all(context, list, complaints).await),
+            From::Journal(filter) => {
+                let command = journalctl(context, filter);
+                Some(self.run_all(context, &[command], complaints).await)
+            }
             From::Unit(unit) => {
                 let list = words("systemctl list-units --all --no-legend --plain");
                 let listed = run(context, &[list, vec![(*unit).to_owned()]].concat(), SHORT)
@@ -156,12 +173,7 @@ impl Source {
                 if listed.trim_ascii().is_empty() {
                     return None;
                 }
-                let journal = words("journalctl -D /var/log/journal/ --all --no-pager");
-                let command = [
-                    journal,
-                    vec![LINES.to_owned(), "-u".into(), (*unit).to_owned()],
-                ]
-                .concat();
+                let command = journalctl(context, &["-u".into(), (*unit).to_owned()]);
                 Some(self.run_all(context, &[command], complaints).await)
             }
             From::Bundle { script, result } => {

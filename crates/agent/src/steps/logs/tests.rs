@@ -176,6 +176,26 @@ async fn logs_arrive_as_an_archive_without_secrets_and_trouble_is_in_its_report(
 }
 
 #[tokio::test]
+async fn the_journal_is_read_where_it_is_kept() {
+    let on_disk = "[/var/log/journal/0123]\nsystem.journal = records\n";
+    let nothing_there = "[/var/log]\nmessages = text\n";
+    for (tree, expected) in [(on_disk, "on disk\n"), (nothing_there, "anywhere\n")] {
+        let machine = Simulated::new(Tree::parse(tree).unwrap());
+        let words = "journalctl --all --no-pager";
+        let of_folder = format!("{words} -D /var/log/journal");
+        let at = |words: &str, said: &str| {
+            machine.on(words.split(' '), Finished::with_output(said));
+        };
+        at(words, "anywhere\n");
+        at(&of_folder, "on disk\n");
+        let (outcome, seen) = gathered_on(machine, 0, false).await;
+        assert_eq!(outcome.exit_code, 0, "{outcome:?}");
+        let files = files(&seen.lock().unwrap()[2].1);
+        assert_eq!(files["installer.logs"], expected);
+    }
+}
+
+#[tokio::test]
 async fn a_refused_upload_is_tried_again() {
     let (outcome, seen) = gathered(1).await;
     assert_eq!(outcome.exit_code, 0, "{outcome:?}");
