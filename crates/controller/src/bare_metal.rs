@@ -5,13 +5,17 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
 
-use crate::{kube::text, service::now};
+use crate::{
+    kube::{Kind, Kube, KubeError, text},
+    service::now,
+};
 
 /// Where BareMetalHosts and Machines are.
 pub const NAMESPACE: &str = "openshift-machine-api";
 const ROLE: &str = "/metadata/labels/machine.openshift.io~1cluster-api-machine-role";
 const PAUSED: &str = "baremetalhost.metal3.io/paused";
-const STATUS: &str = "baremetalhost.metal3.io/status";
+/// From here Metal3 takes the status of a host that it has never seen.
+pub(crate) const STATUS: &str = "baremetalhost.metal3.io/status";
 
 /// What one BareMetalHost lacks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,7 +73,8 @@ pub fn plan<'a>(
             change.status = handed_over.and_then(status);
         }
         if text(host, "/spec/consumerRef/name").is_empty() {
-            change.consumer = free.pop_front().map(reference);
+            let machine = free.pop_front();
+            change.consumer = machine.map(|machine| reference(text(machine, "/metadata/name")));
             plan.without_machine += usize::from(change.consumer.is_none());
         }
         if change.external || change.status.is_some() || change.consumer.is_some() {
@@ -105,7 +110,7 @@ impl Change {
     }
 }
 
-fn annotation<'a>(host: &'a Value, name: &str) -> Option<&'a str> {
+pub(crate) fn annotation<'a>(host: &'a Value, name: &str) -> Option<&'a str> {
     host.pointer("/metadata/annotations")?.get(name)?.as_str()
 }
 
@@ -134,13 +139,31 @@ fn status(text: &str) -> Option<Value> {
     Some(status)
 }
 
-fn reference(machine: &Value) -> Value {
+/// What names a Machine.
+pub(crate) fn reference(machine: &str) -> Value {
     json!({
         "apiVersion": "machine.openshift.io/v1beta1",
         "kind": "Machine",
-        "name": text(machine, "/metadata/name"),
-        "namespace": text(machine, "/metadata/namespace"),
+        "name": machine,
+        "namespace": NAMESPACE,
     })
+}
+
+/// Gives a BareMetalHost what it lacks.
+///
+/// # Errors
+/// See [`KubeError`].
+pub async fn adopt(kube: &Kube, change: &Change) -> Result<(), KubeError> {
+    let at = Kind::BARE_METAL_HOST.within(NAMESPACE, &change.name);
+    if let Some(status) = &change.status {
+        let set = |host: &mut Value| {
+            host["status"] = status.clone();
+            true
+        };
+        kube.update(&at, "status", set).await?;
+    }
+    let apply = |host: &mut Value| change.apply(host);
+    kube.update(&at, "", apply).await.map(drop)
 }
 
 #[cfg(test)]

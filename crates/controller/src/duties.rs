@@ -299,7 +299,7 @@ pub async fn adopt_bare_metal_hosts(context: Arc<Context>) {
             );
             let mut failed = plan.without_machine > 0;
             for change in &plan.changes {
-                match adopt(&context, change).await {
+                match bare_metal::adopt(&context.kube, change).await {
                     Ok(()) => context
                         .record
                         .note(format!("Adopted BareMetalHost {}", change.name)),
@@ -321,19 +321,6 @@ pub async fn adopt_bare_metal_hosts(context: Arc<Context>) {
             .wake(&mut mirrors, &mut view, context.pace.resync)
             .await;
     }
-}
-
-async fn adopt(context: &Context, change: &bare_metal::Change) -> Result<(), KubeError> {
-    let at = Kind::BARE_METAL_HOST.within(bare_metal::NAMESPACE, &change.name);
-    if let Some(status) = &change.status {
-        let set = |host: &mut Value| {
-            host["status"] = status.clone();
-            true
-        };
-        context.kube.update(&at, "status", set).await?;
-    }
-    let apply = |host: &mut Value| change.apply(host);
-    context.kube.update(&at, "", apply).await.map(drop)
 }
 
 /// Frees the address of the DNS service if another service has it.

@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeSet, net::IpAddr, time::Duration};
 
-use muster_controller::hosts;
+use muster_controller::{control_plane::Newcomer, hosts, nodes};
 use muster_engine::inventory::{self, Inventory};
 use muster_model::{Cluster, Host, HostStage, Timestamp};
 use muster_tracking::joining::Joiner;
+use serde_json::Value;
+
+use crate::preparation::bare_metal;
 
 /// Clocks of the cluster and of the service may differ by so much.
 const SKEW: Duration = Duration::from_secs(600);
@@ -44,6 +47,26 @@ fn known(host: &Host, cluster: &Cluster) -> hosts::Host {
         labels: host.node_labels.clone().unwrap_or_default(),
         pool: host.machine_config_pool_name.clone().unwrap_or_default(),
     }
+}
+
+/// A control-plane node, with what was found in its machine; none if that is not known.
+pub fn newcomer(host: &Host, cluster: &Cluster, node: &Value) -> Option<Newcomer> {
+    let inventory = Inventory::known(host)?;
+    let name = inventory::hostname(host).to_lowercase();
+    let at = nodes::Node::read(node).addresses;
+    let cards = inventory.interfaces.items();
+    let has_address = |card: &&inventory::Interface| {
+        card.addresses()
+            .filter_map(|text| text.split('/').next()?.parse::<IpAddr>().ok())
+            .any(|address| at.contains(&address))
+    };
+    let card = cards.iter().find(has_address).or(cards.first());
+    Some(Newcomer {
+        node: node.clone(),
+        mac: card.map_or_else(String::new, |card| card.mac_address.to_lowercase()),
+        status: bare_metal::status(cluster, &name, &inventory),
+        name,
+    })
 }
 
 /// Addresses of its network cards.

@@ -19,14 +19,14 @@ use std::{
 };
 
 use muster_controller::{
-    approval,
+    approval, control_plane,
     csr::{self, Answer},
     kube::{Kind, Kube, Mirror, Objects, Patch, text},
     labels, nodes,
 };
 use muster_engine::progress::{self, JoinReport, StageReport};
-use muster_model::{Cluster, ClusterId, Host, HostKey, HostStatus};
-use muster_tracking::joining::{Joiner, Listed};
+use muster_model::{Cluster, ClusterId, Host, HostKey, HostRole, HostStage, HostStatus};
+use muster_tracking::joining::{Joiner, Listed, Sight};
 use serde_json::Value;
 use tokio::{sync::Notify, time::timeout};
 use tracing::{debug, info, warn};
@@ -40,6 +40,8 @@ const RETRY: Duration = Duration::from_secs(10);
 /// After this long without an answer hosts are left to themselves.
 const UNREACHED: Duration = Duration::from_secs(600);
 const ANSWER: Duration = Duration::from_secs(10);
+/// So long a host is not done because its Machine cannot be created.
+const ADOPTION: Duration = Duration::from_secs(300);
 
 /// The clusters that are watched.
 #[derive(Debug, Default)]
@@ -153,6 +155,7 @@ async fn follow(
     let mut nodes = Mirror::start(kube.clone(), Kind::NODE, None);
     let mut requests = Mirror::start(kube.clone(), Kind::CSR, None);
     let mut checked = Instant::now();
+    let mut troubles = Troubles::default();
     loop {
         if let (Some(nodes), Some(requests)) = (nodes.take(), requests.take()) {
             if !followed.is_current.swap(true, Ordering::Relaxed) {
@@ -162,7 +165,11 @@ async fn follow(
             let Some((cluster, hosts)) = under_way(app, id).await? else {
                 return Ok(End::Idle);
             };
-            look(app, &kube, &cluster, &hosts, &nodes, &requests).await;
+            let seen = Seen {
+                nodes: &nodes,
+                requests: &requests,
+            };
+            look(app, &kube, &cluster, &hosts, &seen, &mut troubles).await;
         }
         tokio::select! {
             () = nodes.changed() => {}
@@ -207,19 +214,29 @@ fn is_joining(host: &Host) -> bool {
         )
 }
 
+/// Since when the Machine of a host cannot be created.
+type Troubles = HashMap<HostKey, Instant>;
+
+/// What the cluster shows.
+struct Seen<'a> {
+    nodes: &'a Objects,
+    requests: &'a Objects,
+}
+
 /// Looks at the hosts that have rebooted, and does what follows.
 async fn look(
     app: &Arc<App>,
     kube: &Kube,
     cluster: &Cluster,
     hosts: &[Host],
-    nodes: &Objects,
-    requests: &Objects,
+    seen: &Seen<'_>,
+    troubles: &mut Troubles,
 ) {
-    let joiners: Vec<(HostKey, Joiner)> = hosts
+    let Seen { nodes, requests } = *seen;
+    let joiners: Vec<(&Host, Joiner)> = hosts
         .iter()
         .filter(|host| is_joining(host) && host.followed)
-        .filter_map(|host| Some((host.key(), facts::joiner(host, cluster)?)))
+        .filter_map(|host| Some((host, facts::joiner(host, cluster)?)))
         .collect();
     if joiners.is_empty() {
         return;
@@ -243,8 +260,14 @@ async fn look(
         nodes: values(nodes),
         requests: values(requests),
     };
-    for (key, joiner) in &joiners {
-        if let Some(sight) = listed.sight(joiner, approves) {
+    for (host, joiner) in &joiners {
+        if let Some(mut sight) = listed.sight(joiner, approves) {
+            let key = host.key();
+            let has_node = matches!(sight.stage, HostStage::Joined | HostStage::Done);
+            if has_node && app.config.cluster.adopt_added_hosts {
+                let problem = adopt(kube, host, cluster, joiner, nodes).await;
+                sight = held_back(sight, key, problem, troubles);
+            }
             let report = JoinReport {
                 reached: StageReport {
                     stage: Some(sight.stage),
@@ -252,11 +275,61 @@ async fn look(
                 },
                 waits_for_person: sight.waits_for_person,
             };
-            if let Err(error) = report_join(app, *key, &report).await {
+            if let Err(error) = report_join(app, key, &report).await {
                 warn!(host = %key.host, error = error_chain(&error), "stage of an added host not stored");
             }
         }
     }
+}
+
+/// Gives a control-plane node the Machine and the BareMetalHost that those of its cluster have. What
+/// went wrong, if something did.
+async fn adopt(
+    kube: &Kube,
+    host: &Host,
+    cluster: &Cluster,
+    joiner: &Joiner,
+    nodes: &Objects,
+) -> Option<String> {
+    if host.role != HostRole::Master {
+        return None;
+    }
+    let known = std::slice::from_ref(&joiner.host);
+    let mut nodes = nodes.values();
+    let node = nodes.find(|node| nodes::host_of(&nodes::Node::read(node), known).is_some())?;
+    let newcomer = facts::newcomer(host, cluster, node)?;
+    match control_plane::adopt(kube, &newcomer).await {
+        Ok(done) => {
+            for what in done {
+                info!(host = %host.id, what, "control-plane node adopted");
+            }
+            None
+        }
+        Err(error) => {
+            let problem = error_chain(&error);
+            warn!(host = %host.id, error = problem, "control-plane node not adopted, retrying");
+            Some(problem)
+        }
+    }
+}
+
+/// A host is not done as long as its Machine cannot be created, but not for ever.
+fn held_back(
+    mut sight: Sight,
+    key: HostKey,
+    problem: Option<String>,
+    troubles: &mut Troubles,
+) -> Sight {
+    let Some(problem) = problem else {
+        troubles.remove(&key);
+        return sight;
+    };
+    let since = troubles.entry(key).or_insert_with(Instant::now);
+    if sight.stage == HostStage::Done && since.elapsed() < ADOPTION {
+        sight.stage = HostStage::Joined;
+    }
+    sight.info = format!("{}; its Machine cannot be created: {problem}", sight.info);
+    sight
 }
 
 /// Approves requests of exactly these hosts.
@@ -335,5 +408,43 @@ async fn release(app: &Arc<App>, id: ClusterId, reason: &str) {
                 warn!(host = %key.host, error = error_chain(&error), "added host not released")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_model::{HostId, InfraEnvId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_host_waits_for_its_machine_but_not_for_ever() {
+        let key = HostKey {
+            infra_env: InfraEnvId(Uuid::from_u128(1)),
+            host: HostId(Uuid::from_u128(2)),
+        };
+        let ready = || Sight {
+            stage: HostStage::Done,
+            info: "node m is ready".to_owned(),
+            waits_for_person: false,
+        };
+        let mut troubles = Troubles::default();
+        let forbidden = || Some("forbidden".to_owned());
+        let held = held_back(ready(), key, forbidden(), &mut troubles);
+        assert_eq!(held.stage, HostStage::Joined);
+        let reason = "node m is ready; its Machine cannot be created: forbidden";
+        assert_eq!(held.info, reason);
+
+        let long_ago = Instant::now().checked_sub(ADOPTION).unwrap();
+        troubles.insert(key, long_ago);
+        let given_up = held_back(ready(), key, forbidden(), &mut troubles);
+        assert_eq!(
+            (given_up.stage, given_up.info.as_str()),
+            (HostStage::Done, reason)
+        );
+
+        assert_eq!(held_back(ready(), key, None, &mut troubles), ready());
+        assert!(troubles.is_empty());
     }
 }

@@ -60,7 +60,8 @@ pub(super) fn describe(
     Ok(())
 }
 
-fn status(cluster: &Cluster, name: &str, inventory: &Inventory) -> Value {
+/// What Metal3 would find out about a machine.
+pub(crate) fn status(cluster: &Cluster, name: &str, inventory: &Inventory) -> Value {
     json!({
         "errorCount": 0,
         "errorMessage": "",

@@ -11,7 +11,7 @@
 //! follows from the seed in the cluster's record ([`recipe`]), so a process that makes the files again,
 //! after a crash or on another replica, makes the same ones.
 
-mod bare_metal;
+pub(crate) mod bare_metal;
 mod gather;
 mod hosts;
 mod join;

@@ -69,6 +69,8 @@ section! {
         follow_added_hosts: bool = true, env [];
         /// Approve certificate requests of hosts that are added to a cluster, if name and addresses are theirs.
         approve_added_hosts: bool = false, env [];
+        /// Create BareMetalHost and Machine of control-plane nodes that are added to a cluster on bare metal, if those of the others have them.
+        adopt_added_hosts: bool = true, env [];
         /// Id that every registered infra-env gets (agent-based installation).
         infra_env_id: Option<Uuid> = None, env ["INFRA_ENV_ID"];
         /// MAC address of the bootstrap host (agent-based installation).

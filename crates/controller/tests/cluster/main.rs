@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod added_control_plane;
 mod bed;
 mod failures;
 mod installation;
