@@ -37,6 +37,8 @@ const NODES: Duration = Duration::from_secs(30);
 const SLOWER: Duration = Duration::from_secs(60);
 /// … at the ingress CA.
 const INGRESS: Duration = Duration::from_secs(10);
+/// The part of an interval that one look takes.
+const LOOK_LASTS: u128 = 20;
 /// Pause between two looks at what does not wake us.
 const LOOK: Duration = Duration::from_secs(20);
 /// All operators together take this long.
@@ -85,13 +87,12 @@ impl Controller {
         insist(|| self.line.send(&request)).await
     }
 
-    /// Lets the time pass until a controller that looks at such intervals sees what has happened.
+    /// Lets the time pass until a controller that looks at such intervals sees what has happened. All
+    /// that happened between two looks is seen with the second one.
     async fn notice(&self, since: Instant, every: Duration) {
         if self.attention == Attention::Polling {
-            let every = self.pace.real(every).as_nanos().max(1);
-            let late = since.elapsed().as_nanos() % every;
-            let rest = u64::try_from(every - late).unwrap_or(u64::MAX);
-            tokio::time::sleep(Duration::from_nanos(rest)).await;
+            let rest = until_next_look(since.elapsed(), self.pace.real(every));
+            tokio::time::sleep(rest).await;
         }
     }
 
@@ -222,16 +223,23 @@ impl Controller {
         Ok(all.into_iter().filter(of_kind).collect())
     }
 
-    /// Operators come up one after the other.
+    /// Operators come up one after the other, each at its time, whether anybody looks or not.
     async fn roll_out(&self, kind: &str) -> Result<(), ClientError> {
         let began = Instant::now();
         let operators = self.operators(kind).await?;
         let count = u32::try_from(operators.len()).unwrap_or(1).max(1);
-        for operator in &operators {
-            for (status, info) in [
-                ("progressing", "Rolling out"),
-                ("available", "All replicas are available"),
+        for (index, operator) in (0..).zip(&operators) {
+            let slot = OPERATORS / count;
+            for (status, info, moment) in [
+                ("progressing", "Rolling out", slot * index),
+                (
+                    "available",
+                    "All replicas are available",
+                    slot * (index + 1),
+                ),
             ] {
+                let rest = self.pace.real(moment).saturating_sub(began.elapsed());
+                tokio::time::sleep(rest).await;
                 let body = wire::OperatorMonitorReport {
                     name: operator.name.clone(),
                     status: Some(status.to_owned()),
@@ -241,7 +249,6 @@ impl Controller {
                 let request = requests::report_monitored_operator_status(self.cluster, &body);
                 self.notice(began, SLOWER).await;
                 insist(|| self.line.send(&request)).await?;
-                self.pace.sleep(OPERATORS / count / 2).await;
             }
         }
         Ok(())
@@ -277,6 +284,17 @@ fn ingress_ca() -> String {
     made().unwrap_or_default()
 }
 
+/// How long it is until somebody looks who looks at such intervals. A look lasts a moment: what
+/// happens within it is still seen.
+fn until_next_look(elapsed: Duration, every: Duration) -> Duration {
+    let every = every.as_nanos().max(1);
+    let late = elapsed.as_nanos() % every;
+    if elapsed.as_nanos() >= every && late < every / LOOK_LASTS {
+        return Duration::ZERO;
+    }
+    Duration::from_nanos(u64::try_from(every - late).unwrap_or(u64::MAX))
+}
+
 /// Place of a stage among those reported from inside.
 const fn order(stage: HostStage) -> u8 {
     match stage {
@@ -293,5 +311,26 @@ const fn order(stage: HostStage) -> u8 {
         | HostStage::CopyingRegistryDataToDisk
         | HostStage::Rebooting
         | HostStage::Failed => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_polls_sees_a_change_with_the_next_look() {
+        let s = Duration::from_secs;
+        for (elapsed, rest) in [
+            (0, 60),
+            (1, 59),
+            (59, 1),
+            (60, 0),
+            (61, 0),
+            (64, 56),
+            (121, 0),
+        ] {
+            assert_eq!(until_next_look(s(elapsed), s(60)), s(rest), "{elapsed}");
+        }
     }
 }
