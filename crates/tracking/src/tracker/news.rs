@@ -116,6 +116,9 @@ impl Tracker {
         self.service_seen = true;
         self.service_silent = None;
         let leader = view.hosts.iter().find(|host| host.bootstrap);
+        if let Some(host) = leader {
+            self.leader = Some(host.name.clone());
+        }
         let is_alone = view.hosts.len() == 1;
         self.service_may_go |= leader.is_some_and(|host| may_end(host, is_alone))
             || matches!(view.status.as_str(), "finalizing" | "installed");

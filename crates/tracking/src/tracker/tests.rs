@@ -170,6 +170,36 @@ fn an_installation_is_followed_through_the_reboot_of_node_zero_without_a_warning
 }
 
 #[test]
+fn the_handover_lasts_until_the_rendezvous_host_itself_has_joined() {
+    let nodes = |names: &[&str]| {
+        cluster(|view| {
+            view.bootstrap_complete = true;
+            let names = names.iter().map(|name| ((*name).to_owned(), true));
+            view.nodes.extend(names);
+        })
+    };
+    let mut script = Script::new(Goal::Install);
+    // The bootstrap of three nodes is complete when two others have joined.
+    script.see(
+        0,
+        service("installing", "Waiting for controller"),
+        nodes(&["node-1", "node-2"]),
+    );
+    assert_eq!(script.phase(), Phase::Bootstrapping);
+    script.see(20, gone(), nodes(&["node-1", "node-2"]));
+    assert_eq!(script.phase(), Phase::Handover);
+    let waiting = &script.status.as_ref().unwrap().waiting_for;
+    assert_eq!(waiting, "the rendezvous host to join the cluster");
+    script.see(
+        20,
+        gone(),
+        nodes(&["node-1", "node-2", "node-0.example.com"]),
+    );
+    assert_eq!(script.phase(), Phase::Finalizing);
+    assert_eq!(script.warnings(), Vec::<&str>::new());
+}
+
+#[test]
 fn an_account_that_starts_late_catches_up_with_one_look() {
     let mut script = Script::new(Goal::Install);
     script.see(0, gone(), finished(None));
