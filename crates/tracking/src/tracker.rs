@@ -155,6 +155,8 @@ pub struct Tracker {
     /// The service said that the rendezvous host is about to reboot, or the cluster works.
     service_may_go: bool,
     said: BTreeSet<String>,
+    /// When the cluster was registered in the service.
+    registered: String,
     status: String,
     percent: i64,
     stages: BTreeMap<String, String>,
@@ -190,6 +192,7 @@ impl Tracker {
             api_seen: false,
             service_may_go: false,
             said: BTreeSet::new(),
+            registered: String::new(),
             status: String::new(),
             percent: 0,
             stages: BTreeMap::new(),
@@ -225,7 +228,7 @@ impl Tracker {
         let phase = self.phase_of(seen).max(match self.phase {
             // These are facts of the cluster, which does not unlearn them.
             Phase::Finalizing | Phase::Settling | Phase::Complete => self.phase,
-            // Discovery may follow an installation that was reset.
+            // Discovery may follow an installation that was reset or starts over.
             _ => Phase::Booting,
         });
         let is_first = !std::mem::replace(&mut self.has_begun, true);
