@@ -41,6 +41,9 @@ pub enum ServiceSeen {
 /// What the service says of the cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServiceView {
+    /// When the cluster was registered. A service that knows the same cluster since another moment has
+    /// lost what it knew.
+    pub registered: String,
     /// For example `installing`.
     pub status: String,
     /// Why.
@@ -103,6 +106,7 @@ impl ServiceView {
     #[must_use]
     pub fn read(cluster: &Value, events: &Value) -> Self {
         let mut view = Self {
+            registered: text(cluster, "/created_at"),
             status: text(cluster, "/status"),
             status_info: text(cluster, "/status_info"),
             percent: cluster["progress"]["total_percentage"]

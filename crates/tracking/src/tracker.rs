@@ -155,6 +155,8 @@ pub struct Tracker {
     /// The service said that the rendezvous host is about to reboot, or the cluster works.
     service_may_go: bool,
     said: BTreeSet<String>,
+    /// When the cluster was registered in the service.
+    registered: String,
     status: String,
     percent: i64,
     stages: BTreeMap<String, String>,
@@ -164,6 +166,8 @@ pub struct Tracker {
     operators: BTreeMap<String, bool>,
     progress: String,
     nodes: BTreeMap<String, bool>,
+    /// The name of the rendezvous host, once the service has said it.
+    leader: Option<String>,
     resting_since: Option<Duration>,
     bootstrap_complete: bool,
     version_complete: bool,
@@ -188,6 +192,7 @@ impl Tracker {
             api_seen: false,
             service_may_go: false,
             said: BTreeSet::new(),
+            registered: String::new(),
             status: String::new(),
             percent: 0,
             stages: BTreeMap::new(),
@@ -197,6 +202,7 @@ impl Tracker {
             operators: BTreeMap::new(),
             progress: String::new(),
             nodes: BTreeMap::new(),
+            leader: None,
             resting_since: None,
             bootstrap_complete: false,
             version_complete: false,
@@ -222,7 +228,7 @@ impl Tracker {
         let phase = self.phase_of(seen).max(match self.phase {
             // These are facts of the cluster, which does not unlearn them.
             Phase::Finalizing | Phase::Settling | Phase::Complete => self.phase,
-            // Discovery may follow an installation that was reset.
+            // Discovery may follow an installation that was reset or starts over.
             _ => Phase::Booting,
         });
         let is_first = !std::mem::replace(&mut self.has_begun, true);
@@ -296,9 +302,9 @@ impl Tracker {
                 (ServiceSeen::None, _) | (_, false) => Phase::Finalizing,
                 (ServiceSeen::Cluster(view), _) if view.status == "finalizing" => Phase::Finalizing,
                 (ServiceSeen::Cluster(_), _) => Phase::Bootstrapping,
-                _ => match self.nodes.is_empty() {
-                    true => Phase::Handover,
-                    false => Phase::Finalizing,
+                _ => match self.has_leader_joined() {
+                    true => Phase::Finalizing,
+                    false => Phase::Handover,
                 },
             };
         }
@@ -325,6 +331,21 @@ impl Tracker {
                 _ => Phase::Booting,
             },
         }
+    }
+
+    /// The rendezvous host is a node of the cluster. An account that began without the service does
+    /// not know its name; then any node counts.
+    fn has_leader_joined(&self) -> bool {
+        let Some(leader) = &self.leader else {
+            return !self.nodes.is_empty();
+        };
+        // Either name may have the domain behind it.
+        let is_within = |long: &str, short: &str| {
+            let rest = long.strip_prefix(short);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let mut nodes = self.nodes.keys();
+        nodes.any(|node| is_within(node, leader) || is_within(leader, node))
     }
 
     fn expired(&self, seen: &Observation) -> Option<Outcome> {

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     desk::{Desk, Order},
-    scene::{key, serve_disk_image},
+    scene::{BOOT, key, serve_disk_image},
     site::expect,
 };
 
@@ -66,7 +66,7 @@ fn follow(
     machine: &mut Running,
     waiting: &mut Background,
 ) -> Result<()> {
-    desk.wait_until_installing(service, machine, |_| Ok(()))?;
+    desk.wait_until_installing(service, machine, BOOT, |_| Ok(()))?;
     let mut plane = desk.start_control_plane(network, evidence, service)?;
 
     let mut reported = false;

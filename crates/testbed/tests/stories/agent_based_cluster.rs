@@ -20,7 +20,8 @@ use crate::{
     site::{KEPT_PARTITIONS, offer_names, small_requirements},
 };
 
-/// Three emulated machines share two cores.
+/// Three emulated machines share two cores, and one of them runs the service.
+const PREPARATION: Duration = Duration::from_secs(2400);
 const INSTALLATION: Duration = Duration::from_secs(4800);
 const NAMES: [&str; 3] = ["master-0", "master-1", "master-2"];
 /// Number of the first machine: the rendezvous host.
@@ -81,7 +82,7 @@ fn follow(
     waiting: &mut Background,
 ) -> Result<()> {
     let mut discovered = Vec::new();
-    desk.wait_until_installing(service, &mut machines[0], |hosts| {
+    desk.wait_until_installing(service, &mut machines[0], PREPARATION, |hosts| {
         for host in hosts {
             let id = host["id"].as_str().context("a host has an id")?;
             // Before it is ready: afterwards the installation starts at once.

@@ -1,7 +1,7 @@
 //! Where a person works with the agent-based installer: the configs, what Muster makes of them, and
 //! `muster agent wait-for`, which follows from there.
 
-use std::{fs, path::PathBuf, process::Command, time::Duration};
+use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
 
 use anyhow::{Context, Result};
 use muster_ignition::Config;
@@ -18,7 +18,7 @@ use muster_vm::{
 use serde_json::Value;
 
 use crate::{
-    scene::{BOOT, customized},
+    scene::customized,
     site::{DOMAIN, QUICK_PODMAN},
 };
 
@@ -148,11 +148,14 @@ impl Desk {
         &self,
         service: &Client,
         rendezvous: &mut Running,
+        limit: Duration,
         mut meanwhile: impl FnMut(&[Value]) -> Result<()>,
     ) -> Result<()> {
         let path = format!("/clusters/{}", self.cluster);
         let mut last = String::new();
-        rendezvous.wait_until("the installation to begin", BOOT, |_| {
+        rendezvous.wait_until("the installation to begin", limit, |_| {
+            // The service that is asked is emulated, too.
+            thread::sleep(Duration::from_secs(1));
             let Ok(cluster) = service.get(&path) else {
                 return Ok(None);
             };

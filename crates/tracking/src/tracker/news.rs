@@ -1,6 +1,6 @@
 //! What is new of each source.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use muster_engine::tables;
 
@@ -15,6 +15,15 @@ const EARLIER: usize = 5;
 const LAST_STAGES: &[&str] = &["Waiting for controller", "Rebooting"];
 /// The same of a single node, which reboots at once when its disk is written.
 const LAST_STAGE_ALONE: &str = "Writing image to disk";
+/// Statuses of a cluster whose installation has begun.
+const BEGUN: &[&str] = &[
+    "preparing-for-installation",
+    "installing",
+    "installing-pending-user-action",
+    "finalizing",
+];
+const WRONG_MEDIUM: &str = "The rendezvous host has booted from the image again instead of its \
+                            disk; remove the image or change the boot order";
 
 impl Tracker {
     /// News of the service; why the installation was cancelled, if it was.
@@ -41,19 +50,13 @@ impl Tracker {
                 None
             }
             ServiceSeen::Empty => {
-                self.service_silent = None;
-                if self.api_seen && self.service_may_go {
-                    self.once(
-                        lines,
-                        Level::Warning,
-                        "The rendezvous host has booted from the image again instead of its disk; \
-                         remove the image or change the boot order"
-                            .to_owned(),
-                    );
+                self.news_of_return(lines);
+                if self.bootstrap_complete {
+                    self.once(lines, Level::Warning, WRONG_MEDIUM.to_owned());
                 }
                 None
             }
-            ServiceSeen::Cluster(view) => self.news_of_service(view, lines),
+            ServiceSeen::Cluster(view) => self.news_of_service(view, seen.at, lines),
         }
     }
 
@@ -100,12 +103,73 @@ impl Tracker {
         }
     }
 
-    fn news_of_service(&mut self, view: &ServiceView, lines: &mut Vec<Line>) -> Option<String> {
-        if self.service_seen && self.service_silent.is_some() {
+    /// The service answers, whatever it says.
+    fn news_of_return(&mut self, lines: &mut Vec<Line>) {
+        if self.service_silent.take().is_some() && self.service_seen {
             self.say(lines, Level::Info, "The service answers again");
             self.said
                 .retain(|text| !text.contains("does not answer any more"));
         }
+    }
+
+    /// The service has lost what it knew: it lives in the memory of the rendezvous host, which has
+    /// booted the image again. Everything that was seen of this installation is void.
+    fn start_over(&mut self, at: Duration, lines: &mut Vec<Line>) {
+        if self.bootstrap_complete {
+            // What is complete stays so.
+            self.once(lines, Level::Warning, WRONG_MEDIUM.to_owned());
+            return;
+        }
+        let mut text = "The rendezvous host has booted the image again".to_owned();
+        if BEGUN.contains(&self.status.as_str()) {
+            text.push_str(
+                " before the bootstrap was complete: its service has lost the installation, and \
+                 starts it over when every host is discovered and ready again",
+            );
+            if self.service_may_go {
+                text.push_str(
+                    "; if its disk was written already, it should have started from it: remove the \
+                     image or change the boot order",
+                );
+            }
+            if self.stages.len() > 1 {
+                text.push_str(
+                    "; other hosts that have rebooted into their disks must be booted from the \
+                     image again, too",
+                );
+            }
+        } else {
+            text.push_str(": hosts are discovered and validated anew");
+        }
+        self.say(lines, Level::Warning, text);
+        self.counting = at;
+        self.service_may_go = false;
+        self.api_seen = false;
+        self.said.clear();
+        self.status.clear();
+        self.percent = 0;
+        self.stages.clear();
+        self.validations.clear();
+        self.operators.clear();
+        self.progress.clear();
+        self.nodes.clear();
+        self.leader = None;
+    }
+
+    fn news_of_service(
+        &mut self,
+        view: &ServiceView,
+        at: Duration,
+        lines: &mut Vec<Line>,
+    ) -> Option<String> {
+        self.news_of_return(lines);
+        if !self.registered.is_empty()
+            && !view.registered.is_empty()
+            && self.registered != view.registered
+        {
+            self.start_over(at, lines);
+        }
+        self.registered.clone_from(&view.registered);
         if !self.service_seen {
             self.say(
                 lines,
@@ -114,8 +178,10 @@ impl Tracker {
             );
         }
         self.service_seen = true;
-        self.service_silent = None;
         let leader = view.hosts.iter().find(|host| host.bootstrap);
+        if let Some(host) = leader {
+            self.leader = Some(host.name.clone());
+        }
         let is_alone = view.hosts.len() == 1;
         self.service_may_go |= leader.is_some_and(|host| may_end(host, is_alone))
             || matches!(view.status.as_str(), "finalizing" | "installed");

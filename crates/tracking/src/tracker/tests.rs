@@ -61,9 +61,21 @@ impl Script {
 }
 
 fn service(status: &str, stage: &str) -> ServiceSeen {
-    let cluster = json!({"name": "lab", "status": status, "hosts": [
-        {"id": "1", "requested_hostname": "node-0", "status": "installing-in-progress",
-         "bootstrap": true, "progress": {"current_stage": stage}}]});
+    service_since("2026-01-02T03:04:05Z", status, stage, &[])
+}
+
+/// A service that knows its cluster since this moment, with more hosts than the rendezvous host.
+fn service_since(registered: &str, status: &str, stage: &str, others: &[&str]) -> ServiceSeen {
+    let mut hosts = vec![
+        json!({"id": "1", "requested_hostname": "node-0", "status": "installing-in-progress",
+               "bootstrap": true, "progress": {"current_stage": stage}}),
+    ];
+    hosts.extend(others.iter().map(|name| {
+        json!({"id": name, "requested_hostname": name, "status": "installing-in-progress",
+               "progress": {"current_stage": "Rebooting"}})
+    }));
+    let cluster =
+        json!({"name": "lab", "created_at": registered, "status": status, "hosts": hosts});
     let events = json!([{"event_time": "1", "severity": "info", "message": "registered"}]);
     ServiceSeen::Cluster(Box::new(ServiceView::read(&cluster, &events)))
 }
@@ -170,6 +182,36 @@ fn an_installation_is_followed_through_the_reboot_of_node_zero_without_a_warning
 }
 
 #[test]
+fn the_handover_lasts_until_the_rendezvous_host_itself_has_joined() {
+    let nodes = |names: &[&str]| {
+        cluster(|view| {
+            view.bootstrap_complete = true;
+            let names = names.iter().map(|name| ((*name).to_owned(), true));
+            view.nodes.extend(names);
+        })
+    };
+    let mut script = Script::new(Goal::Install);
+    // The bootstrap of three nodes is complete when two others have joined.
+    script.see(
+        0,
+        service("installing", "Waiting for controller"),
+        nodes(&["node-1", "node-2"]),
+    );
+    assert_eq!(script.phase(), Phase::Bootstrapping);
+    script.see(20, gone(), nodes(&["node-1", "node-2"]));
+    assert_eq!(script.phase(), Phase::Handover);
+    let waiting = &script.status.as_ref().unwrap().waiting_for;
+    assert_eq!(waiting, "the rendezvous host to join the cluster");
+    script.see(
+        20,
+        gone(),
+        nodes(&["node-1", "node-2", "node-0.example.com"]),
+    );
+    assert_eq!(script.phase(), Phase::Finalizing);
+    assert_eq!(script.warnings(), Vec::<&str>::new());
+}
+
+#[test]
 fn an_account_that_starts_late_catches_up_with_one_look() {
     let mut script = Script::new(Goal::Install);
     script.see(0, gone(), finished(None));
@@ -197,6 +239,127 @@ fn a_service_that_vanishes_too_early_is_a_warning_and_may_return() {
     assert_eq!(script.phase(), Phase::Discovery);
     script.see(10, service("insufficient", ""), quiet());
     assert_eq!(script.said("answers again"), 1);
+}
+
+const FIRST: &str = "2026-01-02T03:00:00Z";
+const SECOND: &str = "2026-01-02T03:50:00Z";
+
+#[test]
+fn an_installation_that_starts_over_is_followed_to_its_end() {
+    let others = &["node-1", "node-2"];
+    let mut script = Script::new(Goal::Install);
+    script.see(0, gone(), quiet());
+    script.see(
+        60,
+        service_since(FIRST, "insufficient", "", others),
+        quiet(),
+    );
+    script.see(
+        60,
+        service_since(FIRST, "installing", "Installing", others),
+        quiet(),
+    );
+    let joined = || {
+        cluster(|view| {
+            view.nodes.insert("node-1".to_owned(), true);
+        })
+    };
+    // Longer than a bootstrap may take, because something moved to the end.
+    script.see(
+        3500,
+        service_since(FIRST, "installing", "Waiting for bootkube", others),
+        joined(),
+    );
+    assert_eq!(script.phase(), Phase::Bootstrapping);
+    for _ in 0..6 {
+        script.see(20, gone(), quiet());
+        assert_eq!(script.phase(), Phase::Bootstrapping, "{:?}", script.lines);
+    }
+    assert_eq!(script.said("does not answer any more"), 1);
+    script.see(5, ServiceSeen::Empty, quiet());
+    assert_eq!(script.said("The service answers again"), 1);
+    script.see(5, service_since(SECOND, "insufficient", "", &[]), quiet());
+    assert_eq!(script.phase(), Phase::Discovery);
+    let told = script.warnings().pop().unwrap().to_owned();
+    assert!(
+        told.contains("starts it over") && told.contains("booted from the image again, too"),
+        "{told}"
+    );
+    assert!(!told.contains("boot order"), "{told}");
+    // The limit counts anew, and a node of the first attempt is none of the second.
+    script.see(
+        3000,
+        service_since(SECOND, "installing", "Installing", others),
+        quiet(),
+    );
+    assert_eq!(script.phase(), Phase::Installing);
+    script.see(
+        599,
+        service_since(SECOND, "installing", "Installing", others),
+        quiet(),
+    );
+    script.see(
+        1,
+        service_since(SECOND, "installing", "Waiting for controller", others),
+        cluster(|view| {
+            view.bootstrap_complete = true;
+            view.nodes.insert("node-1".to_owned(), true);
+        }),
+    );
+    assert_eq!(script.said("The Kubernetes API answers"), 2);
+    assert_eq!(script.said("Node node-1 is ready"), 2);
+    script.see(60, gone(), quiet());
+    assert_eq!(script.phase(), Phase::Handover);
+    script.see(60, gone(), finished(None));
+    script.see(40, gone(), finished(None));
+    assert_eq!(script.outcome, Some(Outcome::Reached));
+    assert_eq!(script.said("starts it over"), 1);
+    assert_eq!(script.warnings().len(), 2, "{:?}", script.warnings());
+}
+
+#[test]
+fn a_single_node_that_dies_while_its_disk_is_written_starts_over() {
+    let mut script = Script::new(Goal::Install);
+    let single = |since, status, stage| service_since(since, status, stage, &[]);
+    script.see(
+        0,
+        single(FIRST, "installing", "Writing image to disk"),
+        quiet(),
+    );
+    script.see(20, gone(), quiet());
+    assert_eq!(script.phase(), Phase::Handover);
+    assert_eq!(script.said("as planned"), 1);
+    script.see(90, single(SECOND, "insufficient", ""), quiet());
+    assert_eq!(script.phase(), Phase::Discovery);
+    let told = script.warnings().pop().unwrap().to_owned();
+    assert!(
+        told.contains("starts it over") && told.contains("change the boot order"),
+        "{told}"
+    );
+    assert!(!told.contains("other hosts"), "{told}");
+    script.see(90, single(SECOND, "installing", "Installing"), quiet());
+    script.see(5, gone(), quiet());
+    assert_eq!(script.phase(), Phase::Installing, "it may not go yet");
+    script.see(
+        5,
+        single(SECOND, "installing", "Writing image to disk"),
+        quiet(),
+    );
+    script.see(60, gone(), quiet());
+    assert_eq!(script.said("as planned"), 2, "of the second attempt, too");
+}
+
+#[test]
+fn a_host_that_restarts_before_anything_was_installed_is_discovered_anew() {
+    let mut script = Script::new(Goal::Install);
+    script.see(0, service_since(FIRST, "insufficient", "", &[]), quiet());
+    script.see(60, service_since(SECOND, "insufficient", "", &[]), quiet());
+    assert_eq!(script.said("discovered and validated anew"), 1);
+    assert_eq!(script.said("Cluster: insufficient"), 2);
+    // A service that restarts by itself has kept its data.
+    script.see(60, gone(), quiet());
+    script.see(60, service_since(SECOND, "ready", "", &[]), quiet());
+    assert_eq!(script.said("booted the image again"), 1);
 }
 
 #[test]
@@ -299,6 +462,10 @@ fn a_rendezvous_host_that_boots_the_image_again_is_recognized() {
         cluster(|view| view.bootstrap_complete = true),
     );
     assert_eq!(script.said("booted from the image again"), 1);
+    let anew = service_since(SECOND, "insufficient", "", &[]);
+    script.see(5, anew, cluster(|view| view.bootstrap_complete = true));
+    assert_eq!(script.said("booted from the image again"), 1);
+    assert_eq!(script.said("starts it over"), 0, "{:?}", script.lines);
 }
 
 #[test]

@@ -22,7 +22,12 @@ impl Tracker {
                     "the service on the rendezvous host".to_owned()
                 }
             },
-            Phase::Discovery => self.blockers(),
+            Phase::Discovery => match &seen.service {
+                ServiceSeen::Silent(_) if self.service_seen => {
+                    "the service on the rendezvous host to answer again".to_owned()
+                }
+                _ => self.blockers(),
+            },
             Phase::Installing | Phase::Bootstrapping => match &seen.service {
                 ServiceSeen::Cluster(view) => {
                     let stages = view.hosts.iter().map(|host| match host.stage.as_str() {
