@@ -92,7 +92,7 @@ testbed: machines ## Real machines boot our images and are discovered (builds th
 service-story: machines # One more of `make test`, apart from the others because it takes as long as all of them
 	$(run_stories) $(service_story)
 
-stories: machines agents container packages boot ## The same with the long stories that `make test` leaves out, container images, packages and the boot matrix
+stories: machines agents packages boot ## The same with the long stories that `make test` leaves out, a release made twice and the boot matrix
 	$(run_stories) $(addprefix --skip ,$(unfinished_stories))
 
 .PHONY: machines
@@ -152,7 +152,7 @@ container: web ## The container images run under rootless podman: aicli, pods ma
 	scripts/build-static x86_64
 	tests/run-container
 
-packages: web ## Packages install, upgrade and go on clean roots of Debian and rpm (as root)
+packages: web ## Packages install, start, upgrade and go on clean roots of Debian and rpm; a release twice (as root)
 	@scripts/prepare build test agents packages
 	scripts/build-static x86_64
 	tests/run-packages

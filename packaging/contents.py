@@ -25,13 +25,19 @@ ARCHITECTURES = ["x86_64", "aarch64"]
 CONTAINER_USER, CONTAINER_GROUP = 1001, 0
 
 
-def programs(tree, root, architecture):
-    """The service with the agents that were built beside it, at least the one of its own architecture."""
-    tree.file("/usr/bin/muster", root / "target/programs" / architecture / "muster", mode=0o755)
+def programs(tree, root, architecture, hosts):
+    """The service with agents."""
+    tree.file("/usr/bin/muster", program_file(root, "programs", architecture), mode=0o755)
+    for host, agent in agents(root, architecture, hosts):
+        tree.file(f"/usr/lib/muster/agents/{host}/muster-agent", agent, mode=0o755)
+
+
+def agents(root, architecture, hosts):
+    """Agents by architecture: that of the service, and of `hosts` those that were built."""
     for host in ARCHITECTURES:
-        agent = root / "target/agents" / host / "muster-agent"
-        if host == architecture or agent.exists():
-            tree.file(f"/usr/lib/muster/agents/{host}/muster-agent", agent, mode=0o755)
+        agent = program_file(root, "agents", host)
+        if host == architecture or (host in hosts and agent.exists()):
+            yield host, agent
 
 
 def program_file(root, kind, architecture):
@@ -39,26 +45,24 @@ def program_file(root, kind, architecture):
     return root / "target" / kind / architecture / {"programs": "muster", "agents": "muster-agent"}[kind]
 
 
-def muster_with_agents(root, architecture):
+def muster_with_agents(root, architecture, hosts, level):
     """The service with agents inside, so that one file is enough: behind its end, as
     crates/boot-images/src/inside_program.rs reads them."""
     whole = program_file(root, "programs", architecture).read_bytes()
     places = []
-    for host in ARCHITECTURES:
-        agent = program_file(root, "agents", host)
-        if host == architecture or agent.exists():
-            packed = gzip.compress(agent.read_bytes(), 9, mtime=0)
-            places.append({"architecture": host, "offset": len(whole), "len": len(packed)})
-            whole += packed
+    for host, agent in agents(root, architecture, hosts):
+        packed = gzip.compress(agent.read_bytes(), level, mtime=0)
+        places.append({"architecture": host, "offset": len(whole), "len": len(packed)})
+        whole += packed
     index = json.dumps(places).encode()
     return whole + index + len(index).to_bytes(8, "little") + b"MUSTERAG"
 
 
-def package_tree(root, architecture, epoch, runnable, zsh):
+def package_tree(root, architecture, epoch, runnable, zsh, hosts):
     """Everything a package installs. `runnable` is a muster of this machine, for pages it prints;
     `zsh` the folder in which that distribution keeps completions."""
     tree = Tree(epoch)
-    programs(tree, root, architecture)
+    programs(tree, root, architecture, hosts)
     tree.folder("/usr/lib/muster")
     tree.file("/usr/lib/systemd/system/muster.service", FILES / "muster.service")
     tree.file("/usr/lib/sysusers.d/muster.conf", FILES / "sysusers.conf")
@@ -79,10 +83,10 @@ def package_tree(root, architecture, epoch, runnable, zsh):
     return tree
 
 
-def container_tree(root, architecture, epoch):
+def container_tree(root, architecture, epoch, hosts):
     """A root without a shell: programs, certificates of public authorities, and a place for data."""
     tree = Tree(epoch)
-    programs(tree, root, architecture)
+    programs(tree, root, architecture, hosts)
     tree.file("/etc/ssl/certs/ca-certificates.crt", Path("/etc/ssl/certs/ca-certificates.crt"))
     tree.file("/etc/passwd", f"root:x:0:0::/:/\nmuster:x:{CONTAINER_USER}:{CONTAINER_GROUP}::/data:/\n")
     tree.file("/etc/group", "root:x:0:\n")

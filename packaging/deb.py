@@ -8,8 +8,8 @@ from tree import Tree
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def package(tree, architecture, version, about, scripts):
-    """The bytes of a package; `scripts` are the maintainer's, by name."""
+def package(tree, architecture, version, about, scripts, level):
+    """The bytes of a package; `scripts` are the maintainer's, by name; `level` is that of xz."""
     files = [(path, entry) for path, entry in tree if not entry.is_folder]
     fields = {
         "Package": about["name"],
@@ -32,8 +32,8 @@ def package(tree, architecture, version, about, scripts):
         control.file(f"/{name}", text, mode=0o755)
     members = {
         "debian-binary": b"2.0\n",
-        "control.tar.xz": lzma.compress(control.tar("./")),
-        "data.tar.xz": lzma.compress(tree.tar("./")),
+        "control.tar.xz": lzma.compress(control.tar("./"), preset=level),
+        "data.tar.xz": lzma.compress(tree.tar("./"), preset=level),
     }
     return ar(members, tree.epoch)
 

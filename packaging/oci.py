@@ -17,11 +17,11 @@ CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 
-def archive(tree, architecture, images, labels):
-    """Images (name with tag → what their config says) over the files of one tree."""
+def archive(tree, architecture, images, labels, level=9):
+    """Images (name with tag → what their config says) over the files of one tree; `level` is that of gzip."""
     created = datetime.fromtimestamp(tree.epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     plain = tree.tar()
-    layer = gzip.compress(plain, 9, mtime=0)
+    layer = gzip.compress(plain, level, mtime=0)
     blobs = Blobs()
     layer_descriptor = blobs.add(LAYER, layer)
     manifests, listed = [], []

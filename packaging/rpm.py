@@ -21,14 +21,14 @@ LESS, EQUAL, RPMLIB = 2, 8, 1 << 24
 SCRIPTS = {"pre": (1023, 1085), "post": (1024, 1086), "preun": (1025, 1087), "postun": (1026, 1088)}
 
 
-def package(tree, architecture, version, about, scripts):
-    """The bytes of a package; `scripts` by the names of spec files."""
+def package(tree, architecture, version, about, scripts, level):
+    """The bytes of a package; `scripts` by the names of spec files; `level` is that of xz."""
     entries = list(tree)
     # Folders that every system has belong to other packages.
     own = [(path, entry) for path, entry in entries if not entry.is_folder or path in tree.entries]
     payload = cpio(own, tree.epoch)
-    packed = lzma.compress(payload)
-    header = build(63, header_tags(own, tree.epoch, architecture, version, about, scripts, packed))
+    packed = lzma.compress(payload, preset=level)
+    header = build(63, header_tags(own, tree.epoch, architecture, version, about, scripts, packed, level))
     body = header + packed
     signature = build(
         62,
@@ -45,7 +45,7 @@ def package(tree, architecture, version, about, scripts):
     return lead + signature + b"\0" * (-len(signature) % 8) + body
 
 
-def header_tags(own, epoch, architecture, version, about, scripts, packed):
+def header_tags(own, epoch, architecture, version, about, scripts, packed, level):
     folders = sorted({posixpath.dirname(path) + "/" for path, _ in own})
     sizes = [0 if entry.is_folder else len(entry.content) for _, entry in own]
     digests = ["" if entry.is_folder else hashlib.sha256(entry.content).hexdigest() for _, entry in own]
@@ -97,7 +97,7 @@ def header_tags(own, epoch, architecture, version, about, scripts, packed):
         (1118, STRINGS, folders),
         (1124, STRING, ["cpio"]),
         (1125, STRING, ["xz"]),
-        (1126, STRING, ["6"]),
+        (1126, STRING, [str(level)]),
         (5011, INT32, [8]),
         (5062, STRING, ["utf-8"]),
         (5092, STRINGS, [hashlib.sha256(packed).hexdigest()]),

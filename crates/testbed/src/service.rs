@@ -25,6 +25,9 @@ const USER: &str = "storyteller";
 const PASSWORD: &str = "once upon a time";
 /// Lower than any time limit of a story; nothing here takes so long.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// For whole images, in seconds: the service may run on an emulated machine. curl takes the last that it is
+/// given.
+const DOWNLOAD: [&str; 2] = ["--max-time", "1200"];
 
 /// How the service is set up.
 #[derive(Clone, Debug, Default)]
@@ -148,7 +151,9 @@ impl Client {
         let answer = self.get(&format!("/infra-envs/{infra_env}/downloads/image-url"))?;
         let address = answer["url"].as_str().context("an image has an address")?;
         let to = to.display().to_string();
-        self.curl(&["--fail", "--output", &to, address]).map(drop)
+        let [limit, seconds] = DOWNLOAD;
+        self.curl(&["--fail", limit, seconds, "--output", &to, address])
+            .map(drop)
     }
 
     /// Downloads a file below the base path of the API.
@@ -160,7 +165,8 @@ impl Client {
         let bearer = self.token.as_ref();
         let bearer = bearer.map(|token| format!("Authorization: Bearer {token}"));
         let to = to.display().to_string();
-        let mut arguments = vec!["--fail", "--output", &to, &address];
+        let [limit, seconds] = DOWNLOAD;
+        let mut arguments = vec!["--fail", limit, seconds, "--output", &to, &address];
         if let Some(bearer) = &bearer {
             arguments.extend(["--header", bearer]);
         }

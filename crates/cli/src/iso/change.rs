@@ -212,18 +212,21 @@ fn change_archive(
     let payload = if archive.is_empty() {
         View::default()
     } else {
-        fitting(&archive, area.len)?
+        fitting(&archive, &area)?
     };
     area.write(&mut editor, &payload)?;
     to.deliver(path, &editor.finish()?)
 }
 
-/// gzip, or xz when only that fits.
-fn fitting(archive: &Archive, room: u64) -> anyhow::Result<View> {
+/// gzip, or xz when only that fits. A payload that is far too large for the area, such as one with
+/// programs in it, grows the image anyway: packing it slowly would gain nothing.
+fn fitting(archive: &Archive, area: &EmbedArea) -> anyhow::Result<View> {
     let gzip = archive.gzip()?;
-    if gzip.len() as u64 > room {
+    let len = gzip.len() as u64;
+    let can_grow = area.file.is_some();
+    if len > area.len && (!can_grow || len <= 2 * area.len) {
         let xz = archive.xz()?;
-        if xz.len() < gzip.len() {
+        if xz.len() as u64 <= area.len {
             return Ok(View::bytes(xz));
         }
     }

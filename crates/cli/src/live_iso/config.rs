@@ -122,7 +122,8 @@ Type=notify
 RuntimeDirectory=muster
 RuntimeDirectoryPreserve=yes
 ExecStartPre=/usr/local/bin/muster live-iso prepare
-EnvironmentFile=/run/muster/environment
+# Read before each command, so it may be missing for the one that writes it.
+EnvironmentFile=-/run/muster/environment
 {runs}
 # Address and first login, on the screen of the machine.
 StandardOutput=journal+console
@@ -194,6 +195,11 @@ mod tests {
             "{mount}"
         );
         assert!(config.unit("muster-medium.service").is_some());
+        // systemd reads it for ExecStartPre too, and that command is what writes it.
+        assert!(
+            service.contains(&format!("EnvironmentFile=-{ENVIRONMENT}\n")),
+            "{service}"
+        );
     }
 
     #[test]

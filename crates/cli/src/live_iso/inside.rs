@@ -129,7 +129,8 @@ fn bracketed(address: IpAddr) -> String {
 pub fn medium() -> anyhow::Result<String> {
     let version = fs::read_to_string(MEDIUM_IS).context(MEDIUM_IS)?;
     let version = version.trim();
-    let medium = find_medium(Path::new("/dev/disk/by-label"))?;
+    let arguments = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    let medium = find_medium(Path::new("/dev/disk/by-label"), booted_label(&arguments))?;
     let flags = Overrides::default().set("live-iso", "data_dir", DATA_DIR);
     let config = Config::load(&Sources::of_process(flags)?)?.config;
     let images = catalogue(&config)?;
@@ -178,17 +179,35 @@ fn add(store: &BaseImages, image: &OsImage, medium: &Path) -> anyhow::Result<()>
     Ok(())
 }
 
-fn find_medium(folder: &Path) -> anyhow::Result<PathBuf> {
+/// The label of the medium that this system was booted from.
+fn booted_label(arguments: &str) -> Option<&str> {
+    arguments
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix("coreos.liveiso="))
+        .next_back()
+}
+
+/// The medium with this label; without one, the only kind of file system that CoreOS media have.
+fn find_medium(folder: &Path, label: Option<&str>) -> anyhow::Result<PathBuf> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if MEDIA.iter().any(|media| name.starts_with(media)) {
+        let is_it = match label {
+            Some(label) => name == label,
+            None => MEDIA.iter().any(|media| name.starts_with(media)),
+        };
+        if is_it {
             return Ok(fs::canonicalize(entry.path())?);
         }
     }
-    bail!("no boot medium is there: expected a label that begins with one of {MEDIA:?}")
+    match label {
+        Some(label) => bail!("the boot medium with the label {label} is gone"),
+        None => {
+            bail!("no boot medium is there: expected a label that begins with one of {MEDIA:?}")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -196,14 +215,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_medium_is_found_by_its_label_alone() {
+    fn the_medium_is_the_one_that_was_booted() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(find_medium(folder.path()).is_err());
+        assert!(find_medium(folder.path(), None).is_err());
         for name in ["muster_data", "rhcos-9.6.20251015-1"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        let found = find_medium(folder.path()).unwrap();
+        let found = find_medium(folder.path(), None).unwrap();
         assert!(found.ends_with("rhcos-9.6.20251015-1"), "{found:?}");
+        let booted = booted_label("quiet coreos.liveiso=rhcos-9.6.2 console=ttyS0\n");
+        assert_eq!(booted, Some("rhcos-9.6.2"));
+        // Another medium in the machine is not the one that was booted.
+        assert!(find_medium(folder.path(), booted).is_err());
+        fs::write(folder.path().join("rhcos-9.6.2"), "").unwrap();
+        let found = find_medium(folder.path(), booted).unwrap();
+        assert!(found.ends_with("rhcos-9.6.2"), "{found:?}");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use muster_testbed::{
-    Os, evidence_of,
-    service::{Client, VERSION, agent_folder, built, pull_secret},
+    Os, evidence_of, link_or_copy,
+    service::{Client, VERSION, agent, built, pull_secret},
 };
 use muster_vm::{
     Boot, Evidence, Machine, Network, Offer, Running,
@@ -25,6 +25,8 @@ const SERVICE: u8 = 41;
 const HOST: u8 = 42;
 /// Two minutes after the download, and the way down.
 const POWER_OFF: Duration = Duration::from_secs(900);
+/// The service is on an emulated machine; the simulator gives up after a minute and three hours at this speed.
+const SPEED: &str = "20";
 /// Nothing may come from elsewhere, and what is installed is played.
 const SETTINGS: &str = "[images]\nfetch = \"never\"\n\n[features]\ndummy_ignition = true\n";
 
@@ -42,7 +44,6 @@ fn a_machine_that_boots_the_live_image_is_the_service_until_its_cluster_is_insta
     network.serve(&Offer::default(), &[&service, &host])?;
 
     let mut service = service.start(&network, &evidence)?;
-    service.wait_for("first login", BOOT)?;
     let client = log_in_as_a_person(&network, &evidence, &mut service)?;
     let discovery = discovery_image(&evidence, &mut service, &client)?;
     is_discovered(&network, &evidence, &client, discovery)?;
@@ -58,6 +59,11 @@ fn live_image(os: &Os, evidence: &Evidence) -> Result<PathBuf> {
     );
     fs::write(&settings, SETTINGS)?;
     fs::write(&secret, pull_secret().to_string())?;
+    let over = evidence.file("over.ign");
+    fs::write(&over, screen_as_on_coreos().to_string())?;
+    // An agent for other machines would only make the image larger.
+    let agents = evidence.part("agents")?;
+    link_or_copy(&agent()?, &agents.part("x86_64")?.file("muster-agent"))?;
     let image = evidence.file("muster-live.iso");
     let mut create = command(built("debug/muster")?);
     create
@@ -78,9 +84,11 @@ fn live_image(os: &Os, evidence: &Evidence) -> Result<PathBuf> {
         .arg(secret)
         .arg("--ssh-key")
         .arg(evidence.file("key.pub"))
+        .arg("--ignition")
+        .arg(over)
         .arg("-o")
         .arg(&image)
-        .env("MUSTER_IMAGES_AGENT_DIR", agent_folder()?);
+        .env("MUSTER_IMAGES_AGENT_DIR", agents.folder());
     run(&mut create).context("making the live image")?;
     let size = |path: &Path| fs::metadata(path).map(|found| found.len() / 1_000_000);
     eprintln!(
@@ -89,6 +97,22 @@ fn live_image(os: &Os, evidence: &Evidence) -> Result<PathBuf> {
         size(&os.iso)?
     );
     Ok(image)
+}
+
+/// The stand-in's journal, and with it all that units write to the console, goes to the third serial port.
+/// Here the console shows what it would on CoreOS, and the journal is followed to that port.
+fn screen_as_on_coreos() -> Value {
+    let journald = "data:,%5BJournal%5D%0AForwardToConsole%3Dno%0ATTYPath%3D%2Fdev%2Fconsole%0A";
+    let follow = "[Service]\nExecStart=/bin/sh -c 'exec journalctl --boot --follow --no-tail \
+                  --output=short-monotonic >/dev/ttyS2'\n[Install]\nWantedBy=multi-user.target\n";
+    json!({
+        "ignition": {"version": "3.1.0"},
+        "storage": {"files": [{
+            "path": "/etc/systemd/journald.conf.d/20-screen.conf", "mode": 420,
+            "contents": {"source": journald},
+        }]},
+        "systemd": {"units": [{"name": "journal-to-port.service", "enabled": true, "contents": follow}]},
+    })
 }
 
 fn service_machine(image: PathBuf) -> Machine {
@@ -107,16 +131,19 @@ fn log_in_as_a_person(
     service: &mut Running,
 ) -> Result<Client> {
     let url = format!("https://{}:8090", Network::address(SERVICE));
-    let said = service.evidence().text("console.log");
+    let password = service.wait_until("the first login on the screen", BOOT, |machine| {
+        let screen = machine.evidence().text("console.log");
+        let login = screen.split("first login  user admin  password ").nth(1);
+        let shown = login.filter(|rest| rest.contains("(shown only now)"));
+        Ok(shown
+            .and_then(|rest| rest.split_whitespace().next())
+            .map(str::to_owned))
+    })?;
+    let screen = service.evidence().text("console.log");
     assert!(
-        said.contains(&format!("web page     {url}/")),
+        screen.contains(&format!("web page     {url}/")),
         "the screen does not show {url}"
     );
-    let password = said
-        .split("password ")
-        .nth(1)
-        .and_then(|rest| rest.split_whitespace().next())
-        .context("the screen does not show the first password")?;
     let authority = evidence.file("ca.crt");
     let pem = service.wait_until("the machine to let us in", BOOT, |_| {
         let mut ssh = log_in(network, evidence, SERVICE);
@@ -173,7 +200,8 @@ fn is_discovered(
     let mut host = Machine::numbered("host", HOST, Boot::Cd(image)).start(network, evidence)?;
     let id = host.machine.uuid.clone();
     host.wait_until("the machine to be discovered", BOOT, |_| {
-        let hosts = client.hosts(&infra_env)?;
+        // An emulated service that is busy with the image may answer late.
+        let hosts = client.hosts(&infra_env).unwrap_or_default();
         let found = hosts.iter().find(|host| host["id"] == id.as_str());
         let inventory = found.and_then(|host| host["inventory"].as_str());
         Ok(inventory.filter(|text| !text.is_empty()).map(|_| ()))
@@ -193,7 +221,7 @@ fn is_installed(network: &Network, evidence: &Evidence, client: &Client) -> Resu
             "once",
             "--keep",
             "--speed",
-            "200",
+            SPEED,
         ])
         .args(["--url", client.url()])
         .arg("--cacert")

@@ -22,6 +22,8 @@ const NEWER: &str = "9.9.9";
 /// A live system is read-only below /usr, where packages go.
 const WRITABLE: &str = "mkdir -p /run/usr/upper /run/usr/work && mount -t overlay overlay \
     -o lowerdir=/usr,upperdir=/run/usr/upper,workdir=/run/usr/work /usr";
+/// The image of the stand-in leaves out what dpkg knows about the files of its packages.
+const PACKAGE_MANAGER: &str = "mkdir -p /var/lib/dpkg/info && echo 1 >/var/lib/dpkg/info/format";
 /// Waits for the service, and asks it with the CA that it made.
 const ASK: &str = r#"ask() { curl --silent --show-error --fail --retry 60 --retry-delay 1 --retry-all-errors \
     --cacert /var/lib/muster/tls/ca.crt "https://localhost:8090$1"; }"#;
@@ -52,6 +54,7 @@ fn the_package_installs_starts_upgrades_and_goes_under_systemd() -> Result<()> {
         Ok(shell.run("true").ok())
     })?;
     shell.run(WRITABLE)?;
+    shell.run(PACKAGE_MANAGER)?;
     let (current, newer) = (package(&evidence, None)?, package(&evidence, Some(NEWER))?);
     shell.copy(&current, "/run/muster.deb")?;
     shell.copy(&newer, "/run/newer.deb")?;
