@@ -22,8 +22,10 @@ const NEWER: &str = "9.9.9";
 /// A live system is read-only below /usr, where packages go.
 const WRITABLE: &str = "mkdir -p /run/usr/upper /run/usr/work && mount -t overlay overlay \
     -o lowerdir=/usr,upperdir=/run/usr/upper,workdir=/run/usr/work /usr";
-/// The image of the stand-in leaves out what dpkg knows about the files of its packages.
-const PACKAGE_MANAGER: &str = "mkdir -p /var/lib/dpkg/info && echo 1 >/var/lib/dpkg/info/format";
+/// The image of the stand-in leaves out what dpkg knows about the files of its packages. Folders that every
+/// system has belong to one of them, or dpkg would remove them with the last package that it knows.
+const PACKAGE_MANAGER: &str = "mkdir -p /var/lib/dpkg/info && echo 1 >/var/lib/dpkg/info/format && \
+    printf '%s\\n' /. /etc /usr /var /var/lib >/var/lib/dpkg/info/base-files.list";
 /// Waits for the service, and asks it with the CA that it made.
 const ASK: &str = r#"ask() { curl --silent --show-error --fail --retry 60 --retry-delay 1 --retry-all-errors \
     --cacert /var/lib/muster/tls/ca.crt "https://localhost:8090$1"; }"#;
@@ -93,7 +95,7 @@ fn package(evidence: &Evidence, version: Option<&str>) -> Result<PathBuf> {
     let out = evidence.part(version.unwrap_or("current"))?;
     let mut build = command(format!("{root}/packaging/build"));
     build
-        .args(["--only", "packages", "--out"])
+        .args(["--quick", "--only", "packages", "--out"])
         .arg(out.folder());
     if let Some(version) = version {
         build.env("VERSION", version);
