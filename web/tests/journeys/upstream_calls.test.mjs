@@ -66,7 +66,7 @@ test("a cluster is made, with the dummy network of the static steps", () => tabl
 test("steps write what they write", () => table([
   ["PATCH", "/clusters/{cluster}", {}, 201],
   ["PATCH", "/clusters/{cluster}", { schedulable_masters: true }, 201],
-  ["PATCH", "/clusters/{cluster}", { operator_bundles: [{ id: "virtualization", optional_operators: [] }], olm_operators: [{ name: "lvm" }] }, 201, (body) => assert.ok(body.monitored_operators.some((one) => one.name === "lvm"))],
+  ["PATCH", "/clusters/{cluster}", { operator_bundles: [], olm_operators: [{ name: "lvm" }] }, 201, (body) => assert.ok(body.monitored_operators.some((one) => one.name === "lvm"))],
   ["PATCH", "/clusters/{cluster}", { operator_bundles: [], olm_operators: [] }, 201, (body) => assert.ok(!body.monitored_operators.some((one) => one.name === "lvm"))],
   ["PATCH", "/clusters/{cluster}", { http_proxy: "", https_proxy: "", no_proxy: "", ssh_public_key: "", ntp_sources: "" }, 201],
   ["PATCH", "/infra-envs/{env}", { proxy: { http_proxy: "", https_proxy: "", no_proxy: "" }, ssh_authorized_key: "", additional_trust_bundle: "", image_type: "full-iso", ntp_sources: "" }, 201],
@@ -135,6 +135,7 @@ test("the page of one cluster binds hosts of the only infra-env", async () => {
   const id = "6b0d1e0a-4c0e-4c58-9d5c-0a4a5d9b1c12";
   await table([
     ["POST", "/clusters/", () => ({ name: "single", control_plane_count: 3, openshift_version: ids.version, pull_secret: PULL_SECRET, base_dns_domain: "example.com", disk_encryption: { mode: "tang", enable_on: "all", tang_servers: JSON.stringify([{ url: "http://tang.example.com:7500", thumbprint: "PLjNyRdGw03zlRoGjQYMahSZGu9" }]) } }), 201, (body) => { ids.single = body.id; assert.equal(typeof body.disk_encryption.tang_servers, "string"); }],
+    ["PATCH", "/clusters/{single}", { operator_bundles: [{ id: "virtualization", optional_operators: [] }], olm_operators: [] }, 201, (body) => assert.ok(body.monitored_operators.some((one) => one.name === "cnv"))],
     ["POST", "/infra-envs/", () => ({ name: "pool", pull_secret: PULL_SECRET, openshift_version: ids.version }), 201, (body) => { ids.pool = body.id; }],
     // The machine: it boots the image of the infra-env and says what it is.
     ["POST", "/infra-envs/{pool}/hosts", { host_id: id, discovery_agent_version: "upstream" }, 201, (body) => { ids.free = body.id; assert.ok(!body.cluster_id); }],
