@@ -104,8 +104,8 @@ pub async fn adopt(kube: &Kube, newcomer: &Newcomer) -> Result<Vec<String>, Kube
         kube.update(&at, "", set).await?;
         done.push(format!("BareMetalHost {host} given to its Machine"));
     }
-    let host = missing.host.iter().chain(&hosts);
-    if let Some(host) = host.into_iter().find(|host| newcomer.is(host))
+    let mut all = missing.host.iter().chain(&hosts);
+    if let Some(host) = all.find(|host| newcomer.is(host))
         && bare_metal::annotation(host, bare_metal::STATUS).is_some()
         && missing != Missing::default()
     {

@@ -122,7 +122,8 @@ impl Candidate {
         format!(
             "cluster {}.{}\n  release {} from {}, architecture {}\n  mirrors {}, proxy {}, FIPS {}, \
              trust bundle {}, machine networks {}\n  {} processors and {} of memory: machines at sites \
-             need as many processors, with the same tuning\n",
+             need as many processors, with the same tuning; with `processors` in the factory's \
+             configuration others are refused\n",
             text(&self.install_config["metadata"]["name"]),
             text(&self.install_config["baseDomain"]),
             self.release(),

@@ -76,6 +76,8 @@ struct Configuration<'a> {
     precache_best_effort: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     precache_disabled: bool,
+    #[serde(skip_serializing_if = "is_zero")]
+    processors: u32,
     #[serde(rename = "progressURL", skip_serializing_if = "str::is_empty")]
     progress_url: &'a str,
 }
@@ -167,6 +169,7 @@ pub fn configuration(input: &Input<'_>) -> String {
         coreos_installer_args: &config.coreos_installer_args,
         precache_best_effort: config.precache_best_effort,
         precache_disabled: config.precache_disabled,
+        processors: config.processors,
         progress_url: &config.progress_url,
     })
 }

@@ -65,7 +65,9 @@ test("a cluster is made, with the dummy network of the static steps", () => tabl
 
 test("steps write what they write", () => table([
   ["PATCH", "/clusters/{cluster}", {}, 201],
-  ["PATCH", "/clusters/{cluster}", { operator_bundles: [], olm_operators: [] }, 201],
+  ["PATCH", "/clusters/{cluster}", { schedulable_masters: true }, 201],
+  ["PATCH", "/clusters/{cluster}", { operator_bundles: [], olm_operators: [{ name: "lvm" }] }, 201, (body) => assert.ok(body.monitored_operators.some((one) => one.name === "lvm"))],
+  ["PATCH", "/clusters/{cluster}", { operator_bundles: [], olm_operators: [] }, 201, (body) => assert.ok(!body.monitored_operators.some((one) => one.name === "lvm"))],
   ["PATCH", "/clusters/{cluster}", { http_proxy: "", https_proxy: "", no_proxy: "", ssh_public_key: "", ntp_sources: "" }, 201],
   ["PATCH", "/infra-envs/{env}", { proxy: { http_proxy: "", https_proxy: "", no_proxy: "" }, ssh_authorized_key: "", additional_trust_bundle: "", image_type: "full-iso", ntp_sources: "" }, 201],
   ["GET", "/infra-envs/{env}/downloads/image-url", undefined, 200, has("url")],
@@ -90,6 +92,8 @@ test("hosts are shown and changed, the cluster is installed", async () => {
     ["PATCH", "/infra-envs/{env}/hosts/{host}", { host_role: "auto-assign" }, 201],
     ["GET", "/infra-envs/{env}/hosts", undefined, 200, ([host]) => { ids.disk = JSON.parse(host.inventory).disks.find((disk) => disk.installation_eligibility.eligible).id; }],
     ["PATCH", "/infra-envs/{env}/hosts/{host}", () => ({ disks_selected_config: [{ id: ids.disk, role: "install" }], disks_skip_formatting: [{ disk_id: ids.disk, skip_formatting: false }] }), 201, (body) => assert.equal(body.installation_disk_id, ids.disk)],
+    ["PATCH", "/infra-envs/{env}/hosts/{host}", () => ({ disks_skip_formatting: [{ disk_id: ids.disk, skip_formatting: false }] }), 201],
+    ["GET", "/infra-envs/{env}/hosts/{host}", undefined, 200, (body) => { ids.inventory = body.inventory; }],
     ["PATCH", "/clusters/{cluster}", { additional_ntp_source: "ntp.example.com" }, 201],
     ["PATCH", "/clusters/{cluster}", () => ({ name: "upstream", base_dns_domain: "example.com", platform: { type: "none" }, user_managed_networking: true }), 201],
     ["POST", "/infra-envs/{env}/hosts/{host}/actions/reset", undefined, 409],
@@ -125,6 +129,28 @@ test("hosts are shown and changed, the cluster is installed", async () => {
   assert.equal(await machines.ended, 0, machines.text);
   // Not before: a machine that is removed while it runs registers again.
   await table([["DELETE", "/infra-envs/{env}/hosts/{host}", undefined, 204, empty]]);
+});
+
+test("the page of one cluster binds hosts of the only infra-env", async () => {
+  const id = "6b0d1e0a-4c0e-4c58-9d5c-0a4a5d9b1c12";
+  await table([
+    ["POST", "/clusters/", () => ({ name: "single", control_plane_count: 3, openshift_version: ids.version, pull_secret: PULL_SECRET, base_dns_domain: "example.com", disk_encryption: { mode: "tang", enable_on: "all", tang_servers: JSON.stringify([{ url: "http://tang.example.com:7500", thumbprint: "PLjNyRdGw03zlRoGjQYMahSZGu9" }]) } }), 201, (body) => { ids.single = body.id; assert.equal(typeof body.disk_encryption.tang_servers, "string"); }],
+    ["PATCH", "/clusters/{single}", { operator_bundles: [{ id: "virtualization", optional_operators: [] }], olm_operators: [] }, 201, (body) => assert.ok(body.monitored_operators.some((one) => one.name === "cnv"))],
+    ["POST", "/infra-envs/", () => ({ name: "pool", pull_secret: PULL_SECRET, openshift_version: ids.version }), 201, (body) => { ids.pool = body.id; }],
+    // The machine: it boots the image of the infra-env and says what it is.
+    ["POST", "/infra-envs/{pool}/hosts", { host_id: id, discovery_agent_version: "upstream" }, 201, (body) => { ids.free = body.id; assert.ok(!body.cluster_id); }],
+    ["POST", "/infra-envs/{pool}/hosts/{free}/instructions", () => ({ step_type: "inventory", step_id: "inventory-0badcafe", exit_code: 0, output: ids.inventory }), 204],
+    // The page: every ten seconds, hosts whose cluster is another.
+    ["GET", "/infra-envs/", undefined, 200, (body) => assert.ok(body.some((one) => one.id === ids.pool))],
+    ["GET", "/infra-envs/{pool}/hosts", undefined, 200, ([host]) => assert.equal(host.status, "known-unbound")],
+    ["POST", "/infra-envs/{pool}/hosts/{free}/actions/bind", () => ({ cluster_id: ids.single }), 200, (body) => { assert.equal(body.status, "binding"); assert.equal(body.cluster_id, ids.single); }],
+    ["POST", "/infra-envs/{pool}/hosts/{free}/actions/bind", () => ({ cluster_id: ids.single }), 409, has("reason", "code")],
+    ["GET", "/clusters/{single}", undefined, 200, ({ hosts }) => assert.deepEqual(hosts.map((host) => host.id), [ids.free])],
+    // Reset of that page: hosts, infra-envs, cluster.
+    ["DELETE", "/infra-envs/{pool}/hosts/{free}", undefined, 204, empty],
+    ["DELETE", "/infra-envs/{pool}", undefined, 204, empty],
+    ["DELETE", "/clusters/{single}", undefined, 204, empty],
+  ]);
 });
 
 test("an installation is cancelled and reset, and everything is deleted as the list does it", async () => {

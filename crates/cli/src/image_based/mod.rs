@@ -6,6 +6,7 @@ mod config_image;
 mod content;
 mod directory;
 mod image;
+mod machines;
 mod messages;
 mod seed;
 mod seeds;

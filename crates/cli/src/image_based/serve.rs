@@ -2,7 +2,8 @@
 //! controllers can attach them as virtual media.
 //!
 //! An image `<dir>/<folder>/<name>.iso` is at `/images/<folder>/<name>.iso`, where the operator of
-//! this flow has it. Nothing else in the folder is served: log-ins lie beside the images.
+//! this flow has it. Nothing else in the folder is served: log-ins lie beside the images. Machines of a
+//! factory report to `/progress`, and `/metrics` shows what became of them.
 
 use std::{
     convert::Infallible,
@@ -12,13 +13,13 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
-    time::{Duration, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::Context;
 use clap::Args;
 use futures::{StreamExt, stream};
-use http_body_util::{BodyExt, Empty, StreamBody, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, Empty, Full, Limited, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Frame, Incoming},
@@ -39,6 +40,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
+use super::machines::{LONGEST, Machines, Refused};
 use crate::{output, stop::Stop};
 
 /// How long a peer may take to greet, to ask, and to take the rest when the server ends.
@@ -77,6 +79,12 @@ pub struct Serve {
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
+/// What all requests share.
+struct Shared {
+    root: PathBuf,
+    machines: Machines,
+}
+
 /// Serves until it is stopped.
 pub fn run(serve: &Serve) -> ExitCode {
     let served = tokio::runtime::Runtime::new()
@@ -89,12 +97,13 @@ pub fn run(serve: &Serve) -> ExitCode {
 }
 
 async fn listen(serve: &Serve) -> anyhow::Result<()> {
-    let root = Arc::new(
-        serve
+    let shared = Arc::new(Shared {
+        root: serve
             .dir
             .canonicalize()
             .with_context(|| format!("{} cannot be read", serve.dir.display()))?,
-    );
+        machines: Machines::default(),
+    });
     let tls = acceptor(serve)?;
     let everywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, serve.port));
     let wanted = serve.listen.unwrap_or(everywhere);
@@ -106,7 +115,7 @@ async fn listen(serve: &Serve) -> anyhow::Result<()> {
     let _ = writeln!(
         io::stderr(),
         "serving {} at {scheme}://{address}/images/",
-        root.display()
+        shared.root.display()
     );
     let mut stop = Stop::listen()?;
     let graceful = GracefulShutdown::new();
@@ -128,14 +137,14 @@ async fn listen(serve: &Serve) -> anyhow::Result<()> {
             },
             () = stop.asked() => break,
         };
-        let (root, tls, server, watcher) = (
-            root.clone(),
+        let (shared, tls, server, watcher) = (
+            shared.clone(),
             tls.clone(),
             server.clone(),
             graceful.watcher(),
         );
         tokio::spawn(async move {
-            let service = service_fn(move |request| answer(root.clone(), request));
+            let service = service_fn(move |request| answer(shared.clone(), request));
             // A peer that goes away is no failure of ours.
             match tls {
                 None => {
@@ -166,23 +175,61 @@ fn acceptor(serve: &Serve) -> anyhow::Result<Option<TlsAcceptor>> {
 }
 
 async fn answer(
-    root: Arc<PathBuf>,
+    shared: Arc<Shared>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
+    let machines = &shared.machines;
+    let response = match (request.method(), request.uri().path()) {
+        (&Method::POST, "/progress") => take_report(machines, request).await,
+        (&Method::GET, "/progress") => page("application/json", machines.list()),
+        (&Method::GET, "/metrics") => page("text/plain; version=0.0.4", machines.metrics()),
+        _ => {
+            let response = image(&shared.root, request).await;
+            if response.status().is_success() {
+                machines.serve_image();
+            }
+            response
+        }
+    };
+    Ok(response)
+}
+
+async fn take_report(machines: &Machines, request: Request<Incoming>) -> Response<Body> {
+    let body = Limited::new(request.into_body(), LONGEST).collect();
+    let Ok(Ok(body)) = tokio::time::timeout(TEN_SECONDS, body).await else {
+        machines.refuse();
+        return plain(StatusCode::PAYLOAD_TOO_LARGE);
+    };
+    plain(match machines.take(&body.to_bytes(), SystemTime::now()) {
+        Ok(()) => StatusCode::NO_CONTENT,
+        Err(Refused::Unreadable) => StatusCode::BAD_REQUEST,
+        Err(Refused::TooMany) => StatusCode::INSUFFICIENT_STORAGE,
+    })
+}
+
+fn page(kind: &'static str, text: String) -> Response<Body> {
+    let body = Full::new(Bytes::from(text)).map_err(|never| match never {});
+    let mut response = Response::new(body.boxed_unsync());
+    let kind = header::HeaderValue::from_static(kind);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+async fn image(root: &Path, request: Request<Incoming>) -> Response<Body> {
     let is_head = match *request.method() {
         Method::GET => false,
         Method::HEAD => true,
-        _ => return Ok(plain(StatusCode::METHOD_NOT_ALLOWED)),
+        _ => return plain(StatusCode::METHOD_NOT_ALLOWED),
     };
-    let Some(path) = file_of(&root, request.uri().path()) else {
-        return Ok(plain(StatusCode::NOT_FOUND));
+    let Some(path) = file_of(root, request.uri().path()) else {
+        return plain(StatusCode::NOT_FOUND);
     };
-    let Ok(mut file) = open(&root, &path).await else {
-        return Ok(plain(StatusCode::NOT_FOUND));
+    let Ok(mut file) = open(root, &path).await else {
+        return plain(StatusCode::NOT_FOUND);
     };
     let (length, mark) = match file.metadata().await {
         Ok(meta) if meta.is_file() => (meta.len(), Mark::of(&meta)),
-        Ok(_) | Err(_) => return Ok(plain(StatusCode::NOT_FOUND)),
+        Ok(_) | Err(_) => return plain(StatusCode::NOT_FOUND),
     };
     let headers = request.headers();
     let (status, start, count) = match wanted(headers, &mark.tag, &mark.modified, length, true) {
@@ -192,19 +239,19 @@ async fn answer(
             _ => (StatusCode::OK, 0, length),
         },
         Wanted::Whole => (StatusCode::OK, 0, length),
-        Wanted::NotModified => return Ok(mark.on(plain(StatusCode::NOT_MODIFIED))),
-        Wanted::PreconditionFailed => return Ok(plain(StatusCode::PRECONDITION_FAILED)),
+        Wanted::NotModified => return mark.on(plain(StatusCode::NOT_MODIFIED)),
+        Wanted::PreconditionFailed => return plain(StatusCode::PRECONDITION_FAILED),
         Wanted::Unsatisfiable => {
             let mut refused = plain(StatusCode::RANGE_NOT_SATISFIABLE);
             let value = format!("bytes */{length}").parse();
             if let Ok(value) = value {
                 refused.headers_mut().insert(header::CONTENT_RANGE, value);
             }
-            return Ok(refused);
+            return refused;
         }
     };
     if file.seek(SeekFrom::Start(start)).await.is_err() {
-        return Ok(plain(StatusCode::NOT_FOUND));
+        return plain(StatusCode::NOT_FOUND);
     }
     let mut response = Response::builder()
         .status(status)
@@ -220,10 +267,10 @@ async fn answer(
     } else {
         pieces(file, count)
     };
-    Ok(response
+    response
         .body(body)
         .map(|response| mark.on(response))
-        .unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR)))
+        .unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
 /// Distinguishes an image from its successor at the same address: a controller that goes on reading

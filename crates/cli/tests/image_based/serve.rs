@@ -60,6 +60,54 @@ fn put(folder: &Path) -> Vec<u8> {
 const IMAGE: &str = "/images/one/imagebasedconfig.iso";
 
 #[test]
+fn machines_of_a_factory_report_and_are_counted() {
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    put(at);
+    let (server, host) = serve(at, &[]);
+    let ask = |method: &str, path: &str, body: &str| {
+        let mut stream = TcpStream::connect(&host).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        // A request that is too long may be cut off before it is read to its end.
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    };
+    let report = |serial: &str, state: &str| {
+        let body = format!(
+            r#"{{"machine":{{"serial":"{serial}"}},"event":{{"state":"{state}"}},"message":"m"}}"#
+        );
+        ask("POST", "/progress", &body)
+    };
+    assert!(report("SN-7", "started").starts_with("HTTP/1.1 204"));
+    assert!(report("SN-7", "complete").starts_with("HTTP/1.1 204"));
+    assert!(report("SN-8", "failed").starts_with("HTTP/1.1 204"));
+    assert!(ask("POST", "/progress", "nonsense").starts_with("HTTP/1.1 400"));
+    let long = "x".repeat(70_000);
+    let _ = ask("POST", "/progress", &long);
+    assert!(ask("POST", "/images/one/imagebasedconfig.iso", "{}").starts_with("HTTP/1.1 405"));
+    let _ = ask("HEAD", IMAGE, "");
+    let page = ask("GET", "/metrics", "");
+    for line in [
+        "muster_image_based_machines{state=\"complete\"} 1",
+        "muster_image_based_machines{state=\"failed\"} 1",
+        "muster_image_based_reports_refused_total 2",
+        "muster_image_based_images_served_total 1",
+    ] {
+        assert!(page.contains(line), "{line} is not in\n{page}");
+    }
+    assert!(!page.contains("SN-"), "machines are not named: {page}");
+    let list = ask("GET", "/progress", "");
+    assert!(list.contains(r#""serial":"SN-8""#), "{list}");
+    stop(at, server);
+}
+
+#[test]
 fn images_are_served_with_ranges_and_nothing_else_is() {
     let folder = TempDir::new().unwrap();
     let at = folder.path();

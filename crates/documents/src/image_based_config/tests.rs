@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::{
     install_config::{Given, Method, tests::load_with},
-    validation::image_based::golden,
+    validation::image_based::{authority, golden},
 };
 
 const CLUSTER: &str = r#"apiVersion: v1
@@ -141,12 +141,15 @@ const CLUSTERS: &[(&str, &str, &str)] = &[
     ("controlPlane: {name: master, replicas: 1}\n", "", "[image-based-replicas]"),
     ("replicas: 0}", "replicas: 2}", "[image-based-replicas]"),
     ("compute: [{name: worker, replicas: 0}]\n", "", "[image-based-replicas]"),
+    ("platform: {none: {}}", "platform: {none: {}}\narbiter: {name: arbiter, replicas: 1}", "[image-based-replicas]"),
     ("networking:", "networking:\n  networkType: Calico", "[image-based-network-type]"),
     ("  machineNetwork: [{cidr: 192.168.10.0/24}]", "  networkType: OVNKubernetes", "[image-based-machine-network]"),
     ("[{cidr: 192.168.10.0/24}]", "[{cidr: 192.168.10.0/24}, {cidr: 192.168.20.0/24}, {cidr: 'fd00::/64'}]", "[image-based-machine-network]"),
     ("[{cidr: 192.168.10.0/24}]", "[{cidr: 192.168.10.0/24}, {cidr: 192.168.20.0/24}]", "[image-based-machine-network]"),
     ("replicas: 1}", "replicas: 1, hyperthreading: Disabled}", "[image-based-ignored]"),
     ("replicas: 1}", "replicas: 1, platform: {}}", "[image-based-ignored]"),
+    ("replicas: 0}", "replicas: 0, hyperthreading: Disabled}", "[image-based-ignored]"),
+    ("replicas: 0}", "replicas: 0, platform: {}}", "[image-based-ignored]"),
     ("platform: {none: {}}", "platform: {none: {}}\nimageContentSources: [{source: quay.io/a, mirrors: [r.example.com/a]}]", "[image-based-ignored]"),
     ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: 'http://p.example.com'}\nadditionalTrustBundle: x", "[image-based-trust-policy]"),
 ];
@@ -158,18 +161,22 @@ const GENERIC: &[(&str, &str, &str)] = &[
     ("baseDomain: example.com\n", "baseDomain: example.com\ncolour: red\n", "[unknown-field]"),
     ("baseDomain: example.com\n", "", "error: baseDomain"),
     ("baseDomain: example.com", "baseDomain: a_b.com", "error: baseDomain"),
+    ("baseDomain: example.com", "baseDomain: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc.dddddddddddddddddddddddddddddddddddddddddddddddddddddddddd", "it has 256 characters, at most 253 are allowed"),
     ("{name: site1}", "{name: Site_1}", "error: metadata.name"),
     ("{name: site1}", "{name: a23456789a123456789a123456789a123456789a123456789a12345}", "error: metadata.name"),
     ("platform: {none: {}}", "platform: {none: {}}\nsshKey: none", "error: sshKey"),
+    ("platform: {none: {}}", "platform: {none: {}}\nfips: true\nsshKey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGpKaGdqZ2ZkZ2ZqZ2hqZmdoamZnaGpmZ2hqZmdoag==", "[ssh-key-fips]"),
     ("192.168.10.0/24", "192.168.10.7/24", "error: networking.machineNetwork[0].cidr"),
     ("  machineNetwork:", "  serviceNetwork: [192.168.0.0/16]\n  machineNetwork:", "error: networking.serviceNetwork"),
     ("  machineNetwork:", "  serviceNetwork: [172.30.0.0/16, 172.31.0.0/16]\n  machineNetwork:", "error: networking.serviceNetwork"),
     ("  machineNetwork:", "  serviceNetwork: [172.30.0.0/16, 'fd02::/112']\n  machineNetwork:", "error: networking."),
     (r#"{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}"#, "{}", "error: pullSecret"),
+    ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: p.example.com}", "proxy.httpProxy: this is not a whole URL"),
     ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: 'https://p.example.com'}", "error: proxy.httpProxy"),
     ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: 'http://p.example.com', noProxy: 'a b'}", "error: proxy.noProxy"),
     ("platform: {none: {}}", "platform: {none: {}}\nproxy: {httpProxy: 'http://172.30.0.5:3128'}", "error: proxy.httpProxy"),
     ("platform: {none: {}}", "platform: {none: {}}\nadditionalTrustBundle: none", "error: additionalTrustBundle"),
+    ("platform: {none: {}}", concat!("platform: {none: {}}\nadditionalTrustBundle: \"", authority!(), "and a word\""), "there is something behind the last certificate"),
     ("platform: {none: {}}", "platform: {none: {}}\nadditionalTrustBundlePolicy: Never", "error: additionalTrustBundlePolicy"),
     ("platform: {none: {}}", "platform: {none: {}}\nimageDigestSources: [{source: 'quay.io/a:1', mirrors: [r.example.com/a]}]", "error: imageDigestSources"),
     ("platform: {none: {}}", "platform: {none: {}}\ncapabilities: {baselineCapabilitySet: all}", "error: capabilities"),

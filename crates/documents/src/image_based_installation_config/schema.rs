@@ -40,5 +40,6 @@ static ROOT: &[Field] = &[
     Field::new("coreosInstallerArgs", TEXTS, "Further arguments of coreos-installer; a flag and its value are two entries."),
     Field::new("precacheBestEffort", Kind::Flag, "Go on when images cannot be precached. Not in the reference.").default("false"),
     Field::new("precacheDisabled", Kind::Flag, "Precache no images. Not in the reference.").default("false"),
+    Field::new("processors", Kind::Number(0, 8192), "Processors of the machine that the seed was made on; machines with another number are refused before their disk is erased. Not in the reference."),
     Field::new("progressURL", Kind::Text, "Where the live system posts its progress as JSON. Not in the reference."),
 ];

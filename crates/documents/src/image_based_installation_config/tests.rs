@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::validation::image_based::golden;
+use crate::validation::image_based::{authority, golden};
 
 const PULL_SECRET: &str = r#"'{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'"#;
 
@@ -28,6 +28,7 @@ precacheBestEffort: true
 precacheDisabled: false
 progressURL: http://192.168.10.5:8080/p
 extraPartitionNumber: 6
+processors: 8
 "#;
 
 fn network(yaml: &str) -> Result<(), String> {
@@ -134,11 +135,13 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("architecture: arm64", "architecture: s390x", ":14:15: error", "[architecture]"),
     ("architecture: arm64", "additionalTrustBundle: \"-----BEGIN CERTIFICATE-----\\nAAAA\\n-----END CERTIFICATE-----\\n\"", ":14:1: error", "[trust-bundle]"),
     ("architecture: arm64", "additionalTrustBundle: no certificate", ":14:24: error", "[trust-bundle]"),
+    ("architecture: arm64", concat!("additionalTrustBundle: \"", authority!(), "and a word\""), ":14:", "[trust-bundle]"),
     ("networkConfig: {interfaces: [{name: eno1}]}", "networkConfig: {}", ":16:", "[network-config]"),
     ("source: quay.io/seed", "source: quay.io/seed:tag", ":11:31: error", "[mirror-names]"),
     ("[registry.example.com:5000/seed]", "['http://registry/seed']", ":11:", "[mirror-names]"),
     ("{httpProxy: 'http://proxy.example.com:3128', httpsProxy: 'https://proxy.example.com', noProxy", "{noProxy", ":12:", "[proxy-present]"),
     ("'http://proxy.example.com:3128'", "'https://proxy.example.com:3128'", ":12:20: error", "[proxy-url]"),
+    ("'http://proxy.example.com:3128'", "proxy.example.com", ":12:20: error", "[proxy-url]"),
     ("'https://proxy.example.com'", "proxy.example.com", ":12:", "[proxy-url]"),
     ("'https://proxy.example.com'", "'ftp://proxy.example.com'", ":12:", "[proxy-url]"),
     (".example.com,10", "*.example.com,10", ":12:", "[no-proxy]"),
@@ -150,6 +153,7 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("http://192.168.10.5:8080/p", "192.168.10.5:8080", ":22:", "[progress-url]"),
     ("coreosInstallerArgs: [--append-karg, 'console=ttyS0']", "coreosInstallerArgs: [--save-partindex, '6']\n#", ":13:", ""),
     ("extraPartitionNumber: 6", "extraPartitionNumber: -1", ":23:", "[type]"),
+    ("processors: 8", "processors: -1", ":24:13: error", "[type]"),
     ("'console=ttyS0']", "'console=ttyS0', --save-partlabel, data]\n#", ":13:", ""),
 ];
 
@@ -165,6 +169,7 @@ const ACCEPTED: &[(&str, &str)] = &[
     ("source: quay.io/seed", "source: '192.168.1.5:5000'"),
     ("'console=ttyS0'", "'@!#$%*()_+,-./:;<=\"{}[]'"),
     ("architecture: arm64", "architecture: ''"),
+    ("architecture: arm64", concat!("additionalTrustBundle: \"", authority!(), "\"")),
     ("apiVersion: v1beta1\nkind: ImageBasedInstallationConfig\n", ""),
 ];
 

@@ -48,6 +48,8 @@ pub struct InstallationConfig {
     pub precache_best_effort: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub precache_disabled: bool,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub processors: u32,
     #[serde(rename = "progressURL", skip_serializing_if = "String::is_empty")]
     pub progress_url: String,
 }
@@ -78,9 +80,14 @@ impl Default for InstallationConfig {
             coreos_installer_args: Vec::new(),
             precache_best_effort: false,
             precache_disabled: false,
+            processors: 0,
             progress_url: String::new(),
         }
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl InstallationConfig {

@@ -48,6 +48,16 @@ pub fn check_network(
     }
 }
 
+/// The certificate of an authority, inside a quoted text of YAML.
+#[cfg(test)]
+macro_rules! authority {
+    () => {
+        "-----BEGIN CERTIFICATE-----\\nMIIBkzCCATmgAwIBAgIUaXhizHKFjTkDLSdAmTm730+5J2owCgYIKoZIzj0EAwIw\\nHjEcMBoGA1UEAwwTYXV0aG9yaXR5IG9mIGEgdGVzdDAgFw0yNjExMTgxNTIzNTRa\\nGA8yMTI2MTAyNTE1MjM1NFowHjEcMBoGA1UEAwwTYXV0aG9yaXR5IG9mIGEgdGVz\\ndDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNxuAqAtrAjb2ylDNzD7dTt3TtSJ\\nklvcUVl5xAsNxxlSTBw7MNy6zKHVXu9nacysjQjZkJtIVUpvLIbdNTpn8hKjUzBR\\nMB0GA1UdDgQWBBRGnfUPTiBfvfKvR351mg/QE1uF4jAfBgNVHSMEGDAWgBRGnfUP\\nTiBfvfKvR351mg/QE1uF4jAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0gA\\nMEUCIHWYgrmtSzWC72ChQzwwy0RHQMeWcn79LovgBe9yyBJhAiEA0CC8gA3qrVWO\\nsyjGb3EkPP/T0ltyuBfwVK3bExlU9Fs=\\n-----END CERTIFICATE-----\\n"
+    };
+}
+#[cfg(test)]
+pub(crate) use authority;
+
 /// Compares with a recorded text below `src/`, or records it again when BLESS is set.
 #[cfg(test)]
 pub(crate) fn golden(file: &str, shown: &str) {

@@ -36,6 +36,9 @@ pub struct Configuration {
     /// Precache nothing.
     #[serde(default)]
     pub precache_disabled: bool,
+    /// Processors of the machine that the seed was made on; 0 if that does not matter.
+    #[serde(default)]
+    pub processors: u32,
     /// Where progress is posted.
     #[serde(default, rename = "progressURL")]
     pub progress_url: String,

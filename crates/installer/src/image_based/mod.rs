@@ -15,6 +15,7 @@ pub mod journal;
 pub mod partition;
 pub mod plan;
 mod precache;
+pub mod processors;
 pub mod progress;
 pub mod run;
 pub mod seed;

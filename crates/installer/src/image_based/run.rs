@@ -15,7 +15,7 @@ use super::{
     journal::Journal,
     partition,
     plan::{Step, steps},
-    precache,
+    precache, processors,
     progress::Event,
     seed::{self, Deployment, Info},
 };
@@ -144,6 +144,7 @@ impl Installation<'_> {
         let mut journal = self.resume(&disk)?;
         if !journal.has(Step::Partition) {
             // Before anything is erased.
+            processors::check_count(self.config.processors, &self.processors())?;
             self.partition_start(&disk)?;
         }
         let has_script = self.machine.kind(&self.around.post_script).is_ok();
@@ -419,7 +420,14 @@ impl Installation<'_> {
                 info.seed_cluster_ocp_version, self.config.seed_version
             ));
         }
+        let arguments = seed::kernel_arguments(&self.read_seed("mco-currentconfig.json")?)?;
+        processors::check_arguments(&arguments, &self.processors())?;
         self.booted().map(drop)
+    }
+
+    /// The processors of this machine, as the kernel lists them.
+    fn processors(&self) -> String {
+        self.machine.text(processors::LISTED).unwrap_or_default()
     }
 
     /// A tar that may write any label, or that of the live system.

@@ -47,6 +47,8 @@ struct State {
     off: bool,
     seed_failures: usize,
     pull_failures: usize,
+    /// One more kernel argument of the seed.
+    isolated: Option<&'static str>,
 }
 
 impl Bench {
@@ -312,16 +314,15 @@ impl Fetch for Bench {
             r#"{{"deployments":[{{"id":"rhcos-{}.0","booted":true}}]}}"#,
             commit()
         );
+        let arguments: Vec<&str> = ["a=1"].into_iter().chain(state.isolated).collect();
+        let machine_config = format!(r#"{{"spec":{{"kernelArguments":{arguments:?}}}}}"#);
         for (name, text) in [
             ("rpm-ostree.json", status.as_str()),
             (
                 "manifest.json",
                 r#"{"seed_cluster_ocp_version":"4.18.5-rc.1"}"#,
             ),
-            (
-                "mco-currentconfig.json",
-                r#"{"spec":{"kernelArguments":["a=1"]}}"#,
-            ),
+            ("mco-currentconfig.json", machine_config.as_str()),
             ("containers.list", "quay.io/a@sha256:1\nquay.io/b@sha256:2"),
             ("etc.deletions", "/etc/gone"),
             (&format!("ostree-{}.0.origin", commit()), "[origin]"),
@@ -524,6 +525,34 @@ fn a_disk_that_is_too_small_is_refused_before_it_is_erased() {
         "{:?}",
         state.ran
     );
+}
+
+#[test]
+fn a_machine_with_other_processors_is_refused_before_it_is_erased() {
+    let bench = Bench::new();
+    let list = |text: &str| {
+        let path = "/sys/devices/system/cpu/present";
+        bench.inner.change(|tree| tree.line(path, text));
+    };
+    list("0-3");
+    let config = CONFIG.replace("\"shutdown\"", "\"processors\":8,\"shutdown\"");
+    let why = prepare(&bench, &config).0.unwrap_err();
+    assert!(why.contains("has 4 processors"), "{why}");
+    assert!(bench.state().ran.is_empty(), "nothing was run");
+    list("0-7");
+    prepare(&bench, &config).0.unwrap();
+    is_prepared(&bench);
+}
+
+#[test]
+fn a_seed_tuned_for_processors_that_are_not_there_is_refused_in_the_factory() {
+    let bench = Bench::new();
+    let path = "/sys/devices/system/cpu/present";
+    bench.inner.change(|tree| tree.line(path, "0-1"));
+    bench.state().isolated = Some("isolcpus=managed_irq,2-31");
+    let why = prepare(&bench, CONFIG).0.unwrap_err();
+    assert!(why.contains("tuned for processor 31"), "{why}");
+    assert!(!bench.state().off);
 }
 
 #[test]
