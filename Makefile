@@ -30,7 +30,8 @@ unfinished_stories = a_disk_that_fails_while_it_is_written_is_named_with_the_cau
   a_single_node_is_installed_though_its_registry_goes_away_and_it_boots_the_wrong_medium \
   a_machine_that_boots_the_live_image_is_the_service_until_its_cluster_is_installed \
   the_package_installs_starts_upgrades_and_goes_under_systemd \
-  three_nodes_with_static_networks_install_themselves_from_one_image_and_a_mirror
+  three_nodes_with_static_networks_install_themselves_from_one_image_and_a_mirror \
+  a_node_that_boots_from_the_network_starts_over_after_a_reset_and_gets_a_worker
 shell_scripts = git grep -lE '^\#!.*\b(ba|da)?sh\b' -- ':!crates/assets'
 
 .PHONY: help run test check check-macos dist container packages bench fmt lint unit api web web-tests docs recording boot agents testbed stories programs tools build release bless deny clean

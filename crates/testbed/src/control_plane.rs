@@ -575,11 +575,12 @@ impl ControlPlane {
         }))
     }
 
-    /// What the version operator would report once every operator works.
+    /// What the version operator would report of a release, by version and image, once every
+    /// operator works.
     ///
     /// # Errors
     /// When there is no ClusterVersion, or the API refuses its status.
-    pub fn report_version(&self, network: &Network, version: &str) -> Result<()> {
+    pub fn report_version(&self, network: &Network, version: &str, image: &str) -> Result<()> {
         let path = "/apis/config.openshift.io/v1/clusterversions/version";
         let found = self.kubectl(network, &["get", "--raw", path])?;
         let mut found: Value = serde_json::from_str(&found)?;
@@ -588,7 +589,6 @@ impl ControlPlane {
             json!({"type": kind, "status": status, "lastTransitionTime": now,
                    "reason": "AsExpected", "message": format!("the stand-in is {version}")})
         };
-        let image = "stand-in";
         found["status"] = json!({
             "availableUpdates": null, "observedGeneration": 1, "versionHash": "stand-in",
             "desired": {"version": version, "image": image},

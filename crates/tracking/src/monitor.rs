@@ -39,6 +39,9 @@ pub struct Seen {
     pub node: Option<(String, bool)>,
     /// Pending requests by purpose.
     pub pending: BTreeSet<(Purpose, String)>,
+    /// As long as nobody says what the host is called: pending first requests of names that no node
+    /// of the cluster and no other host has, and the name.
+    pub unclaimed: BTreeSet<(String, String)>,
 }
 
 /// What is known of one host.
@@ -91,6 +94,15 @@ impl Monitor {
                 format!(
                     "the {which} certificate signing request waits for approval: \
                      oc adm certificate approve {request}"
+                ),
+            ));
+        }
+        for (name, request) in &seen.unclaimed {
+            news.push((
+                Level::Warning,
+                format!(
+                    "the first certificate signing request of {name}, which may be this host, waits \
+                     for approval; if it is: oc adm certificate approve {request}"
                 ),
             ));
         }
@@ -186,6 +198,9 @@ impl Watch {
                 monitor.name(ip),
             ];
             seen.pending = pending(&requests, &names);
+            if names.iter().all(Option::is_none) {
+                seen.unclaimed = unclaimed(&requests, &nodes, monitor);
+            }
             all.push((ip, seen));
         }
         Ok(all)
@@ -255,6 +270,25 @@ fn pending(requests: &[Value], names: &[Option<&str>]) -> BTreeSet<(Purpose, Str
         .collect()
 }
 
+/// Pending first requests that belong to no node and to no host whose name is known. The service on a
+/// host that was installed by Muster is not reachable from outside, so its name is known late.
+fn unclaimed(requests: &[Value], nodes: &[Value], monitor: &Monitor) -> BTreeSet<(String, String)> {
+    let is_taken = |name: &str| {
+        let mut nodes = nodes.iter().map(|node| &node["metadata"]["name"]);
+        let mut hosts = monitor.hosts.values();
+        nodes.any(|node| node == name) || hosts.any(|host| host.name.as_deref() == Some(name))
+    };
+    requests
+        .iter()
+        .filter_map(|request| {
+            let (node, purpose) = csr::pending(request)?;
+            let name = request["metadata"]["name"].as_str()?;
+            let is_first = purpose == Purpose::Client && !is_taken(&node);
+            is_first.then(|| (shown(&node), shown(name)))
+        })
+        .collect()
+}
+
 async fn knocks(ip: IpAddr, port: u16) -> bool {
     let knock = TcpStream::connect(SocketAddr::new(ip, port));
     matches!(timeout(ANSWER, knock).await, Ok(Ok(_)))
@@ -304,6 +338,51 @@ mod tests {
                 "{said}"
             );
         }
+    }
+
+    fn request(name: &str, node: &str, signer: &str) -> Value {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        let subject = format!("system:node:{node}");
+        params
+            .distinguished_name
+            .push(rcgen::DnType::CommonName, subject);
+        let pem = params.serialize_request(&key).unwrap().pem().unwrap();
+        json!({"metadata": {"name": name}, "spec": {
+            "signerName": format!("kubernetes.io/{signer}"), "request": STANDARD.encode(pem)}})
+    }
+
+    #[test]
+    fn the_request_of_a_host_without_a_name_is_told_unless_it_is_another_s() {
+        let (ip, named): (IpAddr, IpAddr) =
+            ("10.0.0.7".parse().unwrap(), "10.0.0.8".parse().unwrap());
+        let mut monitor = Monitor::new(&[ip, named]);
+        let seen = Seen {
+            service: Some(("worker-2".to_owned(), "known".to_owned())),
+            ..Seen::default()
+        };
+        monitor.take(named, &seen);
+        let client = "kube-apiserver-client-kubelet";
+        let requests = [
+            request("csr-a", "worker-1", client),
+            request("csr-b", "worker-2", client),
+            request("csr-c", "master-0", client),
+            request("csr-d", "worker-3", "kubelet-serving"),
+        ];
+        let nodes = [json!({"metadata": {"name": "master-0"}})];
+        let seen = Seen {
+            unclaimed: unclaimed(&requests, &nodes, &monitor),
+            ..Seen::default()
+        };
+        let said = monitor.take(ip, &seen);
+        assert_eq!(said.len(), 1, "{said:?}");
+        let text = &said[0].text;
+        assert!(
+            text.contains("of worker-1") && text.ends_with("oc adm certificate approve csr-a"),
+            "{text}"
+        );
+        assert!(monitor.take(ip, &seen).is_empty(), "it is said once");
     }
 
     #[test]

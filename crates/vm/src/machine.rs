@@ -25,6 +25,8 @@ pub enum Boot {
     Usb(PathBuf),
     /// Whatever the network offers.
     Network,
+    /// Its first disk or, as long as that is empty, whatever the network offers.
+    DiskThenNetwork,
     /// Its first disk.
     Disk,
 }

@@ -158,13 +158,14 @@ impl Machine {
                 let device = "usb-storage,drive=stick,removable=on,bootindex=0";
                 qemu.args(["-device", "qemu-xhci", "-drive", &drive, "-device", device]);
             }
-            Boot::Network | Boot::Disk => {}
+            Boot::Network | Boot::DiskThenNetwork | Boot::Disk => {}
         }
         for (index, nic) in self.nics.iter().enumerate() {
             let tap = network.plug()?;
             let netdev = format!("tap,id=net{index},ifname={tap},script=no,downscript=no");
             let order = match (index, &self.boot) {
                 (0, Boot::Network) => ",bootindex=0",
+                (0, Boot::DiskThenNetwork) => ",bootindex=1",
                 _ => "",
             };
             let device = format!(
@@ -185,7 +186,7 @@ impl Machine {
             );
             // The first disk is next when there is nothing else to start from.
             let order = match (index, &self.boot) {
-                (0, Boot::Disk | Boot::DiskThenCd(_)) => ",bootindex=0",
+                (0, Boot::Disk | Boot::DiskThenCd(_) | Boot::DiskThenNetwork) => ",bootindex=0",
                 (0, _) => ",bootindex=1",
                 _ => "",
             };
@@ -401,6 +402,18 @@ impl Running {
     pub fn unplug(mut self) -> Machine {
         self.keeps_disks = true;
         self.machine.clone()
+    }
+
+    /// Makes a disk larger, as whoever runs virtual machines can while they run.
+    ///
+    /// # Errors
+    /// When there is no such disk.
+    pub fn grow_disk(&mut self, index: usize, gib: u64) -> Result<()> {
+        let arguments = json!({"device": format!("disk{index}"), "size": gib << 30});
+        self.qmp.ask("block_resize", arguments)?;
+        let disk = self.machine.disks.get_mut(index);
+        disk.context("there is no such disk")?.gib = gib;
+        Ok(())
     }
 
     /// Takes the CD out, whether it is in use or not.

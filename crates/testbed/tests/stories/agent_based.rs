@@ -2,7 +2,7 @@
 //! that boots it runs the service itself, installs the cluster, reboots away from under it, and
 //! `muster agent wait-for` follows from the first boot to the finished cluster.
 
-use std::{fs, thread, time::Duration};
+use std::{fs, time::Duration};
 
 use anyhow::{Context, Result};
 use muster_testbed::{Os, Registry, evidence_of, release, service::Client};
@@ -68,24 +68,7 @@ fn follow(
 ) -> Result<()> {
     desk.wait_until_installing(service, machine, BOOT, |_| Ok(()))?;
     let mut plane = desk.start_control_plane(network, evidence, service)?;
-
-    let mut reported = false;
-    machine
-        .wait_until("wait-for to end", INSTALLATION, |_| {
-            plane.sign_approved(network)?;
-            plane.run_controller_trusting(network, Some(&desk.authority))?;
-            if !reported && plane.has_ready_node(network)? {
-                plane.report_operators(network, release::VERSION)?;
-                plane.report_version(network, release::VERSION)?;
-                reported = true;
-            }
-            thread::sleep(Duration::from_secs(3));
-            waiting.ended()
-        })
-        .with_context(|| plane.report(network))?
-        .then_some(())
-        .context("wait-for ended with a failure")?;
-
+    desk.follow_single_node(network, &mut plane, machine, waiting, INSTALLATION)?;
     desk.assert_account()?;
     desk.assert_kubeconfig_lists(network, &plane, &["node-0"])
 }

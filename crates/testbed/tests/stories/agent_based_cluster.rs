@@ -6,7 +6,6 @@
 use std::{fs, thread, time::Duration};
 
 use anyhow::{Context, Result};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use muster_testbed::{Os, Registry, evidence_of, release, service::Client};
 use muster_vm::{
     Boot, Bus, Disk, Evidence, Machine, Network, Nic, Running,
@@ -15,9 +14,9 @@ use muster_vm::{
 use serde_json::{Value, json};
 
 use crate::{
-    desk::{Desk, Order},
+    desk::{Desk, Order, lighter_requirements},
     scene::{key, serve_disk_image},
-    site::{KEPT_PARTITIONS, offer_names, small_requirements},
+    site::{KEPT_PARTITIONS, offer_names},
 };
 
 /// Three emulated machines share two cores, and one of them runs the service.
@@ -111,8 +110,7 @@ fn follow(
                 ready = ready && plane.is_node_ready(network, name)?;
             }
             if ready {
-                plane.report_operators(network, release::VERSION)?;
-                plane.report_version(network, release::VERSION)?;
+                desk.report_finished(network, &plane)?;
                 reported = true;
             }
         }
@@ -194,18 +192,6 @@ fn order(evidence: &Evidence, registry: &Registry, release: &str) -> Result<Orde
         }),
         release: release.to_owned(),
         ignition: Some(lighter_requirements()),
-    })
-}
-
-/// Requirements that small machines meet, laid over those of the image: the last line of a name counts.
-fn lighter_requirements() -> Value {
-    let line = format!("HW_VALIDATOR_REQUIREMENTS={}\n", small_requirements());
-    json!({
-        "ignition": {"version": "3.2.0"},
-        "storage": {"files": [{
-            "path": "/usr/local/share/assisted-service/assisted-service.env",
-            "append": [{"source": format!("data:;base64,{}", STANDARD.encode(line))}],
-        }]},
     })
 }
 

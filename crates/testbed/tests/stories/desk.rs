@@ -4,6 +4,7 @@
 use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
 
 use anyhow::{Context, Result};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use muster_ignition::Config;
 use muster_image::Customization;
 use muster_testbed::{
@@ -15,11 +16,11 @@ use muster_vm::{
     Evidence, Network, Running,
     program::{Background, run},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     scene::customized,
-    site::{DOMAIN, QUICK_PODMAN},
+    site::{DOMAIN, QUICK_PODMAN, small_requirements},
 };
 
 /// What `wait-for` reports, in this order.
@@ -33,6 +34,7 @@ const PHASES: &[&str] = &[
 ];
 /// `wait-for` writes a line a minute; a machine whose processors are all taken may be late with it.
 const LONGEST_SILENCE: Duration = Duration::from_secs(180);
+const BOOT_FILES_PORT: u16 = 8001;
 
 /// What goes into an image.
 pub struct Order {
@@ -43,10 +45,22 @@ pub struct Order {
     pub ignition: Option<Value>,
 }
 
-/// The directory after `muster agent create image`.
+/// What the hosts boot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Image,
+    NetworkBoot,
+}
+
+/// The directory after `muster agent create image` or `muster agent create pxe-files`.
 pub struct Desk {
     folder: Evidence,
     pub authority: PathBuf,
+    /// The image of the release.
+    release: String,
+    /// The live image that everything was made of.
+    pub base: PathBuf,
+    cache: PathBuf,
     state: Value,
     cluster: String,
     pub infra_env: String,
@@ -55,7 +69,28 @@ pub struct Desk {
 impl Desk {
     /// Writes the configs and makes the image.
     pub fn prepare(network: &Network, evidence: &Evidence, os: &Os, order: &Order) -> Result<Self> {
+        Self::make(network, evidence, os, order, Form::Image)
+    }
+
+    /// The same with files for a network boot; see [`Self::serve_boot_files`].
+    pub fn prepare_network_boot(
+        network: &Network,
+        evidence: &Evidence,
+        os: &Os,
+        order: &Order,
+    ) -> Result<Self> {
+        Self::make(network, evidence, os, order, Form::NetworkBoot)
+    }
+
+    fn make(
+        network: &Network,
+        evidence: &Evidence,
+        os: &Os,
+        order: &Order,
+        form: Form,
+    ) -> Result<Self> {
         let folder = evidence.part("desk")?;
+        let cache = evidence.file("cache");
         // JSON is YAML.
         for (name, config) in [
             ("install-config.yaml", &order.install_config),
@@ -69,28 +104,29 @@ impl Desk {
                 .args(["agent", "create", what, "--release", &order.release])
                 .args(["--release-version", release::VERSION, "--dir"])
                 .arg(folder.folder())
-                .env("XDG_CACHE_HOME", evidence.file("cache"));
+                .env("XDG_CACHE_HOME", &cache);
             Ok(create)
         };
-        if let Some(ignition) = &order.ignition {
+        let edits = edits(order, form);
+        if !edits.is_empty() {
             run(&mut create("cluster-manifests")?).context("creating the manifests")?;
             let file = folder.file("cluster-manifests/infraenv.yaml");
             let text = fs::read_to_string(&file)?;
-            let edited = text.replacen(
-                "spec:\n",
-                &format!("spec:\n  ignitionConfigOverride: '{ignition}'\n"),
-                1,
-            );
+            let edited = text.replacen("spec:\n", &format!("spec:\n{edits}"), 1);
             assert_ne!(edited, text, "infraenv.yaml has a spec");
             fs::write(file, edited)?;
         }
         let mut customization = Customization::default();
         customization.kargs.append.push(QUICK_PODMAN.to_owned());
         let base = customized(os, evidence, &customization)?;
-        let mut image = create("image")?;
-        image.arg("--base-iso").arg(base);
-        image.arg("--programs").arg(target());
-        run(&mut image).context("creating the image")?;
+        let what = match form {
+            Form::Image => "image",
+            Form::NetworkBoot => "pxe-files",
+        };
+        let mut last = create(what)?;
+        last.arg("--base-iso").arg(&base);
+        last.arg("--programs").arg(target());
+        run(&mut last).with_context(|| format!("agent create {what}"))?;
 
         let text = fs::read_to_string(folder.file(".openshift_install_state.json"))?;
         let state: Value = serde_json::from_str(&text)?;
@@ -105,6 +141,9 @@ impl Desk {
         Ok(Self {
             folder,
             authority,
+            release: order.release.clone(),
+            base,
+            cache,
             state,
             cluster,
             infra_env,
@@ -113,6 +152,36 @@ impl Desk {
 
     pub fn image(&self) -> PathBuf {
         self.folder.file("agent.x86_64.iso")
+    }
+
+    /// Serves the files for a network boot at [`boot_files_url`].
+    pub fn serve_boot_files(&self, network: &Network) -> Result<Background> {
+        let mut server = network.command("python3");
+        server
+            .args(["-m", "http.server", &BOOT_FILES_PORT.to_string()])
+            .arg("--directory")
+            .arg(self.folder.file("boot-artifacts"));
+        let log = self.folder.file("boot-files.log");
+        Background::start("web server of boot files", &mut server, &log)
+    }
+
+    /// The kubeconfig that was made with the image.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.file("auth/kubeconfig")
+    }
+
+    /// `muster`, where the name of the API resolves: the DNS of the wire is for machines.
+    pub fn muster(&self, network: &Network) -> Result<Command> {
+        let hosts = self.folder.file("hosts");
+        fs::write(&hosts, format!("{} api.{DOMAIN}\n", Network::GATEWAY))?;
+        let script = "mount --bind \"$1\" /etc/hosts && shift && exec \"$@\"";
+        let mut muster = network.command("unshare");
+        muster
+            .args(["--mount", "sh", "-c", script, "muster"])
+            .arg(hosts)
+            .arg(built("debug/muster")?)
+            .env("XDG_CACHE_HOME", &self.cache);
+        Ok(muster)
     }
 
     /// The service on the rendezvous host, as a user with the token of the image.
@@ -127,16 +196,10 @@ impl Desk {
         ))
     }
 
-    /// Starts `muster agent wait-for install-complete`, where the name of the API resolves.
+    /// Starts `muster agent wait-for install-complete`.
     pub fn wait_for(&self, network: &Network) -> Result<Background> {
-        let hosts = self.folder.file("hosts");
-        fs::write(&hosts, format!("{} api.{DOMAIN}\n", Network::GATEWAY))?;
-        let script = "mount --bind \"$1\" /etc/hosts && shift && exec \"$@\"";
-        let mut wait = network.command("unshare");
-        wait.args(["--mount", "sh", "-c", script, "wait-for"])
-            .arg(hosts)
-            .arg(built("debug/muster")?)
-            .args(["agent", "wait-for", "install-complete", "-o", "json"])
+        let mut wait = self.muster(network)?;
+        wait.args(["agent", "wait-for", "install-complete", "-o", "json"])
             .arg("--dir")
             .arg(self.folder.folder());
         Background::start("wait-for", &mut wait, &self.folder.file("account"))
@@ -188,6 +251,44 @@ impl Desk {
         ControlPlane::start(network, evidence, &bootstrap, DOMAIN)
     }
 
+    /// When the service that runs now registered the cluster.
+    pub fn registered(&self, service: &Client) -> Result<Value> {
+        let mut cluster = service.get(&format!("/clusters/{}", self.cluster))?;
+        Ok(cluster["created_at"].take())
+    }
+
+    /// Plays what is stood in of a cluster of one node until `wait-for` has ended with success.
+    pub fn follow_single_node(
+        &self,
+        network: &Network,
+        plane: &mut ControlPlane,
+        machine: &mut Running,
+        waiting: &mut Background,
+        limit: Duration,
+    ) -> Result<()> {
+        let mut reported = false;
+        machine
+            .wait_until("wait-for to end", limit, |_| {
+                plane.sign_approved(network)?;
+                plane.run_controller_trusting(network, Some(&self.authority))?;
+                if !reported && plane.has_ready_node(network)? {
+                    self.report_finished(network, plane)?;
+                    reported = true;
+                }
+                thread::sleep(Duration::from_secs(3));
+                waiting.ended()
+            })
+            .with_context(|| plane.report(network))?
+            .then_some(())
+            .context("wait-for ended with a failure")
+    }
+
+    /// What operators and the version operator report once the cluster works.
+    pub fn report_finished(&self, network: &Network, plane: &ControlPlane) -> Result<()> {
+        plane.report_operators(network, release::VERSION)?;
+        plane.report_version(network, release::VERSION, &self.release)
+    }
+
     /// What `wait-for` has reported so far.
     pub fn account(&self) -> String {
         self.folder.text("account")
@@ -234,7 +335,7 @@ impl Desk {
         plane: &ControlPlane,
         names: &[&str],
     ) -> Result<()> {
-        let text = fs::read_to_string(self.folder.file("auth/kubeconfig"))?;
+        let text = fs::read_to_string(self.kubeconfig())?;
         let file = self.folder.file("kubeconfig-by-address");
         plane.write_kubeconfig(&text, &file)?;
         let mut kubectl = network.command("kubectl");
@@ -248,6 +349,38 @@ impl Desk {
         assert_eq!(nodes, names);
         Ok(())
     }
+}
+
+/// Where [`Desk::serve_boot_files`] serves them: the `bootArtifactsBaseURL` of an agent-config.
+pub fn boot_files_url() -> String {
+    format!("http://{}:{BOOT_FILES_PORT}", Network::GATEWAY)
+}
+
+/// Requirements that small machines meet, laid over those of the image: the last line of a name counts.
+pub fn lighter_requirements() -> Value {
+    let line = format!("HW_VALIDATOR_REQUIREMENTS={}\n", small_requirements());
+    json!({
+        "ignition": {"version": "3.2.0"},
+        "storage": {"files": [{
+            "path": "/usr/local/share/assisted-service/assisted-service.env",
+            "append": [{"source": format!("data:;base64,{}", STANDARD.encode(line))}],
+        }]},
+    })
+}
+
+/// Lines for the spec of `infraenv.yaml`.
+fn edits(order: &Order, form: Form) -> String {
+    let mut edits = String::new();
+    if let Some(ignition) = &order.ignition {
+        edits += &format!("  ignitionConfigOverride: '{ignition}'\n");
+    }
+    if form == Form::NetworkBoot {
+        // Files for a network boot have the arguments that the live image was published with, and
+        // not those that were added to it since.
+        let arguments = json!([{"operation": "append", "value": QUICK_PODMAN}]);
+        edits += &format!("  kernelArguments: {arguments}\n");
+    }
+    edits
 }
 
 /// Seconds of the day in `2026-01-02T03:04:05.678Z`; no story lasts longer than one, and midnight

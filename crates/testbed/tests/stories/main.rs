@@ -3,6 +3,7 @@
 
 mod agent_based;
 mod agent_based_cluster;
+mod agent_based_network_boot;
 mod bootstrap_in_place;
 mod cluster;
 mod desk;
@@ -13,6 +14,7 @@ mod failure;
 mod highly_available;
 mod image_based;
 mod installed;
+mod joining;
 mod lab;
 mod live_iso;
 mod network_boot;

@@ -151,7 +151,8 @@ pub fn expect(network: &mut Network, machines: &[&Machine]) -> Result<()> {
     network.serve(&cluster_names(), machines)
 }
 
-fn cluster_names() -> Offer {
+/// What a wire offers where a cluster is installed: addresses, and the names of the cluster.
+pub fn cluster_names() -> Offer {
     let address = IpAddr::from(Network::GATEWAY);
     Offer {
         names: ["api", "api-int", "apps"]
