@@ -3,6 +3,7 @@ their files, where only the names of images change; and with the files that `mus
 
 import base64
 import json
+import platform
 import subprocess
 
 import pytest
@@ -11,7 +12,8 @@ import yaml
 
 import podman
 from backends import Postgres
-from muster import VERSION, Api, eventually, pull_secret, quiet_environment
+from boot_images import fetch
+from muster import ROOT, VERSION, Api, eventually, pull_secret, quiet_environment
 
 pytestmark = [
     pytest.mark.skipif(not podman.ARCHIVE, reason="tests/run-container runs these"),
@@ -255,6 +257,22 @@ def test_the_files_of_muster_deploy_run_the_service_with_a_read_only_root(kube, 
         assert inspected["EffectiveCaps"] in ([], None)
     finally:
         down()
+
+
+def test_a_live_iso_inside_the_image_is_an_os_image_that_is_there(contained, podman_home, iso):
+    out = podman_home.home / "with-os-image"
+    build = [ROOT / "packaging/build", "--only", "container", "--quick", "--out", out, platform.machine()]
+    build += ["--os-image", iso, "--os-image-release", VERSION]
+    subprocess.run(build, check=True, env=quiet_environment(), timeout=120)
+    (archive,) = out.glob("*.oci.tar")
+    images = podman_home.load(archive)
+    assert images["muster"] != podman_home.images["muster"]
+    # Nothing is fetched, and the volume of the container is new.
+    api = contained("boxed", image=images["muster"]).start(timeout=120).api()
+    ready = [entry for entry in api.get("//boot-artifacts").json() if entry["state"] == "ready"]
+    assert {entry["cpu_architecture"] for entry in ready} == {platform.machine()}, ready
+    image = fetch(api.new_infra_env("boxed")["download_url"])
+    assert image.status_code == 200 and len(image.content) >= iso.stat().st_size
 
 
 def test_an_image_has_no_shell_and_does_not_run_as_root(kube, podman_home):
