@@ -39,6 +39,14 @@ RELEASE_IMAGES = [
         "support_level": "production",
     }
 ]
+HARDWARE = [
+    {
+        "version": "default",
+        "master": {"cpu_cores": 4, "ram_mib": 16384, "disk_size_gb": 100, "installation_disk_speed_threshold_ms": 10},
+        "worker": {"cpu_cores": 2, "ram_mib": 8192, "disk_size_gb": 100, "installation_disk_speed_threshold_ms": 10},
+        "sno": {"cpu_cores": 8, "ram_mib": 16384, "disk_size_gb": 100, "installation_disk_speed_threshold_ms": 10},
+    }
+]
 # Every variable of the reference's configmap, with its value; sizes of lists aside.
 CONFIG = {
     "ASSISTED_SERVICE_HOST": "127.0.0.1:8090",
@@ -56,6 +64,7 @@ CONFIG = {
     "DUMMY_IGNITION": "false",
     "ENABLE_SINGLE_NODE_DNSMASQ": "true",
     "ENABLE_UPGRADE_AGENT": "true",
+    "HW_VALIDATOR_REQUIREMENTS": json.dumps(HARDWARE),
     "IMAGE_SERVICE_BASE_URL": "http://127.0.0.1:8888",
     "IPV6_SUPPORT": "true",
     "ISO_IMAGE_TYPE": "full-iso",
@@ -69,6 +78,36 @@ CONFIG = {
     "RELEASE_IMAGES": json.dumps(RELEASE_IMAGES),
     "SERVICE_BASE_URL": "http://127.0.0.1:8090",
     "STORAGE": "filesystem",
+}
+
+# Where its configmap for OKD differs.
+OKD = {
+    "DISK_ENCRYPTION_SUPPORT": "false",
+    "ENABLE_OKD_SUPPORT": "true",
+    "ENABLE_SINGLE_NODE_DNSMASQ": "false",
+    "ENABLE_UPGRADE_AGENT": "false",
+    "OS_IMAGES": json.dumps(
+        [
+            {
+                "openshift_version": "4.16",
+                "cpu_architecture": "x86_64",
+                "url": "https://mirror.example.com/fedora-coreos-39-live.x86_64.iso",
+                "version": "39.20240210.3.0",
+            }
+        ]
+    ),
+    "RELEASE_IMAGES": json.dumps(
+        [
+            {
+                "openshift_version": "4.16",
+                "cpu_architecture": "x86_64",
+                "cpu_architectures": ["x86_64"],
+                "url": "registry.ci.openshift.org/origin/release:4.16",
+                "version": "4.16.0-0.okd",
+                "default": True,
+            }
+        ]
+    ),
 }
 
 
@@ -169,6 +208,22 @@ def test_the_pod_of_the_reference_works_with_other_images_and_waits_for_its_data
     finally:
         down()
         database.remove()
+
+
+def test_the_pod_with_the_configmap_of_okd_needs_no_pull_secret(kube, podman_home):
+    without = {"AIUI_CHAT_API_URL", "DEPLOYMENT_TYPE"}
+    config = {name: value for name, value in CONFIG.items() if name not in without and not name.startswith("DB_")}
+    files = ["--configmap", kube.write("okd-configmap.yml", kube.config_map("config", config | OKD))]
+    down = podman.play(podman_home, [*files, kube.write("pod.yml", kube.pod())], "assisted-installer")
+    try:
+        ready("http://127.0.0.1:8080/ready")
+        api = Api("http://127.0.0.1:8080")
+        assert list(api.get("/v2/openshift-versions").json()) == ["4.16.0-0.okd"]
+        cluster = api.new_cluster("okd", openshift_version="4.16.0-0.okd", pull_secret="")
+        infra_env = api.new_infra_env("okd", cluster_id=cluster["id"], pull_secret="", openshift_version="4.16")
+        assert infra_env["download_url"].startswith("http://127.0.0.1:8888/"), infra_env["download_url"]
+    finally:
+        down()
 
 
 def test_the_pod_with_certificates_and_volumes_speaks_tls_on_every_port(kube, podman_home, tmp_path):
