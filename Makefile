@@ -7,6 +7,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 LISTEN ?= 127.0.0.1:8090
 DATA_DIR ?= $(CURDIR)/target/run-data
+ARCH ?= $(shell uname -m)
 # With all targets, so that dependencies have the features they have in `cargo test --workspace` and
 # nothing is compiled twice.
 build_programs = cargo build --locked --workspace --all-targets
@@ -34,7 +35,7 @@ unfinished_stories = a_disk_that_fails_while_it_is_written_is_named_with_the_cau
   a_node_that_boots_from_the_network_starts_over_after_a_reset_and_gets_a_worker
 shell_scripts = git grep -lE '^\#!.*\b(ba|da)?sh\b' -- ':!crates/assets'
 
-.PHONY: help run test check check-macos dist container packages bench fmt lint unit api web web-tests docs recording boot agents testbed stories programs tools build release bless deny clean
+.PHONY: help run test check check-macos dist container container-image packages bench fmt lint unit api web web-tests docs recording boot agents testbed stories programs tools build release bless deny clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -152,6 +153,11 @@ container: web ## The container images run under rootless podman: aicli, pods ma
 	@scripts/prepare build test agents container
 	scripts/build-static x86_64
 	tests/run-container
+
+container-image: web ## A container image with a live ISO in it: OS_IMAGE=rhcos-live.iso OS_RELEASE=4.20 (ARCH=x86_64)
+	@scripts/prepare build agents
+	PROFILE=small scripts/build-static $(sort $(shell uname -m) $(ARCH))
+	packaging/build --out target/dist --only container --os-image "$(OS_IMAGE)" --os-image-release "$(OS_RELEASE)" $(ARCH)
 
 packages: web ## Packages install, start, upgrade and go on clean roots of Debian and rpm; a release twice (as root)
 	@scripts/prepare build test agents packages

@@ -96,6 +96,19 @@ def container_tree(root, architecture, epoch, hosts):
     return tree
 
 
+def os_image_layer(muster, epoch, architecture, iso, version, folder):
+    """A layer with a live ISO where the service looks for images that come with it: a tar archive in the folder.
+    `muster` checks what the ISO is, and names it."""
+    tree, layer = Tree(epoch), folder / "layer.tar"
+    words = ["--release", version, "--arch", architecture, "--data-dir", folder]
+    run(muster, "os-images", "add", iso, *words)
+    for path in sorted((folder / "os-images").iterdir()):
+        tree.large_file(f"/usr/lib/muster/os-images/{path.name}", path)
+    with layer.open("wb") as out:
+        tree.write_tar(out)
+    return layer
+
+
 def container_images(version):
     """The images, which differ only in what they start. Two stand in for containers that pods made
     for the reference have beside the service."""

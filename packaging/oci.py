@@ -1,29 +1,36 @@
 """A container image archive, written without a daemon.
 
 One file that `podman load`, `docker load` and `skopeo copy oci-archive:` read: an OCI layout, and the
-list that Docker's older archives have. It holds several images that share one layer.
+list that Docker's older archives have. It holds several images that share their layers.
 """
 
 import gzip
 import hashlib
-import io
 import json
 import tarfile
 from datetime import UTC, datetime
+from pathlib import Path
+
+from tree import add_content
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
+PLAIN_LAYER = "application/vnd.oci.image.layer.v1.tar"
 
 
-def archive(tree, architecture, images, labels, level=9):
-    """Images (name with tag → what their config says) over the files of one tree; `level` is that of gzip."""
+def write(out, tree, architecture, images, labels, level, more=()):
+    """Writes images (name with tag → what their config says) over the files of a tree; `level` is that of gzip.
+    Tar archives in `more` are further layers, taken as they are."""
     created = datetime.fromtimestamp(tree.epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     plain = tree.tar()
-    layer = gzip.compress(plain, level, mtime=0)
     blobs = Blobs()
-    layer_descriptor = blobs.add(LAYER, layer)
+    layers = [blobs.add(LAYER, gzip.compress(plain, level, mtime=0))]
+    digests = [digest(plain)]
+    for path in more:
+        layers.append(blobs.add(PLAIN_LAYER, path))
+        digests.append(layers[-1]["digest"])
     manifests, listed = [], []
     for name, runs in images.items():
         config = blobs.add_json(
@@ -32,18 +39,18 @@ def archive(tree, architecture, images, labels, level=9):
                 "architecture": ARCHITECTURES[architecture],
                 "config": {**runs, "Labels": labels},
                 "created": created,
-                "history": [{"created": created, "created_by": "muster make dist"}],
+                "history": [{"created": created, "created_by": "muster make dist"}] * len(layers),
                 "os": "linux",
-                "rootfs": {"diff_ids": [digest(plain)], "type": "layers"},
+                "rootfs": {"diff_ids": digests, "type": "layers"},
             },
         )
         manifest = blobs.add_json(
-            MANIFEST, {"config": config, "layers": [layer_descriptor], "mediaType": MANIFEST, "schemaVersion": 2}
+            MANIFEST, {"config": config, "layers": layers, "mediaType": MANIFEST, "schemaVersion": 2}
         )
         platform = {"architecture": ARCHITECTURES[architecture], "os": "linux"}
         names = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name}
         manifests.append({**manifest, "annotations": names, "platform": platform})
-        listed.append({"Config": path(config), "Layers": [path(layer_descriptor)], "RepoTags": [name]})
+        listed.append({"Config": place(config), "Layers": [place(layer) for layer in layers], "RepoTags": [name]})
     files = {
         "oci-layout": as_json({"imageLayoutVersion": "1.0.0"}),
         "index.json": as_json(
@@ -56,18 +63,19 @@ def archive(tree, architecture, images, labels, level=9):
         "manifest.json": as_json(listed),
         **blobs.files,
     }
-    return pack(files, tree.epoch)
+    pack(out, files, tree.epoch)
 
 
 class Blobs:
-    """Content by digest."""
+    """Content by digest: bytes, or the path of a file."""
 
     def __init__(self):
         self.files = {}
 
     def add(self, media_type, content):
-        descriptor = {"digest": digest(content), "mediaType": media_type, "size": len(content)}
-        self.files[path(descriptor)] = content
+        size = content.stat().st_size if isinstance(content, Path) else len(content)
+        descriptor = {"digest": digest(content), "mediaType": media_type, "size": size}
+        self.files[place(descriptor)] = content
         return descriptor
 
     def add_json(self, media_type, value):
@@ -75,10 +83,13 @@ class Blobs:
 
 
 def digest(content):
+    if isinstance(content, Path):
+        with content.open("rb") as file:
+            return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
-def path(descriptor):
+def place(descriptor):
     return "blobs/" + descriptor["digest"].replace(":", "/")
 
 
@@ -86,11 +97,9 @@ def as_json(value):
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def pack(files, epoch):
-    out = io.BytesIO()
+def pack(out, files, epoch):
     with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for name, content in sorted(files.items()):
             info = tarfile.TarInfo(name)
-            info.size, info.mode, info.mtime = len(content), 0o644, epoch
-            archive.addfile(info, io.BytesIO(content))
-    return out.getvalue()
+            info.mode, info.mtime = 0o644, epoch
+            add_content(archive, info, content)

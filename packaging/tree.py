@@ -11,10 +11,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Entry:
-    """A file, or a folder if it has no content."""
+    """A file, or a folder if it has no content. The content of a large file is read when it is written."""
 
     mode: int
-    content: bytes | None = None
+    content: bytes | Path | None = None
     uid: int = 0
     gid: int = 0
     # A file that the administrator may change and an upgrade must keep.
@@ -39,6 +39,9 @@ class Tree:
             content = content.encode()
         self.entries[path] = Entry(mode, content, **more)
 
+    def large_file(self, path, source, mode=0o644):
+        self.entries[path] = Entry(mode, source)
+
     def folder(self, path, mode=0o755, **more):
         self.entries[path] = Entry(mode, None, **more)
 
@@ -59,6 +62,11 @@ class Tree:
     def tar(self, prefix=""):
         """The tree as a tar archive with names relative to the root."""
         out = io.BytesIO()
+        self.write_tar(out, prefix)
+        return out.getvalue()
+
+    def write_tar(self, out, prefix=""):
+        """The same, to a file."""
         with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as archive:
             for path, entry in self:
                 info = tarfile.TarInfo(prefix + path.lstrip("/"))
@@ -67,6 +75,15 @@ class Tree:
                     info.type = tarfile.DIRTYPE
                     archive.addfile(info)
                 else:
-                    info.size = len(entry.content)
-                    archive.addfile(info, io.BytesIO(entry.content))
-        return out.getvalue()
+                    add_content(archive, info, entry.content)
+
+
+def add_content(archive, info, content):
+    """A file of an archive: bytes, or what is in another file."""
+    if isinstance(content, Path):
+        info.size = content.stat().st_size
+        with content.open("rb") as source:
+            archive.addfile(info, source)
+    else:
+        info.size = len(content)
+        archive.addfile(info, io.BytesIO(content))

@@ -26,11 +26,16 @@ class Podman:
         self.home.chmod(0o755)
         archive = self.home / "images.tar"
         shutil.copyfile(ARCHIVE, archive)
-        loaded = self.run("podman", "load", "--quiet", "--input", str(archive))
+        self.images = self.load(archive)
         archive.unlink()
+
+    def load(self, archive):
+        """Loads an archive of ours; returns the names of its images without and with registry and tag."""
+        loaded = self.run("podman", "load", "--quiet", "--input", str(archive))
         names = [line.split("image: ")[1] for line in loaded.splitlines() if "image: " in line]
-        self.images = {name.split("/")[-1].split(":")[0]: name for name in names}
-        assert sorted(self.images) == IMAGES, loaded
+        images = {name.split("/")[-1].split(":")[0]: name for name in names}
+        assert sorted(images) == IMAGES, loaded
+        return images
 
     def run(self, *command, ok=True, timeout=120):
         done = subprocess.run(
@@ -55,14 +60,15 @@ class Podman:
 class Container(Server):
     """`muster serve` in a container, on the network of this machine."""
 
-    def __init__(self, work_dir, podman, **options):
+    def __init__(self, work_dir, podman, image=None, **options):
         super().__init__(work_dir, **options)
         self.podman = podman
+        self.image = image or podman.images["muster"]
 
     def command(self):
         variables = [f"--env={name}={value}" for name, value in {**self.env, "MUSTER_IMAGES_FETCH": "never"}.items()]
         run = ["podman", "run", "--rm", "--read-only", "--network=host", "--cap-drop=all", *variables]
-        return [ROOTLESS, str(self.podman.home), *run, self.podman.images["muster"], *self.words("/data")]
+        return [ROOTLESS, str(self.podman.home), *run, self.image, *self.words("/data")]
 
 
 def play(podman, files, pod):

@@ -6,14 +6,16 @@ import subprocess
 
 import pytest
 
+import live_iso
+from boot_images import VERSION, catalogue
 from muster import BINARY, pull_secret, quiet_environment
 
 # Static, and for the architecture of the image: all that is asked of a program in it.
 STATIC = "/bin/busybox"
 
 
-def muster(tmp_path, *words, ok=True):
-    environment = {**quiet_environment(), "MUSTER_IMAGES_AGENT_DIR": str(tmp_path)}
+def muster(tmp_path, *words, ok=True, **more):
+    environment = {**quiet_environment(), "MUSTER_IMAGES_AGENT_DIR": str(tmp_path), **more}
     run = subprocess.run([str(BINARY), *map(str, words)], env=environment, capture_output=True, text=True, timeout=120)
     assert (run.returncode == 0) == ok, f"muster {words} ended with {run.returncode}: {run.stderr}"
     return run.stdout if ok else run.stderr
@@ -50,6 +52,24 @@ def test_a_live_image_of_the_service_holds_program_agents_settings_and_units(iso
     info = json.loads(muster(tmp_path, "iso", "info", "--json", made))
     base = json.loads(muster(tmp_path, "iso", "info", "--json", iso))
     assert info.keys() == base.keys()
+
+
+def test_without_a_base_the_live_iso_of_the_version_is_fetched_once_and_is_its_os_image(iso, tmp_path):
+    agents = tmp_path / "agents" / "x86_64"
+    agents.mkdir(parents=True)
+    shutil.copy(STATIC, agents / "muster-agent")
+    mirror = live_iso.Mirror(iso.read_bytes())
+    try:
+        more = {"OS_IMAGES": catalogue(mirror.url), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        for name in ["one.iso", "two.iso"]:
+            words = ["--medium-is", VERSION, "--program", STATIC, "-o", tmp_path / name]
+            muster(tmp_path, "live-iso", "create", *words, **more)
+    finally:
+        mirror.stop()
+    assert len(mirror.asked) == 1
+    config = json.loads(muster(tmp_path, "iso", "ignition", "show", tmp_path / "two.iso"))
+    files = {file["path"]: file["contents"]["source"] for file in config["storage"]["files"]}
+    assert VERSION in files["/etc/muster/medium-is"]
 
 
 def test_a_program_that_needs_libraries_of_this_machine_is_refused(iso, tmp_path):

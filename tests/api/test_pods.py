@@ -3,6 +3,7 @@ their files, where only the names of images change; and with the files that `mus
 
 import base64
 import json
+import platform
 import subprocess
 
 import pytest
@@ -11,7 +12,8 @@ import yaml
 
 import podman
 from backends import Postgres
-from muster import VERSION, Api, eventually, pull_secret, quiet_environment
+from boot_images import fetch
+from muster import ROOT, VERSION, Api, eventually, pull_secret, quiet_environment
 
 pytestmark = [
     pytest.mark.skipif(not podman.ARCHIVE, reason="tests/run-container runs these"),
@@ -37,6 +39,14 @@ RELEASE_IMAGES = [
         "support_level": "production",
     }
 ]
+HARDWARE = [
+    {
+        "version": "default",
+        "master": {"cpu_cores": 4, "ram_mib": 16384, "disk_size_gb": 100, "installation_disk_speed_threshold_ms": 10},
+        "worker": {"cpu_cores": 2, "ram_mib": 8192, "disk_size_gb": 100, "installation_disk_speed_threshold_ms": 10},
+        "sno": {"cpu_cores": 8, "ram_mib": 16384, "disk_size_gb": 100, "installation_disk_speed_threshold_ms": 10},
+    }
+]
 # Every variable of the reference's configmap, with its value; sizes of lists aside.
 CONFIG = {
     "ASSISTED_SERVICE_HOST": "127.0.0.1:8090",
@@ -54,6 +64,7 @@ CONFIG = {
     "DUMMY_IGNITION": "false",
     "ENABLE_SINGLE_NODE_DNSMASQ": "true",
     "ENABLE_UPGRADE_AGENT": "true",
+    "HW_VALIDATOR_REQUIREMENTS": json.dumps(HARDWARE),
     "IMAGE_SERVICE_BASE_URL": "http://127.0.0.1:8888",
     "IPV6_SUPPORT": "true",
     "ISO_IMAGE_TYPE": "full-iso",
@@ -67,6 +78,36 @@ CONFIG = {
     "RELEASE_IMAGES": json.dumps(RELEASE_IMAGES),
     "SERVICE_BASE_URL": "http://127.0.0.1:8090",
     "STORAGE": "filesystem",
+}
+
+# Where its configmap for OKD differs.
+OKD = {
+    "DISK_ENCRYPTION_SUPPORT": "false",
+    "ENABLE_OKD_SUPPORT": "true",
+    "ENABLE_SINGLE_NODE_DNSMASQ": "false",
+    "ENABLE_UPGRADE_AGENT": "false",
+    "OS_IMAGES": json.dumps(
+        [
+            {
+                "openshift_version": "4.16",
+                "cpu_architecture": "x86_64",
+                "url": "https://mirror.example.com/fedora-coreos-39-live.x86_64.iso",
+                "version": "39.20240210.3.0",
+            }
+        ]
+    ),
+    "RELEASE_IMAGES": json.dumps(
+        [
+            {
+                "openshift_version": "4.16",
+                "cpu_architecture": "x86_64",
+                "cpu_architectures": ["x86_64"],
+                "url": "registry.ci.openshift.org/origin/release:4.16",
+                "version": "4.16.0-0.okd",
+                "default": True,
+            }
+        ]
+    ),
 }
 
 
@@ -169,6 +210,22 @@ def test_the_pod_of_the_reference_works_with_other_images_and_waits_for_its_data
         database.remove()
 
 
+def test_the_pod_with_the_configmap_of_okd_needs_no_pull_secret(kube, podman_home):
+    without = {"AIUI_CHAT_API_URL", "DEPLOYMENT_TYPE"}
+    config = {name: value for name, value in CONFIG.items() if name not in without and not name.startswith("DB_")}
+    files = ["--configmap", kube.write("okd-configmap.yml", kube.config_map("config", config | OKD))]
+    down = podman.play(podman_home, [*files, kube.write("pod.yml", kube.pod())], "assisted-installer")
+    try:
+        ready("http://127.0.0.1:8080/ready")
+        api = Api("http://127.0.0.1:8080")
+        assert list(api.get("/v2/openshift-versions").json()) == ["4.16.0-0.okd"]
+        cluster = api.new_cluster("okd", openshift_version="4.16.0-0.okd", pull_secret="")
+        infra_env = api.new_infra_env("okd", cluster_id=cluster["id"], pull_secret="", openshift_version="4.16")
+        assert infra_env["download_url"].startswith("http://127.0.0.1:8888/"), infra_env["download_url"]
+    finally:
+        down()
+
+
 def test_the_pod_with_certificates_and_volumes_speaks_tls_on_every_port(kube, podman_home, tmp_path):
     make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365", "-subj", "/CN=localhost"]
     make += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", tmp_path / "tls.key", "-out", tmp_path / "tls.crt"]
@@ -255,6 +312,22 @@ def test_the_files_of_muster_deploy_run_the_service_with_a_read_only_root(kube, 
         assert inspected["EffectiveCaps"] in ([], None)
     finally:
         down()
+
+
+def test_a_live_iso_inside_the_image_is_an_os_image_that_is_there(contained, podman_home, iso):
+    out = podman_home.home / "with-os-image"
+    build = [ROOT / "packaging/build", "--only", "container", "--quick", "--out", out, platform.machine()]
+    build += ["--os-image", iso, "--os-image-release", VERSION]
+    subprocess.run(build, check=True, env=quiet_environment(), timeout=120)
+    (archive,) = out.glob("*.oci.tar")
+    images = podman_home.load(archive)
+    assert images["muster"] != podman_home.images["muster"]
+    # Nothing is fetched, and the volume of the container is new.
+    api = contained("boxed", image=images["muster"]).start(timeout=120).api()
+    ready = [entry for entry in api.get("//boot-artifacts").json() if entry["state"] == "ready"]
+    assert {entry["cpu_architecture"] for entry in ready} == {platform.machine()}, ready
+    image = fetch(api.new_infra_env("boxed")["download_url"])
+    assert image.status_code == 200 and len(image.content) >= iso.stat().st_size
 
 
 def test_an_image_has_no_shell_and_does_not_run_as_root(kube, podman_home):

@@ -4,6 +4,10 @@
 //! from and what its digest was. A file under its final name is complete and checked: it is
 //! written under another name first ([`change`]). Several processes may use the folder (`muster serve` and
 //! `muster os-images`); the process that fetches an image holds a lock on its unfinished file.
+//!
+//! Images may also come with the program, as in a container image made with `--os-image`: files of the same
+//! names in `lib/muster/os-images` of its prefix. They are only read, and those of the data directory come
+//! first.
 
 pub mod change;
 
@@ -22,6 +26,8 @@ use muster_image::{Iso, Source, View};
 use serde::{Deserialize, Serialize};
 
 const FOLDER: &str = "os-images";
+/// The folder of images that come with the program, below its prefix.
+const SHIPPED: &str = "lib/muster/os-images";
 /// Use is noted at most this often: it only decides which image makes way first.
 const NOTE_USE_EVERY: Duration = Duration::from_secs(60);
 /// For so long an image that was opened is not looked at again: firmware asks for thousands of
@@ -97,6 +103,8 @@ pub struct Opened {
 #[derive(Debug)]
 pub struct BaseImages {
     folder: PathBuf,
+    /// Images that come with the program.
+    shipped: Option<PathBuf>,
     open: Mutex<HashMap<String, (Arc<Opened>, Instant)>>,
 }
 
@@ -104,8 +112,12 @@ impl BaseImages {
     /// The folder in a data directory; made when the first image comes.
     #[must_use]
     pub fn in_data_dir(data_dir: &Path) -> Self {
+        let program = std::env::current_exe().ok();
+        let prefix = program.as_deref().and_then(Path::parent);
+        let prefix = prefix.and_then(Path::parent);
         Self {
             folder: data_dir.join(FOLDER),
+            shipped: prefix.map(|prefix| prefix.join(SHIPPED)),
             open: Mutex::default(),
         }
     }
@@ -116,9 +128,14 @@ impl BaseImages {
         &self.folder
     }
 
-    /// Where the finished file of an image lies.
+    /// Where the finished file of an image lies, or will.
     #[must_use]
     pub fn file(&self, image: &OsImage) -> PathBuf {
+        self.read_from(image, "iso")
+    }
+
+    /// Where its file is written.
+    fn own_file(&self, image: &OsImage) -> PathBuf {
         self.path(image, "iso")
     }
 
@@ -140,8 +157,27 @@ impl BaseImages {
         self.folder.join("layers")
     }
 
-    fn record_file(&self, image: &OsImage) -> PathBuf {
+    /// Where its record is written.
+    fn own_record_file(&self, image: &OsImage) -> PathBuf {
         self.path(image, "json")
+    }
+
+    fn record_file(&self, image: &OsImage) -> PathBuf {
+        self.read_from(image, "json")
+    }
+
+    /// The image that came with the program, if it did.
+    fn shipped_file(&self, image: &OsImage) -> Option<PathBuf> {
+        let file = self.shipped.as_ref()?.join(format!("{}.iso", stem(image)));
+        file.exists().then_some(file)
+    }
+
+    /// A file of an image where it is read: image and record lie in the same folder.
+    fn read_from(&self, image: &OsImage, ending: &str) -> PathBuf {
+        match self.shipped_file(image) {
+            Some(shipped) if !self.own_file(image).exists() => shipped.with_extension(ending),
+            Some(_) | None => self.path(image, ending),
+        }
     }
 
     fn path(&self, image: &OsImage, ending: &str) -> PathBuf {
@@ -340,6 +376,28 @@ pub(crate) mod tests {
         assert!(matches!(store.state(&image), State::Ready(_)));
         fs::write(store.file(&image), [0; 3]).unwrap();
         assert!(matches!(store.state(&image), State::Broken { .. }));
+    }
+
+    #[test]
+    fn an_image_that_came_with_the_program_is_used_until_there_is_an_own_one_and_is_never_changed()
+    {
+        let (_folder, mut store) = store();
+        let (_elsewhere, shipped) = self::store();
+        // A build may contain dots: `with_extension` must not cut it.
+        let image = an_image("420.1.2026", "https://images.test/a.iso");
+        place(&shipped, &image, 40, Origin::Added);
+        assert_eq!(store.state(&image), State::Missing);
+        store.shipped = Some(shipped.folder.clone());
+        assert!(matches!(store.state(&image), State::Ready(record) if record.size == 40));
+        assert_eq!(store.file(&image), shipped.file(&image));
+        let refused = store.forget(&image).unwrap_err().to_string();
+        assert!(refused.contains("came with the program"), "{refused}");
+
+        place(&store, &image, 50, Origin::Added);
+        assert!(matches!(store.state(&image), State::Ready(record) if record.size == 50));
+        store.forget(&image).unwrap();
+        assert!(matches!(store.state(&image), State::Ready(record) if record.size == 40));
+        assert!(matches!(shipped.state(&image), State::Ready(_)));
     }
 
     #[test]

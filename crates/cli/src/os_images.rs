@@ -17,7 +17,7 @@ use muster_boot_images::{
     fetch::Downloads,
     inspect,
 };
-use muster_catalog::{Arch, OsImage, OsImages as Catalogue};
+use muster_catalog::{Arch, OsImage, OsImages as Catalogue, ReleaseCatalog};
 use muster_config::{Config, Overrides, Sources};
 use muster_documents::install_config::Release;
 use serde_json::json;
@@ -169,6 +169,22 @@ pub fn of_version(version: &str, arch: Arch) -> anyhow::Result<PathBuf> {
     let fetched = fetch(&shelf, &choice, None, None)?;
     let _ = writeln!(io::stderr(), "{}", fetched.text);
     Ok(shelf.store.file(&image))
+}
+
+/// The version of the catalogue under which its OS image is known: that of the named version, else of the
+/// recommended release.
+pub fn version_of(named: Option<&str>, arch: Arch) -> anyhow::Result<String> {
+    let shelf = cache()?;
+    let version = match named {
+        Some(named) => named.to_owned(),
+        None => ReleaseCatalog::embedded()
+            .recommended(arch)
+            .with_context(|| format!("no release for {arch} is recommended; name a version"))?
+            .version
+            .to_string(),
+    };
+    let choice = Choice { version, arch };
+    Ok(choice.find(&shelf.images)?.openshift_version.to_string())
 }
 
 /// The live ISO at a URL, which may end in `?sha256=`, fetched into the user's cache.

@@ -88,8 +88,8 @@ impl BaseImages {
     /// Makes a complete, checked file the image.
     pub(crate) fn take(&self, image: &OsImage, from: &Path, record: &Record) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(record).map_err(io::Error::other)?;
-        write_whole(&self.record_file(image), &text)?;
-        fs::rename(from, self.file(image))?;
+        write_whole(&self.own_record_file(image), &text)?;
+        fs::rename(from, self.own_file(image))?;
         File::open(&self.folder)?.sync_all()
     }
 
@@ -162,14 +162,23 @@ impl BaseImages {
     /// Removes an image with everything that belongs to it, whether it is whole or not.
     ///
     /// # Errors
-    /// When a file cannot be removed.
+    /// When a file cannot be removed, or the image came with the program.
     pub fn forget(&self, image: &OsImage) -> io::Result<()> {
+        if let Some(shipped) = self.shipped_file(image)
+            && !self.own_file(image).exists()
+        {
+            let message = format!(
+                "{} came with the program and goes with it",
+                shipped.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, message));
+        }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.remove(&stem(image));
         // The record first: an image without one is not served.
         for path in [
-            self.record_file(image),
-            self.file(image),
+            self.own_record_file(image),
+            self.own_file(image),
             self.part(image),
             self.part_note(image),
         ] {
@@ -182,8 +191,8 @@ impl BaseImages {
     }
 
     fn remove(&self, image: &OsImage) -> io::Result<()> {
-        fs::remove_file(self.file(image))?;
-        fs::remove_file(self.record_file(image))?;
+        fs::remove_file(self.own_file(image))?;
+        fs::remove_file(self.own_record_file(image))?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.remove(&stem(image));
         Ok(())

@@ -23,7 +23,7 @@ use muster_release::{ImageRef, Release};
 
 use crate::{
     iso::{self, Destination},
-    output,
+    os_images, output,
     release::access::Access,
 };
 use config::{Data, Parts};
@@ -56,14 +56,15 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct Create {
-    /// The CoreOS live ISO
-    #[arg(long, value_name = "ISO", required_unless_present = "release")]
+    /// The CoreOS live ISO [default: that of the recommended release, or of --medium-is, fetched into
+    /// the user's cache]
+    #[arg(long, value_name = "ISO")]
     base: Option<PathBuf>,
     /// Take the live ISO out of this release instead
     #[arg(long, value_name = "IMAGE", conflicts_with = "base")]
     release: Option<ImageRef>,
-    /// Architecture of the machine, for a release that has several [default: that of the release]
-    #[arg(long, requires = "release")]
+    /// Architecture of the machine, without --base [default: that of the release, or of this machine]
+    #[arg(long, conflicts_with = "base")]
     arch: Option<Arch>,
     /// Settings of the service: a muster.toml, as `muster serve --config` takes it
     #[arg(long, value_name = "FILE")]
@@ -84,7 +85,8 @@ struct Create {
     /// Power off when every cluster is installed and its kubeconfig or password was downloaded
     #[arg(long, conflicts_with = "data_label")]
     one_shot: bool,
-    /// OpenShift version whose OS image the base is: machines are then booted from the same medium
+    /// OpenShift version whose OS image the base is: machines are then booted from the same medium;
+    /// a base that is fetched is known to be one
     #[arg(long, value_name = "VERSION")]
     medium_is: Option<String>,
     /// Another static muster than this program, for example of another architecture
@@ -116,7 +118,7 @@ fn make(create: &Create) -> anyhow::Result<()> {
     };
     // Lives until the image is written.
     let scratch = tempfile::tempdir().context("making a folder for the live ISO")?;
-    let base = base(create, scratch.path())?;
+    let (base, fetched) = base(create, scratch.path())?;
     let architecture = iso::architecture(&base)?;
     if let Err(why) = agent::check(&program, &architecture) {
         bail!(
@@ -143,21 +145,34 @@ fn make(create: &Create) -> anyhow::Result<()> {
         ssh_keys: &keys,
         pull_secret: pull_secret.as_deref(),
         data,
-        medium_is: create.medium_is.as_deref(),
+        medium_is: create.medium_is.as_deref().or(fetched.as_deref()),
         over,
     };
     let config = config::ignition(parts)?;
     iso::embed(&base, config.into_bytes(), &create.to)
 }
 
-/// The live ISO: the file that was named, else out of the release.
-fn base(create: &Create, scratch: &Path) -> anyhow::Result<PathBuf> {
-    let Some(release) = &create.release else {
-        return create.base.clone().context("name a live ISO with --base");
-    };
-    if create.to.in_place {
-        bail!("an ISO out of a release is not on this machine to be changed; use -o");
+/// The live ISO: the file that was named, out of the release that was named, or that of a version of
+/// the catalogue, which is returned too.
+fn base(create: &Create, scratch: &Path) -> anyhow::Result<(PathBuf, Option<String>)> {
+    if let Some(base) = &create.base {
+        return Ok((base.clone(), None));
     }
+    if create.to.in_place {
+        bail!("only an ISO named by --base can be changed in place; use -o");
+    }
+    let Some(release) = &create.release else {
+        let arch = create.arch.unwrap_or(match std::env::consts::ARCH {
+            "aarch64" => Arch::Arm64,
+            _ => Arch::X86_64,
+        });
+        let version = os_images::version_of(create.medium_is.as_deref(), arch)?;
+        let path = os_images::of_version(&version, arch);
+        let path = path.with_context(|| {
+            format!("the live ISO of version {version}; --base names a file instead")
+        })?;
+        return Ok((path, Some(version)));
+    };
     let client = create.access.client(None)?;
     let to = scratch.join("live.iso");
     tokio::runtime::Runtime::new()?.block_on(async {
@@ -165,7 +180,7 @@ fn base(create: &Create, scratch: &Path) -> anyhow::Result<PathBuf> {
         let arch = create.arch.unwrap_or_else(|| opened.arch());
         opened.extract_iso(arch, RHEL, &to).await
     })?;
-    Ok(to)
+    Ok((to, None))
 }
 
 fn text(path: Option<&Path>) -> anyhow::Result<Option<String>> {

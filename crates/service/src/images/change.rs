@@ -121,9 +121,14 @@ fn remove(app: &Shared, image: &OsImage) -> Result<(), Failure> {
         State::Fetching { active: true, .. } => Err(Failure::conflict(
             "this OS image is being fetched; remove it afterwards",
         )),
-        State::Ready(_) | State::Broken { .. } | State::Fetching { .. } => {
-            app.images.base.forget(image).map_err(unwritten)
-        }
+        State::Ready(_) | State::Broken { .. } | State::Fetching { .. } => app
+            .images
+            .base
+            .forget(image)
+            .map_err(|cause| match cause.kind() {
+                io::ErrorKind::ReadOnlyFilesystem => Failure::conflict(cause.to_string()),
+                _ => unwritten(cause),
+            }),
     }
 }
 

@@ -27,6 +27,8 @@ const HOST: u8 = 42;
 const POWER_OFF: Duration = Duration::from_secs(900);
 /// The service is on an emulated machine; the simulator gives up after a minute and three hours at this speed.
 const SPEED: &str = "20";
+/// What the service may add to its base, in MB.
+const LARGEST_PART: u64 = 40;
 /// Nothing may come from elsewhere, and what is installed is played.
 const SETTINGS: &str = "[images]\nfetch = \"never\"\n\n[features]\ndummy_ignition = true\n";
 
@@ -91,10 +93,12 @@ fn live_image(os: &Os, evidence: &Evidence) -> Result<PathBuf> {
         .env("MUSTER_IMAGES_AGENT_DIR", agents.folder());
     run(&mut create).context("making the live image")?;
     let size = |path: &Path| fs::metadata(path).map(|found| found.len() / 1_000_000);
-    eprintln!(
-        "   the live image has {} MB, its base {} MB",
-        size(&image)?,
-        size(&os.iso)?
+    let (made, base) = (size(&image)?, size(&os.iso)?);
+    eprintln!("   the live image has {made} MB, its base {base} MB");
+    assert!(
+        made <= base + LARGEST_PART,
+        "{} MB are too many",
+        made - base
     );
     Ok(image)
 }
