@@ -11,11 +11,14 @@ use std::{fmt, net::IpAddr};
 
 use ipnet::IpNet;
 use muster_model::{Cluster, ClusterStatus, Event, Leases, Timestamp, Vip};
-use serde_json::{Value, json};
 
 use crate::{
-    deadlines, events, history, inventory::Inventory, networks, reports::LeaseReply,
-    rules::cluster::EDITABLE, settings::Settings,
+    deadlines, events, history,
+    inventory::Inventory,
+    networks,
+    reports::{LeaseReply, LeaseRequest},
+    rules::cluster::EDITABLE,
+    settings::Settings,
 };
 
 /// What an address is for.
@@ -47,7 +50,7 @@ fn network(cluster: &Cluster) -> Option<IpNet> {
 }
 
 /// What a host is asked to lease, or `None` if this cluster or this host has no part in it.
-pub(crate) fn request(cluster: &Cluster, inventory: &Inventory) -> Option<Value> {
+pub(crate) fn request(cluster: &Cluster, inventory: &Inventory) -> Option<LeaseRequest> {
     if !networks::dhcp_vips(cluster) {
         return None;
     }
@@ -55,21 +58,13 @@ pub(crate) fn request(cluster: &Cluster, inventory: &Inventory) -> Option<Value>
     let (nic, _) = inventory
         .addresses()
         .find(|(_, address)| network.contains(&address.addr()))?;
-    let mut request = json!({
-        "interface": nic.name,
-        "api_vip_mac": mac::of(cluster.id, Kind::Api),
-        "ingress_vip_mac": mac::of(cluster.id, Kind::Ingress),
-    });
-    let known = [
-        ("api_vip_lease", &cluster.leases.api),
-        ("ingress_vip_lease", &cluster.leases.ingress),
-    ];
-    for (key, lease) in known {
-        if let Some(lease) = lease.as_deref().filter(|lease| !lease.is_empty()) {
-            request[key] = json!(lease);
-        }
-    }
-    Some(request)
+    Some(LeaseRequest {
+        interface: nic.name.clone(),
+        api_vip_mac: mac::of(cluster.id, Kind::Api),
+        ingress_vip_mac: mac::of(cluster.id, Kind::Ingress),
+        api_vip_lease: cluster.leases.api.clone().unwrap_or_default(),
+        ingress_vip_lease: cluster.leases.ingress.clone().unwrap_or_default(),
+    })
 }
 
 /// What an answer makes of the cluster: the new record if it changed, with the events that follow.

@@ -1,4 +1,4 @@
-//! Other reports of agents, typed. One struct per stored text.
+//! Other reports of agents, typed. One struct per stored text, or per reply that is taken apart.
 
 use std::{
     collections::BTreeMap,
@@ -144,6 +144,15 @@ reported! {
     TangReply {
         is_success: bool,
         tang_server_response: List<Value>,
+    }
+
+    /// What a host is asked to lease: the card, the MAC addresses, and the leases so far.
+    LeaseRequest {
+        interface: String,
+        api_vip_mac: String,
+        ingress_vip_mac: String,
+        api_vip_lease: String,
+        ingress_vip_lease: String,
     }
 
     /// Leases taken for the virtual addresses.

@@ -231,7 +231,7 @@ pub async fn reply(
             if matches!(bad, BadReply::TooLarge { .. }) {
                 app.metrics.refused(Refusal::TooManyValues);
             }
-            Error::invalid(bad.to_string())
+            Error::from(bad)
         })?;
         all.needs_no_refresh = decision.needs_no_refresh;
         all.take(decision);

@@ -83,15 +83,15 @@ fn hosts_in_the_network_are_asked_with_cards_of_the_cluster_and_the_leases_so_fa
         request(&fleet.cluster, &inventory)
     };
     let first = ask(&fleet).unwrap();
-    assert_eq!(first["interface"], "eth0");
-    assert_ne!(first["api_vip_mac"], first["ingress_vip_mac"]);
-    assert!(first.get("api_vip_lease").is_none());
+    assert_eq!(first.interface, "eth0");
+    assert_ne!(first.api_vip_mac, first.ingress_vip_mac);
+    assert!(first.api_vip_lease.is_empty());
     let mut with_lease = reply("192.0.2.77", "192.0.2.78");
     with_lease.api_vip_lease =
         "lease {\n  interface \"api\";\n  option domain-search \"a; b\";\n  renew 2 2030/10/25 14:48:38;\n}".into();
     reply_arrives(&mut fleet, &with_lease);
     let kept = "lease {\n  interface \"api\";\n  option domain-search \"a; b\";\n  renew never;\n}";
-    assert_eq!(ask(&fleet).unwrap()["api_vip_lease"], kept);
+    assert_eq!(ask(&fleet).unwrap().api_vip_lease, kept);
     fleet.cluster.networks.machine = Some(vec!["198.51.100.0/24".into()]);
     assert_eq!(ask(&fleet), None, "the host is not in that network");
     fleet.cluster.networks.machine = None;
