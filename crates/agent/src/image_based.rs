@@ -118,7 +118,7 @@ pub async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what happens: lines on the console, and everything to whom it is posted.
+/// Reports progress: lines on the console, and everything to the server that was named.
 struct Console {
     posted: mpsc::UnboundedSender<Posted>,
     /// Which machine this is.

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// A service needs a moment to notice, and some time for many secrets.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Replace keys of the service, which may run.
@@ -124,7 +124,7 @@ fn rotate_sealing(of: &OfService) -> anyhow::Result<Printed> {
 
 /// The service changes the key by itself, and then exchanges the files.
 fn wait_for_service(files: &KeyFiles) -> anyhow::Result<Printed> {
-    let limit = Instant::now() + PATIENCE;
+    let limit = Instant::now() + TIMEOUT;
     while files.is_change_requested() {
         if Instant::now() > limit {
             bail!(

@@ -43,7 +43,7 @@ impl Stop {
         Ok(Self(stop))
     }
 
-    /// Waits until the run shall end.
+    /// Waits until the run is to end.
     pub async fn asked(&mut self) {
         // The sender lives as long as the process.
         let _ = self.0.wait_for(|asked| *asked).await;

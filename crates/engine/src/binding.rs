@@ -157,7 +157,7 @@ pub enum Release {
     Reclaim,
 }
 
-/// Takes a host out of its cluster on behalf of a hub, which may do so in the midst of an
+/// Takes a host out of its cluster on behalf of a hub, which may do so during an
 /// installation.
 ///
 /// # Errors

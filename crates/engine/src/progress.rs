@@ -79,7 +79,7 @@ pub fn report_host(
         })
     };
     if stage == HostStage::Failed {
-        // The last real stage stays, so that everybody sees how far the host came.
+        // The last real stage stays, so that users see how far the host came.
         let reason = if report.info.is_empty() {
             "Failed".to_owned()
         } else {

@@ -17,7 +17,7 @@ use crate::{
 };
 
 reported! {
-    /// Whom a host can reach.
+    /// Which peers a host can reach.
     Connectivity {
         remote_hosts: List<RemoteHost>,
     }
@@ -226,12 +226,12 @@ pub(crate) fn keep(slot: &mut Option<Report>, text: String) {
     }
 }
 
-/// Whom it reaches.
+/// Which peers it reaches.
 pub(crate) fn connectivity_of(host: &Host) -> Stored<Arc<Reach>> {
     agent_json::recall(host.reports.connectivity.as_ref())
 }
 
-/// A report of whom a host reaches, with a digest of who answered from where.
+/// A connectivity report, with a digest of which peers answered from which address.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "Connectivity")]
 pub(crate) struct Reach {

@@ -97,7 +97,7 @@ pub enum Measured {
     },
 }
 
-/// What shall become true.
+/// What is to become true.
 ///
 /// Requests and replies change facts; only a refresh draws the conclusions. So the shell
 /// refreshes after it has stored any other decision, and takes `wake_at` from that refresh.
@@ -139,7 +139,7 @@ impl Decision {
 /// Why a request was turned down. How a caller learns of it is up to the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// The request is wrong, or may succeed later without anybody's help: agents try again.
+    /// The request is wrong, or may succeed later by itself: agents try again.
     Invalid,
     /// What the request is about does not exist here.
     Missing,

@@ -467,9 +467,9 @@ mod tests {
     fn what_is_missing_is_told_with_names() {
         let needed = needed(&config(r#"{"controlPlane":{"replicas":3}}"#));
         let list = json!({"items": [node("a", "master", "True"), node("b", "master", "False")]});
-        let told = needed.missing(&SeenNode::all(&list)).unwrap();
+        let missing = needed.missing(&SeenNode::all(&list)).unwrap();
         assert_eq!(
-            told,
+            missing,
             "1 of 2 control-plane nodes are ready; joined but not ready: b"
         );
         let list = json!({"items": [node("a", "master", "True"), node("b", "master", "True")]});

@@ -124,7 +124,7 @@ impl Client {
     /// Asks registries, never the cache, whether one of them has an image.
     ///
     /// # Errors
-    /// When none has it; [`Error::is_answered`] tells whether that was an answer.
+    /// When none has it; [`Error::is_answered`] returns whether that was an answer.
     pub async fn look_up(&self, image: &ImageRef) -> Result<(), Error> {
         let locations = self.locations(image)?;
         let what = What::Manifest(image.version(), image.digest);

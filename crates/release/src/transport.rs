@@ -232,7 +232,7 @@ impl Transport {
                 "http" if insecure_here || url.scheme() == "http" => {}
                 other => {
                     return Err(Fault::Odd(format!(
-                        "redirects to {target_host} over {other}, which anybody on the way can \
+                        "redirects to {target_host} over {other}, which anyone on the path can \
                          change; name that host as insecure if you must"
                     )));
                 }

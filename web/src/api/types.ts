@@ -1692,14 +1692,14 @@ export interface Operations {
     body: OperatorMonitorReport;
     answer: null;
   };
-  /** Tell how well each feature is supported on a kind of cluster. */
+  /** List how well each feature is supported on a kind of cluster. */
   GetSupportedFeatures: {
     query: { cpu_architecture?: "x86_64" | "aarch64" | "arm64" | "ppc64le" | "s390x" | "multi"; external_platform_name?: string; openshift_version: string; platform_type?: "baremetal" | "none" | "nutanix" | "vsphere" | "external" };
     answer: {
       features?: SupportLevels;
     };
   };
-  /** Tell how well each feature is supported, and what it excludes. */
+  /** List how well each feature is supported, and what it excludes. */
   GetDetailedSupportedFeatures: {
     query: { cpu_architecture?: "x86_64" | "arm64" | "ppc64le" | "s390x" | "multi"; external_platform_name?: string; openshift_version: string; platform_type?: "baremetal" | "none" | "nutanix" | "vsphere" | "external" };
     answer: {
@@ -1707,7 +1707,7 @@ export interface Operations {
       operators: Array<Operator> | null;
     };
   };
-  /** Tell which CPU architectures a version supports. */
+  /** List the CPU architectures that a version supports. */
   GetSupportedArchitectures: {
     query: { openshift_version: string };
     answer: {

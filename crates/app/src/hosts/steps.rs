@@ -1,4 +1,4 @@
-//! The agent's conversation: what shall I do, and what came of it.
+//! Polls of agents: the steps they get, and the replies they send.
 
 use std::sync::Arc;
 

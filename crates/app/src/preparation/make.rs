@@ -178,8 +178,8 @@ fn is_left_to_users(cluster: &Cluster, path: &str) -> bool {
         .any(|part| path.contains(part))
 }
 
-/// A manifest with several documents becomes several manifests: not everybody who reads them on
-/// the bootstrap host looks beyond the first.
+/// A manifest with several documents becomes several manifests: some programs on the bootstrap host
+/// read only the first document of a file.
 fn documents(manifest: &File) -> Vec<File> {
     let yaml = [".yaml", ".yml"]
         .iter()

@@ -91,7 +91,7 @@ struct Common {
     /// Version of the image, as 4.20.3, if its tag does not contain it
     #[arg(long, value_name = "VERSION", global = true)]
     release_version: Option<String>,
-    /// Derive every key from this number instead of chance: for tests only, anybody can guess them
+    /// Derive every key from this number instead of random data; insecure, for tests only
     #[arg(long, value_name = "NUMBER", global = true, hide = true)]
     insecure_seed: Option<u64>,
     /// Take this for the time, as 2026-01-02T03:04:05Z: for tests only

@@ -52,7 +52,7 @@ pub struct Assets {
     /// own installer if Muster does not know the release]
     #[arg(long, value_name = "GENERATOR")]
     assets: Option<Generator>,
-    /// Derive every key from this number instead of chance: for tests only, anybody can guess them
+    /// Derive every key from this number instead of random data; insecure, for tests only
     #[arg(long, value_name = "NUMBER", hide = true)]
     insecure_seed: Option<u64>,
     #[command(flatten)]

@@ -27,7 +27,7 @@ const PAUSES: [u64; 5] = [1, 2, 4, 8, 15];
 
 /// Show live what happens to clusters and hosts.
 ///
-/// As whom: the login of `muster login`, or a token in MUSTER_TOKEN.
+/// The credentials: the login of `muster login`, or a token in MUSTER_TOKEN.
 #[derive(Debug, Args)]
 pub struct Watch {
     /// Only this cluster and its hosts, by name or id

@@ -1,4 +1,4 @@
-//! How we are reached, and by whom.
+//! How clients reach the service, and which clients.
 
 use std::time::Duration;
 

@@ -30,7 +30,7 @@ pub(crate) struct Neighbourhood {
     pub(crate) machine: Result<Vec<IpNet>, BadRange>,
     /// Families of pods and services; true means IPv6.
     pub(crate) families: Result<BTreeSet<bool>, BadRange>,
-    /// Who reaches whom.
+    /// Which hosts reach each other.
     pub(crate) groups: Stored<Groups>,
     /// What the hosts say of each other; see [`Self::web`].
     pub(crate) witnesses: Vec<Witness>,
@@ -133,7 +133,7 @@ impl Neighbourhood {
         self.operators = Scene::of(cluster, hosts.iter());
     }
 
-    /// Who reaches whom link by link. Costly, so it is drawn only for those who ask: to find
+    /// Which hosts reach each other, link by link. Costly, so it is computed only on demand: to find
     /// groups after a change, and to name the links that a lonely host lacks.
     pub(crate) fn web(&self) -> &Web {
         self.web

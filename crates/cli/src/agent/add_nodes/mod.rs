@@ -75,7 +75,7 @@ pub struct Command {
     /// Behave as node-joiner does: the report is always written, and the exit code to a file, too.
     #[arg(long, hide = true)]
     as_node_joiner: bool,
-    /// Derive every key from this number instead of chance: for tests only, anybody can guess them
+    /// Derive every key from this number instead of random data; insecure, for tests only
     #[arg(long, value_name = "NUMBER", hide = true)]
     insecure_seed: Option<u64>,
 }

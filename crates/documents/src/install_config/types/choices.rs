@@ -46,7 +46,7 @@ choices! {
     }
     /// Who can reach the endpoints of the cluster.
     Publish {
-        /// Everybody who can route to it; the only way on the platforms known here.
+        /// Published to every client with a route to it; the only way on the platforms known here.
         External = "External",
         /// The private network of a cloud.
         Internal = "Internal",
