@@ -111,7 +111,7 @@ pub async fn run(
     });
     let ended = installing
         .await
-        .context("the installation was broken off")?;
+        .context("the installation was interrupted")?;
     // What was reported last is still on its way.
     let _ = tokio::time::timeout(DELIVERY, posting).await;
     ended.map_err(anyhow::Error::msg)?;

@@ -170,7 +170,7 @@ impl Client {
         let settings = |problem: String| ClientError::Settings(problem);
         let joined = format!("{}{BASE_PATH}/v2/", url.trim_end_matches('/'));
         let base =
-            Url::parse(&joined).map_err(|cause| settings(format!("{url} is no URL: {cause}")))?;
+            Url::parse(&joined).map_err(|cause| settings(format!("{url} is not a URL: {cause}")))?;
         // Another part of the program may have chosen a provider already; then it stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()

@@ -245,7 +245,7 @@ impl Driver {
                 warn!(
                     ?scope,
                     error = error_chain(&error),
-                    "evaluation failed; it is tried again"
+                    "evaluation failed; retrying"
                 );
                 // A row that cannot be read will hardly be readable in a second.
                 let pause = if error.is_lasting_failure() {
@@ -293,7 +293,7 @@ impl Driver {
         if AssertUnwindSafe(evaluation).catch_unwind().await.is_err() {
             error!(
                 ?scope,
-                "an evaluation panicked; it is tried again in a minute"
+                "an evaluation panicked; retrying in a minute"
             );
             self.lock().touched.remove(&scope);
             self.wake_at(scope, Some(Timestamp::now().plus(SET_ASIDE)));

@@ -299,10 +299,10 @@ impl Parse for BaseUrl {
             return Err(format!("`{}` is neither http nor https", url.scheme()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("credentials do not belong into this URL".into());
+            return Err("this URL must not contain credentials".into());
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err("a query or fragment does not belong into this URL".into());
+            return Err("this URL must not have a query or fragment".into());
         }
         Ok(Self(text.trim_end_matches('/').into()))
     }

@@ -164,7 +164,7 @@ impl Site<'_> {
         };
         let Ok(address) = text.parse::<IpAddr>() else {
             return Some(format!(
-                "the host reaches iSCSI from {text:?}, which is no address"
+                "the host reaches iSCSI from {text:?}, which is not an IP address"
             ));
         };
         let way_out = &self.inventory.default_route(address.is_ipv6())?.interface;

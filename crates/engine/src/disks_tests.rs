@@ -230,7 +230,7 @@ fn iscsi_must_not_run_over_the_way_out() {
     );
     assert!(said(None).contains("not known"));
     assert!(said(Some("")).contains("not known"));
-    assert!(said(Some("here")).contains("no address"));
+    assert!(said(Some("here")).contains("not an IP address"));
     assert_eq!(said(Some("2001:db8::1")), "", "no way out in that family");
     let mut odd = machine(vec![iscsi("sda", "", Some("198.51.100.11"))]);
     odd.routes.0.as_mut().unwrap().pop();

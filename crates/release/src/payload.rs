@@ -365,7 +365,7 @@ impl Release {
                 Ok::<_, Error>(output)
             })
             .await
-            .map_err(|_| Error::setting("output", "writing it was broken off"))??;
+            .map_err(|_| Error::setting("output", "writing it was interrupted"))??;
         }
         committed(*output).await
     }

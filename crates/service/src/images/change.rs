@@ -117,7 +117,7 @@ async fn upload(
 
 fn remove(app: &Shared, image: &OsImage) -> Result<(), Failure> {
     match app.images.base.state(image) {
-        State::Missing => Err(Failure::not_found("this OS image is not here")),
+        State::Missing => Err(Failure::not_found("this OS image is not stored here")),
         State::Fetching { active: true, .. } => Err(Failure::conflict(
             "this OS image is being fetched; remove it afterwards",
         )),
