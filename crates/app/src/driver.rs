@@ -291,10 +291,7 @@ impl Driver {
     async fn survive(&self, scope: Scope, evaluation: impl Future<Output = ()>) {
         // Whatever a broken evaluation had in its hands is thrown away with it.
         if AssertUnwindSafe(evaluation).catch_unwind().await.is_err() {
-            error!(
-                ?scope,
-                "an evaluation panicked; retrying in a minute"
-            );
+            error!(?scope, "an evaluation panicked; retrying in a minute");
             self.lock().touched.remove(&scope);
             self.wake_at(scope, Some(Timestamp::now().plus(SET_ASIDE)));
         }

@@ -44,9 +44,9 @@ pub struct OsImages {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Which OS images there are, and which of them are here.
+    /// List OS images, and which of them are stored here.
     List {
-        /// Only those that are here or on their way.
+        /// Only those that are stored here or being fetched.
         #[arg(long)]
         here: bool,
         #[command(flatten)]

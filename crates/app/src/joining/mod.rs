@@ -272,7 +272,10 @@ async fn approve(
             Answer::Skip => {}
             Answer::Leave(reason) => {
                 let user = text(request, "/spec/username");
-                debug!(name, user, reason, "certificate request needs manual approval");
+                debug!(
+                    name,
+                    user, reason, "certificate request needs manual approval"
+                );
             }
             Answer::Approve(node) => {
                 match approval::approve(kube, name, &node, hosts, &names).await {

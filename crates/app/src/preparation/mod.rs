@@ -70,7 +70,9 @@ pub async fn prepare(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
     let making = tokio::task::spawn_blocking(move || make::make(&ingredients));
     let made = making
         .await
-        .map_err(|_| Error::internal("generating the files was interrupted; the service log says why"))?
+        .map_err(|_| {
+            Error::internal("generating the files was interrupted; the service log says why")
+        })?
         .map_err(Error::conflict)?;
     drop(turn);
     if !attempt.is_current(app, id).await? {

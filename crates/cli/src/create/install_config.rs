@@ -47,13 +47,13 @@ pub struct Wanted {
     /// Name of the cluster.
     #[arg(long)]
     pub(super) name: Option<String>,
-    /// Domain below which the cluster is made.
+    /// Base domain of the cluster.
     #[arg(long)]
     pub(super) base_domain: Option<String>,
-    /// Where the cluster lives.
+    /// Platform of the cluster.
     #[arg(long, value_enum)]
     pub(super) platform: Option<Platform>,
-    /// How many machines there are and what they are.
+    /// Number and roles of the machines.
     #[arg(long, value_enum)]
     pub(super) topology: Option<Topology>,
     /// Workers, for topologies that have some.
@@ -92,7 +92,7 @@ pub struct Wanted {
     /// Proxy for HTTPS.
     #[arg(long, value_name = "URL")]
     https_proxy: Option<String>,
-    /// What is reached without proxy, with commas.
+    /// Addresses and domains reached without the proxy, separated by commas.
     #[arg(long, value_name = "LIST")]
     no_proxy: Option<String>,
     /// Mirror of an image repository; may come several times.
@@ -134,7 +134,7 @@ pub struct Check {
 pub fn create(wanted: &Wanted) -> anyhow::Result<Printed> {
     let path = wanted.dir.join(FILE);
     if path.exists() && !wanted.force {
-        bail!("{} is there already; --force overwrites it", path.display());
+        bail!("{} exists already; --force overwrites it", path.display());
     }
     let mut draft = Draft::new();
     fill(&mut draft, wanted).map_err(|reason| anyhow!(reason))?;

@@ -68,7 +68,7 @@ pub struct Rehearse {
     /// Give up after this many minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
-    /// Leave consoles, journals and the service's data behind even if all went well
+    /// Keep consoles, journals and the service's data even after success
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
@@ -141,7 +141,7 @@ impl Rehearse {
         };
         if outcome.is_err() || self.keep {
             note(&format!(
-                "all that was seen is in {}",
+                "everything that was recorded is in {}",
                 folder.keep().display()
             ));
         }

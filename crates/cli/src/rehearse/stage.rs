@@ -201,7 +201,7 @@ impl Stage {
             if !snapshot.hosts.contains_key(&id) {
                 machine.screenshot();
                 let (name, summary) = (&machine.machine.name, machine.evidence().summary());
-                let _ = write!(text, "\n{name} was never heard of; {summary}");
+                let _ = write!(text, "\n{name} never registered; {summary}");
             }
         }
         for (name, seen) in every_machine(plan, snapshot) {

@@ -162,7 +162,7 @@ impl Session {
             // Who only accepts connections and says nothing is not asked faster and faster.
             self.failures = 0;
             let Ok(body) = serde_json::from_str::<serde_json::Value>(&message.data) else {
-                note("a message that is not JSON was passed over");
+                note("a message that is not JSON was ignored");
                 continue;
             };
             let target = query.split_once('=').map(|(_, id)| id);

@@ -65,7 +65,10 @@ pub(super) fn database(loading: &mut Loading) {
     match postgres_url(loading) {
         Some(url) => {
             loading.config.database.url = DatabaseUrl::new(url);
-            loading.derived("database.url", "from database.host and the settings beside it");
+            loading.derived(
+                "database.url",
+                "from database.host and the settings beside it",
+            );
         }
         None => loading.complain("database.host", "cannot be the host of a database"),
     }

@@ -42,7 +42,7 @@ pub struct Command {
     /// Directory with nodes-config.yaml; results go there
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Messages to show
+    /// Level of messages to show
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: Level,
     /// Kubeconfig of the cluster
@@ -58,7 +58,7 @@ pub struct Command {
     /// node-config.noarch.iso
     #[arg(long, conflicts_with = "pxe")]
     config_iso: bool,
-    /// Write report.json also if all goes well
+    /// Write report.json also after success
     #[arg(short, long)]
     report: bool,
     #[command(flatten)]
@@ -84,7 +84,7 @@ pub struct Command {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "One host without a nodes-config.yaml")]
 struct OneHost {
-    /// Hardware address of the host
+    /// MAC address of the host
     #[arg(short, long, value_name = "MAC")]
     mac_address: Option<String>,
     /// Architecture of the host [default: that of the control plane]
