@@ -14,16 +14,17 @@ use std::{
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use muster_image::live::LiveImage;
+use muster_model::Arch;
 
 use crate::{format, output};
 pub use deliver::Destination;
 
 /// The architecture of a CoreOS live image, as agents call it.
-pub fn architecture(path: &Path) -> anyhow::Result<String> {
+pub fn architecture(path: &Path) -> anyhow::Result<Arch> {
     let live = LiveImage::of(&deliver::open(path)?)?;
     let found = live.and_then(|live| live.architecture);
     let found = found.with_context(|| format!("{} is not a CoreOS live image", path.display()))?;
-    Ok(found.to_owned())
+    Ok(found.parse()?)
 }
 
 /// Embeds an Ignition config in place of one that may be there.

@@ -17,9 +17,9 @@ use muster_boot_images::{
     fetch::Downloads,
     inspect,
 };
-use muster_catalog::{Arch, OsImage, OsImages as Catalogue};
+use muster_catalog::{OsImage, OsImages as Catalogue};
 use muster_config::{Config, Overrides, Sources};
-use muster_documents::install_config::Release;
+use muster_model::Arch;
 use serde_json::json;
 
 use crate::{
@@ -217,7 +217,7 @@ impl Stock {
         let here = shown(&self.0, true).filter(|(image, state)| {
             image.cpu_architecture == Arch::X86_64 && matches!(state, State::Ready(_))
         });
-        let newest = here.max_by_key(|(image, _)| Release::parse(image.openshift_version.as_str()));
+        let newest = here.max_by_key(|(image, _)| image.openshift_version.major_minor());
         newest.map(|(image, _)| image.openshift_version.to_string())
     }
 
@@ -255,7 +255,7 @@ impl Stock {
 
     /// Fails if no agent would go into the images.
     pub fn must_have_agent(&self) -> anyhow::Result<()> {
-        let packed = Agents::find(self.agents()).payload("x86_64");
+        let packed = Agents::find(self.agents()).payload(&Arch::X86_64.into());
         packed.map(drop).map_err(|why| {
             anyhow::anyhow!(
                 "there is no agent for the machines: {why}; `make agents` builds it in \

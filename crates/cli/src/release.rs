@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use muster_catalog::Arch;
+use muster_model::Arch;
 use muster_release::ImageRef;
 
 use crate::{format, output};

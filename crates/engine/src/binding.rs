@@ -3,7 +3,7 @@
 //! Both end only when the agent restarts and registers: the record changes now, the machine
 //! follows with its next poll.
 
-use muster_model::{Cluster, ClusterId, Event, Host, HostStatus, Timestamp};
+use muster_model::{Arch, ArchName, Cluster, ClusterId, Event, Host, HostStatus, Timestamp};
 
 use crate::{
     draft, events, history,
@@ -36,12 +36,11 @@ pub fn bind(
     let Some(cluster) = cluster else {
         return refuse(RefusalKind::Invalid, format!("there is no cluster {asked}"));
     };
-    let wanted = cluster.cpu_architecture.as_deref().unwrap_or_default();
+    let wanted = cluster.cpu_architecture.clone().unwrap_or_default();
     let inventory = Inventory::of(host).ok();
-    let own = inventory
-        .as_ref()
-        .map_or("", |inventory| inventory.architecture());
-    if !matches!(wanted, "" | "multi") && !own.is_empty() && !same_architecture(wanted, own) {
+    let own = inventory.map_or_else(ArchName::default, |inventory| inventory.architecture());
+    let known = !wanted.as_str().is_empty() && !own.as_str().is_empty();
+    if known && !wanted.is(Arch::Multi) && !wanted.same_as(&own) {
         return refuse(
             RefusalKind::Invalid,
             format!(
@@ -105,15 +104,6 @@ fn not_bound(
     );
     let event = history::about_host(events::HOST_BIND_FAILED, &meant, now, message);
     Refused::new(kind, reason).with(event)
-}
-
-fn same_architecture(a: &str, b: &str) -> bool {
-    let common = |name: &str| match name {
-        "aarch64" => "arm64".to_owned(),
-        "amd64" => "x86_64".to_owned(),
-        other => other.to_owned(),
-    };
-    common(a) == common(b)
 }
 
 /// Unbinds a host; `infra_env_is_bound` says that its infra-env itself belongs to a cluster.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use muster_catalog::Arch;
+use muster_model::Arch;
 use tokio::task;
 
 use crate::{

@@ -14,10 +14,10 @@ use muster_assets::{
     workdir,
 };
 use muster_documents::install_config::{
-    Environment, FipsHost, Given, Loaded, Method, Release as Minor, UnknownKeys, load,
+    Environment, FipsHost, Given, Loaded, Method, UnknownKeys, load,
 };
 use muster_ignition::{Builder, Config, Version, file};
-use muster_model::{Cluster, PlatformType};
+use muster_model::{Cluster, MinorVersion, PlatformType};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -115,7 +115,7 @@ fn validated(from: &Ingredients, entropy: &Entropy) -> Result<Loaded, String> {
     let mut around = Environment::new(&mut random);
     around.given = Given {
         method: Method::Agent,
-        release: Minor::parse(&from.release.version),
+        release: MinorVersion::parse(&from.release.version),
         okd: from.release.is_okd(),
         unknown_keys: UnknownKeys::Warn,
         fips_host: if from.site.fips_host {

@@ -9,6 +9,7 @@
 
 use muster_ignition::{Builder, Version, file};
 use muster_image::initrd::Archive;
+use muster_model::Arch;
 
 /// Where the live system has the agent.
 pub const PATH: &str = "/usr/local/bin/agent";
@@ -19,14 +20,6 @@ const CONFIG_PATH: &str = "usr/lib/ignition/base.d/40-muster-agent.ign";
 /// Largest executable: a static agent is a few megabytes, and hosts hold it in memory.
 pub const LARGEST: usize = 64 * 1024 * 1024;
 
-/// Machine numbers of ELF files by architecture, as the service and as others call it.
-const MACHINES: &[(&[&str], u16)] = &[
-    (&["x86_64", "amd64"], 62),
-    (&["arm64", "aarch64"], 183),
-    (&["ppc64le"], 21),
-    (&["s390x"], 22),
-];
-
 /// Program header that names a dynamic loader.
 const PT_INTERP: u32 = 3;
 
@@ -34,8 +27,8 @@ const PT_INTERP: u32 = 3;
 ///
 /// # Errors
 /// The executable cannot run on hosts of this architecture.
-pub fn payload(executable: &[u8], architecture: &str) -> Result<Vec<u8>, String> {
-    check(executable, architecture)?;
+pub fn payload(executable: &[u8], arch: Arch) -> Result<Vec<u8>, String> {
+    check(executable, arch)?;
     let mut builder = Builder::new(Version::V3_1);
     builder.file(file::packed(PATH, 0o755, executable));
     let config = builder.finish().map_err(|faults| faults.to_string())?;
@@ -48,12 +41,9 @@ pub fn payload(executable: &[u8], architecture: &str) -> Result<Vec<u8>, String>
 ///
 /// # Errors
 /// It cannot; says why.
-pub fn check(executable: &[u8], architecture: &str) -> Result<(), String> {
-    let wanted = MACHINES
-        .iter()
-        .find(|(names, _)| names.contains(&architecture));
-    let Some((_, wanted)) = wanted else {
-        return Err(format!("there is no agent for {architecture}"));
+pub fn check(executable: &[u8], arch: Arch) -> Result<(), String> {
+    let Some(wanted) = arch.elf_machine() else {
+        return Err(format!("there is no agent for {arch}"));
     };
     if executable.len() > LARGEST {
         return Err(format!(
@@ -63,9 +53,9 @@ pub fn check(executable: &[u8], architecture: &str) -> Result<(), String> {
     }
     let elf = Elf(executable);
     let machine = elf.machine().ok_or("it is no 64-bit ELF executable")?;
-    if machine != *wanted {
+    if machine != wanted {
         return Err(format!(
-            "it is for another machine than {architecture} (ELF machine {machine})"
+            "it is for another machine than {arch} (ELF machine {machine})"
         ));
     }
     match elf.needs_loader() {

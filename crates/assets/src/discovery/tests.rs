@@ -1,7 +1,7 @@
 //! Claims about the discovery config.
 
 use muster_image::initrd::Archive;
-use muster_model::{InfraEnvId, Ntp, Proxy, Timestamp};
+use muster_model::{Arch, InfraEnvId, Ntp, Proxy, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ pub fn an_infra_env() -> InfraEnv {
         id: InfraEnvId(Uuid::from_u128(7)),
         name: "lab".to_owned(),
         cluster: None,
-        cpu_architecture: "x86_64".to_owned(),
+        cpu_architecture: "x86_64".into(),
         openshift_version: "4.18".to_owned(),
         image_type: ImageType::FullIso,
         download_url: None,
@@ -321,8 +321,7 @@ mod carrying_the_agent {
     #[test]
     fn the_archive_contains_the_executable_unchanged() {
         let program = executable(183, &[1, 2]);
-        let packed = agent::payload(&program, "arm64").unwrap();
-        assert_eq!(packed, agent::payload(&program, "aarch64").unwrap());
+        let packed = agent::payload(&program, Arch::Arm64).unwrap();
         let archive = Archive::read(&packed).unwrap();
         let config = archive
             .get("usr/lib/ignition/base.d/40-muster-agent.ign")
@@ -334,15 +333,19 @@ mod carrying_the_agent {
 
     #[test]
     fn what_a_host_could_not_run_is_refused_with_the_reason() {
-        for (program, architecture, wanted) in [
-            (executable(62, &[1, 3]), "x86_64", "dynamically"),
-            (executable(62, &[1]), "arm64", "another machine"),
-            (executable(62, &[1]), "riscv64", "no agent for riscv64"),
-            (b"#!/bin/sh\n".to_vec(), "x86_64", "no 64-bit ELF"),
-            (executable(62, &[1, 1])[..100].to_vec(), "x86_64", "damaged"),
-            (vec![0; agent::LARGEST + 1], "x86_64", "strip it"),
+        for (program, arch, wanted) in [
+            (executable(62, &[1, 3]), Arch::X86_64, "dynamically"),
+            (executable(62, &[1]), Arch::Arm64, "another machine"),
+            (executable(62, &[1]), Arch::Multi, "no agent for multi"),
+            (b"#!/bin/sh\n".to_vec(), Arch::X86_64, "no 64-bit ELF"),
+            (
+                executable(62, &[1, 1])[..100].to_vec(),
+                Arch::X86_64,
+                "damaged",
+            ),
+            (vec![0; agent::LARGEST + 1], Arch::X86_64, "strip it"),
         ] {
-            let refusal = agent::payload(&program, architecture).unwrap_err();
+            let refusal = agent::payload(&program, arch).unwrap_err();
             assert!(refusal.contains(wanted), "{wanted}: {refusal}");
         }
     }

@@ -22,8 +22,8 @@ use muster_assets::{
     plan::Extras,
     profiles::Release,
 };
-use muster_catalog::Arch;
 use muster_documents::install_config::types::Architecture;
+use muster_model::Arch;
 
 use super::{
     base_iso::BaseIso,
@@ -261,10 +261,10 @@ fn make(
     let (iso, path) = boot.base.open(planned, log)?;
     let draft = draft.then(|| boot_files::Draft::begin(&common.dir, &path));
     let draft = draft.transpose()?;
-    let architecture = planned.architecture().to_owned();
+    let arch = planned.arch()?;
     let folder = boot.programs.as_deref();
     let (programs, secrets) = thread::scope(|scope| {
-        let packing = scope.spawn(|| programs::payload(folder, &architecture));
+        let packing = scope.spawn(|| programs::payload(folder, arch));
         let secrets = secrets(common, planned);
         (packing.join(), secrets)
     });

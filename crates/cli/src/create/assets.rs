@@ -8,7 +8,8 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use muster_assets::profiles::Release;
 use muster_assets::workdir::{STATE_FILE, State, Target};
-use muster_catalog::{Arch, ReleaseCatalog};
+use muster_catalog::ReleaseCatalog;
+use muster_model::Arch;
 use serde_json::{Value, json};
 
 use super::directory::{self, Made, read_one};

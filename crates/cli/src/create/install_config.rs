@@ -13,9 +13,10 @@ use muster_catalog::PUBLIC_PULL_SECRET;
 use muster_documents::{
     findings::{Report, Severity},
     install_config::{
-        Draft, Environment, FipsHost, Given, Loaded, Method, Release, UnknownKeys, load, to_yaml,
+        Draft, Environment, FipsHost, Given, Loaded, Method, UnknownKeys, load, to_yaml,
     },
 };
+use muster_model::MinorVersion;
 use serde_json::json;
 
 use super::{
@@ -188,7 +189,7 @@ pub fn check(check: &Check) -> anyhow::Result<String> {
     let mut given = given(check.agent);
     if let Some(release) = &check.release {
         given.okd = release.contains("okd");
-        let release = Release::parse(release)
+        let release = MinorVersion::parse(release)
             .with_context(|| format!("{release:?} is not a release such as 4.19"))?;
         given.release = Some(release);
     }

@@ -23,7 +23,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use muster_documents::install_config::Release;
+use muster_model::MinorVersion;
 use muster_vm::{Evidence, program};
 
 use crate::{agent_config, create, diagnostics, format, os_images, output, stop::Stop};
@@ -99,7 +99,7 @@ impl Rehearse {
         stock.must_have(&version)?;
         // Hosts come to the service by themselves, as with the agent-based installer.
         let mut given = create::given(true);
-        given.release = Release::parse(&version);
+        given.release = MinorVersion::parse(&version);
         let config = match create::validate(&self.file.display().to_string(), &bytes, given) {
             Ok(loaded) => {
                 if !self.inside {

@@ -7,8 +7,8 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use muster_catalog::Arch;
-use muster_release::{Client, Platform, Release, TOOLS, Written, go_arch};
+use muster_model::Arch;
+use muster_release::{Client, Platform, Release, TOOLS, Written};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -107,10 +107,10 @@ impl BaseIso {
         }
         let mut printed = written(&iso.written);
         if let Some(build) = &iso.coreos_version {
-            printed.text += &format!("\nCoreOS {build} for {}", go_arch(arch));
+            printed.text += &format!("\nCoreOS {build} for {}", arch.go());
         }
         printed.json["coreos_version"] = json!(iso.coreos_version);
-        printed.json["architecture"] = json!(go_arch(arch));
+        printed.json["architecture"] = json!(arch.go());
         Ok(printed)
     }
 }

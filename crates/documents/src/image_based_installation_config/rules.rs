@@ -148,7 +148,7 @@ fn seed_version(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
     if version.is_empty() {
         let help = "write the version of the cluster the seed was made of, for example `4.18.5`";
         diagnostics.fault("seedVersion", "this is missing", help);
-    } else if crate::schema::Release::parse(version).is_none() {
+    } else if muster_model::MinorVersion::parse(version).is_none() {
         diagnostics.warn(
             "seedVersion",
             format!("{} does not look like a version", shown(version)),

@@ -15,8 +15,9 @@ use http_body_util::BodyDataStream;
 use hyper::body::Incoming;
 use muster_app::images::demand::{self, Asker};
 use muster_boot_images::base::State;
-use muster_catalog::{Arch, OsImage};
+use muster_catalog::OsImage;
 use muster_config::sections::FetchOsImages;
+use muster_model::Arch;
 use tokio::time::timeout;
 
 use super::{

@@ -22,9 +22,9 @@ use muster_boot_images::{
     base::{Opened, State},
     compose::{Download, Product},
 };
-use muster_catalog::{Arch, OsImage};
+use muster_catalog::OsImage;
 use muster_image::pxe::PxeSet;
-use muster_model::{InfraEnv, InfraEnvId, Timestamp};
+use muster_model::{Arch, InfraEnv, InfraEnvId, Timestamp};
 use muster_store::Row;
 use tokio::sync::SemaphorePermit;
 

@@ -225,7 +225,7 @@ fn make(command: &Command, report: &mut Report, log: &Log) -> anyhow::Result<()>
     let (iso, base) = command.base.open(&planned, log)?;
     let draft = (!command.pxe).then(|| boot_files::Draft::begin(&command.dir, &base));
     report.stage("create-agent-artifacts", "Packing programs");
-    let programs = programs::payload(command.programs.as_deref(), planned.architecture())?;
+    let programs = programs::payload(command.programs.as_deref(), planned.arch()?)?;
     let made = Boots {
         iso,
         ignition,
