@@ -94,7 +94,7 @@ impl Parse for Duration {
     const KIND: &'static str = "duration, such as 10s, 4h or 1h30m";
 
     fn parse(text: &str) -> Result<Self, String> {
-        parse_duration(text)
+        parse_duration(text).map_err(|fault| fault.to_string())
     }
 
     fn show(&self) -> String {

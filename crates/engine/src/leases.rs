@@ -67,6 +67,53 @@ pub(crate) fn request(cluster: &Cluster, inventory: &Inventory) -> Option<LeaseR
     })
 }
 
+/// Why leases cannot be used now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LeaseRefused {
+    /// The user sets the addresses.
+    #[error("the cluster does not lease its virtual addresses")]
+    NotLeasing,
+    /// It is not known where the addresses have to be.
+    #[error("the machine network is not known")]
+    NoNetwork,
+    /// Not an address.
+    #[error("{text:?} is not an address for {kind}")]
+    NoAddress {
+        /// The text in its place.
+        text: String,
+        /// What it is for.
+        kind: Kind,
+    },
+    /// Hosts would not reach it.
+    #[error("{address} for {kind} is outside machine network {network}")]
+    Outside {
+        /// The address.
+        address: IpAddr,
+        /// What it is for.
+        kind: Kind,
+        /// Where it has to be.
+        network: IpNet,
+    },
+    /// One address for both.
+    #[error("the DHCP server leased {0} for both API and ingress; it must lease by MAC address")]
+    Same(IpAddr),
+    /// Not the text of a lease.
+    #[error("the lease for {0} is not of the form lease {{ name value; … }}")]
+    Malformed(Kind),
+    /// The installation is under way with other addresses.
+    #[error(
+        "the cluster is {status}, its virtual addresses must not change to {api} and {ingress} now"
+    )]
+    Fixed {
+        /// Status of the cluster.
+        status: ClusterStatus,
+        /// New address of the API.
+        api: IpAddr,
+        /// New address of ingress.
+        ingress: IpAddr,
+    },
+}
+
 /// What an answer makes of the cluster: the new record if it changed, with the events that follow.
 ///
 /// # Errors
@@ -75,17 +122,15 @@ pub(crate) fn accept(
     cluster: &Cluster,
     reply: &LeaseReply,
     now: Timestamp,
-) -> Result<Option<(Cluster, Vec<Event>)>, String> {
+) -> Result<Option<(Cluster, Vec<Event>)>, LeaseRefused> {
     if !networks::dhcp_vips(cluster) {
-        return Err("the cluster does not lease its virtual addresses".to_owned());
+        return Err(LeaseRefused::NotLeasing);
     }
-    let network = network(cluster).ok_or("the machine network is not known")?;
+    let network = network(cluster).ok_or(LeaseRefused::NoNetwork)?;
     let api = inside(&reply.api_vip_address, &network, Kind::Api)?;
     let ingress = inside(&reply.ingress_vip_address, &network, Kind::Ingress)?;
     if api == ingress {
-        return Err(format!(
-            "the DHCP server leased {api} for both API and ingress; it must lease by MAC address"
-        ));
+        return Err(LeaseRefused::Same(api));
     }
     let leases = [
         lasting(&reply.api_vip_lease, Kind::Api)?,
@@ -96,10 +141,11 @@ pub(crate) fn accept(
         return if same || !is_under_way(cluster.status) {
             Ok(None)
         } else {
-            Err(format!(
-                "the cluster is {}, its virtual addresses must not change to {api} and {ingress} now",
-                cluster.status
-            ))
+            Err(LeaseRefused::Fixed {
+                status: cluster.status,
+                api,
+                ingress,
+            })
         };
     }
     let mut changed = cluster.clone();
@@ -130,16 +176,19 @@ const fn is_under_way(status: ClusterStatus) -> bool {
     }
 }
 
-fn inside(text: &str, network: &IpNet, kind: Kind) -> Result<IpAddr, String> {
-    let address: IpAddr = text
-        .parse()
-        .map_err(|_| format!("{text:?} is not an address for {kind}"))?;
+fn inside(text: &str, network: &IpNet, kind: Kind) -> Result<IpAddr, LeaseRefused> {
+    let address: IpAddr = text.parse().map_err(|_| LeaseRefused::NoAddress {
+        text: text.to_owned(),
+        kind,
+    })?;
     if network.contains(&address) {
         Ok(address)
     } else {
-        Err(format!(
-            "{address} for {kind} is outside machine network {network}"
-        ))
+        Err(LeaseRefused::Outside {
+            address,
+            kind,
+            network: *network,
+        })
     }
 }
 
@@ -156,12 +205,12 @@ const fn fresh(ip: IpAddr) -> Vip {
 
 /// A lease text without its dates: the cluster keeps its addresses for good. `None` if there
 /// is no text.
-fn lasting(text: &str, kind: Kind) -> Result<Option<String>, String> {
+fn lasting(text: &str, kind: Kind) -> Result<Option<String>, LeaseRefused> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
     }
-    let malformed = || format!("the lease for {kind} is not of the form lease {{ name value; … }}");
+    let malformed = || LeaseRefused::Malformed(kind);
     let body = text
         .strip_prefix("lease")
         .map(str::trim_start)

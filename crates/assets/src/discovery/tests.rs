@@ -302,6 +302,7 @@ fn the_same_infra_env_always_gives_the_same_bytes() {
 
 mod carrying_the_agent {
     use super::*;
+    use crate::discovery::agent::AgentFault;
 
     fn executable(machine: u8, headers: &[u8]) -> Vec<u8> {
         let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
@@ -333,20 +334,31 @@ mod carrying_the_agent {
 
     #[test]
     fn what_a_host_could_not_run_is_refused_with_the_reason() {
+        let other = AgentFault::OtherMachine {
+            arch: Arch::Arm64,
+            machine: 62,
+        };
         for (program, arch, wanted) in [
-            (executable(62, &[1, 3]), Arch::X86_64, "dynamically"),
-            (executable(62, &[1]), Arch::Arm64, "another machine"),
-            (executable(62, &[1]), Arch::Multi, "no agent for multi"),
-            (b"#!/bin/sh\n".to_vec(), Arch::X86_64, "no 64-bit ELF"),
+            (executable(62, &[1, 3]), Arch::X86_64, AgentFault::Dynamic),
+            (executable(62, &[1]), Arch::Arm64, other),
+            (
+                executable(62, &[1]),
+                Arch::Multi,
+                AgentFault::NoSuchHost(Arch::Multi),
+            ),
+            (b"#!/bin/sh\n".to_vec(), Arch::X86_64, AgentFault::NotElf),
             (
                 executable(62, &[1, 1])[..100].to_vec(),
                 Arch::X86_64,
-                "damaged",
+                AgentFault::Damaged,
             ),
-            (vec![0; agent::LARGEST + 1], Arch::X86_64, "strip it"),
+            (
+                vec![0; agent::LARGEST + 1],
+                Arch::X86_64,
+                AgentFault::TooLarge(agent::LARGEST + 1),
+            ),
         ] {
-            let refusal = agent::payload(&program, arch).unwrap_err();
-            assert!(refusal.contains(wanted), "{wanted}: {refusal}");
+            assert_eq!(agent::payload(&program, arch), Err(wanted));
         }
     }
 }
