@@ -62,7 +62,7 @@ pub struct Transition {
     pub trigger: &'static str,
     /// Name of the rule.
     pub rule: &'static str,
-    /// Statuses it applies in; none for the birth of a record.
+    /// Statuses it applies in; none for the creation of a record.
     pub from: Vec<&'static str>,
     /// Statuses it may lead to; none if it stays or refuses.
     pub to: Vec<&'static str>,

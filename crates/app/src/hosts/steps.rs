@@ -140,7 +140,7 @@ async fn instructions_for(
     let written = Instructions::new(&steps)
         .map_err(|cause| Error::internal(format!("the steps could not be written: {cause}")))?;
     if host.status == HostStatus::Reclaiming {
-        // The links in it are good for a while only.
+        // The links in it expire.
         return Ok(Arc::new(written));
     }
     Ok(app.steps.put(host.key(), key, written))

@@ -7,7 +7,7 @@ use muster_engine::inventory::{self, Inventory};
 use muster_model::{Cluster, Host, HostStage, Timestamp};
 use muster_tracking::joining::Joiner;
 
-/// Clocks of the cluster and of the service may differ by so much.
+/// How much the clocks of the cluster and of the service may differ.
 const SKEW: Duration = Duration::from_secs(600);
 /// How long a ready node may take to ask for a serving certificate.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -17,7 +17,7 @@ pub fn joiner(host: &Host, cluster: &Cluster) -> Option<Joiner> {
     use HostStage::{Configuring, Joined, Rebooting, WaitingForIgnition};
     let stage = host.progress.stage?;
     let rebooted = matches!(stage, Rebooting | WaitingForIgnition | Configuring | Joined);
-    // The beginning of its installation: what the cluster knew before is of an earlier life.
+    // The beginning of its installation: what the cluster knew before belongs to an earlier one.
     let began = host.install_announced_at.unwrap_or(host.registered_at);
     rebooted.then(|| Joiner {
         host: known(host, cluster),

@@ -164,7 +164,7 @@ fn put_together(
     Ok(all.into_values().collect())
 }
 
-/// The service never learns the way into vCenter or Prism, so the cluster must not try to make
+/// The service has no credentials for vCenter or Prism, so the cluster must not try to create
 /// machines there.
 fn is_left_to_users(cluster: &Cluster, path: &str) -> bool {
     let kind = cluster.platform.as_ref().map(|on| on.kind);

@@ -37,7 +37,7 @@ pub(crate) struct Neighbourhood {
     web: OnceCell<Web>,
     /// Addresses used twice, with the cards that use them.
     pub(crate) collisions: Stored<BTreeMap<IpAddr, Vec<String>>>,
-    /// How many hosts with an inventory go by a name.
+    /// How many hosts with an inventory have a name.
     pub(crate) names: BTreeMap<String, usize>,
     /// The hosts.
     pub(crate) peers: BTreeMap<HostId, Peer>,
@@ -46,7 +46,7 @@ pub(crate) struct Neighbourhood {
     /// For imported clusters: whether the cluster answers for its own names, as its Ignition
     /// says; `None` until a host could fetch that.
     pub(crate) own_names: Option<bool>,
-    /// The operators of the cluster and the roles they go by.
+    /// The operators of the cluster and the roles they depend on.
     pub(crate) operators: Scene,
 }
 

@@ -29,7 +29,7 @@ use crate::{
     service::Shared,
 };
 
-/// An upload that brings nothing for so long has ended.
+/// How long an upload may send nothing before it is ended.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Answers a change of an OS image with the states of all.

@@ -12,13 +12,13 @@ use HostStatus::*;
 use RefusalKind::{Conflict, Invalid};
 
 pub(super) const SCENARIOS: &[fn()] = &[
-    a_hello_leads_where_the_contract_says,
+    a_registration_leads_where_the_contract_says,
     a_cluster_begins_as_its_kind_does,
     a_cluster_that_installs_takes_no_new_hosts,
 ];
 
-/// What a hello leads to, by status, stage and whether the host is a day-2 host.
-type Hello = (
+/// What a registration leads to, by status, stage and whether the host is a day-2 host.
+type Registration = (
     HostStatus,
     Option<HostStage>,
     bool,
@@ -26,7 +26,7 @@ type Hello = (
 );
 
 /// The table.
-const HELLOS: &[Hello] = &[
+const REGISTRATIONS: &[Registration] = &[
     (PreparingForInstallation, None, false, Ok(Known)),
     (PreparingSuccessful, None, false, Ok(Known)),
     (Discovering, None, false, Ok(Discovering)),
@@ -109,15 +109,15 @@ const HELLOS: &[Hello] = &[
 ];
 
 #[test]
-pub(super) fn a_hello_leads_where_the_contract_says() {
+pub(super) fn a_registration_leads_where_the_contract_says() {
     let fleet = Fleet::ready(3, 3);
     for status in HostStatus::ALL {
         assert!(
-            HELLOS.iter().any(|row| row.0 == *status),
+            REGISTRATIONS.iter().any(|row| row.0 == *status),
             "{status} is not listed"
         );
     }
-    for (status, stage, day2, expected) in HELLOS {
+    for (status, stage, day2, expected) in REGISTRATIONS {
         let mut host = fleet.host(1).clone();
         host.status = *status;
         host.progress.stage = *stage;
