@@ -213,7 +213,7 @@ def quiet_environment():
     kept = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "RUST_BACKTRACE", "RUST_LOG"}
     environment = {name: value for name, value in os.environ.items() if name in kept}
     environment.setdefault("RUST_BACKTRACE", "1")
-    # No test shall download gigabytes; those about fetching say so.
+    # No test may download gigabytes; those about fetching say so.
     environment["MUSTER_IMAGES_FETCH"] = "never"
     # Agents that a build left somewhere must not change what images hold; without any, images are
     # only made if hosts can pull one.

@@ -32,7 +32,7 @@ def grown(server, running, name):
 
 
 def installing(fleet, name, index):
-    """A further machine that has been told to install itself."""
+    """A further machine that has been instructed to install itself."""
     worker = Machine(fleet.api, fleet.infra_env_id, index, name)
     worker.register()
 

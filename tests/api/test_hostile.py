@@ -101,7 +101,7 @@ def test_no_reply_of_a_host_harms_the_service_or_its_neighbours(besieged):
         for output in NONSENSE:
             for code, error in ((0, ""), (-1, "\x1b[2Jbroken"), (2**31, "x" * 100_000)):
                 bad.reply(step, output, code, error, expect=(204, 400))
-    # Whatever it said, it is looked at, and so is everybody else.
+    # Whatever it said, it is looked at, and so is every other host.
     assert api.get(fleet.path).json()["status"] in ("ready", "insufficient", "pending-for-input")
     api.get(bad.path)
     for machine in fleet.machines:

@@ -102,7 +102,7 @@ def planted(server, people):
     ada.patch(f"{machine.path}/installer-args", {"args": ["--image-url", login_at("installer args")]})
     event = {
         "name": "custom", "cluster_id": cluster["id"], "severity": "info", "category": "user",
-        "message": f"asked {login_at('event')} in vain", "event_time": "2026-01-01T00:00:00.000Z",
+        "message": f"asked {login_at('event')} without success", "event_time": "2026-01-01T00:00:00.000Z",
     }  # fmt: skip
     agent.post("/v2/events", event)
     ids = {"cluster_id": cluster["id"], "infra_env_id": infra_env["id"], "host_id": machine.id}
@@ -133,7 +133,7 @@ def watched(person, cluster_id):
     with person.call("GET", path, 200, stream=True) as answer:
         for line in answer.iter_lines():
             body += line + b"\n"
-            if b"in vain" in line:
+            if b"without success" in line:
                 return body
     raise AssertionError(f"the stream ended early: {body[:500]}")
 

@@ -422,7 +422,7 @@ def test_the_command_shows_changes_as_lines_and_comes_back_after_a_restart(serve
     with out.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=quiet_environment())
     try:
-        eventually(lambda: "from here on live" in out.read_text(), "the snapshot")
+        eventually(lambda: "live updates follow" in out.read_text(), "the snapshot")
         assert "cluster  lines  pending-for-input" in out.read_text()
         word = f"word {uuid.uuid4()}"
         post_event(api, cluster["id"], word)

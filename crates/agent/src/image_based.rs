@@ -111,14 +111,14 @@ pub async fn run(
     });
     let ended = installing
         .await
-        .context("the installation was broken off")?;
+        .context("the installation was interrupted")?;
     // What was reported last is still on its way.
     let _ = tokio::time::timeout(DELIVERY, posting).await;
     ended.map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what happens: lines on the console, and everything to whom it is posted.
+/// Reports progress: lines on the console, and everything to the server that was named.
 struct Console {
     posted: mpsc::UnboundedSender<Posted>,
     /// Which machine this is.

@@ -1,4 +1,4 @@
-//! The way to the service: where it is, whom it trusts, and who we say we are.
+//! The connection to the service: its address, the CA to trust, and the token to send.
 //!
 //! Token and CA may be renewed on disk while we run (short-lived tokens, a new certificate of
 //! the service), so both are looked at before every round; a change makes a new client.
@@ -23,7 +23,7 @@ pub struct Directions {
     pub url: String,
     /// PEM file with certificates to trust beside those of the system.
     pub cacert: Option<PathBuf>,
-    /// Trust anybody.
+    /// Do not verify certificates.
     pub insecure: bool,
     /// Where the token comes from.
     pub token: TokenSource,

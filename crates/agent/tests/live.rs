@@ -1,9 +1,9 @@
-//! The machine the tests run on, seen by us and by the tools everybody trusts, field by field.
+//! The machine the tests run on, seen by us and by the usual tools, field by field.
 //!
 //! The tools come from Debian (`scripts/prepare test`). The interesting interfaces are made in
 //! a network namespace of the test's own.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod compare;
 

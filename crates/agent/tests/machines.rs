@@ -3,7 +3,7 @@
 //! Each folder of `tests/machines` is a machine as `muster-agent capture` writes it, and
 //! `inventory.json` what its inventory is. `BLESS=1` rewrites those; review the difference.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 use std::{
     fs,

@@ -169,8 +169,8 @@ impl Client {
     pub fn new(url: &str, options: ClientOptions) -> Result<Self, ClientError> {
         let settings = |problem: String| ClientError::Settings(problem);
         let joined = format!("{}{BASE_PATH}/v2/", url.trim_end_matches('/'));
-        let base =
-            Url::parse(&joined).map_err(|cause| settings(format!("{url} is no URL: {cause}")))?;
+        let base = Url::parse(&joined)
+            .map_err(|cause| settings(format!("{url} is not a URL: {cause}")))?;
         // Another part of the program may have chosen a provider already; then it stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()

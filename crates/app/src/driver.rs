@@ -27,8 +27,8 @@ use crate::{
 /// A busy cluster is evaluated in the background at most this often; readers need not wait.
 const REST: Duration = Duration::from_millis(50);
 
-/// … and rests this many times as long as its evaluation took, so that a large cluster in
-/// turmoil takes a tenth of one core and not all of it.
+/// … and rests this many times as long as its evaluation took, so that a large cluster
+/// with many changes takes a tenth of one core and not all of it.
 const REST_FACTOR: u32 = 9;
 
 /// A rest longer than this is worth sparing: a caller that can live with what the last evaluation
@@ -169,7 +169,7 @@ impl Driver {
             };
             ended.await;
             // One that began after the reader came has seen all the reader may expect. In a
-            // cluster in turmoil there is always a next one to wait for.
+            // busy cluster there is always a next one to wait for.
             let over = self.lock().settling.get(&scope) != Some(&running);
             if over && running > arrived {
                 return;
@@ -194,7 +194,7 @@ impl Driver {
     }
 
     /// The same for those who come often and need not see the latest: the polls of a large
-    /// cluster in turmoil would otherwise each ask for an evaluation of all of it.
+    /// busy cluster would otherwise each ask for an evaluation of all of it.
     pub async fn settle_unless_resting(&self, app: &Arc<App>, scope: Scope) {
         if !self.spares(scope) {
             self.settle(app, scope).await;
@@ -245,7 +245,7 @@ impl Driver {
                 warn!(
                     ?scope,
                     error = error_chain(&error),
-                    "evaluation failed; it is tried again"
+                    "evaluation failed; retrying"
                 );
                 // A row that cannot be read will hardly be readable in a second.
                 let pause = if error.is_lasting_failure() {
@@ -289,12 +289,9 @@ impl Driver {
     /// One record that breaks a rule must not keep all others from being evaluated: it is set
     /// aside for a while, and the rounds go on.
     async fn survive(&self, scope: Scope, evaluation: impl Future<Output = ()>) {
-        // Whatever a broken evaluation had in its hands is thrown away with it.
+        // What a broken evaluation had loaded is dropped with it.
         if AssertUnwindSafe(evaluation).catch_unwind().await.is_err() {
-            error!(
-                ?scope,
-                "an evaluation panicked; it is tried again in a minute"
-            );
+            error!(?scope, "an evaluation panicked; retrying in a minute");
             self.lock().touched.remove(&scope);
             self.wake_at(scope, Some(Timestamp::now().plus(SET_ASIDE)));
         }

@@ -7,7 +7,7 @@
 
 use std::ops::Deref;
 
-use muster_engine::{RefusalCode, Refused};
+use muster_engine::{RefusalKind, Refused, replies::BadReply};
 use muster_model::{ClusterId, HostKey, InfraEnvId};
 use muster_store::{BlobError, StoreError};
 
@@ -33,9 +33,6 @@ pub enum Error {
     /// The request does not fit the state things are in.
     #[error("{0}")]
     Conflict(String),
-    /// The caller may not do this.
-    #[error("{0}")]
-    Forbidden(String),
     /// Not now; the same request may succeed in a moment.
     #[error("{0}")]
     Unavailable(String),
@@ -173,7 +170,6 @@ impl Error {
             | Self::Invalid(_)
             | Self::Unprocessable(_)
             | Self::Conflict(_)
-            | Self::Forbidden(_)
             | Self::TooMany { .. }
             | Self::Store(StoreError::Conflict { .. }) => true,
             Self::Unavailable(_)
@@ -203,7 +199,6 @@ impl Error {
             | Self::Invalid(_)
             | Self::Unprocessable(_)
             | Self::Conflict(_)
-            | Self::Forbidden(_)
             | Self::Unavailable(_)
             | Self::TooMany { .. }
             | Self::QuotaExceeded { .. }
@@ -215,11 +210,21 @@ impl Error {
 /// A refusal of the rules; its events are stored apart.
 impl From<Refused> for Error {
     fn from(refused: Refused) -> Self {
-        match refused.code {
-            RefusalCode::BadRequest => Self::invalid(refused.reason),
-            RefusalCode::Forbidden => Self::Forbidden(refused.reason),
-            RefusalCode::NotFound => Self::NotFound(refused.reason),
-            RefusalCode::Conflict => Self::Conflict(refused.reason),
+        match refused.kind {
+            RefusalKind::Invalid => Self::invalid(refused.reason),
+            RefusalKind::Missing => Self::NotFound(refused.reason),
+            RefusalKind::Conflict => Self::Conflict(refused.reason),
+        }
+    }
+}
+
+/// A reply that comes too late is a wrong request, too: agents treat all refusals of replies alike.
+impl From<BadReply> for Error {
+    fn from(bad: BadReply) -> Self {
+        match bad {
+            BadReply::Unreadable { .. } | BadReply::TooLarge { .. } | BadReply::NotNow { .. } => {
+                Self::invalid(bad.to_string())
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
-//! When each host was last heard.
+//! When each host last polled.
 //!
 //! A poll every minute from every host would be most of the database's writes for a value
-//! need not survive a crash exactly. So heartbeats live in memory and are flushed in
+//! that need not survive a crash exactly. So heartbeats live in memory and are flushed in
 //! batches; after a restart the flushed ones are the starting point.
 
 use std::{

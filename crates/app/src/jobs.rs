@@ -2,7 +2,7 @@
 //!
 //! A job can be lost with the process, so its cause stays in the records: at start, clusters
 //! that are still preparing get their job again ([`resume`]). Among replicas the store says who
-//! does it ([`muster_store::Claim`]); the others wait, and take over when that one dies.
+//! does it ([`muster_store::Claim`]); the others wait, and take over when that one ends.
 
 use std::{
     collections::HashSet,

@@ -1,6 +1,6 @@
 //! A service that was started for one installation, and when its work is done.
 //!
-//! It is when there is an installed cluster, the way into each installed cluster was downloaded, and
+//! It is when there is an installed cluster, the credentials of each installed cluster were downloaded, and
 //! nothing is being installed. What was downloaded is kept in the database, so that a restart in
 //! between does not make a person download it again.
 

@@ -15,7 +15,7 @@ use muster_engine::{
     Settings,
     settings::{Images, InventoryLimits, Polling, RequirementTable, Requirements, Timeouts},
 };
-use muster_model::{Cluster, FinalizingStage, HostStage, InfraEnv, Payload};
+use muster_model::{Arch, Cluster, FinalizingStage, HostStage, InfraEnv, Payload};
 use muster_release::ImageRef;
 
 use crate::catalog::Catalog;
@@ -24,7 +24,7 @@ use crate::catalog::Catalog;
 const MOST_RELEASES: usize = 256;
 
 /// Version, architecture and what is known of the release image.
-type Release = (String, String, Payload);
+type Release = (String, Option<Arch>, Payload);
 
 /// Whether an image is named by digest. Agents run the image they are upgraded to as root, so
 /// anyone who can move a tag in its registry would own every host.
@@ -117,27 +117,27 @@ impl Rules {
     /// The constants for a cluster, or for hosts that have none.
     #[must_use]
     pub fn of(&self, cluster: Option<&Cluster>) -> Arc<Settings> {
-        let architecture = cluster.and_then(|cluster| cluster.cpu_architecture.as_deref());
+        let arch = cluster.and_then(Cluster::arch);
         let version = cluster.map_or("", |cluster| cluster.openshift_version.as_str());
         let payload = cluster.map(|cluster| &cluster.recipe.payload);
-        self.of_release(version, architecture.unwrap_or_default(), payload)
+        self.of_release(version, arch, payload)
     }
 
     /// The constants for hosts of the pool, which follow the release they booted.
     #[must_use]
     pub fn of_pool(&self, infra_env: Option<&InfraEnv>) -> Arc<Settings> {
         let version = infra_env.map_or("", |booted| booted.openshift_version.as_str());
-        self.of_release(version, "", None)
+        self.of_release(version, None, None)
     }
 
     fn of_release(
         &self,
         version: &str,
-        architecture: &str,
+        arch: Option<Arch>,
         payload: Option<&Payload>,
     ) -> Arc<Settings> {
         let payload = payload.cloned().unwrap_or_default();
-        let release = (version.to_owned(), architecture.to_owned(), payload);
+        let release = (version.to_owned(), arch, payload);
         let mut known = self
             .by_release
             .lock()
@@ -160,9 +160,9 @@ impl Rules {
 
     /// Images by settings, by catalogue and by what the release image itself says.
     fn images(&self, release: &Release) -> Images {
-        let (version, architecture, payload) = release;
+        let (version, arch, payload) = release;
         let component = |name: &str| payload.components.get(name).cloned();
-        let mut must_gather = self.must_gather(version, architecture);
+        let mut must_gather = self.must_gather(version, *arch);
         if let Some(image) = component("must-gather") {
             must_gather.entry("ocp".to_owned()).or_insert(image);
         }
@@ -175,12 +175,12 @@ impl Rules {
     }
 
     /// Must-gather images that are known for the release; none for a version that cannot be parsed.
-    fn must_gather(&self, version: &str, architecture: &str) -> BTreeMap<String, String> {
-        let (Ok(version), Ok(architecture)) = (version.parse(), architecture.parse()) else {
+    fn must_gather(&self, version: &str, arch: Option<Arch>) -> BTreeMap<String, String> {
+        let (Ok(version), Some(arch)) = (version.parse(), arch) else {
             return BTreeMap::new();
         };
         self.must_gather
-            .find(&version, architecture)
+            .find(&version, arch)
             .into_iter()
             .map(|(component, image)| (component.to_owned(), image.to_owned()))
             .collect()
@@ -263,7 +263,7 @@ const fn minutes(n: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use muster_model::{ClusterId, ClusterKind, ClusterStatus, Timestamp};
+    use muster_model::{ArchName, ClusterId, ClusterKind, ClusterStatus, Timestamp};
     use uuid::Uuid;
 
     use super::*;
@@ -277,7 +277,7 @@ mod tests {
         let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Ready);
         let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
         cluster.openshift_version = version.to_owned();
-        cluster.cpu_architecture = architecture.map(str::to_owned);
+        cluster.cpu_architecture = architecture.map(ArchName::from);
         let settings = rules.of(Some(&cluster));
         settings.images.must_gather.keys().cloned().collect()
     }

@@ -19,7 +19,7 @@ impl File {
         Self::with_mode(path, content, 0o600)
     }
 
-    /// A file that everybody reads.
+    /// A file that every user may read.
     pub fn public(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         Self::with_mode(path, content, 0o644)
     }

@@ -1,4 +1,4 @@
-//! Kubeconfigs: who logs in where, trusting whom.
+//! Kubeconfigs: user, server, and the CA to trust.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::json;

@@ -60,7 +60,7 @@ impl TryFrom<String> for Pointer {
             Ok(Self(text))
         } else {
             Err(format!(
-                "{text:?} is no JSON pointer; one looks like /spec/replicas"
+                "{text:?} is not a JSON pointer; one looks like /spec/replicas"
             ))
         }
     }
@@ -300,7 +300,7 @@ mod tests {
             ("[{op: add, path: /l/7, value: 2}]", "no such place"),
             ("[{op: add, path: /a/b, value: 2}]", "neither an object"),
             ("{op: add}", "no list of operations"),
-            ("[{op: add, path: a}]", "no JSON pointer"),
+            ("[{op: add, path: a}]", "not a JSON pointer"),
             ("[{op: move, path: /a}]", "need `from`"),
         ] {
             let mut all = files(&[

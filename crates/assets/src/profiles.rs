@@ -5,6 +5,7 @@
 //! row is refused, because a guess would fail half an hour later on a machine.
 
 use muster_documents::install_config::types::OsImageStream;
+use muster_model::MinorVersion;
 use thiserror::Error;
 
 use crate::pki::KeyForm;
@@ -253,12 +254,10 @@ pub enum ProfileError {
 impl Release {
     /// Major and minor number.
     pub fn minor(&self) -> Result<(u64, u64), ProfileError> {
-        let refuse = || ProfileError::NoVersion(self.version.clone());
-        let mut numbers = self.version.split(['.', '-', '+']).map(str::parse::<u64>);
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor)),
-            _ => Err(refuse()),
-        }
+        let found = MinorVersion::parse(&self.version);
+        found
+            .map(|found| (found.major.into(), found.minor.into()))
+            .ok_or_else(|| ProfileError::NoVersion(self.version.clone()))
     }
 
     /// A build of OKD.

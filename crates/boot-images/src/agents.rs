@@ -13,17 +13,15 @@ use std::{
 
 use muster_assets::discovery::agent;
 use muster_image::View;
+use muster_model::{Arch, ArchName};
 
 use crate::inside_program;
 
 /// Name of the executable.
 const NAME: &str = "muster-agent";
 
-/// Architectures that agents are built for, with the names folders may have.
-const ARCHITECTURES: &[(&str, &[&str])] = &[
-    ("x86_64", &["x86_64", "amd64"]),
-    ("arm64", &["arm64", "aarch64"]),
-];
+/// Architectures that agents are built for.
+const ARCHITECTURES: [Arch; 2] = [Arch::X86_64, Arch::Arm64];
 
 /// The agents of a service.
 #[derive(Debug, Default)]
@@ -33,7 +31,7 @@ pub struct Agents {
 
 #[derive(Debug)]
 struct Row {
-    architecture: &'static str,
+    arch: Arch,
     executable: Result<Executable, String>,
     packed: OnceLock<Result<View, String>>,
 }
@@ -69,17 +67,17 @@ impl Agents {
     #[must_use]
     pub fn find(folder: Option<&Path>) -> Self {
         let found = find_each(folder, std::env::current_exe().ok().as_deref());
-        let rows = found.into_iter().map(|(architecture, executable)| {
+        let rows = found.into_iter().map(|(arch, executable)| {
             match &executable {
                 Ok(path) => {
-                    tracing::info!(architecture, %path, "agent for boot images found");
+                    tracing::info!(architecture = %arch, %path, "agent for boot images found");
                 }
                 Err(why) => {
-                    tracing::warn!(architecture, %why, "no agent for boot images; `make agents` builds it, images.agent_dir says where it is");
+                    tracing::warn!(architecture = %arch, %why, "no agent for boot images; `make agents` builds it, images.agent_dir says where it is");
                 }
             }
             Row {
-                architecture,
+                arch,
                 executable,
                 packed: OnceLock::new(),
             }
@@ -95,7 +93,7 @@ impl Agents {
             if let Err(why) = row.payload()
                 && row.executable.is_ok()
             {
-                tracing::error!(architecture = row.architecture, %why, "an agent cannot be packed");
+                tracing::error!(architecture = %row.arch, %why, "an agent cannot be packed");
             }
         }
     }
@@ -104,11 +102,8 @@ impl Agents {
     ///
     /// # Errors
     /// There is none; says why.
-    pub fn payload(&self, architecture: &str) -> Result<View, String> {
-        let row = self
-            .rows
-            .iter()
-            .find(|row| row.architecture == architecture);
+    pub fn payload(&self, architecture: &ArchName) -> Result<View, String> {
+        let row = self.rows.iter().find(|row| architecture.is(row.arch));
         row.ok_or_else(|| format!("there are no agents for {architecture}"))?
             .payload()
             .clone()
@@ -121,7 +116,7 @@ impl Row {
             let path = self.executable.as_ref().map_err(Clone::clone)?;
             let at = |cause: &dyn fmt::Display| format!("{path}: {cause}");
             let executable = path.read().map_err(|cause| at(&cause))?;
-            let packed = agent::payload(&executable, self.architecture);
+            let packed = agent::payload(&executable, self.arch);
             packed.map(View::bytes).map_err(|cause| at(&cause))
         })
     }
@@ -131,12 +126,12 @@ impl Row {
 ///
 /// # Errors
 /// One of them cannot be read.
-pub fn executables(folder: Option<&Path>) -> io::Result<Vec<(Vec<u8>, &'static str)>> {
+pub fn executables(folder: Option<&Path>) -> io::Result<Vec<(Vec<u8>, Arch)>> {
     let program = std::env::current_exe().ok();
     find_each(folder, program.as_deref())
         .into_iter()
-        .filter_map(|(architecture, found)| Some((found.ok()?, architecture)))
-        .map(|(executable, architecture)| Ok((executable.read()?, architecture)))
+        .filter_map(|(arch, found)| Some((found.ok()?, arch)))
+        .map(|(executable, arch)| Ok((executable.read()?, arch)))
         .collect()
 }
 
@@ -145,7 +140,7 @@ pub fn executables(folder: Option<&Path>) -> io::Result<Vec<(Vec<u8>, &'static s
 fn find_each(
     folder: Option<&Path>,
     program: Option<&Path>,
-) -> Vec<(&'static str, Result<Executable, String>)> {
+) -> Vec<(Arch, Result<Executable, String>)> {
     let folders = folders(folder);
     let inside = match (folder, program) {
         (None, Some(program)) => inside_program::list(program)
@@ -158,18 +153,18 @@ fn find_each(
             .collect(),
         _ => Vec::new(),
     };
-    let find = |(architecture, names): &(&'static str, &[&str])| {
-        let file = find_first(&folders, NAME, architecture, names).map(Executable::File);
+    let find = |arch: Arch| {
+        let file = find_first(&folders, NAME, arch).map(Executable::File);
         let found = file.or_else(|why| {
             let place = inside
                 .iter()
-                .find(|(_, place)| names.contains(&place.architecture.as_str()));
+                .find(|(_, place)| place.architecture.parse() == Ok(arch));
             let (program, place) = place.ok_or(why)?;
             Ok(Executable::Inside((*program).to_owned(), place.clone()))
         });
-        (*architecture, found)
+        (arch, found)
     };
-    ARCHITECTURES.iter().map(find).collect()
+    ARCHITECTURES.into_iter().map(find).collect()
 }
 
 /// A program for hosts of an architecture, found as agents are: in `folder` or, without one, near
@@ -177,18 +172,8 @@ fn find_each(
 ///
 /// # Errors
 /// There is none that such a host could run; says why.
-pub fn find_program(
-    folder: Option<&Path>,
-    program: &str,
-    architecture: &str,
-) -> Result<PathBuf, String> {
-    let names = ARCHITECTURES
-        .iter()
-        .find(|(_, names)| names.contains(&architecture));
-    let names = names.map_or(&[][..], |(_, names)| names);
-    let own = [architecture];
-    let names = if names.is_empty() { &own[..] } else { names };
-    find_first(&folders(folder), program, architecture, names)
+pub fn find_program(folder: Option<&Path>, program: &str, arch: Arch) -> Result<PathBuf, String> {
+    find_first(&folders(folder), program, arch)
 }
 
 /// The folder that is named, or those where agents lie without any setting: beside the program (an
@@ -209,15 +194,10 @@ fn folders(named: Option<&Path>) -> Vec<PathBuf> {
     folders
 }
 
-fn find_first(
-    folders: &[PathBuf],
-    program: &str,
-    architecture: &str,
-    names: &[&str],
-) -> Result<PathBuf, String> {
+fn find_first(folders: &[PathBuf], program: &str, arch: Arch) -> Result<PathBuf, String> {
     let mut faults = Vec::new();
     for folder in folders {
-        match find_one(folder, program, architecture, names) {
+        match find_one(folder, program, arch) {
             Ok(path) => return Ok(path),
             Err(why) => faults.push(why),
         }
@@ -229,12 +209,14 @@ fn find_first(
 }
 
 /// The first file that a host of this architecture could run; else why there is none.
-fn find_one(
-    folder: &Path,
-    program: &str,
-    architecture: &str,
-    names: &[&str],
-) -> Result<PathBuf, String> {
+fn find_one(folder: &Path, program: &str, arch: Arch) -> Result<PathBuf, String> {
+    // Folders may have any of the names of the architecture.
+    let mut names = vec![arch.as_str()];
+    for name in [arch.rpm(), arch.go()] {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     let below = |parent: &str| -> Vec<PathBuf> {
         let folder = folder.join(parent);
         let paths = names.iter().map(|name| folder.join(name).join(program));
@@ -252,14 +234,14 @@ fn find_one(
                 continue;
             }
         };
-        match agent::check(&content, architecture) {
+        match agent::check(&content, arch) {
             Ok(()) => return Ok(path),
             Err(why) => faults.push(format!("{}: {why}", path.display())),
         }
     }
     if faults.is_empty() {
         Err(format!(
-            "there is no agents/{architecture}/{program} in {}",
+            "there is no agents/{arch}/{program} in {}",
             folder.display()
         ))
     } else {
@@ -310,14 +292,19 @@ mod tests {
             ("agents/aarch64/muster-agent", executable(183)),
         ]);
         let agents = Agents::find(Some(folder.path()));
-        for architecture in ["x86_64", "arm64"] {
-            let view = agents.payload(architecture).unwrap();
+        for architecture in ["x86_64", "arm64", "aarch64"] {
+            let view = agents.payload(&architecture.into()).unwrap();
             let bytes = view.read_exact("the payload", 0, view.len()).unwrap();
             let archive = Archive::read(&bytes).unwrap();
             let name = "usr/lib/ignition/base.d/40-muster-agent.ign";
             assert!(archive.get(name).is_some(), "{archive:?}");
         }
-        assert!(agents.payload("s390x").unwrap_err().contains("s390x"));
+        assert!(
+            agents
+                .payload(&"s390x".into())
+                .unwrap_err()
+                .contains("s390x")
+        );
     }
 
     #[test]
@@ -327,8 +314,8 @@ mod tests {
             ("arm64/muster-agent", b"#!".into()),
         ]);
         let agents = Agents::find(Some(folder.path()));
-        assert!(agents.payload("x86_64").is_ok());
-        let why = agents.payload("arm64").unwrap_err();
+        assert!(agents.payload(&"x86_64".into()).is_ok());
+        let why = agents.payload(&"arm64".into()).unwrap_err();
         assert!(
             why.contains("no 64-bit ELF") && why.contains("another machine"),
             "{why}"
@@ -346,12 +333,15 @@ mod tests {
         )
         .unwrap();
         let found = find_each(None, Some(&program));
-        let inside = |name: &str| {
-            let found = found.iter().find(|(architecture, _)| *architecture == name);
+        let inside = |wanted: Arch| {
+            let found = found.iter().find(|(arch, _)| *arch == wanted);
             found.and_then(|(_, found)| found.as_ref().ok())
         };
-        assert!(matches!(inside("arm64"), Some(Executable::Inside(..))));
-        assert_eq!(inside("arm64").unwrap().read().unwrap(), executable(183));
+        assert!(matches!(inside(Arch::Arm64), Some(Executable::Inside(..))));
+        assert_eq!(
+            inside(Arch::Arm64).unwrap().read().unwrap(),
+            executable(183)
+        );
         // A folder that is named counts alone.
         let named = find_each(Some(&folder.path().join("bin")), Some(&program));
         assert!(matches!(&named[0].1, Ok(Executable::File(_))) && named[1].1.is_err());
@@ -361,7 +351,7 @@ mod tests {
     fn an_empty_folder_is_named() {
         let folder = folder(&[]);
         let why = Agents::find(Some(folder.path()))
-            .payload("arm64")
+            .payload(&"arm64".into())
             .unwrap_err();
         assert!(why.contains("agents/arm64/muster-agent"), "{why}");
     }

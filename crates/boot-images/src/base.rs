@@ -264,7 +264,7 @@ impl BaseImages {
         let digest = unhex(&record.sha256)
             .ok_or_else(|| broken("its record has no digest; add or fetch it again".into()))?;
         let iso = Iso::open(View::of(source.named(digest)))
-            .map_err(|cause| broken(format!("it is no usable ISO: {cause}")))?;
+            .map_err(|cause| broken(format!("it is not a usable ISO: {cause}")))?;
         let opened = Arc::new(Opened {
             iso,
             record,

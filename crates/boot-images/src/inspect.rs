@@ -6,7 +6,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use muster_catalog::Arch;
 use muster_image::{
     Iso, Source, View,
     embed::EmbedArea,
@@ -14,6 +13,7 @@ use muster_image::{
     minimal::{self, Digest},
     pxe::PxeSet,
 };
+use muster_model::Arch;
 
 /// Why a file cannot serve as an OS image.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    CatalogError, EntryProblem, OpenshiftVersion, Requirement,
+    Arch, CatalogError, EntryProblem, OpenshiftVersion, Requirement,
     entries::{Entry, read_list},
     names::named,
 };
@@ -146,13 +146,13 @@ impl HardwareCatalog {
 
 /// Whether a worker counts as an edge worker: an Arm machine of a listed product.
 ///
-/// `cpu_arch` is the inventory's text, where only the spelling `aarch64` counts. Product names
-/// are compared without spaces and case; `products` is the `EDGE_WORKERS_PRODUCT_NAMES` list.
-pub fn is_edge_worker(cpu_arch: &str, product_name: &str, products: &str) -> bool {
+/// Product names are compared without spaces and case; `products` is the
+/// `EDGE_WORKERS_PRODUCT_NAMES` list.
+pub fn is_edge_worker(arch: Option<Arch>, product_name: &str, products: &str) -> bool {
     let plain = |text: &str| text.replace(' ', "").to_lowercase();
     let product = plain(product_name);
     let listed = || products.split(',').map(plain).any(|known| known == product);
-    cpu_arch == "aarch64" && !product.is_empty() && listed()
+    arch == Some(Arch::Arm64) && !product.is_empty() && listed()
 }
 
 /// An entry before merging: what it says, and nothing else.

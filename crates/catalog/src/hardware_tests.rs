@@ -165,9 +165,9 @@ fn list(entry: String) -> String {
 #[test]
 fn edge_workers_are_arm_machines_of_a_listed_product() {
     let listed = "BlueField SoC,Other";
-    assert!(is_edge_worker("aarch64", "BlueField SoC", listed));
-    assert!(is_edge_worker("aarch64", "bluefieldsoc", listed));
-    assert!(!is_edge_worker("arm64", "BlueField SoC", listed));
-    assert!(!is_edge_worker("x86_64", "BlueField SoC", listed));
-    assert!(!is_edge_worker("aarch64", "", ""));
+    assert!(is_edge_worker(Some(Arch::Arm64), "BlueField SoC", listed));
+    assert!(is_edge_worker(Some(Arch::Arm64), "bluefieldsoc", listed));
+    assert!(!is_edge_worker(None, "BlueField SoC", listed));
+    assert!(!is_edge_worker(Some(Arch::X86_64), "BlueField SoC", listed));
+    assert!(!is_edge_worker(Some(Arch::Arm64), "", ""));
 }

@@ -10,6 +10,8 @@
 
 mod names;
 
+pub(crate) use muster_model::{Arch, OpenshiftVersion, Product, VersionError};
+
 mod arch;
 mod bundles;
 mod control_plane;
@@ -23,9 +25,8 @@ mod os_images;
 mod release_listing;
 mod releases;
 mod requirement;
-mod version;
 
-pub use arch::{Arch, Platform};
+pub use arch::Platform;
 pub use bundles::{Bundle, BundleError, BundleId, BundleSelection, SelectedOperator};
 pub use control_plane::{HighAvailability, control_plane_counts};
 pub use entries::EntryProblem;
@@ -39,7 +40,6 @@ pub use os_images::{OsImage, OsImages};
 pub use release_listing::{ListedVersion, VersionFilter};
 pub use releases::{ReleaseCatalog, ReleaseImage, ReleaseSupport};
 pub use requirement::Requirement;
-pub use version::{OpenshiftVersion, Product, VersionError};
 
 /// A pull secret without credentials, for products whose images are public: documents and nodes need
 /// a well-formed one. Its one entry is for a registry that does not exist.

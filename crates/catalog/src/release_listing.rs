@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
+use muster_model::MULTI_SUFFIX;
 use serde::Serialize;
 
-use crate::{
-    Arch, OsImages, Product, ReleaseCatalog, ReleaseImage, ReleaseSupport, version::MULTI_SUFFIX,
-};
+use crate::{Arch, OsImages, Product, ReleaseCatalog, ReleaseImage, ReleaseSupport};
 
 /// One line of the list; the key it is listed under is its display name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

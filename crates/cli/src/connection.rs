@@ -1,4 +1,4 @@
-//! Which service a client command talks to, and as whom.
+//! Which service a client command talks to, with which credentials.
 //!
 //! What no flag and no variable says comes from the last `muster login`, else from a service on
 //! this machine: its address and its CA are in its data directory.
@@ -58,7 +58,7 @@ pub struct Login {
     pub ca_pem: Option<String>,
 }
 
-/// Where and as whom, decided.
+/// The service and the credentials that were chosen.
 pub struct Target {
     pub url: String,
     pub token: Option<String>,

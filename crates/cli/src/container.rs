@@ -28,7 +28,7 @@ const SERVICE: &str = "127.0.0.1:8090";
 const START: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(250);
 
-/// Stand in for a container of the reference's pod.
+/// Run as one of the containers of the reference's pod.
 #[derive(Debug, Args)]
 pub struct Container {
     #[command(subcommand)]

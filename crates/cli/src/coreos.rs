@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use muster_catalog::Arch;
+use muster_model::Arch;
 use muster_release::{ImageRef, Release};
 use serde_json::Value;
 

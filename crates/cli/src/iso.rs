@@ -14,16 +14,17 @@ use std::{
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use muster_image::live::LiveImage;
+use muster_model::Arch;
 
 use crate::{format, output};
 pub use deliver::Destination;
 
 /// The architecture of a CoreOS live image, as agents call it.
-pub fn architecture(path: &Path) -> anyhow::Result<String> {
+pub fn architecture(path: &Path) -> anyhow::Result<Arch> {
     let live = LiveImage::of(&deliver::open(path)?)?;
     let found = live.and_then(|live| live.architecture);
-    let found = found.with_context(|| format!("{} is no CoreOS live image", path.display()))?;
-    Ok(found.to_owned())
+    let found = found.with_context(|| format!("{} is not a CoreOS live image", path.display()))?;
+    Ok(found.parse()?)
 }
 
 /// Embeds an Ignition config in place of one that may be there.
@@ -31,7 +32,7 @@ pub fn embed(path: &Path, config: Vec<u8>, to: &Destination) -> anyhow::Result<(
     change::put_ignition(path, config, to)
 }
 
-/// Look into a CoreOS live image, or change it.
+/// Inspect or change a CoreOS live image.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub struct Iso {
@@ -41,7 +42,7 @@ pub struct Iso {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// What kind of image it is, how it boots and what is embedded in it.
+    /// Show the kind of an image, how it boots and what is embedded in it.
     Info {
         /// The image.
         iso: PathBuf,
@@ -143,17 +144,17 @@ enum Kargs {
     Show {
         /// The image.
         iso: PathBuf,
-        /// As published, not as they are now.
+        /// Those published with the image, not the current ones.
         #[arg(short, long)]
         default: bool,
     },
     /// Add arguments at the end.
     Append(KargsChange),
-    /// Remove arguments wherever they stand.
+    /// Remove arguments.
     Delete(KargsChange),
     /// Replace values; arguments have the form KEY=OLD=NEW.
     Replace(KargsChange),
-    /// Back to the arguments as published.
+    /// Restore the arguments as published.
     Reset {
         /// The image.
         iso: PathBuf,
@@ -180,7 +181,7 @@ enum Network {
         /// The image.
         iso: PathBuf,
     },
-    /// Embed profiles; those that were there go.
+    /// Embed profiles; existing ones are replaced.
     Embed {
         /// The image.
         iso: PathBuf,

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// A service needs a moment to notice, and some time for many secrets.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Replace keys of the service, which may run.
@@ -47,7 +47,7 @@ enum Command {
         #[command(flatten)]
         of: OfService,
     },
-    /// Make a new signing key. Tokens and links of the key before it stay good.
+    /// Make a new signing key. Tokens and links signed with the old key stay valid.
     #[command(name = "rotate-signing")]
     Signing {
         /// End all logins, links and tokens of agents that were given out: booted hosts need new images
@@ -115,7 +115,7 @@ fn rotate_sealing(of: &OfService) -> anyhow::Result<Printed> {
     let kept = files.exchange()?;
     Ok(Printed {
         text: format!(
-            "{outcome}; the old key is in {}: backups of before need it",
+            "{outcome}; the old key is in {}: earlier backups need it",
             kept.display()
         ),
         json: json!({"secrets": sealed_now, "old_key": kept}),
@@ -124,7 +124,7 @@ fn rotate_sealing(of: &OfService) -> anyhow::Result<Printed> {
 
 /// The service changes the key by itself, and then exchanges the files.
 fn wait_for_service(files: &KeyFiles) -> anyhow::Result<Printed> {
-    let limit = Instant::now() + PATIENCE;
+    let limit = Instant::now() + TIMEOUT;
     while files.is_change_requested() {
         if Instant::now() > limit {
             bail!(
@@ -136,7 +136,7 @@ fn wait_for_service(files: &KeyFiles) -> anyhow::Result<Printed> {
     }
     Ok(Printed {
         text: "the running service has sealed all secrets under a new key; the old one is kept beside \
-               it as sealing.key.until-…: backups of before need it"
+               it as sealing.key.until-…: earlier backups need it"
             .to_owned(),
         json: json!({"by": "service"}),
     })
@@ -156,7 +156,7 @@ fn rotate_signing(of: &OfService, end_tokens: bool) -> anyhow::Result<Printed> {
     };
     let file = SigningKeys::rotate(&config.data_dir.join("keys"), former)?;
     let tokens = match former {
-        Former::Kept => "what was signed before stays good",
+        Former::Kept => "what was signed before stays valid",
         Former::GivenUp => {
             "logins, links and tokens of agents have ended: log in again, boot new images"
         }
@@ -175,7 +175,7 @@ fn rotate_tls(of: &OfService) -> anyhow::Result<Printed> {
     if config.server.tls_cert.is_some() {
         bail!(
             "the certificate comes from server.tls_cert; replace the files of it and of server.tls_key, \
-             they are read again by themselves"
+             they are reloaded automatically"
         );
     }
     let folder = config.data_dir.join("tls");

@@ -67,7 +67,7 @@ struct Cli {
 enum Command {
     /// Run the service: REST API v2, embedded database, no configuration needed.
     Serve(serve::Serve),
-    /// Simulate a fleet of hosts: discovery, installation and faults, without a single machine.
+    /// Simulate a fleet of hosts: discovery, installation and faults, without any machine.
     Simulate(Box<simulate::Simulate>),
     /// Boot the cluster of an install-config in virtual machines, before any hardware is touched.
     Rehearse(rehearse::Rehearse),
@@ -85,26 +85,26 @@ enum Command {
     WaitFor(wait_for::WaitFor),
     /// Explain the rules: states, validations, events, steps, fields of files.
     Explain(explain::Explain),
-    /// Create files a cluster is installed from: install-config, manifests, Ignition, log-ins.
+    /// Create files a cluster is installed from: install-config, manifests, Ignition, credentials.
     Create(create::Create),
     /// The agent-based installer: one image for all machines of a cluster, no service to run.
     Agent(Box<agent::Agent>),
     /// Print which of these files follows from which, for Graphviz.
     Graph(agent::Graph),
-    /// Print what a release says about its operating system.
+    /// Print the OS stream metadata of a release.
     #[command(name = "coreos")]
     CoreOs(coreos::CoreOs),
     /// Validate an install-config: every problem, its line and a fix.
     Check(create::Check),
     /// Prepare machines from a seed image, and configure them at their site.
     ImageBased(Box<image_based::ImageBased>),
-    /// Look into a CoreOS live image, or change it.
+    /// Inspect or change a CoreOS live image.
     Iso(iso::Iso),
     /// Make an image that boots the service.
     LiveIso(live_iso::LiveIso),
     /// List, add, fetch, verify or remove the OS images from which boot images are made.
     OsImages(os_images::OsImages),
-    /// Look into a release payload, or take files, tools and the base ISO out of it.
+    /// Inspect a release payload, or extract files, tools and the base ISO.
     Release(Box<release::Release>),
     /// Check this machine and the configuration of the service, and print what to fix.
     Doctor(doctor::Doctor),
@@ -123,7 +123,7 @@ enum Command {
     Node0(node0::Command),
     /// Hash a password for a user of `auth.users`: asked for on a terminal, else read from standard input.
     HashPassword,
-    /// Stand in for a container of the reference's pod.
+    /// Run as one of the containers of the reference's pod.
     #[command(hide = true)]
     Container(container::Container),
     /// Print the version of this program, and of a service.

@@ -184,7 +184,7 @@ fn separated(words: Vec<String>, names: &[&str]) -> (Vec<String>, Vec<String>) {
         if names.contains(&word.as_str()) {
             match words.next() {
                 Some(value) => flags.push(format!("{word}={value}")),
-                // Whoever reads the command says what is missing.
+                // The command itself reports what is missing.
                 None => rest.push(word),
             }
         } else if names.iter().any(|name| is_flag(&word, name)) {

@@ -17,9 +17,9 @@ use muster_boot_images::{
     fetch::Downloads,
     inspect,
 };
-use muster_catalog::{Arch, OsImage, OsImages as Catalogue, ReleaseCatalog};
+use muster_catalog::{OsImage, OsImages as Catalogue, ReleaseCatalog};
 use muster_config::{Config, Overrides, Sources};
-use muster_documents::install_config::Release;
+use muster_model::Arch;
 use serde_json::json;
 
 use crate::{
@@ -44,9 +44,9 @@ pub struct OsImages {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Which OS images there are, and which of them are here.
+    /// List OS images, and which of them are stored here.
     List {
-        /// Only those that are here or on their way.
+        /// Only those that are stored here or being fetched.
         #[arg(long)]
         here: bool,
         #[command(flatten)]
@@ -233,7 +233,7 @@ impl Stock {
         let here = shown(&self.0, true).filter(|(image, state)| {
             image.cpu_architecture == Arch::X86_64 && matches!(state, State::Ready(_))
         });
-        let newest = here.max_by_key(|(image, _)| Release::parse(image.openshift_version.as_str()));
+        let newest = here.max_by_key(|(image, _)| image.openshift_version.major_minor());
         newest.map(|(image, _)| image.openshift_version.to_string())
     }
 
@@ -271,7 +271,7 @@ impl Stock {
 
     /// Fails if no agent would go into the images.
     pub fn must_have_agent(&self) -> anyhow::Result<()> {
-        let packed = Agents::find(self.agents()).payload("x86_64");
+        let packed = Agents::find(self.agents()).payload(&Arch::X86_64.into());
         packed.map(drop).map_err(|why| {
             anyhow::anyhow!(
                 "there is no agent for the machines: {why}; `make agents` builds it in \

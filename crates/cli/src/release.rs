@@ -15,13 +15,13 @@ use std::{
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use muster_catalog::Arch;
+use muster_model::Arch;
 use muster_release::ImageRef;
 
 use crate::{format, output};
 use access::Access;
 
-/// Look into a release payload, or take files, tools and the base ISO out of it.
+/// Inspect a release payload, or extract files, tools and the base ISO.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub struct Release {
@@ -52,11 +52,11 @@ enum Command {
         #[command(flatten)]
         output: format::Output,
     },
-    /// Take a tool, a file or the manifests out of a release.
+    /// Extract a tool, a file or the manifests from a release.
     Extract(take::Extract),
-    /// Take the base live ISO of CoreOS out of a release.
+    /// Extract the base live ISO of CoreOS from a release.
     Iso(take::BaseIso),
-    /// What a seed image for image-based installation holds.
+    /// Show the content of a seed image for image-based installation.
     Seed {
         /// The seed image.
         image: ImageRef,
@@ -99,7 +99,7 @@ impl Destination {
             }
         } else if self.to.is_file() && !self.force {
             bail!(
-                "{} is there already; --force overwrites it",
+                "{} exists already; --force overwrites it",
                 self.to.display()
             );
         }

@@ -142,7 +142,7 @@ async fn until_stopped(loaded: Loaded, flags: &Overrides) -> anyhow::Result<Ende
         _ = terminate.recv() => Ended::Asked,
         _ = interrupt.recv() => Ended::Asked,
     };
-    tracing::info!("stopping; a second signal ends at once");
+    tracing::info!("stopping; a second signal stops immediately");
     tokio::select! {
         () = running.stop() => {}
         _ = terminate.recv() => {}
@@ -207,7 +207,7 @@ fn announce(running: &Running) {
     if let Some(user) = &running.first_user
         && let Err(error) = shown.and_then(|()| user.announced())
     {
-        tracing::error!(%error, "the first login could not be settled; the next start shows it again");
+        tracing::error!(%error, "the first login could not be stored; the next start shows it again");
     }
 }
 

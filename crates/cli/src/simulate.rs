@@ -34,7 +34,7 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// Machines of all clusters together; each is some kilobytes and a task.
 const MOST_HOSTS: usize = 100_000;
 
-/// Simulate a fleet of hosts: discovery, installation and faults, without a single machine.
+/// Simulate a fleet of hosts: discovery, installation and faults, without any machine.
 ///
 /// Without --url a service of its own is started for the run. Exit code 0 means that the run
 /// ended as expected: the cluster got as far as --until says, or the service noticed the faults.
@@ -52,10 +52,10 @@ pub struct Simulate {
     /// Number of hosts in all clusters together; decides the number of workers
     #[arg(long, value_name = "N", conflicts_with = "workers")]
     hosts: Option<usize>,
-    /// Something wrong with a host, by default the last one (repeatable); --list shows them
+    /// Fault to inject into a host, by default the last one (repeatable); --list shows them
     #[arg(long = "fault", value_name = "NAME[:HOST]")]
     faults: Vec<Planned>,
-    /// Repair faults once the service has noticed them, and go on
+    /// Fix faults once the service has detected them, and continue
     #[arg(long)]
     heal: bool,
     /// Random seed: the same number gives the same hosts
@@ -76,7 +76,7 @@ pub struct Simulate {
     /// Agents send what real ones send: a new inventory and connectivity report with every poll
     #[arg(long)]
     faithful: bool,
-    /// The controller of the new cluster looks at it now and then, at the reference's intervals,
+    /// The controller of the new cluster polls it at the reference's intervals,
     /// instead of watching it
     #[arg(long)]
     polling: bool,
@@ -115,10 +115,10 @@ pub struct Simulate {
     /// Do not check the certificate of the service
     #[arg(long)]
     insecure: bool,
-    /// Play only the machines: they boot the image of this infra-env, you are the user
+    /// Simulate only the machines, which boot the image of this infra-env; you are the user
     #[arg(long, value_name = "INFRA_ENV_ID", requires = "url", conflicts_with_all = ["clusters", "hosts", "until", "duration"])]
     join: Option<uuid::Uuid>,
-    /// Leave what was made in the service
+    /// Keep what was created in the service
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
@@ -161,7 +161,7 @@ impl Simulate {
         let mut stop = Stop::listen()?;
         let (own, line) = tokio::select! {
             way = self.way() => way?,
-            () = stop.asked() => bail!("interrupted before anything was made"),
+            () = stop.asked() => bail!("interrupted before anything was created"),
         };
         let meter = Meter::begin(&line, self.service_pid, own.is_some())
             .context("--service-pid: reading what the process uses")?;
@@ -200,7 +200,7 @@ impl Simulate {
         };
         let outcome = stage.outcome(stopped, self.until, began.elapsed());
         if own.is_none() && !self.keep {
-            note("removing what was made (--keep leaves it)");
+            note("removing what was created (--keep keeps it)");
             for left in stage.clean_up().await {
                 note(&format!("not removed: {left}"));
             }

@@ -26,8 +26,8 @@ impl Stop {
         let (asked, stop) = watch::channel(false);
         tokio::spawn(async move {
             let words = [
-                "stopping; a second Ctrl-C ends at once",
-                "ended at once; what was made is still there",
+                "stopping; a second Ctrl-C stops immediately",
+                "stopped immediately; what was created is still there",
             ];
             for text in words {
                 tokio::select! {
@@ -43,7 +43,7 @@ impl Stop {
         Ok(Self(stop))
     }
 
-    /// Waits until the run shall end.
+    /// Waits until the run is to end.
     pub async fn asked(&mut self) {
         // The sender lives as long as the process.
         let _ = self.0.wait_for(|asked| *asked).await;

@@ -4,8 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use muster_catalog::Arch;
-use muster_release::go_arch;
+use muster_model::Arch;
 use serde_json::json;
 
 use crate::{
@@ -85,7 +84,7 @@ fn of_installer(own: &str) -> anyhow::Result<String> {
         "openshift-install {}\nbuilt from muster {own}\nrelease image {}\nrelease architecture {}\n",
         release.version,
         release.image,
-        go_arch(Arch::X86_64)
+        Arch::X86_64.go()
     ))
 }
 

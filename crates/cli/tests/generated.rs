@@ -109,6 +109,45 @@ fn own_dependencies(manifest: &str) -> String {
 }
 
 #[test]
+fn the_journeys_name_modules_that_exist_and_pass_each_once() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let journeys = page
+        .lines()
+        .enumerate()
+        .skip_while(|(_, line)| *line != "## Five journeys")
+        .skip(1)
+        .take_while(|(_, line)| !line.starts_with("## "));
+    let mut passed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let (mut journey, mut faults) = (String::new(), Vec::new());
+    for (number, line) in journeys {
+        if let Some(heading) = line.strip_prefix("### ") {
+            heading.clone_into(&mut journey);
+            continue;
+        }
+        let quoted = line.split('`').skip(1).step_by(2);
+        for module in quoted.filter(|text| text.contains("::")) {
+            let path = module.split("::").collect::<Vec<_>>();
+            let path = format!("crates/{}/src/{}", path[0], path[1..].join("/"));
+            let files = [format!("{path}.rs"), format!("{path}/mod.rs")];
+            let place = format!("ARCHITECTURE.md:{}", number + 1);
+            if !files.iter().any(|file| root.join(file).is_file()) {
+                faults.push(format!("{place}: there is no module {module}"));
+            }
+            if !passed
+                .entry(journey.clone())
+                .or_default()
+                .insert(module.to_owned())
+            {
+                faults.push(format!("{place}: {module} is passed twice in {journey:?}"));
+            }
+        }
+    }
+    assert_eq!(passed.len(), 5, "{:?}", passed.keys());
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
 fn the_catalogue_of_events_names_who_emits_them() {
     let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let service = sources(&crates.join("app/src")) + &sources(&crates.join("service/src"));

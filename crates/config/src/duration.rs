@@ -17,13 +17,33 @@ const UNITS: &[(&str, f64)] = &[
     ("h", 3600e9),
 ];
 
-/// Reads a duration; the error says which part is wrong.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
+/// A text that is not a duration, and which part of it is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// No text at all.
+    #[error("nothing given")]
+    Empty,
+    /// Something else where a number should be.
+    #[error("no number at `{0}`")]
+    NoNumber(String),
+    /// A number alone.
+    #[error("no unit after `{0}`")]
+    NoUnit(String),
+    /// More than Go can count.
+    #[error("longer than 292 years")]
+    TooLong,
+}
+
+/// Reads a duration.
+///
+/// # Errors
+/// The text is none.
+pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }
     if text.is_empty() {
-        return Err("nothing given".into());
+        return Err(DurationError::Empty);
     }
     let mut rest = text;
     let mut nanos = 0.0;
@@ -34,16 +54,16 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         let (number, tail) = rest.split_at(digits);
         let amount: f64 = number
             .parse()
-            .map_err(|_| format!("no number at `{rest}`"))?;
+            .map_err(|_| DurationError::NoNumber(rest.to_owned()))?;
         let Some((unit, size)) = UNITS.iter().find(|(unit, _)| tail.starts_with(unit)) else {
-            return Err(format!("no unit after `{number}`"));
+            return Err(DurationError::NoUnit(number.to_owned()));
         };
         nanos += amount * size;
         rest = &tail[unit.len()..];
     }
     // Go counts nanoseconds in 63 bits, about 292 years; beyond that it refuses too.
     if nanos >= i64::MAX as f64 {
-        return Err("longer than 292 years".into());
+        return Err(DurationError::TooLong);
     }
     Ok(Duration::from_nanos(nanos as u64))
 }

@@ -94,7 +94,7 @@ impl Parse for Duration {
     const KIND: &'static str = "duration, such as 10s, 4h or 1h30m";
 
     fn parse(text: &str) -> Result<Self, String> {
-        parse_duration(text)
+        parse_duration(text).map_err(|fault| fault.to_string())
     }
 
     fn show(&self) -> String {
@@ -299,10 +299,10 @@ impl Parse for BaseUrl {
             return Err(format!("`{}` is neither http nor https", url.scheme()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("credentials do not belong into this URL".into());
+            return Err("this URL must not contain credentials".into());
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err("a query or fragment does not belong into this URL".into());
+            return Err("this URL must not have a query or fragment".into());
         }
         Ok(Self(text.trim_end_matches('/').into()))
     }

@@ -24,7 +24,7 @@ mod unused;
 
 pub use docs::markdown;
 pub use documents::{JsonList, JsonMap, RateLimits};
-pub use duration::{format_duration, parse_duration};
+pub use duration::{DurationError, format_duration, parse_duration};
 pub use errors::{ConfigError, ConfigErrors};
 pub use file::ConfigFile;
 pub use kinds::{BaseUrl, DatabaseUrl, IdList, Parse};

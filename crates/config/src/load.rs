@@ -1,4 +1,4 @@
-//! Layer upon layer: how a configuration comes about.
+//! Loads a configuration from its layers.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -80,7 +80,7 @@ pub const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "our own way of doing it has no such knob",
+        "it is not configurable here",
         &[
             "SERVE_HTTPS",
             "TLS_CIPHER_SUITES",

@@ -1,8 +1,8 @@
-//! Interfaces that lie upon others.
+//! Interfaces stacked on others.
 
 use serde_json::Value;
 
-/// What an interface of an nmstate document lies upon: the ports of a bond or bridge, the base of a
+/// What an interface of an nmstate document is stacked on: the ports of a bond or bridge, the base of a
 /// VLAN.
 pub fn lies_upon(interface: &Value) -> impl Iterator<Item = &str> {
     fn list(value: &Value) -> impl Iterator<Item = &Value> {

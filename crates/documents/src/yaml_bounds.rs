@@ -4,7 +4,7 @@
 //! that repeat what is large. This one walks over events, adds up what the tree would hold and
 //! stops in time.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
 use saphyr_parser::{Event, Parser};
 
@@ -21,6 +21,62 @@ pub struct Limits {
     /// Most bytes of text in them.
     pub text: usize,
 }
+
+/// Which limit a document exceeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// Nested deeper than this.
+    Depth(usize),
+    /// More values than this.
+    Values(usize),
+    /// More bytes of text than this.
+    Text(usize),
+    /// An alias inside what it stands for: endless.
+    Loop,
+}
+
+/// Why a text is not handed to a parser that builds trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoundsError {
+    /// Its tree would be too large.
+    Exceeded {
+        /// Where the limit is reached.
+        line: usize,
+        /// Which limit.
+        excess: Excess,
+    },
+    /// It cannot be read, and it could do harm.
+    NotYaml(String),
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Depth(most) => write!(f, "nested more than {most} levels deep"),
+            Self::Values(most) => {
+                write!(f, "more than {most} values, counting what aliases repeat")
+            }
+            Self::Text(most) => {
+                write!(
+                    f,
+                    "more than {most} bytes of text, counting what aliases repeat"
+                )
+            }
+            Self::Loop => f.write_str("an alias is part of what it stands for"),
+        }
+    }
+}
+
+impl fmt::Display for BoundsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exceeded { line, excess } => write!(f, "line {line}: {excess}"),
+            Self::NotYaml(cause) => write!(f, "it is not YAML: {cause}"),
+        }
+    }
+}
+
+impl std::error::Error for BoundsError {}
 
 /// What a value adds to the tree.
 #[derive(Clone, Copy, Default)]
@@ -47,7 +103,7 @@ pub(crate) struct Scales {
 ///
 /// # Errors
 /// What is too much, on which line; or that it is no YAML.
-pub fn check(text: &str, limits: Limits) -> Result<(), String> {
+pub fn check(text: &str, limits: Limits) -> Result<(), BoundsError> {
     walk(text, limits, |_, _| {})
 }
 
@@ -56,7 +112,7 @@ pub fn walk(
     text: &str,
     limits: Limits,
     mut look: impl FnMut(&Event<'_>, usize),
-) -> Result<(), String> {
+) -> Result<(), BoundsError> {
     let mut scales = Scales {
         limits,
         total: Weight::default(),
@@ -69,13 +125,13 @@ pub fn walk(
                 let line = span.start.line();
                 scales
                     .put(&event)
-                    .map_err(|why| format!("line {line}: {why}"))?;
+                    .map_err(|excess| BoundsError::Exceeded { line, excess })?;
                 look(&event, line);
             }
             // It is stricter than YAML in places. Where it gives up, the next parser may go on,
             // if there is nothing in the text that could do harm.
             Err(_) if is_harmless(text) => return Ok(()),
-            Err(cause) => return Err(format!("it is not YAML: {cause}")),
+            Err(cause) => return Err(BoundsError::NotYaml(cause.to_string())),
         }
     }
     Ok(())
@@ -93,14 +149,11 @@ fn is_harmless(text: &str) -> bool {
 }
 
 impl Scales {
-    fn put(&mut self, event: &Event<'_>) -> Result<(), String> {
+    fn put(&mut self, event: &Event<'_>) -> Result<(), Excess> {
         match event {
             Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
                 if self.open.len() >= self.limits.depth {
-                    return Err(format!(
-                        "nested more than {} levels deep",
-                        self.limits.depth
-                    ));
+                    return Err(Excess::Depth(self.limits.depth));
                 }
                 self.open.push(Open {
                     anchor: *anchor,
@@ -127,7 +180,7 @@ impl Scales {
             }
             Event::Alias(anchor) => {
                 let repeated = self.anchors.get(anchor).copied();
-                self.add(repeated.ok_or("an alias is part of what it stands for")?)?;
+                self.add(repeated.ok_or(Excess::Loop)?)?;
             }
             Event::Nothing
             | Event::StreamStart
@@ -138,19 +191,15 @@ impl Scales {
         Ok(())
     }
 
-    fn add(&mut self, weight: Weight) -> Result<(), String> {
+    fn add(&mut self, weight: Weight) -> Result<(), Excess> {
         self.total.values = self.total.values.saturating_add(weight.values);
         self.total.text = self.total.text.saturating_add(weight.text);
         let Limits { values, text, .. } = self.limits;
         if self.total.values > values {
-            return Err(format!(
-                "more than {values} values, counting what aliases repeat"
-            ));
+            return Err(Excess::Values(values));
         }
         if self.total.text > text {
-            return Err(format!(
-                "more than {text} bytes of text, counting what aliases repeat"
-            ));
+            return Err(Excess::Text(text));
         }
         Ok(())
     }
@@ -201,7 +250,7 @@ mod tests {
             (&"- ".repeat(100_000), "levels deep"),
             ("a: &a [*a]\n", "part of what it stands for"),
         ] {
-            let refusal = check(text, LIMITS).unwrap_err();
+            let refusal = check(text, LIMITS).unwrap_err().to_string();
             assert!(refusal.contains(wanted), "{wanted}: {refusal}");
         }
     }

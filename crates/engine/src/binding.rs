@@ -3,30 +3,30 @@
 //! Both end only when the agent restarts and registers: the record changes now, the machine
 //! follows with its next poll.
 
-use muster_model::{Cluster, ClusterId, Event, Host, HostStatus, Timestamp};
+use muster_model::{Arch, ArchName, Cluster, ClusterId, Event, Host, HostStatus, Timestamp};
 
 use crate::{
     draft, events, history,
     inventory::{self, Inventory},
     rules::triggers::{self, Occasion, Trigger},
-    view::{Decision, Move, RefusalCode, Refused},
+    view::{Decision, Move, RefusalKind, Refused},
 };
 
 /// Binds a host to a cluster; `cluster` is `None` if no cluster has the id that was asked for.
 ///
 /// # Errors
-/// 409 when the host is bound or not known, or the cluster takes no hosts; 400 when the cluster
-/// does not exist or is of another architecture.
+/// A conflict when the host is bound or not known, or the cluster takes no hosts; invalid when
+/// the cluster does not exist or is of another architecture.
 pub fn bind(
     host: &Host,
     asked: ClusterId,
     cluster: Option<&Cluster>,
     now: Timestamp,
 ) -> Result<Decision, Refused> {
-    let refuse = |code: RefusalCode, reason: String| Err(not_bound(host, asked, code, reason, now));
+    let refuse = |kind: RefusalKind, reason: String| Err(not_bound(host, asked, kind, reason, now));
     if let Some(present) = host.cluster {
         return refuse(
-            RefusalCode::Conflict,
+            RefusalKind::Conflict,
             format!(
                 "host {} is bound to cluster {present}; unbind it first",
                 host.id
@@ -34,19 +34,15 @@ pub fn bind(
         );
     }
     let Some(cluster) = cluster else {
-        return refuse(
-            RefusalCode::BadRequest,
-            format!("there is no cluster {asked}"),
-        );
+        return refuse(RefusalKind::Invalid, format!("there is no cluster {asked}"));
     };
-    let wanted = cluster.cpu_architecture.as_deref().unwrap_or_default();
+    let wanted = cluster.cpu_architecture.clone().unwrap_or_default();
     let inventory = Inventory::of(host).ok();
-    let own = inventory
-        .as_ref()
-        .map_or("", |inventory| inventory.architecture());
-    if !matches!(wanted, "" | "multi") && !own.is_empty() && !same_architecture(wanted, own) {
+    let own = inventory.map_or_else(ArchName::default, |inventory| inventory.architecture());
+    let known = !wanted.as_str().is_empty() && !own.as_str().is_empty();
+    if known && !wanted.is(Arch::Multi) && !wanted.same_as(&own) {
         return refuse(
-            RefusalCode::BadRequest,
+            RefusalKind::Invalid,
             format!(
                 "host {} has architecture {own}, cluster {} needs {wanted}",
                 host.id, cluster.name
@@ -55,7 +51,7 @@ pub fn bind(
     }
     if !cluster.status.accepts_changes() {
         return refuse(
-            RefusalCode::Conflict,
+            RefusalKind::Conflict,
             format!(
                 "cluster {} is {} and accepts no new hosts now",
                 cluster.name, cluster.status
@@ -66,7 +62,7 @@ pub fn bind(
     bound.cluster = Some(cluster.id);
     let Some(mut decision) = fire(host, bound, Trigger::BindHost, now) else {
         return refuse(
-            RefusalCode::Conflict,
+            RefusalKind::Conflict,
             format!(
                 "host {} is {}; only known-unbound hosts can be bound",
                 host.id, host.status
@@ -90,13 +86,13 @@ pub fn bind(
 
 /// The refusal of a host that the cluster has no place for, for the reason its settings give.
 pub fn misfit(host: &Host, asked: ClusterId, reason: String, now: Timestamp) -> Refused {
-    not_bound(host, asked, RefusalCode::BadRequest, reason, now)
+    not_bound(host, asked, RefusalKind::Invalid, reason, now)
 }
 
 fn not_bound(
     host: &Host,
     asked: ClusterId,
-    code: RefusalCode,
+    kind: RefusalKind,
     reason: String,
     now: Timestamp,
 ) -> Refused {
@@ -107,23 +103,14 @@ fn not_bound(
         inventory::hostname(host)
     );
     let event = history::about_host(events::HOST_BIND_FAILED, &meant, now, message);
-    Refused::new(code, reason).with(event)
-}
-
-fn same_architecture(a: &str, b: &str) -> bool {
-    let common = |name: &str| match name {
-        "aarch64" => "arm64".to_owned(),
-        "amd64" => "x86_64".to_owned(),
-        other => other.to_owned(),
-    };
-    common(a) == common(b)
+    Refused::new(kind, reason).with(event)
 }
 
 /// Unbinds a host; `infra_env_is_bound` says that its infra-env itself belongs to a cluster.
 ///
 /// # Errors
-/// 409 when it is not bound, is installing, or cannot leave because its infra-env would bind
-/// it again.
+/// A conflict when it is not bound, is installing, or cannot leave because its infra-env would
+/// bind it again.
 pub fn unbind(host: &Host, infra_env_is_bound: bool, now: Timestamp) -> Result<Decision, Refused> {
     use HostStatus::*;
     if infra_env_is_bound && host.cluster.is_some() {
@@ -160,11 +147,11 @@ pub enum Release {
     Reclaim,
 }
 
-/// Takes a host out of its cluster on behalf of a hub, which may do so in the midst of an
+/// Takes a host out of its cluster on behalf of a hub, which may do so during an
 /// installation.
 ///
 /// # Errors
-/// 409 when the host is not bound or its status leads nowhere.
+/// A conflict when the host is not bound or its status leads nowhere.
 pub fn release(host: &Host, how: Release, now: Timestamp) -> Result<Decision, Refused> {
     let trigger = match how {
         Release::ByHand => Trigger::UnbindHost,

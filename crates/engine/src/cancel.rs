@@ -18,7 +18,7 @@ const REASON: &str = "The user cancelled the installation";
 /// Cancels the installation.
 ///
 /// # Errors
-/// 409 when none is under way.
+/// A conflict when none is under way.
 pub fn cancel(view: &ClusterView<'_>, now: Timestamp) -> Result<Decision, Refused> {
     let mut draft = Draft::of(view, now);
     draft

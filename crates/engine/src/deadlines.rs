@@ -124,7 +124,7 @@ pub(crate) fn leases(cluster: &Cluster, settings: &Settings) -> Option<Timestamp
     (missing && !cluster.leases.overdue_reported).then(|| since.plus(settings.timeouts.vip_lease))
 }
 
-/// The next moment at which a rule may see this host with other eyes.
+/// The next moment at which the result of a rule for this host may change.
 pub(crate) fn next_of_host(
     host: &Host,
     last_seen: Timestamp,

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use muster_model::{Arch, MinorVersion};
 
 use crate::{
     agent_json::List,
@@ -110,11 +111,7 @@ impl Site<'_> {
     }
 
     fn supports(&self, disk: &Disk) -> bool {
-        type_is_supported(
-            &disk.drive_type,
-            self.version,
-            self.inventory.architecture(),
-        )
+        type_is_supported(&disk.drive_type, self.version, self.inventory.arch())
     }
 
     fn belongs_to_a_multipath(&self, disk: &Disk) -> Option<String> {
@@ -164,7 +161,7 @@ impl Site<'_> {
         };
         let Ok(address) = text.parse::<IpAddr>() else {
             return Some(format!(
-                "the host reaches iSCSI from {text:?}, which is no address"
+                "the host reaches iSCSI from {text:?}, which is not an IP address"
             ));
         };
         let way_out = &self.inventory.default_route(address.is_ipv6())?.interface;
@@ -184,25 +181,20 @@ impl Site<'_> {
 }
 
 /// Whether a release can be installed to a kind of drive; no version means the oldest.
-pub(crate) fn type_is_supported(drive: &str, version: &str, architecture: &str) -> bool {
+pub(crate) fn type_is_supported(drive: &str, version: &str, arch: Option<Arch>) -> bool {
     match drive {
         "HDD" | "SSD" | MULTIPATH => true,
-        "RAID" => at_least(version, (4, 14)),
-        ISCSI => at_least(version, (4, 15)),
-        FIBRE_CHANNEL => matches!(architecture, "x86_64" | "s390x"),
-        "ECKD" | "ECKD (ESE)" | "FBA" => architecture == "s390x",
+        "RAID" => at_least(version, MinorVersion::new(4, 14)),
+        ISCSI => at_least(version, MinorVersion::new(4, 15)),
+        FIBRE_CHANNEL => matches!(arch, Some(Arch::X86_64 | Arch::S390x)),
+        "ECKD" | "ECKD (ESE)" | "FBA" => arch == Some(Arch::S390x),
         _ => false,
     }
 }
 
 /// `version` is the given x.y or later; an unreadable version is not.
-pub(crate) fn at_least(version: &str, least: (u64, u64)) -> bool {
-    let mut parts = version.split(['.', '-']);
-    let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok());
-    match (number(), number()) {
-        (Some(major), Some(minor)) => (major, minor) >= least,
-        _ => false,
-    }
+pub(crate) fn at_least(version: &str, least: MinorVersion) -> bool {
+    MinorVersion::parse(version).is_some_and(|version| version >= least)
 }
 
 /// Eligible disks, best first; the order depends on nothing but the disks.

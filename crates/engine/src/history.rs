@@ -23,7 +23,7 @@ pub(crate) fn about_host(
     Event::new(kind.name, kind.severity, scope_of(host), at, message)
 }
 
-/// Whom an event about a host concerns.
+/// The records that an event about a host concerns.
 pub(crate) const fn scope_of(host: &Host) -> EventScope {
     EventScope {
         cluster: host.cluster,

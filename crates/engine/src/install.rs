@@ -19,8 +19,8 @@ use crate::{
 /// asks for the files.
 ///
 /// # Errors
-/// 409 when the cluster is not ready, with the reason its validations give; 400 when it is for a
-/// host that cannot be installed although every host has reported.
+/// A conflict when the cluster is not ready, with the reason its validations give; invalid when
+/// one host cannot be installed although every host has reported.
 pub fn start(
     view: &ClusterView<'_>,
     settings: &Settings,
@@ -74,7 +74,7 @@ fn unusable_host(draft: &Draft<'_>) -> Option<Refused> {
     }
     let unusable = |host: &&Host| host.status != HostStatus::Known && !host.is_day2();
     let host = hosts.iter().find(unusable)?;
-    Some(Refused::bad_request(format!(
+    Some(Refused::invalid(format!(
         "host {} is {} and cannot be installed: {}",
         inventory::hostname(host),
         host.status,
@@ -254,14 +254,14 @@ pub fn awaits_files(cluster: &Cluster) -> bool {
 /// The final kubeconfig is stored (the ingress CA arrived).
 ///
 /// # Errors
-/// 400 unless the cluster is finalizing or installed.
+/// Invalid unless the cluster is finalizing or installed.
 pub fn kubeconfig_uploaded(view: &ClusterView<'_>, now: Timestamp) -> Result<Decision, Refused> {
     let mut draft = Draft::of(view, now);
     if !matches!(
         draft.cluster.status,
         ClusterStatus::Finalizing | ClusterStatus::Installed
     ) {
-        return Err(Refused::bad_request(format!(
+        return Err(Refused::invalid(format!(
             "cluster {} is {}; the ingress certificate is accepted while it is finalizing",
             draft.cluster.id, draft.cluster.status
         )));
@@ -273,7 +273,8 @@ pub fn kubeconfig_uploaded(view: &ClusterView<'_>, now: Timestamp) -> Result<Dec
 /// Starts the installation of a day-2 host.
 ///
 /// # Errors
-/// 404 when the host is not bound to this cluster, 409 when it is no day-2 host or not known.
+/// Missing when the host is not bound to this cluster, a conflict when it is no day-2 host or not
+/// known.
 pub fn start_host(
     view: &ClusterView<'_>,
     key: HostKey,
@@ -283,7 +284,7 @@ pub fn start_host(
     let mut draft = Draft::of(view, now);
     draft.absorb(refresh(view, settings, now));
     let Some(index) = draft.hosts.iter().position(|host| host.key() == key) else {
-        return Err(Refused::not_found(format!(
+        return Err(Refused::missing(format!(
             "host {} is not bound to cluster {}",
             key.host, view.cluster.id
         )));
@@ -315,14 +316,14 @@ pub fn start_host(
 /// what they are.
 ///
 /// # Errors
-/// 400 unless it is a cluster of its own that is installed.
+/// Invalid unless it is a cluster of its own that is installed.
 pub fn allow_add_hosts(view: &ClusterView<'_>, now: Timestamp) -> Result<Decision, Refused> {
     let mut draft = Draft::of(view, now);
     draft
         .fire_cluster(Trigger::AllowAddHosts, "")
         .map_err(|not| {
             not.or(|| {
-                Refused::bad_request(format!(
+                Refused::invalid(format!(
                     "cluster {} is {}; hosts can be added once its own installation is done",
                     view.cluster.name, view.cluster.status
                 ))

@@ -6,7 +6,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
-use muster_model::Host;
+use muster_model::{Arch, ArchName, Host};
 use serde_json::Number;
 
 use crate::{
@@ -191,10 +191,17 @@ impl Inventory {
         Self::of(host).ok()
     }
 
-    /// Architecture as the kernel names it.
+    /// Architecture as the kernel names it; empty if it was not reported.
     #[must_use]
-    pub fn architecture(&self) -> &str {
-        self.cpu.as_ref().map_or("", |cpu| &cpu.architecture)
+    pub fn architecture(&self) -> ArchName {
+        let cpu = self.cpu.as_ref();
+        cpu.map_or_else(ArchName::default, |cpu| cpu.architecture.as_str().into())
+    }
+
+    /// What that means; none if it was not reported or we do not know it.
+    #[must_use]
+    pub fn arch(&self) -> Option<Arch> {
+        self.cpu.as_ref()?.architecture.parse().ok()
     }
 
     /// The live system runs from a disk that stays, so nothing is written to it.

@@ -11,11 +11,14 @@ use std::{fmt, net::IpAddr};
 
 use ipnet::IpNet;
 use muster_model::{Cluster, ClusterStatus, Event, Leases, Timestamp, Vip};
-use serde_json::{Value, json};
 
 use crate::{
-    deadlines, events, history, inventory::Inventory, networks, reports::LeaseReply,
-    rules::cluster::EDITABLE, settings::Settings,
+    deadlines, events, history,
+    inventory::Inventory,
+    networks,
+    reports::{LeaseReply, LeaseRequest},
+    rules::cluster::EDITABLE,
+    settings::Settings,
 };
 
 /// What an address is for.
@@ -47,7 +50,7 @@ fn network(cluster: &Cluster) -> Option<IpNet> {
 }
 
 /// What a host is asked to lease, or `None` if this cluster or this host has no part in it.
-pub(crate) fn request(cluster: &Cluster, inventory: &Inventory) -> Option<Value> {
+pub(crate) fn request(cluster: &Cluster, inventory: &Inventory) -> Option<LeaseRequest> {
     if !networks::dhcp_vips(cluster) {
         return None;
     }
@@ -55,21 +58,60 @@ pub(crate) fn request(cluster: &Cluster, inventory: &Inventory) -> Option<Value>
     let (nic, _) = inventory
         .addresses()
         .find(|(_, address)| network.contains(&address.addr()))?;
-    let mut request = json!({
-        "interface": nic.name,
-        "api_vip_mac": mac::of(cluster.id, Kind::Api),
-        "ingress_vip_mac": mac::of(cluster.id, Kind::Ingress),
-    });
-    let known = [
-        ("api_vip_lease", &cluster.leases.api),
-        ("ingress_vip_lease", &cluster.leases.ingress),
-    ];
-    for (key, lease) in known {
-        if let Some(lease) = lease.as_deref().filter(|lease| !lease.is_empty()) {
-            request[key] = json!(lease);
-        }
-    }
-    Some(request)
+    Some(LeaseRequest {
+        interface: nic.name.clone(),
+        api_vip_mac: mac::of(cluster.id, Kind::Api),
+        ingress_vip_mac: mac::of(cluster.id, Kind::Ingress),
+        api_vip_lease: cluster.leases.api.clone().unwrap_or_default(),
+        ingress_vip_lease: cluster.leases.ingress.clone().unwrap_or_default(),
+    })
+}
+
+/// Why leases cannot be used now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LeaseRefused {
+    /// The user sets the addresses.
+    #[error("the cluster does not lease its virtual addresses")]
+    NotLeasing,
+    /// It is not known where the addresses have to be.
+    #[error("the machine network is not known")]
+    NoNetwork,
+    /// Not an address.
+    #[error("{text:?} is not an address for {kind}")]
+    NoAddress {
+        /// The text in its place.
+        text: String,
+        /// What it is for.
+        kind: Kind,
+    },
+    /// Hosts would not reach it.
+    #[error("{address} for {kind} is outside machine network {network}")]
+    Outside {
+        /// The address.
+        address: IpAddr,
+        /// What it is for.
+        kind: Kind,
+        /// Where it has to be.
+        network: IpNet,
+    },
+    /// One address for both.
+    #[error("the DHCP server leased {0} for both API and ingress; it must lease by MAC address")]
+    Same(IpAddr),
+    /// Not the text of a lease.
+    #[error("the lease for {0} is not of the form lease {{ name value; … }}")]
+    Malformed(Kind),
+    /// The installation is under way with other addresses.
+    #[error(
+        "the cluster is {status}, its virtual addresses must not change to {api} and {ingress} now"
+    )]
+    Fixed {
+        /// Status of the cluster.
+        status: ClusterStatus,
+        /// New address of the API.
+        api: IpAddr,
+        /// New address of ingress.
+        ingress: IpAddr,
+    },
 }
 
 /// What an answer makes of the cluster: the new record if it changed, with the events that follow.
@@ -80,17 +122,15 @@ pub(crate) fn accept(
     cluster: &Cluster,
     reply: &LeaseReply,
     now: Timestamp,
-) -> Result<Option<(Cluster, Vec<Event>)>, String> {
+) -> Result<Option<(Cluster, Vec<Event>)>, LeaseRefused> {
     if !networks::dhcp_vips(cluster) {
-        return Err("the cluster does not lease its virtual addresses".to_owned());
+        return Err(LeaseRefused::NotLeasing);
     }
-    let network = network(cluster).ok_or("the machine network is not known")?;
+    let network = network(cluster).ok_or(LeaseRefused::NoNetwork)?;
     let api = inside(&reply.api_vip_address, &network, Kind::Api)?;
     let ingress = inside(&reply.ingress_vip_address, &network, Kind::Ingress)?;
     if api == ingress {
-        return Err(format!(
-            "the DHCP server leased {api} for both API and ingress; it must lease by MAC address"
-        ));
+        return Err(LeaseRefused::Same(api));
     }
     let leases = [
         lasting(&reply.api_vip_lease, Kind::Api)?,
@@ -101,10 +141,11 @@ pub(crate) fn accept(
         return if same || !is_under_way(cluster.status) {
             Ok(None)
         } else {
-            Err(format!(
-                "the cluster is {}, its virtual addresses must not change to {api} and {ingress} now",
-                cluster.status
-            ))
+            Err(LeaseRefused::Fixed {
+                status: cluster.status,
+                api,
+                ingress,
+            })
         };
     }
     let mut changed = cluster.clone();
@@ -135,16 +176,19 @@ const fn is_under_way(status: ClusterStatus) -> bool {
     }
 }
 
-fn inside(text: &str, network: &IpNet, kind: Kind) -> Result<IpAddr, String> {
-    let address: IpAddr = text
-        .parse()
-        .map_err(|_| format!("{text:?} is not an address for {kind}"))?;
+fn inside(text: &str, network: &IpNet, kind: Kind) -> Result<IpAddr, LeaseRefused> {
+    let address: IpAddr = text.parse().map_err(|_| LeaseRefused::NoAddress {
+        text: text.to_owned(),
+        kind,
+    })?;
     if network.contains(&address) {
         Ok(address)
     } else {
-        Err(format!(
-            "{address} for {kind} is outside machine network {network}"
-        ))
+        Err(LeaseRefused::Outside {
+            address,
+            kind,
+            network: *network,
+        })
     }
 }
 
@@ -161,12 +205,12 @@ const fn fresh(ip: IpAddr) -> Vip {
 
 /// A lease text without its dates: the cluster keeps its addresses for good. `None` if there
 /// is no text.
-fn lasting(text: &str, kind: Kind) -> Result<Option<String>, String> {
+fn lasting(text: &str, kind: Kind) -> Result<Option<String>, LeaseRefused> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
     }
-    let malformed = || format!("the lease for {kind} is not of the form lease {{ name value; … }}");
+    let malformed = || LeaseRefused::Malformed(kind);
     let body = text
         .strip_prefix("lease")
         .map(str::trim_start)

@@ -50,5 +50,5 @@ pub use refresh::{refresh, refresh_unbound};
 pub use settings::Settings;
 pub use steps::StepType;
 pub use view::{
-    ClusterView, Decision, Environment, HostView, Job, Measured, Move, RefusalCode, Refused,
+    ClusterView, Decision, Environment, HostView, Job, Measured, Move, RefusalKind, Refused,
 };

@@ -90,10 +90,10 @@ pub(crate) struct Web {
     ids: Vec<HostId>,
     /// Places of those who sent a report.
     reporters: Vec<usize>,
-    /// Per network seen on any host, with who reaches whom inside; `None` where too few hosts
+    /// Per network seen on any host, which hosts reach each other inside; `None` where too few hosts
     /// live for a group.
     networks: BTreeMap<IpNet, Option<Matrix>>,
-    /// Who reaches every address of whom, per family (IPv4, IPv6).
+    /// Which hosts reach every address of each other, per family (IPv4, IPv6).
     families: [Matrix; 2],
     /// Per host, how many others could ping its addresses.
     witnesses: Vec<BTreeMap<IpAddr, usize>>,

@@ -34,7 +34,7 @@ pub struct OperatorReport {
 /// Takes a report in and moves the progress of the cluster.
 ///
 /// # Errors
-/// The operator is not monitored (404) or the status is unknown (400).
+/// Missing when the operator is not monitored, invalid when the status is unknown.
 pub fn report(
     view: &ClusterView<'_>,
     report: &OperatorReport,
@@ -44,7 +44,7 @@ pub fn report(
         report.status.as_str(),
         "available" | "progressing" | "failed" | ""
     ) {
-        return Err(Refused::bad_request(format!(
+        return Err(Refused::invalid(format!(
             "operator status {:?} is unknown; use available, progressing or failed",
             report.status
         )));
@@ -57,7 +57,7 @@ pub fn report(
         .flatten()
         .find(|operator| operator.name == report.name)
         .ok_or_else(|| {
-            Refused::not_found(format!(
+            Refused::missing(format!(
                 "operator {:?} is not monitored on this cluster",
                 report.name
             ))

@@ -33,8 +33,8 @@ pub struct StageReport {
 /// `view` is the host's cluster; a host that is not bound has none and is refused.
 ///
 /// # Errors
-/// 400 for an unbound host or a missing stage, 409 when the host is not installing, or the
-/// stage is not one of its own or lies behind.
+/// Invalid for an unbound host or a missing stage, a conflict when the host is not installing, or
+/// the stage is not one of its own or lies behind.
 pub fn report_host(
     host: &Host,
     view: Option<&ClusterView<'_>>,
@@ -42,7 +42,7 @@ pub fn report_host(
     now: Timestamp,
 ) -> Result<Decision, Refused> {
     let Some(view) = view else {
-        return Err(Refused::bad_request(format!(
+        return Err(Refused::invalid(format!(
             "host {} belongs to no cluster, so it cannot be installing",
             host.id
         )));
@@ -53,13 +53,11 @@ pub fn report_host(
         return Ok(Decision::default());
     }
     let Some(stage) = report.stage else {
-        return Err(Refused::bad_request(
-            "a progress report needs current_stage",
-        ));
+        return Err(Refused::invalid("a progress report needs current_stage"));
     };
     let mut draft = Draft::of(view, now);
     let Some(index) = draft.hosts.iter().position(|h| h.key() == host.key()) else {
-        return Err(Refused::bad_request(format!(
+        return Err(Refused::invalid(format!(
             "host {} is not bound to this cluster",
             host.id
         )));
@@ -81,7 +79,7 @@ pub fn report_host(
         })
     };
     if stage == HostStage::Failed {
-        // The last real stage stays, so that everybody sees how far the host came.
+        // The last real stage stays, so that users see how far the host came.
         let reason = if report.info.is_empty() {
             "Failed".to_owned()
         } else {
@@ -127,7 +125,7 @@ pub struct JoinReport {
 /// Takes in what the cluster shows of a day-2 host. What lies behind, or is known, changes nothing.
 ///
 /// # Errors
-/// 409 when the host is not installing.
+/// A conflict when the host is not installing.
 pub fn follow_host(
     host: &Host,
     view: &ClusterView<'_>,
@@ -161,7 +159,7 @@ pub fn follow_host(
 /// Stops watching a day-2 host that has rebooted: from here on it is the cluster's.
 ///
 /// # Errors
-/// 409 when the host is not installing.
+/// A conflict when the host is not installing.
 pub fn release_host(
     host: &Host,
     view: &ClusterView<'_>,
@@ -342,7 +340,7 @@ pub(crate) fn count_operators(cluster: &mut Cluster) {
 /// Takes in the finalizing stage the controller reports.
 ///
 /// # Errors
-/// 400 unless the cluster is installing or finalizing.
+/// Invalid unless the cluster is installing or finalizing.
 pub fn report_finalizing(
     view: &ClusterView<'_>,
     stage: FinalizingStage,
@@ -350,7 +348,7 @@ pub fn report_finalizing(
 ) -> Result<Decision, Refused> {
     let mut draft = Draft::of(view, now);
     if !draft.cluster.status.is_installing() {
-        return Err(Refused::bad_request(format!(
+        return Err(Refused::invalid(format!(
             "cluster {} is {}; a finalizing stage is only accepted during an installation",
             draft.cluster.id, draft.cluster.status
         )));

@@ -3,7 +3,7 @@
 //! One pass looks at networks, roles, each host and the cluster. Hosts and cluster follow each
 //! other, so passes are repeated to a fixed point; the tables are acyclic for fixed facts and
 //! time, and [`MAX_PASSES`] guards against a future mistake in them. What never changes during
-//! a refresh (inventories, who reaches whom) is read once.
+//! a refresh (inventories, connectivity) is read once.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -158,7 +158,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Who reaches whom: what was stored stands once an installation has begun. Costly, so it
+    /// Connectivity groups: what was stored stands once an installation has begun. Costly, so it
     /// is done once, in the first pass that finds the cluster editable; again only if roles
     /// suggested since make another size of group count.
     fn compare_hosts(&mut self) {

@@ -1,8 +1,8 @@
 //! Registration of a machine, for the first time or again, and of a cluster.
 //!
-//! What comes of a hello is in the table `rules::triggers::register`. What an agent does with
-//! the answer matters: it sleeps for ever on 401, 403, 404 and 409 and tries again on anything
-//! else.
+//! What a registration leads to is in the table `rules::triggers::register`. What an agent does
+//! with the answer matters: it sleeps for ever when something is missing or in conflict, and tries
+//! again after anything else.
 
 use muster_model::{
     Cluster, ClusterId, ClusterKind, ClusterStatus, Event, Host, HostKey, HostKind, HostRole,
@@ -53,8 +53,8 @@ pub struct Registered {
 /// Registers a host; `existing` is its record unless it was deleted.
 ///
 /// # Errors
-/// 409 when a new host meets a cluster that takes none, or an installed host boots the wrong
-/// medium; 400 in statuses from which a hello leads nowhere.
+/// A conflict when a new host meets a cluster that takes none, or an installed host boots the
+/// wrong medium; invalid in statuses in which a registration leads nowhere.
 pub fn register(
     existing: Option<&Host>,
     new: &NewHost<'_>,
@@ -138,7 +138,7 @@ fn again(existing: &Host, new: &NewHost<'_>, now: Timestamp) -> Result<Registere
 }
 
 fn nowhere(host: &Host) -> Refused {
-    Refused::bad_request(format!(
+    Refused::invalid(format!(
         "host {} is {} and cannot register now; reset or delete it first",
         host.id, host.status
     ))

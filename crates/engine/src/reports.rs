@@ -1,4 +1,4 @@
-//! Other reports of agents, typed. One struct per stored text.
+//! Other reports of agents, typed. One struct per stored text, or per reply that is taken apart.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 reported! {
-    /// Whom a host can reach.
+    /// Which peers a host can reach.
     Connectivity {
         remote_hosts: List<RemoteHost>,
     }
@@ -146,6 +146,15 @@ reported! {
         tang_server_response: List<Value>,
     }
 
+    /// What a host is asked to lease: the card, the MAC addresses, and the leases so far.
+    LeaseRequest {
+        interface: String,
+        api_vip_mac: String,
+        ingress_vip_mac: String,
+        api_vip_lease: String,
+        ingress_vip_lease: String,
+    }
+
     /// Leases taken for the virtual addresses.
     LeaseReply {
         api_vip_address: String,
@@ -217,12 +226,12 @@ pub(crate) fn keep(slot: &mut Option<Report>, text: String) {
     }
 }
 
-/// Whom it reaches.
+/// Which peers it reaches.
 pub(crate) fn connectivity_of(host: &Host) -> Stored<Arc<Reach>> {
     agent_json::recall(host.reports.connectivity.as_ref())
 }
 
-/// A report of whom a host reaches, with a digest of who answered from where.
+/// A connectivity report, with a digest of which peers answered from which address.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "Connectivity")]
 pub(crate) struct Reach {

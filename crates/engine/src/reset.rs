@@ -17,7 +17,7 @@ use crate::{
 /// Resets a cluster so that it can be installed again.
 ///
 /// # Errors
-/// 409 when no installation was begun, or it is complete.
+/// A conflict when no installation was begun, or it is complete.
 pub fn reset(view: &ClusterView<'_>, now: Timestamp) -> Result<Decision, Refused> {
     let mut draft = Draft::of(view, now);
     draft
@@ -84,7 +84,8 @@ fn reset_event(host: &Host, now: Timestamp) -> Event {
 /// Resets one day-2 host.
 ///
 /// # Errors
-/// 404 when it is not bound to this cluster, 409 when it is no day-2 host or has nothing to reset.
+/// Missing when it is not bound to this cluster, a conflict when it is no day-2 host or has nothing
+/// to reset.
 pub fn reset_host(
     view: &ClusterView<'_>,
     key: HostKey,
@@ -92,7 +93,7 @@ pub fn reset_host(
 ) -> Result<Decision, Refused> {
     let mut draft = Draft::of(view, now);
     let Some(index) = draft.hosts.iter().position(|host| host.key() == key) else {
-        return Err(Refused::not_found(format!(
+        return Err(Refused::missing(format!(
             "host {} is not bound to cluster {}",
             key.host, view.cluster.id
         )));
@@ -126,7 +127,7 @@ pub fn reset_host(
 /// Forgets a measurement so that it is taken again at the next preparation.
 ///
 /// # Errors
-/// 400 for validations that are not measured once and kept, 409 for an unbound host.
+/// Invalid for validations that are not measured once and kept, a conflict for an unbound host.
 pub fn reset_validation(host: &Host, id: &str, now: Timestamp) -> Result<Decision, Refused> {
     if host.cluster.is_none() {
         return Err(Refused::conflict(format!(
@@ -145,7 +146,7 @@ pub fn reset_validation(host: &Host, id: &str, now: Timestamp) -> Result<Decisio
         }
         "container-images-available" => fresh.reports.images_status = None,
         _ => {
-            return Err(Refused::bad_request(format!(
+            return Err(Refused::invalid(format!(
                 "validation {id:?} cannot be reset; only sufficient-installation-disk-speed and \
                  container-images-available can"
             )));

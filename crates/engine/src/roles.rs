@@ -51,7 +51,7 @@ const fn is_open_to_suggestions(host: &Host) -> bool {
         )
 }
 
-/// Suggested role per host index, for hosts whose suggestion shall change.
+/// Suggested role per host index, for hosts whose suggestion changes.
 pub(crate) fn suggest(
     cluster: &Cluster,
     hosts: &[Host],

@@ -8,12 +8,15 @@ use muster_model::{ClusterStatus, HostStatus};
 
 pub use validations::{Validation, validations};
 
-use crate::rules::{
-    cluster::CLUSTER_RULES,
-    host::{HOST_RULES, HostRule},
-    pool::POOL_RULES,
-    step::REFRESH,
-    triggers::{self, Record, Row, To},
+use crate::{
+    rules::{
+        cluster::CLUSTER_RULES,
+        host::{HOST_RULES, HostRule},
+        pool::POOL_RULES,
+        step::REFRESH,
+        triggers::{self, Record, Row, To},
+    },
+    view::RefusalKind,
 };
 
 /// Which machine a transition belongs to.
@@ -46,8 +49,8 @@ pub enum Effect {
     Moves,
     /// Leads nowhere; something else may change.
     Stays,
-    /// Turns the request down with this HTTP status.
-    Refuses(u16),
+    /// Turns the request down.
+    Refuses(RefusalKind),
 }
 
 /// One row of a table.
@@ -59,7 +62,7 @@ pub struct Transition {
     pub trigger: &'static str,
     /// Name of the rule.
     pub rule: &'static str,
-    /// Statuses it applies in; none for the birth of a record.
+    /// Statuses it applies in; none for the creation of a record.
     pub from: Vec<&'static str>,
     /// Statuses it may lead to; none if it stays or refuses.
     pub to: Vec<&'static str>,
@@ -140,7 +143,7 @@ fn add_rows<R: Record>(
         let (to, refusal) = match row.to {
             To::Go(status) => (vec![name(status)], None),
             To::Stay => (Vec::new(), None),
-            To::Refuse(code) => (Vec::new(), Some(code.http_status())),
+            To::Refuse(kind) => (Vec::new(), Some(kind)),
         };
         let from = names(row.from, name);
         push(
@@ -166,14 +169,14 @@ fn push(
     rule: &'static str,
     from: Vec<&'static str>,
     to: Vec<&'static str>,
-    refusal: Option<u16>,
+    refusal: Option<RefusalKind>,
 ) {
     let order = all
         .iter()
         .filter(|row| row.machine == machine && row.trigger == trigger)
         .count();
     let effect = match refusal {
-        Some(code) => Effect::Refuses(code),
+        Some(kind) => Effect::Refuses(kind),
         None if to.is_empty() => Effect::Stays,
         None => Effect::Moves,
     };

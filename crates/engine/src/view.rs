@@ -97,7 +97,7 @@ pub enum Measured {
     },
 }
 
-/// What shall become true.
+/// What is to become true.
 ///
 /// Requests and replies change facts; only a refresh draws the conclusions. So the shell
 /// refreshes after it has stored any other decision, and takes `wake_at` from that refresh.
@@ -136,30 +136,15 @@ impl Decision {
     }
 }
 
-/// Why a request was turned down, in the terms of HTTP.
+/// Why a request was turned down. How a caller learns of it is up to the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefusalCode {
-    /// 400.
-    BadRequest,
-    /// 403.
-    Forbidden,
-    /// 404.
-    NotFound,
-    /// 409.
+pub enum RefusalKind {
+    /// The request is wrong, or may succeed later by itself: agents try again.
+    Invalid,
+    /// What the request is about does not exist here.
+    Missing,
+    /// The request does not fit the state of the record: agents give up and wait for a person.
     Conflict,
-}
-
-impl RefusalCode {
-    /// The HTTP status.
-    #[must_use]
-    pub const fn http_status(self) -> u16 {
-        match self {
-            Self::BadRequest => 400,
-            Self::Forbidden => 403,
-            Self::NotFound => 404,
-            Self::Conflict => 409,
-        }
-    }
 }
 
 /// A request that cannot be granted now.
@@ -167,7 +152,7 @@ impl RefusalCode {
 #[error("{reason}")]
 pub struct Refused {
     /// Kind.
-    pub code: RefusalCode,
+    pub kind: RefusalKind,
     /// What is in the way and how to get past it.
     pub reason: String,
     /// History to store although nothing else changes.
@@ -175,27 +160,29 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// 409 without events.
+    /// Does not fit the state; without events.
     #[must_use]
     pub fn conflict(reason: impl Into<String>) -> Self {
-        Self::new(RefusalCode::Conflict, reason)
+        Self::new(RefusalKind::Conflict, reason)
     }
 
-    /// 400 without events.
+    /// A wrong request; without events.
     #[must_use]
-    pub fn bad_request(reason: impl Into<String>) -> Self {
-        Self::new(RefusalCode::BadRequest, reason)
+    pub fn invalid(reason: impl Into<String>) -> Self {
+        Self::new(RefusalKind::Invalid, reason)
     }
 
-    /// 404 without events.
+    /// Something does not exist; without events.
     #[must_use]
-    pub fn not_found(reason: impl Into<String>) -> Self {
-        Self::new(RefusalCode::NotFound, reason)
+    pub fn missing(reason: impl Into<String>) -> Self {
+        Self::new(RefusalKind::Missing, reason)
     }
 
-    pub(crate) fn new(code: RefusalCode, reason: impl Into<String>) -> Self {
+    /// A refusal without events.
+    #[must_use]
+    pub fn new(kind: RefusalKind, reason: impl Into<String>) -> Self {
         Self {
-            code,
+            kind,
             reason: reason.into(),
             events: Vec::new(),
         }

@@ -156,7 +156,7 @@ impl Evidence {
         names
     }
 
-    /// Free only in the eyes of all hosts that scanned the network.
+    /// Free only if all hosts that scanned the network found it free.
     fn by_scans(&self, vip: IpAddr, network: &str) -> Standing {
         let seen = || {
             let scans = self.scans.iter();

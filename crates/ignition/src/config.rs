@@ -25,7 +25,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads a config somebody sent. Members that its version does not know are no fault, as
+    /// Reads a config from outside. Members that its version does not know are no fault, as
     /// they are none to Ignition; [`Config::unknown_members`] names them.
     ///
     /// # Errors

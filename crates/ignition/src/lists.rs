@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-/// How the entries of a list are told apart.
+/// How the entries of a list are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// By the first of these members that says something.
@@ -38,7 +38,7 @@ const MEMBERS: &[(&str, &[&str])] = &[
 /// Lists that are handed to a program or read one after the other.
 const ORDERED: &[&str] = &["append", "options", "mountOptions", "openOptions"];
 
-/// How the entries of the list `name` are told apart, judged by one of them.
+/// How the entries of the list `name` are distinguished, derived from one of them.
 pub fn identity(name: &str, entry: Option<&Value>) -> Identity {
     if ORDERED.contains(&name) {
         Identity::None

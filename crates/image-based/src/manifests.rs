@@ -86,7 +86,7 @@ fn objects(content: &[u8]) -> Result<Vec<Value>, String> {
         return Err(format!("it is larger than {LARGEST} bytes"));
     }
     let text = std::str::from_utf8(content).map_err(|_| "it is not text".to_owned())?;
-    yaml_bounds::check(text, LIMITS)?;
+    yaml_bounds::check(text, LIMITS).map_err(|fault| fault.to_string())?;
     let mut objects = Vec::new();
     for document in serde_yaml_ng::Deserializer::from_str(text) {
         let value =

@@ -541,7 +541,7 @@ impl Node {
         let request = requests::update_host_install_progress(infra_env, host, &body);
         match self.client.send(&request).await {
             Ok(()) => info!(%host, %stage, "reported for another host"),
-            // It may have been reported by somebody else already.
+            // Another program may have reported it already.
             Err(cause) => {
                 warn!(%host, %stage, %cause, "the service refuses a report for another host")
             }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
-use muster_model::HostStage;
+use muster_model::{HostStage, MinorVersion};
 use regex::Regex;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -235,13 +235,10 @@ pub fn has_unconfigured_provider(config_map: &Value) -> bool {
 #[must_use]
 pub fn has_credentials(config_map: &Value, version: &str) -> bool {
     let text = install_config(config_map);
-    let mut parts = version
-        .split(['.', '-'])
-        .map(|part| part.parse::<u32>().ok());
-    let version = (parts.next().flatten(), parts.next().flatten());
+    let version = MinorVersion::parse(version);
     platform(text).as_deref() == Some("vsphere")
         && !text.contains("vcenterplaceholder")
-        && version >= (Some(4), Some(15))
+        && version >= Some(MinorVersion::new(4, 15))
 }
 
 fn install_config(config_map: &Value) -> &str {
@@ -467,9 +464,9 @@ mod tests {
     fn what_is_missing_is_told_with_names() {
         let needed = needed(&config(r#"{"controlPlane":{"replicas":3}}"#));
         let list = json!({"items": [node("a", "master", "True"), node("b", "master", "False")]});
-        let told = needed.missing(&SeenNode::all(&list)).unwrap();
+        let missing = needed.missing(&SeenNode::all(&list)).unwrap();
         assert_eq!(
-            told,
+            missing,
             "1 of 2 control-plane nodes are ready; joined but not ready: b"
         );
         let list = json!({"items": [node("a", "master", "True"), node("b", "master", "True")]});

@@ -3,7 +3,7 @@
 //! An installer that was killed, or a second `install` step of the service, continues where the
 //! first one was: a finished step that changes a disk is never done again. The journal lives in
 //! `/run`, so a reboot of the live system begins a new installation. It names the installation
-//! it belongs to; one of another cluster or onto another disk begins anew.
+//! it belongs to; one of another cluster or onto another disk starts over.
 
 use std::path::{Path, PathBuf};
 

@@ -85,7 +85,7 @@ struct Found {
 }
 
 impl Node {
-    /// Installs. On failure the service is told why, with the stage it happened in.
+    /// Installs. A failure is reported to the service with its reason and the stage it happened in.
     ///
     /// # Errors
     /// Why this machine is not installed.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{Issuer, Machine, kube_apiserver};
 
 /// A slow machine may take this long to start everything.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// An API server with its store, until the tests end, however they end.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl ControlPlane {
                 return;
             }
             assert!(
-                began.elapsed() < PATIENCE,
+                began.elapsed() < TIMEOUT,
                 "{}\netcd: {}\nkube-apiserver: {}",
                 String::from_utf8_lossy(&ready.stderr),
                 self.machine.log("etcd"),

@@ -12,7 +12,7 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// A new one that nobody trusts yet.
+    /// A new one that no client trusts yet.
     #[must_use]
     pub fn new(folder: &Path, name: &str) -> Self {
         openssl(

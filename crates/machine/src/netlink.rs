@@ -296,7 +296,7 @@ fn route(fixed: &[u8], rest: &[u8]) -> Option<Route> {
     const VIA: u16 = 18;
     const CLONED: u32 = 0x200;
 
-    // What the kernel merely remembers about single destinations is no route of anybody's.
+    // What the kernel merely remembers about single destinations is not a configured route.
     if word(fixed.get(8..)?)? & CLONED != 0 {
         return None;
     }

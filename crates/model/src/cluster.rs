@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    ClusterId, ClusterKind, ClusterStatus, FinalizingStage, LogsState, Networks, PlatformType,
-    Secret, Timestamp, Vip,
+    Arch, ArchName, ClusterId, ClusterKind, ClusterStatus, FinalizingStage, LogsState, Networks,
+    PlatformType, Secret, Timestamp, Vip,
 };
 
 /// Where the machines run, and for `external` who provides them.
@@ -182,7 +182,7 @@ pub struct Cluster {
     /// Pull spec of the release.
     pub ocp_release_image: Option<String>,
     /// Architecture; `multi` for mixed releases, `None` for imported clusters.
-    pub cpu_architecture: Option<String>,
+    pub cpu_architecture: Option<ArchName>,
     /// Number of control plane hosts; 1 means single node.
     pub control_plane_count: Option<i64>,
     /// `Full` or `None` (single node).
@@ -336,6 +336,12 @@ impl FeatureUse {
 }
 
 impl Cluster {
+    /// Its architecture; none if it is unknown.
+    #[must_use]
+    pub fn arch(&self) -> Option<Arch> {
+        self.cpu_architecture.as_ref()?.arch()
+    }
+
     /// One host is the whole cluster.
     #[must_use]
     pub fn is_single_node(&self) -> bool {

@@ -198,7 +198,7 @@ impl Host {
         }
     }
 
-    /// A host that has just said hello.
+    /// A host that has just registered.
     #[must_use]
     pub fn registered(
         key: HostKey,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, ImageType, InfraEnvId, Ntp, Proxy, Secret, Timestamp};
+use crate::{ArchName, ClusterId, ImageType, InfraEnvId, Ntp, Proxy, Secret, Timestamp};
 
 /// An addition to the kernel command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct InfraEnv {
     /// The cluster its hosts join, unless they are bound later.
     pub cluster: Option<ClusterId>,
     /// Architecture of its hosts.
-    pub cpu_architecture: String,
+    pub cpu_architecture: ArchName,
     /// Version of the OS image entry it boots.
     pub openshift_version: String,
     /// Kind of image.

@@ -1,6 +1,6 @@
 //! How many values a JSON text has, counted without parsing it.
 //!
-//! Two characters of JSON can become hundreds of bytes in memory, so texts of strangers are
+//! Two characters of JSON can become hundreds of bytes in memory, so texts from outside are
 //! counted first and parsed only if they are within limits.
 
 /// What a text holds, roughly; never less than a parser would find.

@@ -1,10 +1,11 @@
-//! The nouns of Muster: ids, statuses, clusters, hosts, infra-envs, events.
+//! The nouns of Muster: ids, statuses, clusters, hosts, infra-envs, events, architectures, versions.
 //!
 //! No I/O, no decisions, no wire warts. What the database stores is the serde form of these
 //! types; what clients see is made from them in `muster-api`'s wire types by the service.
 //! Start at [`Cluster`], [`Host`] and [`InfraEnv`].
 
 mod access;
+mod arch;
 mod cluster;
 mod event;
 mod host;
@@ -18,8 +19,10 @@ mod secret;
 mod stage;
 mod status;
 mod time;
+mod version;
 
 pub use access::Scheme;
+pub use arch::{Arch, ArchName, UnknownArch};
 pub use cluster::{
     Cluster, ClusterProgress, DiskEncryption, FeatureUse, IgnitionEndpoint, Leases,
     MonitoredOperator, Ntp, Payload, Platform, Preparation, Proxy, Recipe, UseDetail,
@@ -37,3 +40,4 @@ pub use status::{
     ClusterKind, ClusterStatus, HostKind, HostRole, HostStatus, ImageType, LogsState, PlatformType,
 };
 pub use time::Timestamp;
+pub use version::{MULTI_SUFFIX, MinorVersion, OpenshiftVersion, Product, VersionError};

@@ -158,7 +158,7 @@ impl HostStatus {
 }
 
 named! {
-    /// What a host is or shall become in the cluster.
+    /// What a host is or is to become in the cluster.
     HostRole {
         AutoAssign = "auto-assign",
         Master = "master",

@@ -35,7 +35,7 @@ pub struct HostConfig {
 pub struct Fencing {
     /// Host it belongs to, where that is not known by hardware address.
     pub hostname: String,
-    /// Hardware address of the host.
+    /// MAC address of the host.
     pub macaddress: String,
     /// User of the management controller.
     pub username: String,

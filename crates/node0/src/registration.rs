@@ -3,6 +3,7 @@
 //! the application with the reason.
 
 use muster_api::wire;
+use muster_model::{Arch, MinorVersion};
 use serde_json::Value;
 
 use crate::{files::Manifests, gate::Required};
@@ -42,12 +43,7 @@ pub fn cluster(manifests: &Manifests) -> wire::ClusterCreateParams {
         name: text(&deployment["clusterName"]),
         base_dns_domain: text(&deployment["baseDomain"]),
         ocp_release_image: text(&manifests.image_set["spec"]["releaseImage"]),
-        cpu_architecture: text(&manifests.infra_env["spec"]["cpuArchitecture"]).map(|arch| {
-            match arch.as_str() {
-                "aarch64" => "arm64".to_owned(),
-                _ => arch,
-            }
-        }),
+        cpu_architecture: architecture(manifests),
         pull_secret: Some(manifests.pull_secret.0.clone()),
         ssh_public_key: text(&install["sshPublicKey"]),
         vip_dhcp_allocation: Some(false),
@@ -153,21 +149,22 @@ pub fn release_images(manifests: &Manifests) -> Option<String> {
     let url = text(&manifests.image_set["spec"]["releaseImage"])?;
     let name = text(&manifests.image_set["metadata"]["name"])?;
     let version = name.strip_prefix("openshift-")?;
-    let short: Vec<&str> = version.split('.').take(2).collect();
-    let arch = text(&manifests.infra_env["spec"]["cpuArchitecture"]);
-    let arch = match arch.as_deref() {
-        None => "x86_64",
-        Some("aarch64") => "arm64",
-        Some(arch) => arch,
-    };
+    let short = MinorVersion::parse(version)?;
+    let arch = architecture(manifests).unwrap_or_else(|| Arch::X86_64.to_string());
     let entry = serde_json::json!([{
-        "openshift_version": short.join("."),
+        "openshift_version": short.to_string(),
         "cpu_architecture": arch,
         "cpu_architectures": [arch],
         "url": url,
         "version": version,
     }]);
     Some(entry.to_string())
+}
+
+/// The architecture of the hosts, as the API names it; one that we do not know as it is written.
+fn architecture(manifests: &Manifests) -> Option<String> {
+    let name = text(&manifests.infra_env["spec"]["cpuArchitecture"])?;
+    Some(name.parse().map_or(name, |arch: Arch| arch.to_string()))
 }
 
 fn network(config: &Value) -> wire::HostStaticNetworkConfig {

@@ -71,7 +71,7 @@ impl Ids {
             })?;
             text.parse().map_err(|_| SettingsError::Variable {
                 name,
-                problem: format!("{text:?} is no UUID"),
+                problem: format!("{text:?} is not a UUID"),
             })
         };
         Ok(Self {
@@ -120,7 +120,7 @@ pub fn config(files: &Files, places: &Places, data: &Path) -> Result<Config, Set
         })?;
     let address: IpAddr = address.parse().map_err(|_| SettingsError::Variable {
         name: "NODE_ZERO_IP",
-        problem: format!("{address:?} is no address"),
+        problem: format!("{address:?} is not an IP address"),
     })?;
     // No other network of this host is concerned.
     let listen = SocketAddr::new(address, parsed.port_or_known_default().unwrap_or(PORT));

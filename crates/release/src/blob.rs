@@ -374,7 +374,7 @@ impl Layer<'_> {
     fn broken_thread(&self) -> Error {
         Error::Image {
             image: Box::new(self.image.clone()),
-            why: format!("reading layer {} was broken off", self.blob.digest),
+            why: format!("reading layer {} was interrupted", self.blob.digest),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use muster_catalog::Arch;
+use muster_model::Arch;
 
 use crate::{
     Digest, Error, Failure, Image, ImageRef, Location, Progress,
     error::Fault,
     image::Platform,
-    manifest::{Descriptor, ImageConfig, Manifest, go_arch},
+    manifest::{Descriptor, ImageConfig, Manifest},
     progress::Watcher,
     settings::Settings,
     transport::{Asked, Transport, bounded, manifest_headers},
@@ -101,13 +101,13 @@ impl Client {
             .map_err(|cause| broken(format!("its configuration is not sound JSON: {cause}")))?;
         if let Platform::Exactly(arch) = platform
             && list.is_none()
-            && config.architecture != go_arch(arch)
+            && config.architecture != arch.go()
         {
             return Err(broken(format!(
                 "it is for {} and {} was asked for; take the release of that architecture or a \
                  multi-architecture one",
                 config.architecture,
-                go_arch(arch)
+                arch.go()
             )));
         }
         Ok(Image {
@@ -124,7 +124,7 @@ impl Client {
     /// Asks registries, never the cache, whether one of them has an image.
     ///
     /// # Errors
-    /// When none has it; [`Error::is_answered`] tells whether that was an answer.
+    /// When none has it; [`Error::is_answered`] returns whether that was an answer.
     pub async fn look_up(&self, image: &ImageRef) -> Result<(), Error> {
         let locations = self.locations(image)?;
         let what = What::Manifest(image.version(), image.digest);
@@ -285,7 +285,7 @@ impl What {
 
 fn choose(entries: &[(String, Descriptor)], platform: Platform) -> Result<&Descriptor, String> {
     let find = |arch: Arch| {
-        let wanted = go_arch(arch);
+        let wanted = arch.go();
         entries.iter().find(|(arch, _)| arch == wanted)
     };
     let chosen = match platform {
@@ -298,7 +298,7 @@ fn choose(entries: &[(String, Descriptor)], platform: Platform) -> Result<&Descr
     chosen.map(|(_, pointer)| pointer).ok_or_else(|| {
         let there: Vec<&str> = entries.iter().map(|(arch, _)| arch.as_str()).collect();
         let wanted = match platform {
-            Platform::Exactly(arch) => go_arch(arch),
+            Platform::Exactly(arch) => arch.go(),
             Platform::Any => "Linux",
         };
         format!(

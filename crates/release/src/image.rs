@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use muster_catalog::Arch;
+use muster_model::Arch;
 use tokio::task;
 
 use crate::{
@@ -142,7 +142,7 @@ pub(crate) fn sound(image: &Image, wants: Vec<Want<Target>>) -> Result<Vec<Targe
 pub(crate) async fn committed(output: Output) -> Result<Written, Error> {
     task::spawn_blocking(move || output.commit())
         .await
-        .map_err(|_| Error::setting("output", "writing it was broken off"))?
+        .map_err(|_| Error::setting("output", "writing it was interrupted"))?
 }
 
 pub(crate) fn inside(path: &str) -> Result<String, Error> {

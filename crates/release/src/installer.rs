@@ -14,11 +14,11 @@ use std::{
     time::Duration,
 };
 
-use muster_catalog::Arch;
+use muster_model::Arch;
 
 pub use run::{Files, Run};
 
-use crate::{Error, ImageRef, Release, TOOLS, Tool, client::this_machine, go_arch};
+use crate::{Error, ImageRef, Release, TOOLS, Tool, client::this_machine};
 
 /// Since this release the usual installer knows every platform.
 const ONE_FOR_ALL: (u64, u64) = (4, 16);
@@ -166,8 +166,8 @@ impl Release {
         let tool = choose((major, minor), self.arch(), here, fips).ok_or_else(|| {
             InstallerError::Architecture {
                 version: self.version().to_string(),
-                release: go_arch(self.arch()),
-                here: go_arch(here),
+                release: self.arch().go(),
+                here: here.go(),
             }
         })?;
         let arch = match self.arch() {
@@ -181,8 +181,8 @@ impl Release {
             Err(Error::NoSuchComponent { .. }) if tool.component == "installer-artifacts" => {
                 return Err(InstallerError::Architecture {
                     version: self.version().to_string(),
-                    release: go_arch(self.arch()),
-                    here: go_arch(here),
+                    release: self.arch().go(),
+                    here: here.go(),
                 });
             }
             other => _ = other?,
@@ -233,14 +233,6 @@ fn choose(version: (u64, u64), release: Arch, here: Arch, fips: bool) -> Option<
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// Machines by their number in executables.
-const MACHINES: &[(u16, Arch)] = &[
-    (62, Arch::X86_64),
-    (183, Arch::Arm64),
-    (21, Arch::Ppc64le),
-    (22, Arch::S390x),
-];
-
 /// Whether a file is a program for this machine; if not, what it is.
 fn runs_on(program: &Path, here: Arch) -> io::Result<Result<(), String>> {
     let mut head = [0; 20];
@@ -250,20 +242,21 @@ fn runs_on(program: &Path, here: Arch) -> io::Result<Result<(), String>> {
         return Ok(Ok(()));
     }
     if head.len() < 20 || !head.starts_with(b"\x7fELF") {
-        return Ok(Err("it is no program for Linux".to_owned()));
+        return Ok(Err("it is not a program for Linux".to_owned()));
     }
     let number = [head[18], head[19]];
     let number = match head[5] {
         2 => u16::from_be_bytes(number),
         _ => u16::from_le_bytes(number),
     };
-    let found = MACHINES.iter().find(|(known, _)| *known == number);
+    let mut known = Arch::ALL.iter().copied();
+    let found = known.find(|arch| arch.elf_machine() == Some(number));
     Ok(match found {
-        Some((_, arch)) if *arch == here => Ok(()),
-        Some((_, arch)) => Err(format!(
+        Some(arch) if arch == here => Ok(()),
+        Some(arch) => Err(format!(
             "it is a program for {}, and this machine is {}",
-            go_arch(*arch),
-            go_arch(here)
+            arch.go(),
+            here.go()
         )),
         None => Err(format!("it is a program for a machine of kind {number}")),
     })

@@ -36,7 +36,7 @@ pub use credentials::PullSecret;
 pub use error::{Error, Failure, Fault};
 pub use image::{Image, Platform};
 pub use installer::{Files, Installer, InstallerError, Run};
-pub use manifest::{ImageConfig, go_arch, rpm_arch};
+pub use manifest::ImageConfig;
 pub use mirrors::{Fallback, Location, Mirror, Mirrors, Rule, Serves, Source};
 pub use output::Written;
 pub use payload::{BaseIso, Component, Release};

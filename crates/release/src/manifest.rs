@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use muster_catalog::Arch;
 use serde::Deserialize;
 
 use crate::{Digest, settings::Limits};
@@ -163,28 +162,6 @@ impl ImageConfig {
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let labels = self.config.labels.iter().flatten();
         labels.map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-}
-
-/// The name Go and registries have for an architecture.
-pub fn go_arch(arch: Arch) -> &'static str {
-    match arch {
-        Arch::X86_64 => "amd64",
-        Arch::Arm64 => "arm64",
-        Arch::Ppc64le => "ppc64le",
-        Arch::S390x => "s390x",
-        Arch::Multi => "multi",
-    }
-}
-
-/// The name RPM and CoreOS have for an architecture.
-pub fn rpm_arch(arch: Arch) -> &'static str {
-    match arch {
-        Arch::X86_64 => "x86_64",
-        Arch::Arm64 => "aarch64",
-        Arch::Ppc64le => "ppc64le",
-        Arch::S390x => "s390x",
-        Arch::Multi => "multi",
     }
 }
 

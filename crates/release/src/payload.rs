@@ -7,7 +7,7 @@ mod iso;
 
 use std::{collections::BTreeMap, path::Path};
 
-use muster_catalog::{Arch, OpenshiftVersion, Product};
+use muster_model::{Arch, OpenshiftVersion, Product};
 use serde::Deserialize;
 use tokio::task::{JoinError, JoinSet};
 
@@ -353,7 +353,7 @@ impl Release {
             let values = tools::Values {
                 image: self.image.pinned().to_string(),
                 version: self.version.to_string(),
-                arch: crate::go_arch(self.arch).to_owned(),
+                arch: self.arch.go().to_owned(),
             };
             output = tokio::task::spawn_blocking(move || {
                 let (file, path) = output.unfinished();
@@ -365,7 +365,7 @@ impl Release {
                 Ok::<_, Error>(output)
             })
             .await
-            .map_err(|_| Error::setting("output", "writing it was broken off"))??;
+            .map_err(|_| Error::setting("output", "writing it was interrupted"))??;
         }
         committed(*output).await
     }

@@ -232,7 +232,7 @@ impl Transport {
                 "http" if insecure_here || url.scheme() == "http" => {}
                 other => {
                     return Err(Fault::Odd(format!(
-                        "redirects to {target_host} over {other}, which anybody on the way can \
+                        "redirects to {target_host} over {other}, which anyone on the path can \
                          change; name that host as insecure if you must"
                     )));
                 }
@@ -253,7 +253,7 @@ impl Transport {
     ) -> Result<Token, Fault> {
         let repository = &location.repository;
         let odd = |why: String| Fault::Odd(format!("names a token service that {why}"));
-        let mut url = Url::parse(realm).map_err(|cause| odd(format!("is no address ({cause})")))?;
+        let mut url = Url::parse(realm).map_err(|cause| odd(format!("is not a URL ({cause})")))?;
         let host = host_and_port(&url);
         let insecure =
             settings.insecure.contains(&host) || (location.insecure && host == repository.host);

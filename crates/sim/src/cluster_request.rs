@@ -2,6 +2,7 @@
 //! its network once the hosts are known.
 
 use muster_api::wire;
+use muster_model::{MinorVersion, OpenshiftVersion};
 use serde_json::{Value, json};
 
 use crate::{
@@ -129,9 +130,10 @@ pub(crate) fn network_of(
 /// The release of a version such as `4.14` or `4.14.3`; builds for several architectures and
 /// previews are not meant.
 pub(crate) fn release(version: &str) -> Option<Release> {
-    let mut parts = version.split('.').map(|part| part.parse().ok());
-    let release = (parts.next()??, parts.next()??);
-    parts.all(|part| part.is_some()).then_some(release)
+    let parsed: OpenshiftVersion = version.parse().ok()?;
+    let is_plain = !parsed.is_prerelease() && parsed.without_multi() == version;
+    let MinorVersion { major, minor } = MinorVersion::parse(version)?;
+    is_plain.then_some((major, minor))
 }
 
 pub(crate) fn pull_secret() -> String {

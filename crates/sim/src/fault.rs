@@ -289,7 +289,7 @@ impl Sign {
 pub struct Planned {
     /// What is wrong.
     pub fault: Fault,
-    /// With whom. By default the last host of the cluster; if it breaks the
+    /// The other host. By default the last host of the cluster; if it breaks the
     /// installation and that host leads it, the one before.
     pub host: Option<usize>,
 }

@@ -28,7 +28,7 @@ use crate::{
 
 /// When the service names no interval, and between tries to register.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(60);
-/// A flood is this many hellos.
+/// A flood is this many registrations.
 const FLOOD: usize = 25;
 /// From the end of an agent to its next start.
 const RESTART: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@
 //! REST API, machines ([`machine`], [`network`]) whose agents ([`host`], [`replies`]) speak the
 //! agent protocol, installers and the controller of the new cluster ([`installer`],
 //! [`controller`]). Everything is drawn from one [`Seed`], durations are those of real
-//! installations shortened by a [`Pace`], and a [`Fault`] breaks what shall be seen broken.
+//! installations shortened by a [`Pace`], and a [`Fault`] injects a failure.
 //! [`View`] shows it on a terminal, [`Report`] remembers it for tests.
 
 mod cluster_request;

@@ -212,7 +212,7 @@ impl Machine {
         }
     }
 
-    /// Another name to borrow: that of the machine it shall be mistaken for.
+    /// Another name to borrow: that of the machine it is to be mistaken for.
     pub(crate) fn borrow_name(&mut self, other: &str) {
         other.clone_into(&mut self.borrowed_name);
     }

@@ -1,4 +1,4 @@
-//! The wires between the machines of one fleet: who reaches whom, which addresses are taken,
+//! The wires between the machines of one fleet: which machines reach each other, which addresses are taken,
 //! what names mean. All replies of a fleet come from here, so they agree with each other.
 
 use std::{
@@ -27,7 +27,7 @@ const RANGES: [(&str, usize); 3] = [
     ("10.96.0.0/12", 1_000_000),
 ];
 
-/// The range of the second family: large enough for everybody.
+/// The range of the second family: large enough for every machine.
 const RANGE_6: Ipv6Net =
     Ipv6Net::new_assert(Ipv6Addr::new(0xfd2e, 0x6f44, 0x5dd8, 0, 0, 0, 0, 0), 64);
 
@@ -128,7 +128,7 @@ impl Network {
         }
     }
 
-    /// Everybody.
+    /// Every machine.
     #[must_use]
     pub fn machines(&self) -> &[Arc<Machine>] {
         &self.machines

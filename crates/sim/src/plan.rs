@@ -15,7 +15,7 @@ use crate::{
     user::Trouble,
 };
 
-/// What shall happen.
+/// What is to happen.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Name of the cluster.

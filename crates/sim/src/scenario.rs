@@ -197,7 +197,7 @@ impl Scenario {
         Ok(End::Reached)
     }
 
-    /// Stops looking at the service while only its machines shall be heard.
+    /// Stops looking at the service while only its machines are shown.
     pub fn look_away(&self) {
         self.places.send_modify(|places| places.resting = true);
     }

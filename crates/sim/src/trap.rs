@@ -26,7 +26,7 @@ pub(crate) struct Trap {
 }
 
 /// A sign must stay this long: for three rounds of polls, so that it is more than the state of
-/// a service that has not heard from everybody yet.
+/// a service that has not heard from every machine yet.
 const LASTING: Duration = Duration::from_secs(180);
 
 impl Trap {

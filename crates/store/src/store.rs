@@ -300,7 +300,7 @@ impl Store {
     }
 
     /// A number that changes whenever the cluster or one of its hosts does; `None` if there is no
-    /// such cluster. Ask for it before reading what it shall stand for: then a change in between
+    /// such cluster. Ask for it before reading what it stands for: then a change in between
     /// makes the answer newer than its number, which the next comparison puts right.
     pub async fn cluster_revision(&self, id: ClusterId) -> Result<Option<u64>, StoreError> {
         let Some(cluster) = self.reader().one::<Cluster>(id).await? else {

@@ -39,7 +39,7 @@ pub struct Offer {
     pub names: Vec<(String, IpAddr)>,
     /// The domain machines are given.
     pub domain: String,
-    /// Addresses that are not handed out to anybody.
+    /// Addresses that are not handed out.
     pub reserved: Vec<IpAddr>,
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// Folders of programs that not everybody's search path has.
+/// Folders of programs that are not in every search path.
 const ADMINISTRATORS: &str = "/usr/sbin:/sbin";
 
 /// A command that finds administrators' programs too.

@@ -1273,7 +1273,7 @@ export type VipVerification = "unverified" | "failed" | "succeeded";
 
 /** What each operation takes and gives. */
 export interface Operations {
-  /** Register a discovered host, or say it has booted again. */
+  /** Register a discovered host, or report that it booted again. */
   v2RegisterHost: {
     path: { infra_env_id: string };
     header: { discovery_agent_version?: string };
@@ -1287,7 +1287,7 @@ export interface Operations {
     header: { discovery_agent_version?: string };
     answer: Steps;
   };
-  /** Hand in the result of a step. */
+  /** Post the result of a step. */
   v2PostStepReply: {
     path: { host_id: string; infra_env_id: string };
     header: { discovery_agent_version?: string };
@@ -1301,7 +1301,7 @@ export interface Operations {
     body: HostProgress;
     answer: null;
   };
-  /** Report how far log collection of a host is. */
+  /** Report the progress of log collection of a host. */
   v2UpdateHostLogsProgress: {
     path: { host_id: string; infra_env_id: string };
     body: LogsProgressParams;
@@ -1368,7 +1368,7 @@ export interface Operations {
     header: { discovery_agent_version?: string; get_unregistered_clusters?: boolean };
     answer: Cluster;
   };
-  /** Delete a cluster and let go of its hosts. */
+  /** Delete a cluster and unbind its hosts. */
   v2DeregisterCluster: {
     path: { cluster_id: string };
     answer: null;
@@ -1379,7 +1379,7 @@ export interface Operations {
     body: V2ClusterUpdateParams;
     answer: Cluster;
   };
-  /** Take over a running cluster so that hosts can be added to it. */
+  /** Import a running cluster so that hosts can be added to it. */
   v2ImportCluster: {
     body: ImportClusterParams;
     answer: Cluster;
@@ -1404,7 +1404,7 @@ export interface Operations {
     path: { cluster_id: string };
     answer: Array<PlatformType>;
   };
-  /** Read the hardware a cluster and its operators ask for. */
+  /** Read the hardware a cluster and its operators require. */
   v2GetPreflightRequirements: {
     path: { cluster_id: string };
     answer: PreflightHardwareRequirements;
@@ -1466,18 +1466,18 @@ export interface Operations {
     path: { host_id: string; infra_env_id: string };
     answer: null;
   };
-  /** Put a host into a cluster. */
+  /** Bind a host to a cluster. */
   BindHost: {
     path: { host_id: string; infra_env_id: string };
     body: BindHostParams;
     answer: Host;
   };
-  /** Take a host out of its cluster. */
+  /** Unbind a host from its cluster. */
   UnbindHost: {
     path: { host_id: string; infra_env_id: string };
     answer: Host;
   };
-  /** Bring a day-2 host back to the state before installation. */
+  /** Reset a day-2 host to the state before its installation. */
   v2ResetHost: {
     path: { host_id: string; infra_env_id: string };
     answer: Host;
@@ -1487,7 +1487,7 @@ export interface Operations {
     path: { host_id: string; infra_env_id: string };
     answer: Host;
   };
-  /** Forget the result of a validation so that it runs again. */
+  /** Reset the result of a validation so that it runs again. */
   v2ResetHostValidation: {
     path: { host_id: string; infra_env_id: string; validation_id: string };
     answer: null;
@@ -1578,7 +1578,7 @@ export interface Operations {
     path: { cluster_id: string };
     answer: Cluster;
   };
-  /** Bring a cluster back to the state before installation. */
+  /** Reset a cluster to the state before its installation. */
   v2ResetCluster: {
     path: { cluster_id: string };
     answer: Cluster;
@@ -1593,7 +1593,7 @@ export interface Operations {
     path: { cluster_id: string };
     answer: Cluster;
   };
-  /** Hand in the closing report of the in-cluster controller. */
+  /** Post the final report of the in-cluster controller. */
   v2CompleteInstallation: {
     path: { cluster_id: string };
     header: { discovery_agent_version?: string };
@@ -1606,13 +1606,13 @@ export interface Operations {
     body: ClusterFinalizingProgress;
     answer: null;
   };
-  /** Report how far log collection of a cluster is. */
+  /** Report the progress of log collection of a cluster. */
   v2UpdateClusterLogsProgress: {
     path: { cluster_id: string };
     body: LogsProgressParams;
     answer: null;
   };
-  /** Hand in the ingress CA of a finished cluster. */
+  /** Upload the ingress CA of a finished cluster. */
   v2UploadClusterIngressCert: {
     path: { cluster_id: string };
     header: { discovery_agent_version?: string };
@@ -1692,14 +1692,14 @@ export interface Operations {
     body: OperatorMonitorReport;
     answer: null;
   };
-  /** Tell how well each feature is supported on a kind of cluster. */
+  /** List how well each feature is supported on a kind of cluster. */
   GetSupportedFeatures: {
     query: { cpu_architecture?: "x86_64" | "aarch64" | "arm64" | "ppc64le" | "s390x" | "multi"; external_platform_name?: string; openshift_version: string; platform_type?: "baremetal" | "none" | "nutanix" | "vsphere" | "external" };
     answer: {
       features?: SupportLevels;
     };
   };
-  /** Tell how well each feature is supported, and what it excludes. */
+  /** List how well each feature is supported, and what it excludes. */
   GetDetailedSupportedFeatures: {
     query: { cpu_architecture?: "x86_64" | "arm64" | "ppc64le" | "s390x" | "multi"; external_platform_name?: string; openshift_version: string; platform_type?: "baremetal" | "none" | "nutanix" | "vsphere" | "external" };
     answer: {
@@ -1707,7 +1707,7 @@ export interface Operations {
       operators: Array<Operator> | null;
     };
   };
-  /** Tell which CPU architectures a version supports. */
+  /** List the CPU architectures that a version supports. */
   GetSupportedArchitectures: {
     query: { openshift_version: string };
     answer: {
@@ -1723,7 +1723,7 @@ export interface Operations {
     query: { only_latest?: boolean; version?: string };
     answer: OpenshiftVersions;
   };
-  /** List where releases are looked up. */
+  /** List the sources of releases. */
   v2ListReleaseSources: {
     answer: ReleaseSources;
   };

@@ -11,7 +11,7 @@ const SERVER_PORT: u16 = 67;
 /// What a message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Is anybody there?
+    /// Looks for servers.
     Discover = 1,
     /// You could have this.
     Offer = 2,
@@ -42,7 +42,7 @@ pub struct Offer {
     pub seconds: u32,
 }
 
-/// A whole frame to everybody.
+/// A broadcast frame.
 #[must_use]
 pub fn frame(
     kind: Kind,

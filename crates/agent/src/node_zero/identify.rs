@@ -35,7 +35,7 @@ impl Rendezvous {
         };
         let ip = ip
             .parse()
-            .with_context(|| format!("NODE_ZERO_IP {ip:?} is no address"))?;
+            .with_context(|| format!("NODE_ZERO_IP {ip:?} is not an IP address"))?;
         let port = of("SERVICE_BASE_URL").and_then(port_of).unwrap_or(PORT);
         Ok(Self { ip, port })
     }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// A hardware address of Ethernet.
 pub type Mac = [u8; 6];
 
-/// Everybody on the link.
+/// The broadcast address.
 pub const BROADCAST: Mac = [0xff; 6];
 
 /// As the wire models write it.
@@ -54,7 +54,7 @@ pub fn ethernet(to: &Mac, from: &Mac, kind: u16) -> Vec<u8> {
     frame
 }
 
-/// The group that everybody who has `target` listens to.
+/// The solicited-node multicast group of `target`.
 #[must_use]
 pub fn solicited_node(target: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = target.octets();

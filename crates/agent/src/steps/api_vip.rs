@@ -134,7 +134,7 @@ async fn download(url: &str, headers: HeaderMap, trust: &Trust) -> Result<Vec<u8
 /// The configuration without the files and units that are not needed.
 fn essence(body: &[u8]) -> Result<String, String> {
     let mut config: Value =
-        serde_json::from_slice(body).map_err(|cause| format!("the answer is no JSON: {cause}"))?;
+        serde_json::from_slice(body).map_err(|cause| format!("the answer is not JSON: {cause}"))?;
     let version = config
         .pointer("/ignition/version")
         .and_then(Value::as_str)
@@ -145,7 +145,7 @@ fn essence(body: &[u8]) -> Result<String, String> {
     if minor.is_none() {
         let shown: String = version.chars().take(40).collect();
         return Err(format!(
-            "the answer is no Ignition of version 3 (its version is {shown:?})"
+            "the answer is not Ignition of version 3 (its version is {shown:?})"
         ));
     }
     if let Some(Value::Array(files)) = config.pointer_mut("/storage/files") {
@@ -191,7 +191,7 @@ mod tests {
         for (status, body, word) in [
             ("503 Service Unavailable", "sleeping", "sleeping"),
             ("200 OK", "", "nothing"),
-            ("200 OK", "<html>", "no JSON"),
+            ("200 OK", "<html>", "not JSON"),
             ("200 OK", "{\"ignition\":{\"version\":\"2.0.0\"}}", "2.0.0"),
             ("302 Found", "", "302"),
         ] {

@@ -1,4 +1,4 @@
-//! `connectivity-check`: whom of the other machines this one reaches, and how.
+//! `connectivity-check`: which of the other machines this one reaches, and how.
 //!
 //! Every address of every peer is pinged; those in a network of ours are also asked for on the
 //! link (ARP or neighbour discovery), and interfaces with a packet size of their own are tried
@@ -43,7 +43,7 @@ const ASK: ArpOptions = ArpOptions {
     gap: Duration::from_millis(500),
     wait: Duration::from_millis(1500),
 };
-/// The packet size everybody has; it proves nothing.
+/// The default packet size; that it passes proves nothing.
 const USUAL_MTU: u32 = 1500;
 /// More addresses than any cluster has; a longer list is a mistake or worse.
 const MOST_ADDRESSES: usize = 20_000;

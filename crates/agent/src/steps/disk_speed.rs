@@ -78,7 +78,7 @@ fn request(args: Vec<String>) -> Result<(Device, Duration), Unusable> {
         .ok()
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .filter(|limit| *limit > Duration::ZERO && *limit <= LONGEST)
-        .ok_or_else(|| Unusable(format!("{seconds:?} is no number of seconds up to 3600")))?;
+        .ok_or_else(|| Unusable(format!("{seconds:?} is not a number of seconds up to 3600")))?;
     Ok((path, limit))
 }
 

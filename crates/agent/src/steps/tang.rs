@@ -108,8 +108,8 @@ async fn ask(client: &reqwest::Client, url: &str) -> Result<Keys, String> {
             "the server answers {status}; is the thumbprint right?"
         ));
     }
-    let value: Value =
-        serde_json::from_slice(&body).map_err(|cause| format!("the answer is no JSON: {cause}"))?;
+    let value: Value = serde_json::from_slice(&body)
+        .map_err(|cause| format!("the answer is not JSON: {cause}"))?;
     // A server that signs with one key writes it flat.
     let flat = value.get("signatures").is_none();
     let value = if flat {
@@ -122,7 +122,7 @@ async fn ask(client: &reqwest::Client, url: &str) -> Result<Keys, String> {
         value
     };
     let mut keys: Keys = serde_json::from_value(value)
-        .map_err(|cause| format!("the answer is no advertisement of keys: {cause}"))?;
+        .map_err(|cause| format!("the answer is not an advertisement of keys: {cause}"))?;
     keys.tang_url = url.to_owned();
     Ok(keys)
 }

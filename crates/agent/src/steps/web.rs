@@ -1,5 +1,5 @@
 //! Fetching from servers that are not our service: Ignition, Tang, boot files. Answers are
-//! bounded in time and size, and a redirect is not followed with anybody's credentials.
+//! bounded in time and size, and a redirect is not followed with credentials.
 
 use std::{io, time::Duration};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 const CONNECT: Duration = Duration::from_secs(10);
 const WHOLE: Duration = Duration::from_secs(60);
 
-/// Whom to trust.
+/// Which certificates to trust.
 #[derive(Debug)]
 pub enum Trust {
     /// What the machine trusts; proxies of the environment are used.

@@ -252,7 +252,7 @@ impl Lab {
                 let known = self.of(host);
                 let id = what.split(':').next().unwrap_or_default();
                 panic!(
-                    "{} waited in vain for {what}\nit is {} with {:?}\nagent: {}\nservice: {}",
+                    "{} timed out waiting for {what}\nit is {} with {:?}\nagent: {}\nservice: {}",
                     host.machine.name,
                     known["status"],
                     validation_of(&known, id),

@@ -217,7 +217,7 @@ impl<'de> Deserialize<'de> for Call {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let (method, path) = text.split_once(' ').ok_or_else(|| {
-            de::Error::custom(format!("call {text:?} needs a method, a blank and a path"))
+            de::Error::custom(format!("call {text:?} needs a method, a space and a path"))
         })?;
         let method = method.parse().map_err(de::Error::custom)?;
         Ok(Self {

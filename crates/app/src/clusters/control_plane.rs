@@ -1,6 +1,7 @@
 //! How many control plane hosts a cluster has, and whether it survives the loss of one.
 
-use muster_catalog::{HighAvailability, OpenshiftVersion, control_plane_counts};
+use muster_catalog::{HighAvailability, control_plane_counts};
+use muster_model::OpenshiftVersion;
 
 use crate::Invalid;
 

@@ -56,7 +56,7 @@ fn check_servers(text: &str) -> Result<(), Invalid> {
     }
     let servers = tang::read(text).map_err(|cause| format!("is not {form}: {cause}"))?;
     if servers.is_empty() {
-        return Err(format!("names no server; mode {TANG} needs {form}").into());
+        return Err(format!("lists no server; mode {TANG} needs {form}").into());
     }
     for (index, server) in servers.iter().enumerate() {
         let has_host = Url::parse(&server.url).is_ok_and(|url| url.has_host());

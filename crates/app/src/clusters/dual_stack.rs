@@ -6,8 +6,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use muster_catalog::OpenshiftVersion;
-use muster_model::{Cluster, Networks, Vip};
+use muster_model::{Cluster, Networks, OpenshiftVersion, Vip};
 
 use super::networks::{family, ranges};
 use crate::Invalid;

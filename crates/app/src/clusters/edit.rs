@@ -4,8 +4,8 @@
 //! cluster may be changed now at all is asked afterwards.
 
 use muster_api::wire;
-use muster_catalog::{HighAvailability, OpenshiftVersion};
-use muster_model::{Cluster, Host, HostRole, InfraEnv, Secret};
+use muster_catalog::HighAvailability;
+use muster_model::{Cluster, Host, HostRole, InfraEnv, OpenshiftVersion, Secret};
 
 use super::{
     control_plane, feature_usage, features_in_use, networking_change,

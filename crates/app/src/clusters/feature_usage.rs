@@ -4,7 +4,7 @@
 //! write (custom manifests, host settings …) are left alone.
 
 use muster_engine::inventory::Inventory;
-use muster_model::{Cluster, FeatureUse, Host, PlatformType, UseDetail};
+use muster_model::{Arch, Cluster, FeatureUse, Host, PlatformType, UseDetail};
 
 use super::{dual_stack, operators_choice, vips};
 
@@ -82,20 +82,26 @@ const FEATURES: &[(&str, IsUsed)] = &[
                 PlatformType::Baremetal | PlatformType::None => false,
             })
     }),
-    ("arm64 architecture", |cluster| runs_on(cluster, "arm64")),
-    ("ppc64le architecture", |cluster| {
-        runs_on(cluster, "ppc64le")
+    ("arm64 architecture", |cluster| {
+        runs_on(cluster, Arch::Arm64)
     }),
-    ("s390x architecture", |cluster| runs_on(cluster, "s390x")),
-    ("Multi-arch release", |cluster| runs_on(cluster, "multi")),
+    ("ppc64le architecture", |cluster| {
+        runs_on(cluster, Arch::Ppc64le)
+    }),
+    ("s390x architecture", |cluster| {
+        runs_on(cluster, Arch::S390x)
+    }),
+    ("Multi-arch release", |cluster| {
+        runs_on(cluster, Arch::Multi)
+    }),
 ];
 
 fn network(cluster: &Cluster, name: &str) -> bool {
     cluster.network_type.as_deref() == Some(name)
 }
 
-fn runs_on(cluster: &Cluster, arch: &str) -> bool {
-    cluster.cpu_architecture.as_deref() == Some(arch)
+fn runs_on(cluster: &Cluster, arch: Arch) -> bool {
+    cluster.arch() == Some(arch)
 }
 
 /// Virtual machines in a cluster that runs its own load balancer.

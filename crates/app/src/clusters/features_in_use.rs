@@ -1,14 +1,11 @@
 //! Which features a cluster uses, and whether they can be installed together.
 
-use muster_catalog::{
-    Arch, OpenshiftVersion,
-    features::{
-        Feature,
-        activation::{Choices, ImageType},
-        enforcement::violations,
-    },
+use muster_catalog::features::{
+    Feature,
+    activation::{Choices, ImageType},
+    enforcement::violations,
 };
-use muster_model::{Cluster, Host, HostRole, InfraEnv};
+use muster_model::{Cluster, Host, HostRole, InfraEnv, OpenshiftVersion};
 
 use super::{dual_stack, operators_choice, vips};
 use crate::Invalid;
@@ -25,19 +22,11 @@ pub fn check<'a>(
     }
     let version: Option<OpenshiftVersion> = cluster.openshift_version.parse().ok();
     let active = choices(cluster, hosts).active_features();
-    let mut found = violations(
-        &active,
-        version.as_ref(),
-        arch(cluster.cpu_architecture.as_deref()),
-    );
+    let mut found = violations(&active, version.as_ref(), cluster.arch());
     for infra_env in infra_envs {
         let mut active = active.clone();
         active.extend(image_feature(infra_env));
-        for violation in violations(
-            &active,
-            version.as_ref(),
-            arch(Some(&infra_env.cpu_architecture)),
-        ) {
+        for violation in violations(&active, version.as_ref(), infra_env.cpu_architecture.arch()) {
             if !found.contains(&violation) {
                 found.push(violation);
             }
@@ -52,10 +41,6 @@ pub fn check<'a>(
         .collect::<Vec<_>>()
         .join("\n")
         .into())
-}
-
-fn arch(text: Option<&str>) -> Option<Arch> {
-    text.and_then(|text| text.parse().ok())
 }
 
 fn image_feature(infra_env: &InfraEnv) -> Option<Feature> {

@@ -72,10 +72,7 @@ fn change_platform(
         request.user_managed_networking,
         cluster.platform.as_ref(),
     )?;
-    let ground = Ground::new(
-        cluster.control_plane_count,
-        cluster.cpu_architecture.as_deref(),
-    );
+    let ground = Ground::new(cluster.control_plane_count, cluster.arch());
     let choice = match &cluster.platform {
         _ if wanted == PlatformRequest::default() => None,
         Some(platform) => {

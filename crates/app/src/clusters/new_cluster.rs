@@ -4,9 +4,11 @@
 //! Nothing is stored unless all of this succeeds.
 
 use muster_api::wire;
-use muster_catalog::{Arch, OpenshiftVersion, ReleaseImage, features::activation::NetworkType};
+use muster_catalog::{ReleaseImage, features::activation::NetworkType};
 use muster_engine::registration::first_status;
-use muster_model::{Cluster, ClusterId, ClusterKind, ClusterNetwork, Networks, Timestamp};
+use muster_model::{
+    Arch, Cluster, ClusterId, ClusterKind, ClusterNetwork, Networks, OpenshiftVersion, Timestamp,
+};
 use uuid::Uuid;
 
 use super::{
@@ -73,7 +75,7 @@ pub fn day1(
         } else {
             arch
         }
-        .to_string(),
+        .into(),
     );
     cluster.control_plane_count = Some(count);
     cluster.high_availability_mode = Some(mode.to_string());
@@ -165,7 +167,7 @@ fn set_network(
         params.user_managed_networking,
         None,
     )?;
-    let ground = Ground::new(cluster.control_plane_count, Some(arch.as_str()));
+    let ground = Ground::new(cluster.control_plane_count, Some(arch));
     if ground.single_node && !version.at_least(SINGLE_NODE_SINCE.0, SINGLE_NODE_SINCE.1) {
         return Err(
             format!("OpenShift {version} cannot run on a single node; use 4.8 or later").into(),

@@ -1,7 +1,7 @@
 //! Tests of cluster creation: what is filled in, and what is refused.
 
 use muster_config::Config;
-use muster_model::{ClusterStatus, PlatformType};
+use muster_model::{Arch, ArchName, ClusterStatus, PlatformType};
 use serde_json::{Value, json};
 
 use super::*;
@@ -43,7 +43,7 @@ fn a_minimal_request_gets_everything_a_cluster_needs() {
     let cluster = made(json!({})).unwrap();
     assert_eq!(cluster.openshift_version, "4.16.68");
     assert!(cluster.ocp_release_image.is_some());
-    assert_eq!(cluster.cpu_architecture.as_deref(), Some("x86_64"));
+    assert_eq!(cluster.cpu_architecture, Some(Arch::X86_64.into()));
     assert_eq!(
         (
             cluster.control_plane_count,
@@ -130,7 +130,7 @@ fn versions_and_architectures_are_resolved() {
         assert_eq!(
             (
                 cluster.openshift_version.as_str(),
-                cluster.cpu_architecture.as_deref()
+                cluster.cpu_architecture.as_ref().map(ArchName::as_str)
             ),
             (version, Some(arch)),
             "{request}"

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use muster_api::wire;
-use muster_catalog::{
-    BuiltinOperator, BundleSelection, OpenshiftVersion, Operator, operators::selection,
-};
-use muster_model::{Cluster, MonitoredOperator};
+use muster_catalog::{BuiltinOperator, BundleSelection, Operator, operators::selection};
+use muster_model::{Cluster, MonitoredOperator, OpenshiftVersion};
 
 use crate::Invalid;
 

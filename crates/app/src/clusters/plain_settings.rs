@@ -4,8 +4,8 @@
 //! text clears it.
 
 use muster_api::wire;
-use muster_catalog::{OpenshiftVersion, PUBLIC_PULL_SECRET, Product};
-use muster_model::{Cluster, Ntp, PlatformType, Proxy, Secret};
+use muster_catalog::PUBLIC_PULL_SECRET;
+use muster_model::{Cluster, Ntp, OpenshiftVersion, PlatformType, Product, Proxy, Secret};
 
 use super::{
     disk_encryption, ignition_endpoint,

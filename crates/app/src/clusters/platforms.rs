@@ -5,9 +5,9 @@
 //! request may give one, both or none of them; the rest follows.
 
 use muster_api::wire;
-use muster_catalog::{Arch, FeatureQuery, SupportLevel, features::listing};
+use muster_catalog::{FeatureQuery, SupportLevel, features::listing};
 use muster_engine::inventory::Inventory;
-use muster_model::{Cluster, Host, Platform, PlatformType};
+use muster_model::{Arch, Cluster, Host, Platform, PlatformType};
 
 use crate::Invalid;
 
@@ -46,10 +46,10 @@ pub struct Ground {
 impl Ground {
     /// The ground of a cluster.
     #[must_use]
-    pub fn new(control_plane_count: Option<i64>, arch: Option<&str>) -> Self {
+    pub fn new(control_plane_count: Option<i64>, arch: Option<Arch>) -> Self {
         Self {
             single_node: control_plane_count == Some(1),
-            ibm: matches!(arch, Some("s390x" | "ppc64le")),
+            ibm: matches!(arch, Some(Arch::S390x | Arch::Ppc64le)),
         }
     }
 }
@@ -292,11 +292,7 @@ fn runs_on(kind: PlatformType, manufacturer: &str) -> bool {
 
 /// The feature that stands for the platform exists for the cluster's version and architecture.
 fn is_available(kind: PlatformType, cluster: &Cluster) -> bool {
-    let arch = cluster
-        .cpu_architecture
-        .as_deref()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(Arch::X86_64);
+    let arch = cluster.arch().unwrap_or(Arch::X86_64);
     let query = FeatureQuery::new(&cluster.openshift_version, arch);
     let Ok(platform) = kind.as_str().parse::<muster_catalog::Platform>() else {
         return false;

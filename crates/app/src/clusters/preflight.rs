@@ -2,13 +2,13 @@
 
 use muster_api::wire;
 use muster_catalog::{
-    HardwareProfile, OpenshiftVersion, Operator, Requirement,
+    HardwareProfile, Operator, Requirement,
     operators::{
         needs::{ClusterShape, PreflightNeeds, preflight},
         odf::RoleCounts,
     },
 };
-use muster_model::Cluster;
+use muster_model::{Cluster, OpenshiftVersion};
 
 use crate::catalog::Catalog;
 

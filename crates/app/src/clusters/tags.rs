@@ -2,7 +2,7 @@
 
 use crate::Invalid;
 
-/// Checks comma-separated tags: words of letters, digits and underscores, with single blanks
+/// Checks comma-separated tags: words of letters, digits and underscores, with single spaces
 /// inside. The empty text means none.
 pub fn check(tags: &str) -> Result<(), Invalid> {
     if tags.is_empty() {
@@ -17,7 +17,7 @@ pub fn check(tags: &str) -> Result<(), Invalid> {
         };
         if !tag.split(' ').all(is_word) {
             return Err(format!(
-                "tags: {tag:?} is no tag; use letters, digits and underscores, single blanks inside, and commas between tags"
+                "tags: {tag:?} is not a tag; use letters, digits and underscores, single spaces inside, and commas between tags"
             ).into());
         }
     }

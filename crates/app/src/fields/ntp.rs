@@ -19,7 +19,7 @@ pub fn sources(member: &str, list: &str) -> Result<(), Invalid> {
         if source.parse::<IpAddr>().is_err() && !HOST_NAME.is_match(source) {
             return Err(format!(
                 "{member}: {source:?} is neither an IP address nor a host name (lower case letters, digits, dots and \
-                 hyphens); separate sources by commas without blanks"
+                 hyphens); separate sources with commas, without spaces"
             ).into());
         }
     }

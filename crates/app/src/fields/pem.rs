@@ -8,8 +8,8 @@ use crate::Invalid;
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
-/// Checks a bundle: one or more certificates and nothing between them. Gives it back without
-/// blanks round it; the empty text means none.
+/// Checks a bundle: one or more certificates and nothing between them. Returns it without
+/// surrounding spaces; the empty text means none.
 pub fn bundle(member: &str, text: &str) -> Result<String, Invalid> {
     let bundle = text.trim();
     let mut rest = bundle;

@@ -54,10 +54,10 @@ fn check(address: &str, schemes: &[&str]) -> Result<(), Invalid> {
         None => false,
     };
     if !has_host || !after_scheme.starts_with("://") || after_scheme.starts_with(":///") {
-        return Err(format!("names no host; write a URL {example}").into());
+        return Err(format!("has no host; write a URL {example}").into());
     }
     if address.contains(char::is_whitespace) {
-        return Err(format!("contains a blank; write a URL {example}").into());
+        return Err(format!("contains a space; write a URL {example}").into());
     }
     Ok(())
 }
@@ -76,7 +76,7 @@ pub fn no_proxy(list: &str, wildcard: Wildcard) -> Result<(), Invalid> {
             }
         } else if !is_exception(entry) {
             return Err(format!(
-                "no_proxy: {entry:?} is no IP address, address range or domain; separate entries by commas without blanks"
+                "no_proxy: {entry:?} is not an IP address, address range or domain; separate entries with commas, without spaces"
             ).into());
         }
         if !seen.insert(entry) {

@@ -28,7 +28,7 @@ enum Fields {
     Curve(&'static str, usize),
 }
 
-/// Checks a list of keys; gives it back without blanks round it. The empty text means none.
+/// Checks a list of keys; returns it without surrounding spaces. The empty text means none.
 pub fn check(member: &str, text: &str) -> Result<String, Invalid> {
     let keys = text.trim();
     if keys.is_empty() {

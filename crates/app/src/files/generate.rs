@@ -1,7 +1,7 @@
 //! Making and removing the files an installation needs.
 //!
-//! They are made for real ([`crate::preparation`]) unless the service was started for rehearsals
-//! (`DUMMY_IGNITION`): then everything but the install-config and the manifests that the service
+//! They are real ([`crate::preparation`]) unless the service was started with
+//! `DUMMY_IGNITION`: then everything but the install-config and the manifests that the service
 //! adds is a placeholder that says so.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -25,14 +25,14 @@ use crate::{
 /// password stay as they were made first, the rest follows the records.
 pub async fn generate(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
     if app.config.features.dummy_ignition {
-        rehearse(app, id).await
+        generate_placeholders(app, id).await
     } else {
         preparation::prepare(app, id).await
     }
 }
 
-async fn rehearse(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
-    // Two makers at once would mix two identities.
+async fn generate_placeholders(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
+    // Two generators at once would mix two identities.
     let _turn = app.driver.turn(id).await;
     let cluster = app.cluster(id).await?;
     let hosts = app.store.every_host_of_cluster(id).await?;

@@ -1,4 +1,4 @@
-//! Files of a cluster: what the installation generates, and the way into the new cluster.
+//! Files of a cluster: what the installation generates, and the credentials of the new cluster.
 
 mod generate;
 mod kubeconfig;

@@ -1,4 +1,4 @@
-//! Stand-ins for the files an installation needs, for rehearsals (`DUMMY_IGNITION`).
+//! Placeholders for the files of an installation (`DUMMY_IGNITION`).
 //!
 //! Each is well-formed, so that everything that reads it can be exercised, and says in itself
 //! that no cluster can be installed with it.

@@ -1,4 +1,4 @@
-//! The agent's conversation: what shall I do, and what came of it.
+//! Polls of agents: the steps they get, and the replies they send.
 
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ async fn instructions_for(
     let written = Instructions::new(&steps)
         .map_err(|cause| Error::internal(format!("the steps could not be written: {cause}")))?;
     if host.status == HostStatus::Reclaiming {
-        // The links in it are good for a while only.
+        // The links in it expire.
         return Ok(Arc::new(written));
     }
     Ok(app.steps.put(host.key(), key, written))
@@ -231,7 +231,7 @@ pub async fn reply(
             if matches!(bad, BadReply::TooLarge { .. }) {
                 app.metrics.refused(Refusal::TooManyValues);
             }
-            Error::invalid(bad.to_string())
+            Error::from(bad)
         })?;
         all.needs_no_refresh = decision.needs_no_refresh;
         all.take(decision);

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use crate::App;
 
-/// The two clocks may differ by so much between two looks.
+/// How much the two clocks may differ between two readings.
 const TOLERANCE: Duration = Duration::from_secs(60);
 /// A service that was away no longer than this has missed nothing.
 const SHORT_STANDSTILL: Duration = Duration::from_secs(3600);
@@ -35,7 +35,7 @@ pub struct Moment {
     pub now: Timestamp,
     /// The monotonic clock.
     pub steady: Instant,
-    /// Since when the time of day can be believed.
+    /// Since when the time of day can be trusted.
     pub trusted_since: Instant,
 }
 
@@ -61,7 +61,7 @@ impl Clock {
         }
     }
 
-    /// The moment, if the clock can be believed.
+    /// The current time, if the clock can be trusted.
     pub fn look(&self) -> Option<Moment> {
         self.lock().look(Timestamp::now(), Instant::now())
     }
@@ -70,7 +70,7 @@ impl Clock {
     pub async fn watch(&self, app: &App) {
         for look in 0_u32.. {
             let moment = self.look();
-            // Never a time that is in doubt: it would be believed after a restart.
+            // Never a doubtful time: it would be trusted after a restart.
             if let Some(moment) = moment.filter(|_| look.is_multiple_of(SAVE_EVERY)) {
                 let now = moment.now.0.to_string();
                 if let Err(error) = app.store.put_setting(SAVED, &now).await {

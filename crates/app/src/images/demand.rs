@@ -171,7 +171,7 @@ async fn fetch(app: &App, image: &OsImage, asker: Asker) -> Result<(), FetchErro
         .map(drop)
 }
 
-/// Which progress is worth a line in the log: every tenth, or every so much of who knows what.
+/// Which progress is worth a log line: every tenth, or every fixed number of bytes if the size is unknown.
 #[derive(Debug, Default)]
 struct Steps(u64);
 

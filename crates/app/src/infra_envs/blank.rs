@@ -1,6 +1,8 @@
 //! A new infra-env before its settings are filled in.
 
-use muster_model::{ClusterId, ImageType, InfraEnv, InfraEnvId, Ntp, Proxy, Secret, Timestamp};
+use muster_model::{
+    Arch, ClusterId, ImageType, InfraEnv, InfraEnvId, Ntp, Proxy, Secret, Timestamp,
+};
 
 /// What is fixed at birth.
 #[derive(Debug)]
@@ -12,7 +14,7 @@ pub struct Identity<'a> {
     /// The cluster its hosts join.
     pub cluster: Option<ClusterId>,
     /// Architecture of its hosts.
-    pub cpu_architecture: &'a str,
+    pub arch: Arch,
     /// Who makes it.
     pub user_name: &'a str,
 }
@@ -24,7 +26,7 @@ pub fn infra_env(identity: &Identity<'_>, image_type: ImageType, now: Timestamp)
         id: identity.id,
         name: identity.name.to_owned(),
         cluster: identity.cluster,
-        cpu_architecture: identity.cpu_architecture.to_owned(),
+        cpu_architecture: identity.arch.into(),
         openshift_version: String::new(),
         image_type,
         download_url: None,
@@ -70,7 +72,7 @@ pub mod tests {
             id: InfraEnvId(Uuid::from_u128(7)),
             name: "lab",
             cluster: None,
-            cpu_architecture: "x86_64",
+            arch: Arch::X86_64,
             user_name: "admin",
         };
         let mut made = infra_env(&identity, ImageType::FullIso, Timestamp(0));

@@ -1,9 +1,12 @@
 //! Registering infra-envs.
 
 use muster_api::wire;
-use muster_catalog::{Arch, OpenshiftVersion, PUBLIC_PULL_SECRET, Product};
+use muster_catalog::PUBLIC_PULL_SECRET;
 use muster_config::sections::IsoType;
-use muster_model::{Cluster, ClusterId, ImageType, InfraEnv, InfraEnvId, Severity};
+use muster_model::{
+    Arch, ArchName, Cluster, ClusterId, ImageType, InfraEnv, InfraEnvId, OpenshiftVersion, Product,
+    Severity,
+};
 use muster_store::{Changes, StoreError};
 use uuid::Uuid;
 
@@ -149,13 +152,13 @@ fn fresh(
         id,
         name: given.name.as_deref().unwrap_or_default(),
         cluster: cluster.map(|cluster| cluster.id),
-        cpu_architecture: arch.as_str(),
+        arch,
         user_name: user,
     };
     let mut infra_env = blank::infra_env(&identity, default_image_type(arch, rules), cause.now);
-    let image = match rules.os_image(&version, arch.as_str()) {
+    let image = match rules.os_image(&version, &arch.into()) {
         // A cluster may have a version without an image, such as one that was imported.
-        Err(_) if !is_chosen => rules.os_image("", arch.as_str())?,
+        Err(_) if !is_chosen => rules.os_image("", &arch.into())?,
         found => found?,
     };
     infra_env.openshift_version =
@@ -188,11 +191,8 @@ fn default_image_type(arch: Arch, rules: Rules<'_>) -> ImageType {
 /// Whether hosts of this architecture can join the cluster.
 fn check_cluster(cluster: &Cluster, arch: Arch, rules: Rules<'_>) -> Result<(), Invalid> {
     // Imported clusters do not say what they run on.
-    let Some(own) = cluster
-        .cpu_architecture
-        .as_deref()
-        .filter(|text| !text.is_empty())
-    else {
+    let own = cluster.cpu_architecture.as_ref().map(ArchName::as_str);
+    let Some(own) = own.filter(|text| !text.is_empty()) else {
         return Ok(());
     };
     let own: Arch = own
@@ -276,7 +276,7 @@ mod tests {
             let id = ClusterId(Uuid::nil());
             let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Insufficient);
             let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
-            cluster.cpu_architecture = own.map(str::to_owned);
+            cluster.cpu_architecture = own.map(ArchName::from);
             cluster.openshift_version = "4.16.0-multi".to_owned();
             let answer = check_cluster(&cluster, arch, rules);
             assert_eq!(answer.is_ok(), joins, "{own:?} {arch}: {answer:?}");
@@ -294,7 +294,7 @@ mod tests {
         let id = ClusterId(Uuid::nil());
         let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Insufficient);
         let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
-        cluster.cpu_architecture = Some("multi".to_owned());
+        cluster.cpu_architecture = Some(Arch::Multi.into());
         cluster.openshift_version = "4.16.0-multi".to_owned();
         cluster.control_plane_count = Some(3);
         cluster.user_managed_networking = Some(true);
@@ -340,7 +340,7 @@ mod tests {
                 let (kind, status) = (ClusterKind::Cluster, ClusterStatus::Insufficient);
                 let mut cluster = Cluster::blank(id, kind, "c", status, "admin", Timestamp(0));
                 cluster.openshift_version = version.to_owned();
-                cluster.cpu_architecture = Some("x86_64".to_owned());
+                cluster.cpu_architecture = Some(Arch::X86_64.into());
                 cluster.control_plane_count = Some(3);
                 cluster
             });

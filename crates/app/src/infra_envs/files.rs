@@ -5,10 +5,9 @@ use std::fmt;
 use muster_assets::discovery::{self, Site, size::Sizes};
 use muster_auth::Scope;
 use muster_boot_images::{base::State, mirrors::MirrorFiles};
-use muster_catalog::OpenshiftVersion;
 use muster_ignition::Config;
 use muster_image::View;
-use muster_model::{ImageType, InfraEnv, Secret};
+use muster_model::{ArchName, ImageType, InfraEnv, OpenshiftVersion, Secret};
 
 use super::links;
 use crate::{App, Error};
@@ -106,7 +105,7 @@ impl Content {
 ///
 /// # Errors
 /// Hosts would have no agent.
-pub fn agent(app: &App, architecture: &str) -> Result<Option<View>, Error> {
+pub fn agent(app: &App, architecture: &ArchName) -> Result<Option<View>, Error> {
     match app.images.agents.payload(architecture) {
         Ok(agent) => Ok(Some(agent)),
         Err(_) if !app.config.images.agent.is_empty() => Ok(None),

@@ -100,7 +100,7 @@ pub fn renew_image_link(app: &App, infra_env: &mut InfraEnv, now: Timestamp) -> 
     Ok(())
 }
 
-/// Has the OS image of an infra-env fetched if it is to be there before anybody asks.
+/// Fetches the OS image of an infra-env before the first request, if the settings say so.
 pub fn image_is_needed(app: &Shared, infra_env: &InfraEnv) {
     if let Ok(Some(image)) = os_image(app, infra_env) {
         images::needed(app, image);

@@ -7,9 +7,11 @@ use std::net::IpAddr;
 
 use muster_api::wire;
 use muster_assets::static_network;
-use muster_catalog::{Arch, OsImage};
+use muster_catalog::OsImage;
 use muster_config::Config;
-use muster_model::{HostNetwork, ImageType, InfraEnv, KernelArgument, MacInterface, Secret};
+use muster_model::{
+    Arch, ArchName, HostNetwork, ImageType, InfraEnv, KernelArgument, MacInterface, Secret,
+};
 
 use crate::{
     Error, Invalid,
@@ -32,11 +34,12 @@ impl<'a> Rules<'a> {
     ///
     /// # Errors
     /// No image fits.
-    pub fn os_image(self, version: &str, arch: &str) -> Result<Option<&'a OsImage>, Invalid> {
+    pub fn os_image(self, version: &str, arch: &ArchName) -> Result<Option<&'a OsImage>, Invalid> {
         if !self.config.images.enabled {
             return Ok(None);
         }
         let arch: Arch = arch
+            .as_str()
             .parse()
             .map_err(|cause| format!("cpu_architecture: {cause}"))?;
         let images = &self.catalog.os_images;
@@ -215,10 +218,7 @@ fn image(
 
 /// IBM Z does not boot from an ISO, so there is nothing a minimal one could fetch the rest for.
 fn minimal_exists(infra_env: &InfraEnv) -> Result<(), Invalid> {
-    let z = infra_env
-        .cpu_architecture
-        .parse::<Arch>()
-        .is_ok_and(|arch| arch == Arch::S390x);
+    let z = infra_env.cpu_architecture.is(Arch::S390x);
     if z && infra_env.image_type == ImageType::MinimalIso {
         return Err("image_type: there are no minimal images for s390x; use full-iso".into());
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::preparation::bare_metal;
 
-/// Clocks of the cluster and of the service may differ by so much.
+/// How much the clocks of the cluster and of the service may differ.
 const SKEW: Duration = Duration::from_secs(600);
 /// How long a ready node may take to ask for a serving certificate.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -20,7 +20,7 @@ pub fn joiner(host: &Host, cluster: &Cluster) -> Option<Joiner> {
     use HostStage::{Configuring, Joined, Rebooting, WaitingForIgnition};
     let stage = host.progress.stage?;
     let rebooted = matches!(stage, Rebooting | WaitingForIgnition | Configuring | Joined);
-    // The beginning of its installation: what the cluster knew before is of an earlier life.
+    // The beginning of its installation: what the cluster knew before belongs to an earlier one.
     let began = host.install_announced_at.unwrap_or(host.registered_at);
     rebooted.then(|| Joiner {
         host: known(host, cluster),

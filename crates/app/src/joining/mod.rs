@@ -345,7 +345,10 @@ async fn approve(
             Answer::Skip => {}
             Answer::Leave(reason) => {
                 let user = text(request, "/spec/username");
-                debug!(name, user, reason, "certificate request left to a person");
+                debug!(
+                    name,
+                    user, reason, "certificate request needs manual approval"
+                );
             }
             Answer::Approve(node) => {
                 match approval::approve(kube, name, &node, hosts, &names).await {
@@ -403,7 +406,7 @@ async fn release(app: &Arc<App>, id: ClusterId, reason: &str) {
             all.settle_with(result)
         });
         match released.await {
-            Ok(_) => info!(host = %key.host, reason, "an added host is left to its cluster"),
+            Ok(_) => info!(host = %key.host, reason, "an added host is no longer followed"),
             Err(error) => {
                 warn!(host = %key.host, error = error_chain(&error), "added host not released")
             }

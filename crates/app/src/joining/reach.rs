@@ -1,4 +1,4 @@
-//! The way to the API of a cluster that was installed here.
+//! Connecting to the API of a cluster that was installed here.
 //!
 //! Its name may be unknown to the name servers of the service, so the virtual addresses and the
 //! control-plane nodes are tried as well; the certificate must be that of the name in any case.
@@ -15,7 +15,7 @@ use crate::{
     files::{generated, places},
 };
 
-/// So many addresses are tried.
+/// How many addresses are tried.
 const ADDRESSES: usize = 8;
 
 /// A way that works; none if the service has no kubeconfig with credentials.

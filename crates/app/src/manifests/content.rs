@@ -78,7 +78,7 @@ fn check_form(format: Format, content: &[u8]) -> Result<(), String> {
 fn check_yaml(content: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(content)
         .map_err(|cause| format!("the content is not UTF-8 text: {cause}"))?;
-    yaml_bounds::check(text, LIMITS)?;
+    yaml_bounds::check(text, LIMITS).map_err(|fault| fault.to_string())?;
     for (index, document) in serde_yaml_ng::Deserializer::from_str(text).enumerate() {
         IgnoredAny::deserialize(document).map_err(|cause| {
             format!("document {} of the content is not YAML: {cause}", index + 1)

@@ -84,7 +84,7 @@ impl ManifestName {
             return refuse(&format!("is longer than {LONGEST} bytes; shorten it"));
         }
         if text.chars().any(char::is_whitespace) {
-            return refuse("contains a blank; use hyphens instead");
+            return refuse("contains a space; use hyphens instead");
         }
         if text.contains(['/', '\\']) {
             return refuse("contains a slash; name the folder in `folder` and only the file here");

@@ -14,10 +14,10 @@ use muster_assets::{
     workdir,
 };
 use muster_documents::install_config::{
-    Environment, FipsHost, Given, Loaded, Method, Release as Minor, UnknownKeys, load,
+    Environment, FipsHost, Given, Loaded, Method, UnknownKeys, load,
 };
 use muster_ignition::{Builder, Config, Version, file};
-use muster_model::{Cluster, PlatformType};
+use muster_model::{Cluster, MinorVersion, PlatformType};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -115,7 +115,7 @@ fn validated(from: &Ingredients, entropy: &Entropy) -> Result<Loaded, String> {
     let mut around = Environment::new(&mut random);
     around.given = Given {
         method: Method::Agent,
-        release: Minor::parse(&from.release.version),
+        release: MinorVersion::parse(&from.release.version),
         okd: from.release.is_okd(),
         unknown_keys: UnknownKeys::Warn,
         fips_host: if from.site.fips_host {
@@ -164,7 +164,7 @@ fn put_together(
     Ok(all.into_values().collect())
 }
 
-/// The service never learns the way into vCenter or Prism, so the cluster must not try to make
+/// The service has no credentials for vCenter or Prism, so the cluster must not try to create
 /// machines there.
 fn is_left_to_users(cluster: &Cluster, path: &str) -> bool {
     let kind = cluster.platform.as_ref().map(|on| on.kind);
@@ -178,8 +178,8 @@ fn is_left_to_users(cluster: &Cluster, path: &str) -> bool {
         .any(|part| path.contains(part))
 }
 
-/// A manifest with several documents becomes several manifests: not everybody who reads them on
-/// the bootstrap host looks beyond the first.
+/// A manifest with several documents becomes several manifests: some programs on the bootstrap host
+/// read only the first document of a file.
 fn documents(manifest: &File) -> Vec<File> {
     let yaml = [".yaml", ".yml"]
         .iter()

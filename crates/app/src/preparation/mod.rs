@@ -61,8 +61,8 @@ pub async fn prepare(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
     registry::read(app, id).await?;
     let ingredients = gather::gather(app, id).await?;
     let gathered = began.elapsed();
-    // Keys are made on all cores: two clusters at once would only be slower, and one after the
-    // other is what the first one likes best.
+    // Keys are generated on all cores: two clusters at once would both be slower, so they take
+    // turns.
     let turn = app.jobs.heavy().await;
     if !attempt.is_current(app, id).await? {
         return Ok(Outcome::Unwanted);
@@ -70,7 +70,9 @@ pub async fn prepare(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
     let making = tokio::task::spawn_blocking(move || make::make(&ingredients));
     let made = making
         .await
-        .map_err(|_| Error::internal("the making of the files was broken off"))?
+        .map_err(|_| {
+            Error::internal("generating the files was interrupted; the service log says why")
+        })?
         .map_err(Error::conflict)?;
     drop(turn);
     if !attempt.is_current(app, id).await? {

@@ -1,8 +1,8 @@
 //! Which address of a host becomes its node address.
 //!
 //! Where the cluster brings its own load balancer the machine network says it. Where the user does,
-//! hosts may sit in several networks and in different ones: each takes an address by which it
-//! reaches the world, and none that another host would believe to be in a network of its own.
+//! hosts may sit in several networks and in different ones: each takes an address with a
+//! default route, and none that another host would take for an address of its own networks.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -28,7 +28,7 @@ impl NodeIps {
     }
 }
 
-/// An address a node may go by.
+/// A possible address of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Choice {
     metric: i64,
@@ -105,7 +105,7 @@ fn network_of_family(host: &Host, v6: bool) -> Option<IpNet> {
     routed.or_else(|| networks(host).into_iter().find(family))
 }
 
-/// One address per host, the best route first; nothing if there is no way to please all.
+/// One address per host, the best route first; nothing if no combination works.
 fn allocate(hosts: &[Arc<Host>], machine: Option<IpNet>) -> Option<BTreeMap<HostId, IpNet>> {
     let v6 = matches!(machine, Some(IpNet::V6(_)));
     let offers: Vec<(HostId, Vec<Choice>, Vec<IpNet>)> = hosts

@@ -3,7 +3,6 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use muster_catalog::Arch;
 use muster_model::{Cluster, ClusterId, Payload};
 use muster_release::{Cache, Client, ImageRef, Mirrors, PullSecret, Release, Settings};
 use tracing::info;
@@ -62,9 +61,7 @@ async fn look_into(
     let mirror = app.config.catalog.release_image_mirror.as_str();
     let read = if mirror.is_empty() { image } else { mirror };
     let read: ImageRef = read.parse()?;
-    let arch = cluster.cpu_architecture.as_deref();
-    let arch = arch.and_then(|arch| arch.parse::<Arch>().ok());
-    let release = Release::open(&client, &read, arch).await?;
+    let release = Release::open(&client, &read, cluster.arch()).await?;
     let mut payload = Payload {
         image: image.to_owned(),
         version: release.version().to_string(),

@@ -19,7 +19,7 @@ pub struct Site {
     pub single_node_dnsmasq: bool,
     /// This machine runs in FIPS mode.
     pub fips_host: bool,
-    /// When nodes count as sick.
+    /// When nodes count as unhealthy.
     pub health: NodeHealth,
     /// Disks smaller than this many GB carry no replicated storage.
     pub least_storage_gb: u32,
@@ -28,9 +28,9 @@ pub struct Site {
 /// When the operator for node health steps in.
 #[derive(Clone, Debug, Default)]
 pub struct NodeHealth {
-    /// A node was not ready for so long.
+    /// How long a node was not ready.
     pub unready: Duration,
-    /// It was not heard of for this long.
+    /// How long its status was unknown.
     pub unknown: Duration,
     /// Share of nodes that must be healthy, or nothing is done.
     pub min_healthy: String,

@@ -10,7 +10,6 @@ use muster_documents::{
         ClusterNetworkEntry, ClusterNetworking, ExternalPlatform, InfraEnv, InfraEnvSpec,
         LabelSelector, LoadBalancer, MachineNetworkEntry, NamedCard, NmStateConfig,
         NmStateConfigSpec, Object, ProvisionRequirements, Proxy, PullSecret, Reference, pretty,
-        rpm_architecture,
     },
     install_config::types::{Architecture, InstallConfig, LoadBalancerType},
 };
@@ -210,7 +209,7 @@ fn infra_env(
             match_labels: label(name),
         },
         cluster_ref: Some(reference(name, namespace)),
-        cpu_architecture: rpm_architecture(architecture.word()),
+        cpu_architecture: architecture.arch().rpm().to_owned(),
         additional_trust_bundle: config.additional_trust_bundle.clone(),
         ..InfraEnvSpec::default()
     };

@@ -14,7 +14,7 @@ use muster_documents::{
     install_config::types::{HostRole, ImageDigestSource, InstallConfig, Metadata},
     yaml,
 };
-use muster_model::Secret;
+use muster_model::{Arch, Secret};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -241,7 +241,7 @@ fn check_cluster(running: &Running, architecture: &str) -> Result<(), String> {
             PLATFORMS.join(", ")
         ));
     }
-    if matches!(architecture, "ppc64le" | "s390x") && platform != "none" {
+    if matches!(architecture.parse(), Ok(Arch::Ppc64le | Arch::S390x)) && platform != "none" {
         return Err(format!(
             "hosts with {architecture} can be added to clusters of platform none only, and this \
              one has platform {platform}"

@@ -30,11 +30,11 @@ use muster_documents::{
     cluster_manifests::{self, Expected, Purpose},
     findings::Report,
     install_config::{
-        self, Environment, FipsHost, Given, InstallConfig, Method, Release as Minor, UnknownKeys,
-        types::Architecture,
+        self, Environment, FipsHost, Given, InstallConfig, Method, UnknownKeys, types::Architecture,
     },
     registries_conf,
 };
+use muster_model::MinorVersion;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -287,7 +287,7 @@ fn read_install(
     around.lookup = request.lookup;
     around.given = Given {
         method: Method::Agent,
-        release: Minor::parse(&release.version),
+        release: MinorVersion::parse(&release.version),
         okd: release.is_okd(),
         fips_host: request.fips_host,
         architecture: request.architecture,

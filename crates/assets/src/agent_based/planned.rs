@@ -9,7 +9,7 @@ use muster_documents::{
     install_config::types::Credential,
 };
 use muster_ignition::{Builder, Config, Version, file, user};
-use muster_model::HostNetwork;
+use muster_model::{Arch, HostNetwork, UnknownArch};
 
 use super::{
     AgentError, Joining, Mirrors, Secrets, State,
@@ -51,7 +51,15 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Architecture of the hosts: `x86_64` and so on.
+    /// What [`Planned::architecture`] means.
+    ///
+    /// # Errors
+    /// There are no images for it.
+    pub fn arch(&self) -> Result<Arch, UnknownArch> {
+        self.architecture().parse()
+    }
+
+    /// Architecture of the hosts as files are named by it: `x86_64`, `aarch64` and so on.
     #[must_use]
     pub fn architecture(&self) -> &str {
         let infra_env = self.manifests.infra_env.as_ref();

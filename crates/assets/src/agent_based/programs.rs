@@ -6,6 +6,7 @@
 
 use muster_ignition::{Builder, Version, file};
 use muster_image::initrd::Archive;
+use muster_model::Arch;
 
 use crate::discovery::agent;
 
@@ -24,10 +25,10 @@ const OTHER_NAMES: &[&str] = &["/usr/local/bin/agent", "/usr/local/bin/agent-gat
 ///
 /// # Errors
 /// One of them cannot run on hosts of this architecture.
-pub fn payload(agent: &[u8], service: &[u8], architecture: &str) -> Result<Vec<u8>, String> {
+pub fn payload(agent: &[u8], service: &[u8], arch: Arch) -> Result<Vec<u8>, String> {
     let mut builder = Builder::new(Version::V3_2);
     for (path, program) in [(AGENT, agent), (SERVICE, service)] {
-        agent::check(program, architecture).map_err(|why| format!("{path}: {why}"))?;
+        agent::check(program, arch).map_err(|why| format!("{path}: {why}"))?;
         builder.file(file::packed(path, 0o755, program));
     }
     for name in OTHER_NAMES {

@@ -9,6 +9,7 @@
 
 use muster_ignition::{Builder, Version, file};
 use muster_image::initrd::Archive;
+use muster_model::Arch;
 
 /// Where the live system has the agent.
 pub const PATH: &str = "/usr/local/bin/agent";
@@ -19,62 +20,76 @@ const CONFIG_PATH: &str = "usr/lib/ignition/base.d/40-muster-agent.ign";
 /// Largest executable: a static agent is a few megabytes, and hosts hold it in memory.
 pub const LARGEST: usize = 64 * 1024 * 1024;
 
-/// Machine numbers of ELF files by architecture, as the service and as others call it.
-const MACHINES: &[(&[&str], u16)] = &[
-    (&["x86_64", "amd64"], 62),
-    (&["arm64", "aarch64"], 183),
-    (&["ppc64le"], 21),
-    (&["s390x"], 22),
-];
-
 /// Program header that names a dynamic loader.
 const PT_INTERP: u32 = 3;
+
+/// Why an executable cannot be brought onto hosts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AgentFault {
+    /// No host has this architecture.
+    #[error("there is no agent for {0}")]
+    NoSuchHost(Arch),
+    /// It would fill the memory of hosts.
+    #[error("it is {0} bytes large and at most {LARGEST} make sense; strip it")]
+    TooLarge(usize),
+    /// Not an executable of a 64-bit Linux.
+    #[error("it is no 64-bit ELF executable")]
+    NotElf,
+    /// It runs on another architecture.
+    #[error("it is for another machine than {arch} (ELF machine {machine})")]
+    OtherMachine {
+        /// The architecture of the hosts.
+        arch: Arch,
+        /// The machine in its header.
+        machine: u16,
+    },
+    /// It needs libraries that hosts may not have.
+    #[error("it is linked dynamically, and hosts have other libraries; build it for a musl target")]
+    Dynamic,
+    /// Its headers cannot be read.
+    #[error("its program headers are damaged")]
+    Damaged,
+    /// It cannot be packed.
+    #[error("{0}")]
+    Packing(String),
+}
 
 /// The initrd archive that brings the agent onto a host.
 ///
 /// # Errors
 /// The executable cannot run on hosts of this architecture.
-pub fn payload(executable: &[u8], architecture: &str) -> Result<Vec<u8>, String> {
-    check(executable, architecture)?;
+pub fn payload(executable: &[u8], arch: Arch) -> Result<Vec<u8>, AgentFault> {
+    check(executable, arch)?;
     let mut builder = Builder::new(Version::V3_1);
     builder.file(file::packed(PATH, 0o755, executable));
-    let config = builder.finish().map_err(|faults| faults.to_string())?;
+    let config = builder
+        .finish()
+        .map_err(|faults| AgentFault::Packing(faults.to_string()))?;
     let mut archive = Archive::default();
     archive.put(CONFIG_PATH, 0o100_644, config.to_text());
-    archive.gzip().map_err(|cause| cause.to_string())
+    archive
+        .gzip()
+        .map_err(|cause| AgentFault::Packing(cause.to_string()))
 }
 
 /// Whether a live system of this architecture can run the executable.
 ///
 /// # Errors
 /// It cannot; says why.
-pub fn check(executable: &[u8], architecture: &str) -> Result<(), String> {
-    let wanted = MACHINES
-        .iter()
-        .find(|(names, _)| names.contains(&architecture));
-    let Some((_, wanted)) = wanted else {
-        return Err(format!("there is no agent for {architecture}"));
-    };
+pub fn check(executable: &[u8], arch: Arch) -> Result<(), AgentFault> {
+    let wanted = arch.elf_machine().ok_or(AgentFault::NoSuchHost(arch))?;
     if executable.len() > LARGEST {
-        return Err(format!(
-            "it is {} bytes large and at most {LARGEST} make sense; strip it",
-            executable.len()
-        ));
+        return Err(AgentFault::TooLarge(executable.len()));
     }
     let elf = Elf(executable);
-    let machine = elf.machine().ok_or("it is no 64-bit ELF executable")?;
-    if machine != *wanted {
-        return Err(format!(
-            "it is for another machine than {architecture} (ELF machine {machine})"
-        ));
+    let machine = elf.machine().ok_or(AgentFault::NotElf)?;
+    if machine != wanted {
+        return Err(AgentFault::OtherMachine { arch, machine });
     }
     match elf.needs_loader() {
         Some(false) => Ok(()),
-        Some(true) => Err(
-            "it is linked dynamically, and hosts have other libraries; build it for a musl target"
-                .to_owned(),
-        ),
-        None => Err("its program headers are damaged".to_owned()),
+        Some(true) => Err(AgentFault::Dynamic),
+        None => Err(AgentFault::Damaged),
     }
 }
 

@@ -102,7 +102,7 @@ pub fn files(infra_env: &InfraEnv, site: &Site<'_>) -> Result<Vec<spec::File>, S
             files.extend(rows(OKD));
         }
     }
-    // For root's eyes: the reference lets everybody read it.
+    // Readable by root only; the reference lets every user read it.
     let secret = pull_secret(infra_env, site)?;
     files.push(text("/root/.docker/config.json", 0o600, &secret));
     if let Some(certificate) = site.ca_certificate {

@@ -1,7 +1,7 @@
 //! Claims about the discovery config.
 
 use muster_image::initrd::Archive;
-use muster_model::{InfraEnvId, Ntp, Proxy, Timestamp};
+use muster_model::{Arch, InfraEnvId, Ntp, Proxy, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ pub fn an_infra_env() -> InfraEnv {
         id: InfraEnvId(Uuid::from_u128(7)),
         name: "lab".to_owned(),
         cluster: None,
-        cpu_architecture: "x86_64".to_owned(),
+        cpu_architecture: "x86_64".into(),
         openshift_version: "4.18".to_owned(),
         image_type: ImageType::FullIso,
         download_url: None,
@@ -302,6 +302,7 @@ fn the_same_infra_env_always_gives_the_same_bytes() {
 
 mod carrying_the_agent {
     use super::*;
+    use crate::discovery::agent::AgentFault;
 
     fn executable(machine: u8, headers: &[u8]) -> Vec<u8> {
         let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
@@ -321,8 +322,7 @@ mod carrying_the_agent {
     #[test]
     fn the_archive_contains_the_executable_unchanged() {
         let program = executable(183, &[1, 2]);
-        let packed = agent::payload(&program, "arm64").unwrap();
-        assert_eq!(packed, agent::payload(&program, "aarch64").unwrap());
+        let packed = agent::payload(&program, Arch::Arm64).unwrap();
         let archive = Archive::read(&packed).unwrap();
         let config = archive
             .get("usr/lib/ignition/base.d/40-muster-agent.ign")
@@ -334,16 +334,31 @@ mod carrying_the_agent {
 
     #[test]
     fn what_a_host_could_not_run_is_refused_with_the_reason() {
-        for (program, architecture, wanted) in [
-            (executable(62, &[1, 3]), "x86_64", "dynamically"),
-            (executable(62, &[1]), "arm64", "another machine"),
-            (executable(62, &[1]), "riscv64", "no agent for riscv64"),
-            (b"#!/bin/sh\n".to_vec(), "x86_64", "no 64-bit ELF"),
-            (executable(62, &[1, 1])[..100].to_vec(), "x86_64", "damaged"),
-            (vec![0; agent::LARGEST + 1], "x86_64", "strip it"),
+        let other = AgentFault::OtherMachine {
+            arch: Arch::Arm64,
+            machine: 62,
+        };
+        for (program, arch, wanted) in [
+            (executable(62, &[1, 3]), Arch::X86_64, AgentFault::Dynamic),
+            (executable(62, &[1]), Arch::Arm64, other),
+            (
+                executable(62, &[1]),
+                Arch::Multi,
+                AgentFault::NoSuchHost(Arch::Multi),
+            ),
+            (b"#!/bin/sh\n".to_vec(), Arch::X86_64, AgentFault::NotElf),
+            (
+                executable(62, &[1, 1])[..100].to_vec(),
+                Arch::X86_64,
+                AgentFault::Damaged,
+            ),
+            (
+                vec![0; agent::LARGEST + 1],
+                Arch::X86_64,
+                AgentFault::TooLarge(agent::LARGEST + 1),
+            ),
         ] {
-            let refusal = agent::payload(&program, architecture).unwrap_err();
-            assert!(refusal.contains(wanted), "{wanted}: {refusal}");
+            assert_eq!(agent::payload(&program, arch), Err(wanted));
         }
     }
 }

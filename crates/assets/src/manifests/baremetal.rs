@@ -383,7 +383,7 @@ fn bare_metal_host(source: Source<'_>, host: &Host, consumer: Option<(&str, usiz
         compute
     };
     let mut spec = json!({
-        "architecture": rpm_name(architecture.unwrap_or(Architecture::Amd64)),
+        "architecture": architecture.unwrap_or(Architecture::Amd64).arch().rpm(),
         "bmc": bmc,
         "bootMACAddress": host.boot_mac_address,
         "hardwareProfile": profile,
@@ -445,14 +445,6 @@ fn adopted(plan: &Plan, metadata: &mut Value, spec: &mut Value) {
     if fenced.is_some_and(|pool| !pool.fencing_credentials().is_empty()) {
         // The nodes switch each other; the operator must not do so as well.
         metadata["annotations"]["baremetalhost.metal3.io/detached"] = json!("");
-    }
-}
-
-fn rpm_name(architecture: Architecture) -> &'static str {
-    match architecture {
-        Architecture::Amd64 => "x86_64",
-        Architecture::Arm64 => "aarch64",
-        other => other.word(),
     }
 }
 

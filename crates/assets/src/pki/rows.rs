@@ -1,6 +1,6 @@
 //! Every certificate and bundle of a cluster, a row each.
 //!
-//! The table is the documentation: who signs, for whom, for what, for how long, and which files of
+//! The table is the documentation: issuer, subject, usage, lifetime, and which files of
 //! it travel to the bootstrap host. Rows stand after the row that signs them.
 
 /// One certificate with its key.

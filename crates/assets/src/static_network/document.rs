@@ -46,7 +46,8 @@ pub fn survey(text: &str) -> Result<Places, String> {
         return Err(format!("line {line} has a control character in it"));
     }
     let mut walk = Walk::default();
-    yaml_bounds::walk(text, LIMITS, |event, line| walk.step(event, line))?;
+    yaml_bounds::walk(text, LIMITS, |event, line| walk.step(event, line))
+        .map_err(|fault| fault.to_string())?;
     Ok(walk.places)
 }
 

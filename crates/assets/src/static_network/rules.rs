@@ -177,7 +177,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
     } else if name.starts_with(['.', '-']) {
         Err("begins with a dot or a dash")
     } else if !name.chars().all(is_plain) {
-        Err("has a blank, a quote, a slash or an equals sign in it")
+        Err("has a space, a quote, a slash or an equals sign in it")
     } else {
         Ok(())
     }

@@ -28,8 +28,9 @@ use crate::plan::{Extras, Plan, PlanError};
 use crate::profiles::{ProfileError, Release};
 use muster_documents::findings::Report;
 use muster_documents::install_config::{
-    Environment, FipsHost, Given, Loaded, Release as Minor, UnknownKeys, load, to_yaml,
+    Environment, FipsHost, Given, Loaded, UnknownKeys, load, to_yaml,
 };
+use muster_model::MinorVersion;
 
 /// The input of everything.
 pub const INSTALL_CONFIG: &str = "install-config.yaml";
@@ -311,7 +312,7 @@ fn read(
     let mut around = Environment::new(&mut random);
     around.lookup = request.lookup;
     around.given = Given {
-        release: Minor::parse(&release.version),
+        release: MinorVersion::parse(&release.version),
         okd: release.is_okd(),
         fips_host: request.fips_host,
         unknown_keys: if request.lenient {

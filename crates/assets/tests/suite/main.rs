@@ -68,7 +68,7 @@ fn an_infra_env() -> InfraEnv {
         id: InfraEnvId(Uuid::from_u128(7)),
         name: "lab".to_owned(),
         cluster: None,
-        cpu_architecture: "x86_64".to_owned(),
+        cpu_architecture: "x86_64".into(),
         openshift_version: "4.18".to_owned(),
         image_type: ImageType::FullIso,
         download_url: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::SupportLevel;
-use crate::{Arch, OpenshiftVersion};
+use crate::{Arch, OpenshiftVersion, arch::support_id};
 
 /// How well a version supports an architecture; without a version only x86_64 is certain.
 pub fn architecture_level(arch: Arch, version: Option<&OpenshiftVersion>) -> SupportLevel {
@@ -25,7 +25,7 @@ pub fn architectures(version: &str) -> BTreeMap<&'static str, SupportLevel> {
     let version = version.parse().ok();
     let level = |arch: &Arch| {
         (
-            arch.support_id(),
+            support_id(*arch),
             architecture_level(*arch, version.as_ref()),
         )
     };

@@ -44,7 +44,7 @@ const NETWORK_TYPES: [Feature; 6] = [
 ];
 
 #[rustfmt::skip] // one row per incompatibility
-static QUARRELS: &[Incompatibility] = &[
+static INCOMPATIBILITIES: &[Incompatibility] = &[
     // Topology against storage, networking and the care for several nodes.
     always(F::Sno, &[F::Odf, F::NutanixIntegration, F::VsphereIntegration, F::ClusterManagedNetworking, F::VipAutoAlloc, F::UserManagedLoadBalancer]),
     always(F::Sno, &[F::NodeHealthcheck, F::SelfNodeRemediation, F::FenceAgentsRemediation, F::NodeMaintenance, F::KubeDescheduler]),
@@ -82,7 +82,7 @@ static QUARRELS: &[Incompatibility] = &[
 /// Incompatibilities that ended with some version are left out when the version is not known.
 pub fn incompatible_with(feature: Feature, query: &FeatureQuery) -> BTreeSet<Feature> {
     let mut foes = BTreeSet::new();
-    for incompatibility in QUARRELS {
+    for incompatibility in INCOMPATIBILITIES {
         let over = incompatibility
             .before
             .is_some_and(|(major, minor)| !query.before(major, minor));

@@ -7,9 +7,9 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use muster_assets::agent_based::Planned;
 use muster_boot_images::inspect;
-use muster_catalog::Arch;
 use muster_documents::install_config::types::OsImageStream;
 use muster_image::Iso;
+use muster_model::{Arch, MinorVersion};
 use muster_release::{Client, ImageRef, Release};
 
 use super::{log::Log, preflight};
@@ -58,7 +58,7 @@ fn named(text: &str) -> Named {
 impl BaseIso {
     /// Opens the ISO for the hosts of a cluster; the path says which it is.
     pub fn open(&self, planned: &Planned, log: &Log) -> anyhow::Result<(Iso, PathBuf)> {
-        let arch: Arch = planned.architecture().parse().map_err(|_| {
+        let arch = planned.arch().map_err(|_| {
             anyhow!(
                 "there are no images for architecture {}",
                 planned.architecture()
@@ -83,7 +83,9 @@ impl BaseIso {
             Some(Named::Url(url)) => return os_images::from_url(&url, arch),
             None => {}
         }
-        let version = minor(&planned.state.release.version);
+        let version = &planned.state.release.version;
+        let version =
+            MinorVersion::parse(version).map_or(version.clone(), |minor| minor.to_string());
         let stock = os_images::stock(self.data_dir.clone(), None);
         match stock.and_then(|stock| stock.file(&version, arch)) {
             Ok(Some(file)) => return Ok(file),
@@ -193,11 +195,6 @@ impl Payload<'_> {
         fs::rename(&part, &to).with_context(|| format!("writing {}", to.display()))?;
         Ok(to)
     }
-}
-
-/// `4.20` of `4.20.3`.
-fn minor(version: &str) -> String {
-    version.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
 /// Where the reference keeps what it fetched, too.

@@ -19,6 +19,7 @@ use muster_image::{
     pxe::{PxeSet, addrsize},
     view::Range,
 };
+use muster_model::Arch;
 use tempfile::NamedTempFile;
 
 use super::create::Boots;
@@ -117,7 +118,7 @@ pub fn pxe(directory: &Path, planned: &Planned, made: &Boots) -> anyhow::Result<
             &View::bytes(script.into_bytes()),
         )?;
     }
-    if planned.architecture() == "s390x" {
+    if planned.arch() == Ok(Arch::S390x) {
         let place = addrsize(&made.iso, &set.initrd)?;
         write(&folder.join(name("-initrd.addrsize")), &View::bytes(place))?;
         let ins = made

@@ -22,8 +22,8 @@ use muster_assets::{
     plan::Extras,
     profiles::Release,
 };
-use muster_catalog::Arch;
 use muster_documents::install_config::types::Architecture;
+use muster_model::Arch;
 
 use super::{
     base_iso::BaseIso,
@@ -54,7 +54,7 @@ pub struct Create {
 enum What {
     /// Write an agent-config.yaml to begin with.
     AgentConfigTemplate,
-    /// Write the cluster manifests that the configs mean, to look at and to change.
+    /// Write the cluster manifests generated from the configs, for review and changes.
     ClusterManifests,
     /// Make the image that all hosts boot: agent.<arch>.iso.
     Image(Boot),
@@ -75,7 +75,7 @@ struct Common {
     /// Directory with the configs; results go there
     #[arg(long, value_name = "DIR", default_value = ".", global = true)]
     dir: PathBuf,
-    /// Messages to show
+    /// Level of messages to show
     #[arg(long, value_name = "LEVEL", default_value = "info", global = true)]
     log_level: Level,
     /// Release to install: a version such as 4.20.3 or an image, by digest in disconnected networks
@@ -91,10 +91,10 @@ struct Common {
     /// Version of the image, as 4.20.3, if its tag does not contain it
     #[arg(long, value_name = "VERSION", global = true)]
     release_version: Option<String>,
-    /// Derive every key from this number instead of chance: for tests only, anybody can guess them
+    /// Derive every key from this number instead of random data; insecure, for tests only
     #[arg(long, value_name = "NUMBER", global = true, hide = true)]
     insecure_seed: Option<u64>,
-    /// Take this for the time, as 2026-01-02T03:04:05Z: for tests only
+    /// Use this as the current time, such as 2026-01-02T03:04:05Z; for tests only
     #[arg(long, value_name = "TIME", global = true, hide = true)]
     insecure_time: Option<jiff::Timestamp>,
 }
@@ -261,10 +261,10 @@ fn make(
     let (iso, path) = boot.base.open(planned, log)?;
     let draft = draft.then(|| boot_files::Draft::begin(&common.dir, &path));
     let draft = draft.transpose()?;
-    let architecture = planned.architecture().to_owned();
+    let arch = planned.arch()?;
     let folder = boot.programs.as_deref();
     let (programs, secrets) = thread::scope(|scope| {
-        let packing = scope.spawn(|| programs::payload(folder, &architecture));
+        let packing = scope.spawn(|| programs::payload(folder, arch));
         let secrets = secrets(common, planned);
         (packing.join(), secrets)
     });
@@ -424,7 +424,7 @@ fn finish(common: &Common, planned: &Planned, write: Vec<File>, log: &Log) -> an
         .collect();
     for path in &remove {
         log.info(&format!(
-            "using up {path}; its content is kept in {STATE_FILE}"
+            "consuming {path}; its content is kept in {STATE_FILE}"
         ));
     }
     let made = Made {

@@ -57,22 +57,22 @@ impl Log {
     }
 
     pub fn error(&self, message: &str) {
-        self.tell(Level::Error, message);
+        self.write(Level::Error, message);
     }
 
     pub fn warn(&self, message: &str) {
-        self.tell(Level::Warn, message);
+        self.write(Level::Warn, message);
     }
 
     pub fn info(&self, message: &str) {
-        self.tell(Level::Info, message);
+        self.write(Level::Info, message);
     }
 
     pub fn debug(&self, message: &str) {
-        self.tell(Level::Debug, message);
+        self.write(Level::Debug, message);
     }
 
-    fn tell(&self, level: Level, message: &str) {
+    fn write(&self, level: Level, message: &str) {
         self.record(level.word(), message);
         if level > self.shown {
             return;

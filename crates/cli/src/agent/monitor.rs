@@ -48,7 +48,7 @@ pub struct Command {
     /// Directory of the log file
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Messages to show
+    /// Level of messages to show
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: log::Level,
     #[command(flatten)]
@@ -100,7 +100,7 @@ async fn follow(command: Command) -> anyhow::Result<()> {
             let missing: Vec<String> = monitor.missing().iter().map(IpAddr::to_string).collect();
             account.end("failed", &missing);
             bail!(
-                "after {} minutes these hosts are no ready nodes: {}",
+                "after {} minutes these hosts are not ready nodes: {}",
                 LIMIT.as_secs() / 60,
                 missing.join(", ")
             );

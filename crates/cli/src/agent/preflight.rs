@@ -5,7 +5,7 @@
 
 use anyhow::{Context, anyhow, bail};
 use muster_assets::agent_based::Planned;
-use muster_catalog::Arch;
+use muster_model::Arch;
 use muster_release::{Client, Error, ImageRef, Release};
 
 use super::{base_iso::BaseIso, log::Log};

@@ -12,6 +12,7 @@ use anyhow::{Context, anyhow};
 use muster_assets::agent_based::programs;
 use muster_boot_images::agents::find_program;
 use muster_image::{Source, View};
+use muster_model::Arch;
 use sha2::{Digest, Sha256};
 
 use super::base_iso::cache_folder;
@@ -22,14 +23,14 @@ const SERVICE: &str = "muster";
 const FORM: &str = "1";
 
 /// The initrd archive with both programs for an architecture.
-pub fn payload(folder: Option<&Path>, architecture: &str) -> anyhow::Result<View> {
-    let agent = read(&find(folder, AGENT, architecture)?)?;
-    let service = read(&find(folder, SERVICE, architecture)?)?;
-    let kept = kept(&agent, &service, architecture);
+pub fn payload(folder: Option<&Path>, arch: Arch) -> anyhow::Result<View> {
+    let agent = read(&find(folder, AGENT, arch)?)?;
+    let service = read(&find(folder, SERVICE, arch)?)?;
+    let kept = kept(&agent, &service, arch);
     if let Some(view) = kept.as_deref().and_then(open) {
         return Ok(view);
     }
-    let packed = programs::payload(&agent, &service, architecture);
+    let packed = programs::payload(&agent, &service, arch);
     let packed = packed.map_err(|why| anyhow!(why))?;
     if let Some(path) = kept {
         // A cache that cannot be written only costs time.
@@ -39,10 +40,10 @@ pub fn payload(folder: Option<&Path>, architecture: &str) -> anyhow::Result<View
 }
 
 /// Where the packed programs are kept, if there is a cache.
-fn kept(agent: &[u8], service: &[u8], architecture: &str) -> Option<PathBuf> {
+fn kept(agent: &[u8], service: &[u8], arch: Arch) -> Option<PathBuf> {
     let mut hash = Sha256::new();
     hash.update(FORM);
-    hash.update(architecture);
+    hash.update(arch.as_str());
     hash.update((agent.len() as u64).to_be_bytes());
     hash.update(agent);
     hash.update(service);
@@ -76,10 +77,10 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("reading {}", path.display()))
 }
 
-fn find(folder: Option<&Path>, program: &str, architecture: &str) -> anyhow::Result<PathBuf> {
-    find_program(folder, program, architecture).map_err(|why| {
+fn find(folder: Option<&Path>, program: &str, arch: Arch) -> anyhow::Result<PathBuf> {
+    find_program(folder, program, arch).map_err(|why| {
         anyhow!(
-            "no {program} for hosts of {architecture} goes into the image: {why}; `make agents` \
+            "no {program} for hosts of {arch} goes into the image: {why}; `make agents` \
              and scripts/build-static build static ones below target; --programs or \
              MUSTER_IMAGES_AGENT_DIR says where they are"
         )

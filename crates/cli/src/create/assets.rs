@@ -8,7 +8,8 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use muster_assets::profiles::Release;
 use muster_assets::workdir::{STATE_FILE, State, Target};
-use muster_catalog::{Arch, ReleaseCatalog};
+use muster_catalog::ReleaseCatalog;
+use muster_model::Arch;
 use serde_json::{Value, json};
 
 use super::directory::{self, Made, read_one};
@@ -17,12 +18,12 @@ use super::recipe::Product;
 use super::{by_release, native};
 use crate::{format, output::Printed};
 
-/// Who makes the assets.
+/// The generator of the assets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Generator {
     /// Muster's own generator: no network, no download.
     Muster,
-    /// The release's own openshift-install, taken out of its payload and run apart.
+    /// The release's own openshift-install, extracted from its payload and run in a sandbox.
     Release,
 }
 
@@ -45,14 +46,14 @@ pub struct Assets {
     /// Version of the image, as 4.20.3, if its tag does not contain it
     #[arg(long, value_name = "VERSION")]
     release_version: Option<String>,
-    /// Throw edited manifests away where install-config.yaml was changed after them
+    /// Discard edited manifests if install-config.yaml was changed after them
     #[arg(long)]
     force: bool,
-    /// Who makes the assets [default: who began in this directory; else Muster, and the release's
+    /// Generator of the assets [default: the one that started in this directory; else Muster, or the release's
     /// own installer if Muster does not know the release]
     #[arg(long, value_name = "GENERATOR")]
     assets: Option<Generator>,
-    /// Derive every key from this number instead of chance: for tests only, anybody can guess them
+    /// Derive every key from this number instead of random data; insecure, for tests only
     #[arg(long, value_name = "NUMBER", hide = true)]
     insecure_seed: Option<u64>,
     #[command(flatten)]
@@ -69,8 +70,8 @@ pub fn create(assets: &Assets, target: Target) -> anyhow::Result<Printed> {
     let made = match (assets.assets, &begun) {
         (Some(Generator::Release), _) | (None, Some(_)) => by_its_release(assets, begun, target)?,
         (Some(Generator::Muster), Some(_)) => bail!(
-            "the release's own installer began in this directory, and Muster's generator cannot go \
-             on with its keys: finish with --assets=release, or start with the install-config in \
+            "the release's own installer began in this directory, and Muster's generator cannot \
+             continue with its keys: finish with --assets=release, or start with the install-config in \
              another directory"
         ),
         (chosen, None) => {
@@ -127,7 +128,7 @@ fn summary(assets: &Assets, made: &Made, target: Target, used: Option<&Release>)
     }
     let next = match target {
         Target::Manifests => format!(
-            "look at the manifests, change them if you like, then muster create \
+            "review and change the manifests, then muster create \
              ignition-configs --dir {directory}"
         ),
         Target::IgnitionConfigs => "boot one machine with bootstrap.ign and the others with the \

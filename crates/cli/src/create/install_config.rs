@@ -13,9 +13,10 @@ use muster_catalog::PUBLIC_PULL_SECRET;
 use muster_documents::{
     findings::{Report, Severity},
     install_config::{
-        Draft, Environment, FipsHost, Given, Loaded, Method, Release, UnknownKeys, load, to_yaml,
+        Draft, Environment, FipsHost, Given, Loaded, Method, UnknownKeys, load, to_yaml,
     },
 };
+use muster_model::MinorVersion;
 use serde_json::json;
 
 use super::{
@@ -47,13 +48,13 @@ pub struct Wanted {
     /// Name of the cluster.
     #[arg(long)]
     pub(super) name: Option<String>,
-    /// Domain below which the cluster is made.
+    /// Base domain of the cluster.
     #[arg(long)]
     pub(super) base_domain: Option<String>,
-    /// Where the cluster lives.
+    /// Platform of the cluster.
     #[arg(long, value_enum)]
     pub(super) platform: Option<Platform>,
-    /// How many machines there are and what they are.
+    /// Number and roles of the machines.
     #[arg(long, value_enum)]
     pub(super) topology: Option<Topology>,
     /// Workers, for topologies that have some.
@@ -92,7 +93,7 @@ pub struct Wanted {
     /// Proxy for HTTPS.
     #[arg(long, value_name = "URL")]
     https_proxy: Option<String>,
-    /// What is reached without proxy, with commas.
+    /// Addresses and domains reached without the proxy, separated by commas.
     #[arg(long, value_name = "LIST")]
     no_proxy: Option<String>,
     /// Mirror of an image repository; may come several times.
@@ -134,7 +135,7 @@ pub struct Check {
 pub fn create(wanted: &Wanted) -> anyhow::Result<Printed> {
     let path = wanted.dir.join(FILE);
     if path.exists() && !wanted.force {
-        bail!("{} is there already; --force overwrites it", path.display());
+        bail!("{} exists already; --force overwrites it", path.display());
     }
     let mut draft = Draft::new();
     fill(&mut draft, wanted).map_err(|reason| anyhow!(reason))?;
@@ -188,7 +189,7 @@ pub fn check(check: &Check) -> anyhow::Result<String> {
     let mut given = given(check.agent);
     if let Some(release) = &check.release {
         given.okd = release.contains("okd");
-        let release = Release::parse(release)
+        let release = MinorVersion::parse(release)
             .with_context(|| format!("{release:?} is not a release such as 4.19"))?;
         given.release = Some(release);
     }

@@ -31,9 +31,9 @@ pub struct Create {
 enum Target {
     /// Write an install-config.yaml, asking for what no flag says.
     InstallConfig(Box<install_config::Wanted>),
-    /// Write the manifests that an install-config.yaml means, to look at and to change.
+    /// Write the manifests generated from install-config.yaml, for review and changes.
     Manifests(Box<assets::Assets>),
-    /// Write the Ignition configs of the bootstrap host and of each role, and the log-ins.
+    /// Write the Ignition configs of the bootstrap host and of each role, and the credentials.
     IgnitionConfigs(Box<assets::Assets>),
     /// Write the Ignition config of a single node that installs itself from a live ISO.
     SingleNodeIgnitionConfig(Box<assets::Assets>),

@@ -5,7 +5,7 @@ use muster_catalog::PUBLIC_PULL_SECRET;
 use muster_documents::install_config::Draft;
 use serde_json::{Value, json};
 
-/// How many machines there are and what they are.
+/// Number and roles of the machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Topology {
     /// One machine that is everything and bootstraps itself.
@@ -20,7 +20,7 @@ pub enum Topology {
     TwoNode,
 }
 
-/// Where the cluster lives.
+/// Platform of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Platform {
     /// No integration: load balancers and DNS are yours.

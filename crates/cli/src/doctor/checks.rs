@@ -17,6 +17,7 @@ use muster_config::{
     Config,
     sections::{AuthMode, FetchOsImages},
 };
+use muster_model::Arch;
 use muster_store::{BlobPath, Blobs};
 use x509_parser::{extensions::GeneralName, pem::Pem};
 
@@ -182,9 +183,10 @@ pub(super) async fn files(config: &Config) -> Finding {
 /// Agents travel in boot images.
 pub(super) async fn agents(config: &Config) -> Finding {
     let agents = Agents::find(config.images.agent_dir.as_deref());
-    let missing: Vec<&str> = ["x86_64", "arm64"]
+    let missing: Vec<&str> = [Arch::X86_64, Arch::Arm64]
         .into_iter()
-        .filter(|architecture| agents.payload(architecture).is_err())
+        .filter(|arch| agents.payload(&(*arch).into()).is_err())
+        .map(Arch::as_str)
         .collect();
     match missing.as_slice() {
         [] => Finding::ok("for x86_64 and arm64"),

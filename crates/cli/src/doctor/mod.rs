@@ -202,7 +202,7 @@ async fn bounded(look: BoxFuture<'_, Finding>) -> Finding {
     let late = || {
         Finding::warning(
             "no answer within 20 seconds",
-            "look at the network and the disk",
+            "check the network and the disk",
         )
     };
     tokio::time::timeout(LIMIT, look)

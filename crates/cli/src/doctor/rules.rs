@@ -29,7 +29,8 @@ pub(super) fn free_room(bytes: u64) -> Finding {
 
 /// How long a certificate that is not ours is still valid, and whether it names the service.
 pub(super) fn certificate(days_left: i64, names_host: bool, host: &str) -> Finding {
-    let replace = "replace the files of server.tls_cert and server.tls_key; they are read again by themselves";
+    let replace =
+        "replace the files of server.tls_cert and server.tls_key; they are reloaded automatically";
     if days_left < 0 {
         Finding::problem(format!("it ended {} days ago", -days_left), replace)
     } else if !names_host {

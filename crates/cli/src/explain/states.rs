@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use anyhow::bail;
 use muster_engine::tables::{self, Effect, Machine, Transition};
-
+use muster_service::http::status_of_refusal;
 use serde_json::{Value, json};
 
 use super::{similar, table};
@@ -69,7 +69,7 @@ fn row(row: &Transition) -> Value {
     let (effect, code) = match row.effect {
         Effect::Moves => ("moves", None),
         Effect::Stays => ("stays", None),
-        Effect::Refuses(code) => ("refuses", Some(code)),
+        Effect::Refuses(kind) => ("refuses", Some(status_of_refusal(kind).as_u16())),
     };
     json!({
         "machine": row.machine.as_str(),
@@ -102,7 +102,7 @@ fn end(row: &Transition) -> String {
     match row.effect {
         Effect::Moves => row.to.join(" or "),
         Effect::Stays => "stays".to_owned(),
-        Effect::Refuses(code) => format!("refused, {code}"),
+        Effect::Refuses(kind) => format!("refused, {}", status_of_refusal(kind).as_u16()),
     }
 }
 

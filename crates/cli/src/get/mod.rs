@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use muster_api::client::Client;
+use muster_model::OpenshiftVersion;
 use serde_json::Value;
 
 use crate::{
@@ -227,12 +228,7 @@ fn versions(json: &Value) -> Vec<Value> {
             row
         })
         .collect();
-    let key = |row: &Value| -> Vec<u64> {
-        let text = row["version"].as_str().unwrap_or_default();
-        text.split(['.', '-'])
-            .map_while(|part| part.parse().ok())
-            .collect()
-    };
+    let key = |row: &Value| -> Option<OpenshiftVersion> { row["version"].as_str()?.parse().ok() };
     rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
     rows
 }

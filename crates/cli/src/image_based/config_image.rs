@@ -53,7 +53,7 @@ pub struct ConfigImage {
     /// Compare the site with no seed
     #[arg(long, conflicts_with = "seed")]
     offline: bool,
-    /// Derive every key from this number instead of chance: for tests only, anybody can guess them
+    /// Derive every key from this number instead of random data; insecure, for tests only
     #[arg(long, value_name = "NUMBER", hide = true)]
     insecure_seed: Option<u64>,
 }

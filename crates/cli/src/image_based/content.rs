@@ -132,7 +132,7 @@ pub fn check(content: &Content, seed: &Seed) -> (String, Findings) {
         match file(name) {
             None => findings.error(format!("the seed has no file {name}"), HELP),
             Some(start) if ARCHIVES.contains(name) && start != b"\x1f\x8b" => {
-                findings.error(format!("{name} of the seed is no gzip archive"), HELP);
+                findings.error(format!("{name} of the seed is not a gzip archive"), HELP);
             }
             Some(_) => {}
         }

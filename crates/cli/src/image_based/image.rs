@@ -6,16 +6,15 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use muster_assets::{discovery::agent, static_network};
 use muster_boot_images::agents::Agents;
-use muster_catalog::Arch;
-use muster_documents::{
-    image_based_installation_config::{FILE, InstallationConfig, Loaded, Lookups, load},
-    schema::Release,
+use muster_documents::image_based_installation_config::{
+    FILE, InstallationConfig, Loaded, Lookups, load,
 };
 use muster_image::{
     Customization, Iso,
     pxe::{Addresses, PxeSet},
 };
 use muster_image_based::{factory, seed};
+use muster_model::{Arch, MinorVersion};
 
 use super::{
     Directory,
@@ -119,11 +118,7 @@ pub fn create(options: &Image, messages: &Messages) -> anyhow::Result<String> {
         ..Customization::default()
     };
     if live_side == factory::LiveSide::Muster {
-        let architecture = match config.architecture() {
-            "arm64" => "arm64",
-            _ => "x86_64",
-        };
-        let packed = Agents::find(options.agent_dir.as_deref()).payload(architecture);
+        let packed = Agents::find(options.agent_dir.as_deref()).payload(&arch_of(&config).into());
         custom.ramdisks.push(packed.map_err(|why| {
             anyhow!(
                 "there is no muster-agent for the machines: {why}; name its folder with \
@@ -196,15 +191,17 @@ fn look_up(
     Ok(Some(seed))
 }
 
+/// The config was validated: it names one of two.
+fn arch_of(config: &InstallationConfig) -> Arch {
+    config.architecture().parse().unwrap_or(Arch::X86_64)
+}
+
 fn base_iso(
     options: &Image,
     config: &InstallationConfig,
     messages: &Messages,
 ) -> anyhow::Result<Iso> {
-    let arch = match config.architecture() {
-        "arm64" => Arch::Arm64,
-        _ => Arch::X86_64,
-    };
+    let arch = arch_of(config);
     let named = options
         .base_iso
         .as_deref()
@@ -243,7 +240,7 @@ fn of_release(
     let reference = image
         .parse()
         .with_context(|| format!("release image {image}"))?;
-    let major = Release::parse(&config.seed_version).map_or(4, |release| release.major);
+    let major = MinorVersion::parse(&config.seed_version).map_or(4, |release| release.major);
     let payload = Payload {
         image: &reference,
         arch,
@@ -258,7 +255,7 @@ fn of_release(
 fn other_release(build: &str, seed_version: &str) -> Option<String> {
     let number = build.split('.').next()?;
     let minor: u32 = number.strip_prefix('4')?.parse().ok()?;
-    let seed = Release::parse(seed_version)?;
+    let seed = MinorVersion::parse(seed_version)?;
     let same = (seed.major, seed.minor) == (4, minor);
     (!same).then(|| format!("4.{minor}"))
 }

@@ -83,7 +83,7 @@ struct Directory {
 /// Which messages are shown.
 #[derive(Clone, Copy, Debug, Args)]
 struct Shown {
-    /// Messages to show; the log file of the directory gets all of them
+    /// Level of messages to show; the log file of the directory gets all of them
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: Level,
 }

@@ -3,9 +3,9 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, anyhow};
-use muster_catalog::Arch;
 use muster_documents::image_based_installation_config::InstallationConfig;
 use muster_image_based::seed::{Findings, SiteSeed};
+use muster_model::Arch;
 use muster_release::{Client, ImageRef, Platform, Proxies, Seed};
 use serde_json::{Value, json};
 
@@ -43,8 +43,7 @@ pub fn inspect(
         .with_context(|| format!("seed image {image}"))?;
     let client: Client = access.client(known)?;
     let platform = match architecture {
-        Some("arm64") => Platform::Exactly(Arch::Arm64),
-        Some(_) => Platform::Exactly(Arch::X86_64),
+        Some(name) => Platform::Exactly(name.parse().unwrap_or(Arch::X86_64)),
         None => Platform::Any,
     };
     let runtime = tokio::runtime::Runtime::new()?;

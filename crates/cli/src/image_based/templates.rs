@@ -49,7 +49,7 @@ fn write(
             Ok(report) => {
                 messages.report(&report);
                 Ok(format!(
-                    "{} is there already and was kept",
+                    "{} exists already and was kept",
                     dir.join(name).display()
                 ))
             }

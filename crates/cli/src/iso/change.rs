@@ -95,7 +95,7 @@ pub fn edit_kargs(path: &Path, edits: &Edits, to: &Destination) -> anyhow::Resul
     write_kargs(path, &iso, &kargs, &text, to)
 }
 
-/// Back to the arguments as published.
+/// Restore the arguments as published.
 pub fn reset_kargs(path: &Path, to: &Destination) -> anyhow::Result<()> {
     let iso = open(path)?;
     let kargs = KernelArguments::locate(&iso)?;

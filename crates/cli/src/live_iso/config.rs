@@ -45,7 +45,7 @@ pub enum Data {
 pub fn label(text: &str) -> anyhow::Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
     if text.is_empty() || text.len() > 16 || !text.chars().all(plain) {
-        bail!("{text:?} is no usable label: 1 to 16 letters, digits, dots and underscores");
+        bail!("{text:?} is not a usable label: 1 to 16 letters, digits, dots and underscores");
     }
     Ok(text.to_owned())
 }

@@ -139,11 +139,7 @@ pub fn medium() -> anyhow::Result<String> {
         .iter()
         .find(|image| {
             image.openshift_version.as_str() == version
-                && image
-                    .cpu_architecture
-                    .to_string()
-                    .replace("arm64", "aarch64")
-                    == architecture
+                && architecture.parse() == Ok(image.cpu_architecture)
         })
         .with_context(|| {
             format!("there is no OS image of {version} for {architecture} in the catalogue")

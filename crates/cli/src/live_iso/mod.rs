@@ -17,8 +17,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use muster_assets::discovery::agent;
 use muster_boot_images::{agents, inside_program};
-use muster_catalog::Arch;
 use muster_ignition::Config;
+use muster_model::Arch;
 use muster_release::{ImageRef, Release};
 
 use crate::{
@@ -119,10 +119,10 @@ fn make(create: &Create) -> anyhow::Result<()> {
     // Lives until the image is written.
     let scratch = tempfile::tempdir().context("making a folder for the live ISO")?;
     let (base, fetched) = base(create, scratch.path())?;
-    let architecture = iso::architecture(&base)?;
-    if let Err(why) = agent::check(&program, &architecture) {
+    let arch = iso::architecture(&base)?;
+    if let Err(why) = agent::check(&program, arch) {
         bail!(
-            "this muster cannot run on the image ({why}); name a static one of {architecture} with --program"
+            "this muster cannot run on the image ({why}); name a static one of {arch} with --program"
         );
     }
     let settings = text(create.settings.as_deref())?.unwrap_or_default();
@@ -198,7 +198,7 @@ fn own_agents() -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let found = agents::executables(named.as_deref()).context("reading the agents")?;
     let found: Vec<(String, Vec<u8>)> = found
         .into_iter()
-        .map(|(agent, architecture)| (architecture.to_owned(), agent))
+        .map(|(agent, arch)| (arch.to_string(), agent))
         .collect();
     if found.is_empty() {
         bail!(

@@ -22,7 +22,7 @@ impl Addresses {
         if let Some(network) = networks.iter().find(too_large) {
             bail!(
                 "networking.machineNetwork: {network} cannot be rehearsed; IPv6 networks need a \
-                 prefix of 64 or more, for no router advertises a larger one"
+                 prefix of 64 or more, because no router advertises a larger one"
             );
         }
         match networks.as_slice() {

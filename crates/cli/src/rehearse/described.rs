@@ -38,7 +38,7 @@ impl Described {
     }
 }
 
-/// A hardware address as everybody writes it.
+/// A MAC address in its usual spelling.
 pub fn canonical(mac: &str) -> String {
     mac.to_ascii_lowercase().replace('-', ":")
 }

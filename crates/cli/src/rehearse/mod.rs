@@ -23,7 +23,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use muster_documents::install_config::Release;
+use muster_model::MinorVersion;
 use muster_vm::{Evidence, program};
 
 use crate::{agent_config, create, diagnostics, format, os_images, output, stop::Stop};
@@ -68,7 +68,7 @@ pub struct Rehearse {
     /// Give up after this many minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
-    /// Leave consoles, journals and the service's data behind even if all went well
+    /// Keep consoles, journals and the service's data even after success
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
@@ -99,7 +99,7 @@ impl Rehearse {
         stock.must_have(&version)?;
         // Hosts come to the service by themselves, as with the agent-based installer.
         let mut given = create::given(true);
-        given.release = Release::parse(&version);
+        given.release = MinorVersion::parse(&version);
         let config = match create::validate(&self.file.display().to_string(), &bytes, given) {
             Ok(loaded) => {
                 if !self.inside {
@@ -141,7 +141,7 @@ impl Rehearse {
         };
         if outcome.is_err() || self.keep {
             note(&format!(
-                "all that was seen is in {}",
+                "everything that was recorded is in {}",
                 folder.keep().display()
             ));
         }

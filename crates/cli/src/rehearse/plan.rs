@@ -52,7 +52,7 @@ pub struct Host {
 pub struct Plan {
     pub name: String,
     pub domain: String,
-    /// Our side of the wire: gateway, DNS, NTP and the service, and everybody else that the files
+    /// Our side of the wire: gateway, DNS, NTP and the service, and every other server that the files
     /// expect somewhere.
     pub seat: Seat,
     /// Where the service is.

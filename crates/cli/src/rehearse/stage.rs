@@ -201,10 +201,10 @@ impl Stage {
             if !snapshot.hosts.contains_key(&id) {
                 machine.screenshot();
                 let (name, summary) = (&machine.machine.name, machine.evidence().summary());
-                let _ = write!(text, "\n{name} was never heard of; {summary}");
+                let _ = write!(text, "\n{name} never registered; {summary}");
             }
         }
-        for (name, seen) in everybody(plan, snapshot) {
+        for (name, seen) in every_machine(plan, snapshot) {
             let _ = write!(text, "\n{name} is {}: {}", seen.status, seen.info);
             for (id, message) in &seen.failing {
                 let _ = write!(text, "\n  {id}: {message}");
@@ -222,7 +222,7 @@ impl Stage {
 }
 
 /// The hosts and the cluster.
-fn everybody<'a>(
+fn every_machine<'a>(
     plan: &'a Plan,
     snapshot: &'a Snapshot,
 ) -> impl Iterator<Item = (&'a String, &'a Observed)> {
@@ -232,7 +232,7 @@ fn everybody<'a>(
 
 /// Every check that fails.
 fn failing(plan: &Plan, snapshot: &Snapshot) -> Vec<String> {
-    let failing = everybody(plan, snapshot).flat_map(|(name, seen)| {
+    let failing = every_machine(plan, snapshot).flat_map(|(name, seen)| {
         let checks = seen.failing.iter();
         checks.map(move |(id, message)| format!("{name}: {id}: {message}"))
     });

@@ -12,7 +12,7 @@ use super::{
     described::{Card, Described, canonical},
 };
 
-/// Interfaces that lie upon others, one upon the next; more is a circle.
+/// Interfaces stacked on one another at most; more is a loop.
 const DEEPEST: u32 = 8;
 
 /// The part of a description that a rehearsal must play along with.
@@ -22,7 +22,7 @@ pub struct Wiring {
     pub endpoints: Vec<Endpoint>,
     /// Where it sends what it cannot deliver itself.
     pub gateways: Vec<IpAddr>,
-    /// Whom it asks for names.
+    /// Its name servers.
     pub servers: Vec<IpAddr>,
     /// The largest packet it may send, if it says so.
     pub mtu: Option<u64>,
@@ -186,7 +186,7 @@ fn cards(
     cards
 }
 
-/// Names of cards: Ethernet interfaces, and what others lie upon without being described.
+/// Names of cards: Ethernet interfaces, and what others are stacked on without being described.
 fn spoken_of<'a>(interfaces: &[&'a Value]) -> Vec<&'a str> {
     let known: HashSet<&str> = interfaces
         .iter()
@@ -206,7 +206,7 @@ fn spoken_of<'a>(interfaces: &[&'a Value]) -> Vec<&'a str> {
     names
 }
 
-/// The first card an interface lies upon; it may be one itself.
+/// The first card below an interface; it may be one itself.
 fn lowest<'a>(interfaces: &[&'a Value], interface: &'a Value, depth: u32) -> Option<&'a str> {
     let depth = depth.checked_sub(1)?;
     let Some(below) = lies_upon(interface).next() else {
@@ -218,7 +218,7 @@ fn lowest<'a>(interfaces: &[&'a Value], interface: &'a Value, depth: u32) -> Opt
     }
 }
 
-/// The VLAN an interface is in, by itself or by what it lies upon.
+/// The VLAN an interface is in, by itself or by an interface below it.
 fn vlan(interfaces: &[&Value], interface: &Value, depth: u32) -> Option<u16> {
     if let Some(id) = interface["vlan"]["id"].as_u64() {
         return u16::try_from(id).ok();

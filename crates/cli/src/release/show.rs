@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use muster_catalog::Product;
-use muster_release::{Client, ImageRef, Platform, Release, Seed, go_arch};
+use muster_model::Product;
+use muster_release::{Client, ImageRef, Platform, Release, Seed};
 use serde_json::json;
 
 use super::Which;
@@ -23,7 +23,7 @@ pub async fn info(client: &Client, which: &Which, pullspecs: bool) -> anyhow::Re
     };
     line("Release", &format!("{product} {}", release.version()));
     line("Image", &image.pinned().to_string());
-    line("Architecture", go_arch(release.arch()));
+    line("Architecture", release.arch().go());
     line("Created", release.created().unwrap_or("unknown"));
     if let Some(url) = release.url() {
         line("About", url);
@@ -59,7 +59,7 @@ pub async fn info(client: &Client, which: &Which, pullspecs: bool) -> anyhow::Re
         "product": product,
         "image": image.pinned().to_string(),
         "digest": image.pinned().digest.map(|digest| digest.to_string()),
-        "architecture": go_arch(release.arch()),
+        "architecture": release.arch().go(),
         "created": release.created(),
         "url": release.url(),
         "channels": release.channels(),

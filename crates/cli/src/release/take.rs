@@ -7,15 +7,15 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use muster_catalog::Arch;
-use muster_release::{Client, Platform, Release, TOOLS, Written, go_arch};
+use muster_model::Arch;
+use muster_release::{Client, Platform, Release, TOOLS, Written};
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::{Destination, Which};
 use crate::output::Printed;
 
-/// Take a tool, a file or the manifests out of a release.
+/// Extract a tool, a file or the manifests from a release.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["tool", "file", "manifests"]))]
 pub struct Extract {
@@ -37,7 +37,7 @@ pub struct Extract {
     pub(super) destination: Destination,
 }
 
-/// Take the base live ISO of CoreOS out of a release.
+/// Extract the base live ISO of CoreOS from a release.
 #[derive(Debug, Args)]
 pub struct BaseIso {
     #[command(flatten)]
@@ -107,10 +107,10 @@ impl BaseIso {
         }
         let mut printed = written(&iso.written);
         if let Some(build) = &iso.coreos_version {
-            printed.text += &format!("\nCoreOS {build} for {}", go_arch(arch));
+            printed.text += &format!("\nCoreOS {build} for {}", arch.go());
         }
         printed.json["coreos_version"] = json!(iso.coreos_version);
-        printed.json["architecture"] = json!(go_arch(arch));
+        printed.json["architecture"] = json!(arch.go());
         Ok(printed)
     }
 }
@@ -155,7 +155,7 @@ fn manifests(release: &Release, to: &Path, force: bool) -> anyhow::Result<Printe
         }
         let path = to.join(name);
         if path.exists() && !force {
-            bail!("{} is there already; --force overwrites it", path.display());
+            bail!("{} exists already; --force overwrites it", path.display());
         }
         fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
         names.push(name);

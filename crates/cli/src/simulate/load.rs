@@ -73,7 +73,7 @@ impl Figures {
             text += &format!("\n{name}: {usage}");
         }
         if let Some((still, all)) = self.in_touch {
-            text += &format!("\n{still} of {all} hosts were still in touch at the end");
+            text += &format!("\n{still} of {all} hosts were still connected at the end");
         }
         text
     }

@@ -110,7 +110,7 @@ impl Stage {
         }
         if self.ended.len() < all {
             return Err(format!(
-                "{} of {all} runs broke off",
+                "{} of {all} runs were aborted",
                 all - self.ended.len()
             ));
         }

@@ -27,7 +27,7 @@ impl Usage {
         Self::read(&stat, &status).ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("/proc/{folder} is not in the form it should have"),
+                format!("/proc/{folder} has an unexpected format"),
             )
         })
     }

@@ -39,7 +39,7 @@ pub struct WaitFor {
 enum Wanted {
     /// Wait until the bootstrap is complete
     BootstrapComplete,
-    /// Wait until the cluster is installed and its operators are at rest
+    /// Wait until the cluster is installed and its operators have settled
     InstallComplete,
 }
 
@@ -49,7 +49,7 @@ struct Options {
     /// Directory in which the files of the cluster were created
     #[arg(long, value_name = "DIR", default_value = ".", global = true)]
     dir: PathBuf,
-    /// How the account is written
+    /// Output format
     #[arg(
         short,
         long,
@@ -58,7 +58,7 @@ struct Options {
         global = true
     )]
     output: Format,
-    /// Least important lines that are shown; the log file gets all of them
+    /// Lowest level of messages to show; the log file gets all of them
     #[arg(long, value_name = "LEVEL", default_value = "info", global = true)]
     log_level: LogLevel,
 }

@@ -58,7 +58,7 @@ fn parse(state: &Value, address: Option<&str>) -> anyhow::Result<Site> {
     };
     let rendezvous: IpAddr = rendezvous
         .parse()
-        .with_context(|| format!("the rendezvous address {rendezvous:?} is no address"))?;
+        .with_context(|| format!("the rendezvous address {rendezvous:?} is not an IP address"))?;
     let ca_pem = text("serviceAuthority").map(str::to_owned);
     let scheme = if ca_pem.is_some() { "https" } else { "http" };
     let url = text("serviceURL").map(str::to_owned);

@@ -47,7 +47,7 @@ impl Lines {
                 )]
             }
             "sync" => vec![format!(
-                "--:--:--  that is all there is ({}); from here on live",
+                "--:--:--  {} objects; live updates follow",
                 body["objects"]
             )],
             "reset" => vec![format!("--:--:--  {}", text(body, "reason"))],

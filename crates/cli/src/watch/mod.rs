@@ -27,7 +27,7 @@ const PAUSES: [u64; 5] = [1, 2, 4, 8, 15];
 
 /// Show live what happens to clusters and hosts.
 ///
-/// As whom: the login of `muster login`, or a token in MUSTER_TOKEN.
+/// The credentials: the login of `muster login`, or a token in MUSTER_TOKEN.
 #[derive(Debug, Args)]
 pub struct Watch {
     /// Only this cluster and its hosts, by name or id
@@ -162,7 +162,7 @@ impl Session {
             // Who only accepts connections and says nothing is not asked faster and faster.
             self.failures = 0;
             let Ok(body) = serde_json::from_str::<serde_json::Value>(&message.data) else {
-                note("a message that is not JSON was passed over");
+                note("a message that is not JSON was ignored");
                 continue;
             };
             let target = query.split_once('=').map(|(_, id)| id);

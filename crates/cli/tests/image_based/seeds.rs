@@ -359,7 +359,7 @@ async fn a_cluster_is_told_how_to_become_a_seed_and_the_seed_is_verified() {
     for fault in [
         "the seed has no file var.tgz",
         ".origin",
-        "etc.tgz of the seed is no gzip archive",
+        "etc.tgz of the seed is not a gzip archive",
         "names version 4.17.0, its label 4.18.5",
         "does not configure dnsmasq",
     ] {

@@ -1,4 +1,4 @@
-//! How we are reached, and by whom.
+//! How clients reach the service, and which clients.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub(super) fn addresses(loading: &mut Loading, sources: &Sources) {
     if server.plain_http && server.tls_cert.is_some() {
         loading.complain(
             "server.plain_http",
-            "a certificate is given for a listener without TLS; drop one of the two",
+            "a certificate is given for a listener without TLS; remove one of the two",
         );
     }
     let server = &loading.config.server;
@@ -78,7 +78,7 @@ fn base_url(loading: &mut Loading, sources: &Sources) {
     }
     let scheme = if server.plain_http { "http" } else { "https" };
     let (host, how) = match (&sources.host_name, server.listen.ip().is_unspecified()) {
-        (Some(name), true) => (name.clone(), "made of this machine's name and the port"),
+        (Some(name), true) => (name.clone(), "from this machine's name and the port"),
         (None, true) => ("localhost".into(), "made of the port"),
         (_, false) if server.listen.is_ipv6() => {
             (format!("[{}]", server.listen.ip()), "made of server.listen")
@@ -153,7 +153,7 @@ pub(super) fn auth(loading: &mut Loading) {
     ];
     for (key, lifetime) in lifetimes {
         if lifetime < Duration::from_secs(1) {
-            loading.complain(key, "would be over before it can be used; give at least 1s");
+            loading.complain(key, "would expire before it can be used; set at least 1s");
         }
     }
 }

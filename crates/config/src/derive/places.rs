@@ -36,7 +36,7 @@ pub(super) fn data_dir(loading: &mut Loading, sources: &Sources) {
         }
         None => loading.complain(
             "data_dir",
-            "no place for data: neither $XDG_DATA_HOME nor $HOME is an absolute path; set it",
+            "no data directory: neither $XDG_DATA_HOME nor $HOME is an absolute path; set it",
         ),
     }
 }
@@ -65,7 +65,10 @@ pub(super) fn database(loading: &mut Loading) {
     match postgres_url(loading) {
         Some(url) => {
             loading.config.database.url = DatabaseUrl::new(url);
-            loading.derived("database.url", "made of database.host and its neighbours");
+            loading.derived(
+                "database.url",
+                "from database.host and the settings beside it",
+            );
         }
         None => loading.complain("database.host", "cannot be the host of a database"),
     }
@@ -143,7 +146,7 @@ pub(super) fn storage(loading: &mut Loading) {
             }
             _ => {
                 let problem = format!(
-                    "`{}` is no place for files; expected file:///folder or s3://bucket",
+                    "`{}` is not a location for files; expected file:///folder or s3://bucket",
                     storage.url
                 );
                 loading.complain("storage.url", problem);

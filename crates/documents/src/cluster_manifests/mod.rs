@@ -12,7 +12,7 @@ mod types;
 
 use std::{collections::BTreeMap, fmt};
 
-use muster_model::Secret;
+use muster_model::{Arch, Secret};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -287,9 +287,9 @@ fn fill_in(manifests: &mut ClusterManifests) {
 /// `x86_64` for `amd64`; a name in that form is returned unchanged.
 #[must_use]
 pub fn rpm_architecture(name: &str) -> String {
-    let mut known = rules::ARCHITECTURES.iter();
-    let found = known.find(|(_, go)| *go == name);
-    found.map_or(name, |(rpm, _)| rpm).to_owned()
+    name.parse()
+        .map_or(name, |arch: Arch| arch.rpm())
+        .to_owned()
 }
 
 /// A pull secret with sorted keys and indentation, so that equal ones are equal texts.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use ipnet::IpNet;
+use muster_model::Arch;
 
 use super::{
     Expected,
@@ -294,19 +295,16 @@ fn release_image(facts: &Facts<'_, ClusterImageSet>, diagnostics: &mut Diagnosti
     }
 }
 
-/// Names of architectures: as the kernel has them, and as Go does.
-pub(super) const ARCHITECTURES: &[(&str, &str)] = &[
-    ("x86_64", "amd64"),
-    ("aarch64", "arm64"),
-    ("ppc64le", "ppc64le"),
-    ("s390x", "s390x"),
-];
+/// Architectures that hosts can have.
+const ARCHITECTURES: [Arch; 4] = [Arch::X86_64, Arch::Arm64, Arch::Ppc64le, Arch::S390x];
 
 fn architecture(facts: &Facts<'_, InfraEnv>, diagnostics: &mut Diagnostics) {
     let found = &*facts.object.spec.cpu_architecture;
-    let known = |(name, other): &(&str, &str)| found == *name || found == *other;
-    if !found.is_empty() && !ARCHITECTURES.iter().any(known) {
-        let names: Vec<&str> = ARCHITECTURES.iter().map(|(name, _)| *name).collect();
+    let is_known = found
+        .parse()
+        .is_ok_and(|arch| ARCHITECTURES.contains(&arch));
+    if !found.is_empty() && !is_known {
+        let names = ARCHITECTURES.map(Arch::rpm);
         diagnostics.fault(
             "spec.cpuArchitecture",
             format!("{} is not supported", shown(found)),

@@ -54,14 +54,14 @@ pub static RULES: &[Rule] = &[
     rule("installation-disk", "installationDisk", "A path below `/dev/`.", installation_disk),
     rule("partition-start", "extraPartitionStart", "`0`, or a number with one of the units K, M, G, T and P, which may have a sign.", partition_start),
     rule("partition-number", "extraPartitionNumber", "A warning where kept partitions move the new one.", partition_number),
-    rule("partition-label", "extraPartitionLabel", "A partition label: at most 36 characters, no blanks, quotes or commas.", partition_label),
+    rule("partition-label", "extraPartitionLabel", "A partition label: at most 36 characters, no spaces, quotes or commas.", partition_label),
     rule("trust-bundle", "additionalTrustBundle", "Certificates in PEM form, each at the start of a line, and nothing behind the last of them.", trust_bundle),
     rule("network-config", "networkConfig", "An nmstate document from which NetworkManager profiles can be made.", network_config),
     rule("mirror-names", "imageDigestSources.source", "Repositories with their registry, without tag or digest; a registry alone is fine.", mirror_names),
     rule("proxy-present", "proxy", "At least one of httpProxy and httpsProxy.", |facts, diagnostics| proxy::check_present(facts.config.proxy.as_ref(), diagnostics)),
     rule("proxy-url", "proxy.httpProxy", "A whole URL; the scheme is `http`, for httpsProxy `http` or `https`.", |facts, diagnostics| proxy::check_urls(facts.config.proxy.as_ref(), diagnostics)),
     rule("no-proxy", "proxy.noProxy", "`*`, or addresses, networks and domains with commas between; no wildcards.", |facts, diagnostics| proxy::check_no_proxy(facts.config.proxy.as_ref(), diagnostics)),
-    rule("installer-arguments", "coreosInstallerArgs", "Flags are `--append-karg`, `--delete-karg`, `--save-partlabel` or `--save-partindex`; values have no blanks and stand alone.", installer_arguments),
+    rule("installer-arguments", "coreosInstallerArgs", "Flags are `--append-karg`, `--delete-karg`, `--save-partlabel` or `--save-partindex`; values have no spaces and stand alone.", installer_arguments),
     rule("architecture", "architecture", "`amd64` or `arm64`.", architecture),
     rule("ignition-override", "ignitionConfigOverride", "A valid Ignition config of version 3.2.0.", ignition_override),
     rule("progress-url", "progressURL", "An HTTP or HTTPS URL.", progress_url),
@@ -148,7 +148,7 @@ fn seed_version(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
     if version.is_empty() {
         let help = "write the version of the cluster the seed was made of, for example `4.18.5`";
         diagnostics.fault("seedVersion", "this is missing", help);
-    } else if crate::schema::Release::parse(version).is_none() {
+    } else if muster_model::MinorVersion::parse(version).is_none() {
         diagnostics.warn(
             "seedVersion",
             format!("{} does not look like a version", shown(version)),
@@ -297,7 +297,7 @@ fn installer_arguments(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
                     "{} is empty or has characters that are not allowed",
                     shown(argument)
                 ),
-                "write one value per entry, without blanks",
+                "write one value per entry, without spaces",
             );
         }
     }

@@ -2,8 +2,10 @@
 
 use std::{fmt, net::IpAddr};
 
+use muster_model::MinorVersion;
+
 use super::types::Architecture;
-use crate::schema::{Release, walk::UnknownKeys};
+use crate::schema::walk::UnknownKeys;
 
 /// How the cluster will be installed; some rules hold for one way only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +41,7 @@ pub struct Given {
     /// What to do about unknown keys.
     pub unknown_keys: UnknownKeys,
     /// Which release is installed; unknown means the newest.
-    pub release: Option<Release>,
+    pub release: Option<MinorVersion>,
     /// It is a release of OKD.
     pub okd: bool,
     /// Architecture of pools that name none.
@@ -65,7 +67,7 @@ impl Given {
     #[must_use]
     pub fn at_least(&self, major: u32, minor: u32) -> bool {
         self.release
-            .is_none_or(|release| release >= Release::new(major, minor))
+            .is_none_or(|release| release >= MinorVersion::new(major, minor))
     }
 }
 

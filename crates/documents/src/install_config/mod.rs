@@ -29,7 +29,7 @@ pub mod types;
 
 use crate::{findings::Report, schema::read::read};
 
-pub use crate::schema::{Release, walk::UnknownKeys};
+pub use crate::schema::walk::UnknownKeys;
 pub use draft::Draft;
 pub use environment::{Environment, FipsHost, Given, Method};
 pub use render::to_yaml;

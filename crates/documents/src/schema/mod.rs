@@ -11,6 +11,7 @@ pub mod walk;
 pub(crate) mod wording;
 
 use crate::validation::RuleSummary;
+use muster_model::MinorVersion;
 
 /// A file that users write.
 #[derive(Debug)]
@@ -29,15 +30,6 @@ pub struct Document {
     pub rule_summaries: fn() -> Vec<RuleSummary>,
 }
 
-/// A release of OpenShift, as far as fields depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Release {
-    /// 4 in 4.19.
-    pub major: u32,
-    /// 19 in 4.19.
-    pub minor: u32,
-}
-
 /// One field.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
@@ -50,7 +42,7 @@ pub struct Field {
     /// What holds when it is left out; empty if nothing does.
     pub default: &'static str,
     /// The first release that knows it.
-    pub since: Option<Release>,
+    pub since: Option<MinorVersion>,
     /// What to write instead, if it is an old spelling.
     pub instead: Option<&'static str>,
     /// The file is unreadable without it.
@@ -95,28 +87,6 @@ pub(crate) const INT64: Kind = Kind::Number(i64::MIN, i64::MAX);
 pub(crate) const TEXTS: Kind = Kind::List(&Kind::Text);
 pub(crate) const IPS: Kind = Kind::List(&Kind::Ip);
 
-impl Release {
-    /// A release by its numbers.
-    #[must_use]
-    pub const fn new(major: u32, minor: u32) -> Self {
-        Self { major, minor }
-    }
-
-    /// Reads `4.19`, `4.19.3` or `4.19.0-rc.1`.
-    #[must_use]
-    pub fn parse(version: &str) -> Option<Self> {
-        let mut parts = version.split(['.', '-']);
-        let (major, minor) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        Some(Self { major, minor })
-    }
-}
-
-impl std::fmt::Display for Release {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
-
 impl Field {
     pub(crate) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
         Self {
@@ -136,7 +106,7 @@ impl Field {
     }
 
     pub(crate) const fn since(mut self, major: u32, minor: u32) -> Self {
-        self.since = Some(Release { major, minor });
+        self.since = Some(MinorVersion::new(major, minor));
         self
     }
 

@@ -1,10 +1,11 @@
 //! From the bytes of a file to typed values, with everything that is wrong on the way.
 
+use muster_model::MinorVersion;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    Document, Release,
+    Document,
     walk::{UnknownKeys, walk},
 };
 use crate::{
@@ -19,7 +20,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     name: &str,
     bytes: &[u8],
     unknown: UnknownKeys,
-    release: Option<Release>,
+    release: Option<MinorVersion>,
 ) -> Result<(T, Sheet, Unfinished), Report> {
     let text = text_of(name, bytes)?;
     let parsed = parse(text);

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
+use muster_model::MinorVersion;
 use serde_json::{Map, Value as Json};
 
 use super::{
-    Document, Field, Kind, Release,
+    Document, Field, Kind,
     scalars::{Misfit, anything, typed},
     wording::plain_path,
 };
@@ -47,7 +48,7 @@ pub fn walk(
     document: &'static Document,
     root: &Node,
     unknown: UnknownKeys,
-    release: Option<Release>,
+    release: Option<MinorVersion>,
 ) -> Walked {
     let mut walker = Walker {
         document,
@@ -64,7 +65,7 @@ pub fn walk(
 struct Walker {
     document: &'static Document,
     unknown: UnknownKeys,
-    release: Option<Release>,
+    release: Option<MinorVersion>,
     walked: Walked,
 }
 

@@ -193,7 +193,7 @@ impl<'a> Builder<'a> {
         self.finish(Node { span, value }, size, fresh, open.anchor)
     }
 
-    /// A value is whole: it goes to whom it belongs. Only what is `fresh` was not counted yet.
+    /// A value is complete and is added to its parent. Only a `fresh` one was not counted yet.
     fn finish(
         &mut self,
         node: Node,

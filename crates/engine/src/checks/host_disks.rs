@@ -87,7 +87,7 @@ pub(super) fn vsphere_disk_uuid(on: &HostContext<'_>) -> CheckResult {
     // No version: kinds of disks that only newer releases install to do not count.
     let matters = |disk: &&Disk| {
         disk.installation_eligibility.eligible
-            && disks::type_is_supported(&disk.drive_type, "", inventory.architecture())
+            && disks::type_is_supported(&disk.drive_type, "", inventory.arch())
     };
     let nameless: Vec<String> = inventory
         .disks

@@ -1,5 +1,5 @@
 //! The host validation about reaching the other hosts at all: it must be in the group in which
-//! everybody reaches everybody. A failure names the broken links, from both ends.
+//! all hosts reach each other. A failure names the broken links, from both ends.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -137,7 +137,7 @@ fn by_link(on: &HostContext<'_>, groups: &Groups) -> CheckResult {
     )
 }
 
-/// Whom this host itself got no answer from, to show where to look.
+/// Hosts that did not answer this one, to show where to look.
 fn unanswered(on: &HostContext<'_>, matters: impl Fn(IpAddr) -> bool) -> String {
     let Stored::Here(report) = reports::connectivity_of(on.host) else {
         return ", and it has not reported connectivity yet".to_owned();

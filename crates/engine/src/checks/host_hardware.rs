@@ -73,17 +73,17 @@ pub(super) fn has_cpu_cores_for_role(on: &HostContext<'_>) -> CheckResult {
     compare_cores(on, on.needs().cpu_cores, &format!("role {role}"))
 }
 
-fn compare_cores(on: &HostContext<'_>, need: i64, whom: &str) -> CheckResult {
+fn compare_cores(on: &HostContext<'_>, need: i64, consumer: &str) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
     };
     match cores(inventory) {
         Err(result) => result,
         Ok(have) if have >= need => {
-            CheckResult::pass(format!("{have} CPU cores, {whom} needs {need}"))
+            CheckResult::pass(format!("{have} CPU cores, {consumer} needs {need}"))
         }
         Ok(have) => CheckResult::fail(format!(
-            "{have} CPU cores, {whom} needs at least {need}; use a larger machine"
+            "{have} CPU cores, {consumer} needs at least {need}; use a larger machine"
         )),
     }
 }
@@ -113,7 +113,7 @@ fn compare_memory(
     on: &HostContext<'_>,
     need_mib: i64,
     tolerance_mib: i64,
-    whom: &str,
+    consumer: &str,
 ) -> CheckResult {
     let Some(inventory) = on.inventory else {
         return on.no_inventory();
@@ -127,11 +127,11 @@ fn compare_memory(
     let least = bytes_of(need_mib.saturating_sub(tolerance_mib));
     if memory.physical_bytes >= least {
         CheckResult::pass(format!(
-            "{have_mib} MiB of memory, {whom} needs {need_mib} MiB"
+            "{have_mib} MiB of memory, {consumer} needs {need_mib} MiB"
         ))
     } else {
         CheckResult::fail(format!(
-            "{have_mib} MiB of memory, {whom} needs at least {need_mib} MiB; add {} MiB",
+            "{have_mib} MiB of memory, {consumer} needs at least {need_mib} MiB; add {} MiB",
             need_mib.saturating_sub(have_mib)
         ))
     }

@@ -58,11 +58,7 @@ pub(super) fn least(cluster: Option<&Cluster>, settings: &Settings) -> (i64, i64
 fn is_at_the_edge(inventory: &Inventory, settings: &Settings) -> bool {
     let vendor = inventory.system_vendor.as_ref();
     let product = vendor.map_or("", |vendor| vendor.product_name.as_str());
-    is_edge_worker(
-        inventory.architecture(),
-        product,
-        &settings.edge_worker_products,
-    )
+    is_edge_worker(inventory.arch(), product, &settings.edge_worker_products)
 }
 
 /// Whether an inventory satisfies what a role asks for, whatever role the host has now.
@@ -140,7 +136,8 @@ mod tests {
         };
         assert_eq!(disk(HostRole::Worker, "aarch64", "BlueField SoC"), 15);
         assert_eq!(disk(HostRole::AutoAssign, "aarch64", "bluefieldsoc"), 15);
-        assert_eq!(disk(HostRole::Worker, "arm64", "BlueField SoC"), 100);
+        assert_eq!(disk(HostRole::Worker, "x86_64", "BlueField SoC"), 100);
+        assert_eq!(disk(HostRole::Worker, "", "BlueField SoC"), 100);
         assert_eq!(disk(HostRole::Worker, "aarch64", "Big Server"), 100);
         assert_eq!(disk(HostRole::Master, "aarch64", "BlueField SoC"), 100);
     }

@@ -30,14 +30,14 @@ pub(crate) struct Neighbourhood {
     pub(crate) machine: Result<Vec<IpNet>, BadRange>,
     /// Families of pods and services; true means IPv6.
     pub(crate) families: Result<BTreeSet<bool>, BadRange>,
-    /// Who reaches whom.
+    /// Which hosts reach each other.
     pub(crate) groups: Stored<Groups>,
     /// What the hosts say of each other; see [`Self::web`].
     pub(crate) witnesses: Vec<Witness>,
     web: OnceCell<Web>,
     /// Addresses used twice, with the cards that use them.
     pub(crate) collisions: Stored<BTreeMap<IpAddr, Vec<String>>>,
-    /// How many hosts with an inventory go by a name.
+    /// How many hosts with an inventory have a name.
     pub(crate) names: BTreeMap<String, usize>,
     /// The hosts.
     pub(crate) peers: BTreeMap<HostId, Peer>,
@@ -46,7 +46,7 @@ pub(crate) struct Neighbourhood {
     /// For imported clusters: whether the cluster answers for its own names, as its Ignition
     /// says; `None` until a host could fetch that.
     pub(crate) own_names: Option<bool>,
-    /// The operators of the cluster and the roles they go by.
+    /// The operators of the cluster and the roles they depend on.
     pub(crate) operators: Scene,
 }
 
@@ -133,7 +133,7 @@ impl Neighbourhood {
         self.operators = Scene::of(cluster, hosts.iter());
     }
 
-    /// Who reaches whom link by link. Costly, so it is drawn only for those who ask: to find
+    /// Which hosts reach each other, link by link. Costly, so it is computed only on demand: to find
     /// groups after a change, and to name the links that a lonely host lacks.
     pub(crate) fn web(&self) -> &Web {
         self.web

@@ -113,9 +113,9 @@ pub(super) fn resolutions(known: &[&str], wild: bool) -> Value {
 }
 
 fn all_healthy(groups: &mut Groups) {
-    let everybody = (1..=3).map(|n| key(n).host).collect();
+    let all_hosts = (1..=3).map(|n| key(n).host).collect();
     let network = "192.0.2.0/24".to_owned();
-    groups.majority_groups.insert(network, everybody);
+    groups.majority_groups.insert(network, all_hosts);
     for n in 1..=3 {
         let addresses = vec![address(n)];
         groups.l3_connected_addresses.insert(key(n).host, addresses);

@@ -72,7 +72,7 @@ impl Bits {
     }
 }
 
-/// Who reaches whom: one set per host.
+/// Which hosts each host reaches: one set per host.
 #[derive(Clone, Debug)]
 pub(super) struct Matrix(Vec<Bits>);
 

@@ -50,7 +50,7 @@ pub(super) fn largest(mutual: &Matrix, least: usize) -> Vec<usize> {
     members
 }
 
-/// Hosts by their circle (themselves and whom they reach), in the order of their first member;
+/// Hosts by their circle (themselves and those they reach), in the order of their first member;
 /// hosts whose circle is too small for any mesh are left out.
 fn classes(mutual: &Matrix, least: usize) -> Vec<Class> {
     let mut by_circle: BTreeMap<Bits, Vec<usize>> = BTreeMap::new();

@@ -17,7 +17,9 @@ pub(super) fn store(
         .cluster
         .ok_or_else(|| BadReply::not_now(step, "the host belongs to no cluster"))?;
     let change = leases::accept(cluster, &reply, now);
-    if let Some((changed, events)) = change.map_err(|reason| BadReply::not_now(step, reason))? {
+    if let Some((changed, events)) =
+        change.map_err(|why| BadReply::not_now(step, why.to_string()))?
+    {
         outcome.cluster = Some(changed);
         outcome.events.extend(events);
     }

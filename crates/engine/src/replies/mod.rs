@@ -94,15 +94,6 @@ pub enum BadReply {
 }
 
 impl BadReply {
-    /// The HTTP status for it. The reference answers 500 to what is not wanted now, as if it
-    /// were broken itself; agents treat all refusals alike.
-    #[must_use]
-    pub const fn http_status(&self) -> u16 {
-        match self {
-            Self::Unreadable { .. } | Self::TooLarge { .. } | Self::NotNow { .. } => 400,
-        }
-    }
-
     pub(crate) fn not_now(step: StepType, reason: impl Into<String>) -> Self {
         Self::NotNow {
             step: step.to_string(),

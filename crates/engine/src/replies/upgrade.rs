@@ -6,7 +6,7 @@ use muster_model::{AgentUpgrade, Timestamp};
 use super::{BadReply, Outcome, record};
 use crate::{StepType, agent_json::parse, events, inventory::hostname, reports::UpgradeReply};
 
-/// Longest reference to an image that is believed.
+/// Longest reference to an image that is accepted.
 const MOST_IMAGE_BYTES: usize = 512;
 
 pub(super) fn result(outcome: &mut Outcome, output: &str, now: Timestamp) -> Result<(), BadReply> {

@@ -2,12 +2,12 @@
 
 use muster_model::Host;
 
-use crate::{inventory::Inventory, leases, view::Environment};
+use crate::{agent_json, inventory::Inventory, leases, view::Environment};
 
 pub(super) fn args(host: &Host, around: &Environment<'_>) -> Option<Vec<String>> {
     let inventory = Inventory::of(host).ok()?;
     let request = leases::request(around.cluster?, &inventory)?;
-    Some(vec![request.to_string()])
+    Some(vec![agent_json::text(&request)])
 }
 
 #[cfg(test)]
@@ -28,7 +28,8 @@ mod tests {
         assert_eq!(ask(&fleet, fleet.host(1)), None);
         fleet.cluster.vip_dhcp_allocation = Some(true);
         let asked = ask(&fleet, fleet.host(1)).unwrap();
-        assert!(asked.len() == 1 && asked[0].contains(r#""interface":"eth0""#));
+        assert!(asked.len() == 1 && asked[0].starts_with(r#"{"interface":"eth0","api_vip_mac":"#));
+        assert!(!asked[0].contains("lease"), "none so far: {}", asked[0]);
         assert_eq!(args(fleet.host(1), &Environment::default()), None);
         let mut blank = fleet.host(1).clone();
         blank.reports.inventory = None;

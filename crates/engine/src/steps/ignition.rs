@@ -12,7 +12,7 @@ use crate::{ignition::Ignition, networks, tang};
 struct Source<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ca_certificate: Option<&'a str>,
-    /// Agents of old read the token from here only.
+    /// Older agents read the token only from here.
     #[serde(skip_serializing_if = "Option::is_none")]
     ignition_endpoint_token: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

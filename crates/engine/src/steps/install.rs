@@ -1,6 +1,6 @@
 //! The arguments of the install step.
 
-use muster_model::{Cluster, Host, Proxy};
+use muster_model::{Arch, Cluster, Host, MinorVersion, Proxy};
 use serde::Serialize;
 
 use super::{installer_args, json};
@@ -144,8 +144,8 @@ fn may_skip_reboot(
     cluster: &Cluster,
     settings: &Settings,
 ) -> bool {
-    let mainframe = cluster.cpu_architecture.as_deref() == Some("s390x")
-        || inventory.is_some_and(|inventory| inventory.architecture() == "s390x");
+    let architectures = [cluster.arch(), inventory.and_then(Inventory::arch)];
+    let mainframe = architectures.contains(&Some(Arch::S390x));
     let disk = inventory.and_then(|inventory| installer_args::boot_disk(host, inventory));
     let paths = [
         host.installation_disk_path.as_deref(),
@@ -158,7 +158,7 @@ fn may_skip_reboot(
     !settings.keep_mco_reboot
         && !mainframe
         && !mapped
-        && disks::at_least(&cluster.openshift_version, (4, 15))
+        && disks::at_least(&cluster.openshift_version, MinorVersion::new(4, 15))
 }
 
 fn proxy(proxy: &Proxy, cluster: &Cluster) -> Option<ProxyRequest> {

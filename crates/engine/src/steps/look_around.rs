@@ -31,7 +31,7 @@ struct Nic {
 }
 
 /// The other hosts that are there to answer. One whose inventory cannot be read is left out;
-/// in the reference it takes the step away from everybody.
+/// in the reference no host gets the step then.
 pub(super) fn peers(host: &Host, around: &Environment<'_>) -> Option<String> {
     let list: Vec<Peer> = around
         .peers

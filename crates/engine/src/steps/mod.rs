@@ -56,7 +56,7 @@ pub struct Steps {
     pub exit: bool,
 }
 
-/// What the agent of `host` shall do next. What handing it out changes says [`handed_out`].
+/// The next steps of the agent of `host`. [`handed_out`] returns what handing them out changes.
 #[must_use]
 pub fn next(host: &Host, around: &Environment<'_>, settings: &Settings) -> Steps {
     if let Some(image) = wanted_agent(host, settings) {

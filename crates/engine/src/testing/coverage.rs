@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use muster_model::{ClusterStatus, HostStatus};
 
-use super::{hellos, life, requests, rules, soft, troubles, waits};
+use super::{life, registrations, requests, rules, soft, troubles, waits};
 use crate::{
     events::{self, Owner},
     rules::{cluster::CLUSTER_RULES, coverage, host::HOST_RULES, pool::POOL_RULES},
@@ -45,7 +45,7 @@ const SCENARIOS: &[fn()] = &[
 fn every_row_of_every_table_is_used_by_some_scenario() {
     for scenario in SCENARIOS
         .iter()
-        .chain(hellos::SCENARIOS)
+        .chain(registrations::SCENARIOS)
         .chain(requests::SCENARIOS)
         .chain(soft::SCENARIOS)
         .chain(waits::SCENARIOS)

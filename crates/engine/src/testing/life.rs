@@ -4,7 +4,7 @@ use muster_model::{ClusterStatus, FinalizingStage, HostKind, HostRole, HostStage
 
 use super::{Fleet, key, operator};
 use crate::{
-    Environment, Job, RefusalCode, Settings, binding, install,
+    Environment, Job, RefusalKind, Settings, binding, install,
     operators::{self, OperatorReport},
     progress, reset,
     settings::Polling,
@@ -196,8 +196,8 @@ pub(super) fn a_pool_host_is_bound_installed_with_the_cluster_and_may_not_leave_
     assert_eq!(
         binding::bind(fleet.host(1), cluster.id, Some(&cluster), fleet.now)
             .unwrap_err()
-            .code,
-        RefusalCode::Conflict
+            .kind,
+        RefusalKind::Conflict
     );
     fleet.settle();
     assert!(
@@ -210,8 +210,8 @@ pub(super) fn a_pool_host_is_bound_installed_with_the_cluster_and_may_not_leave_
     );
     let unknown = binding::bind(fleet.host(1), cluster.id, None, fleet.now).unwrap_err();
     assert_eq!(
-        (unknown.code, unknown.events[0].name.as_str()),
-        (RefusalCode::BadRequest, "host_bind_failed")
+        (unknown.kind, unknown.events[0].name.as_str()),
+        (RefusalKind::Invalid, "host_bind_failed")
     );
     for number in 1..=3 {
         let decision =
@@ -230,8 +230,8 @@ pub(super) fn a_pool_host_is_bound_installed_with_the_cluster_and_may_not_leave_
     assert_eq!(
         binding::unbind(fleet.host(1), false, fleet.now)
             .unwrap_err()
-            .code,
-        RefusalCode::Conflict
+            .kind,
+        RefusalKind::Conflict
     );
 }
 
@@ -241,8 +241,8 @@ pub(super) fn an_unbound_host_goes_back_to_the_pool_with_its_role_forgotten() {
     assert_eq!(
         binding::unbind(fleet.host(1), true, fleet.now)
             .unwrap_err()
-            .code,
-        RefusalCode::Conflict
+            .kind,
+        RefusalKind::Conflict
     );
     let decision = binding::unbind(fleet.host(1), false, fleet.now).unwrap();
     fleet.store(decision);

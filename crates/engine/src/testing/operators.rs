@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Fleet, minutes, operator, validations::outcome};
 use crate::{
-    RefusalCode, Refused, install,
+    RefusalKind, Refused, install,
     operators::{self, OperatorReport},
     progress,
 };
@@ -181,9 +181,9 @@ fn report(fleet: &mut Fleet, name: &str, status: &str) -> Result<(), Refused> {
 fn reports_about_unknown_operators_and_of_unknown_states_are_refused() {
     let mut fleet = booted(Fleet::new(3, 3), &["lso"]);
     let refused = report(&mut fleet, "odf", "available").unwrap_err();
-    assert_eq!(refused.code, RefusalCode::NotFound);
+    assert_eq!(refused.kind, RefusalKind::Missing);
     let refused = report(&mut fleet, "lso", "happy").unwrap_err();
-    assert_eq!(refused.code, RefusalCode::BadRequest);
+    assert_eq!(refused.kind, RefusalKind::Invalid);
     report(&mut fleet, "lso", "").unwrap();
     let event = fleet.events.last().unwrap();
     assert!(

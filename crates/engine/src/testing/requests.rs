@@ -4,7 +4,7 @@ use muster_model::{ClusterKind, ClusterStatus, HostStage, HostStatus};
 
 use super::{Fleet, heard_no, key, minutes};
 use crate::{
-    Job, RefusalCode, StepType,
+    Job, RefusalKind, StepType,
     binding::{self, Release},
     cancel, install, reset,
 };
@@ -120,9 +120,9 @@ pub(super) fn resetting_reaches_every_host_that_left_discovery() {
     }
     let fleet = Fleet::ready(3, 3);
     let refusal = reset::reset_host(&fleet.view(), key(1), fleet.now).inspect_err(heard_no);
-    assert_eq!(refusal.unwrap_err().code, RefusalCode::Conflict);
+    assert_eq!(refusal.unwrap_err().kind, RefusalKind::Conflict);
     let refusal = reset::reset_host(&fleet.view(), key(9), fleet.now).unwrap_err();
-    assert_eq!(refusal.code, RefusalCode::NotFound);
+    assert_eq!(refusal.kind, RefusalKind::Missing);
 }
 
 #[test]
@@ -132,7 +132,7 @@ pub(super) fn unbinding_leads_where_the_contract_says() {
         let answer = binding::unbind(fleet.host(1), false, fleet.now).inspect_err(heard_no);
         let led = answer
             .map(|decision| decision.hosts[0].status)
-            .map_err(|no| no.code);
+            .map_err(|no| no.kind);
         let expected = match status {
             Known | Discovering | Disconnected | Insufficient | PendingForInput | Binding => {
                 Ok(Unbinding)
@@ -140,7 +140,7 @@ pub(super) fn unbinding_leads_where_the_contract_says() {
             Installed | AddedToExistingCluster | Error | Cancelled | ResettingPendingUserAction => {
                 Ok(UnbindingPendingUserAction)
             }
-            _ => Err(RefusalCode::Conflict),
+            _ => Err(RefusalKind::Conflict),
         };
         assert_eq!(led, expected, "{status}");
     }
@@ -177,12 +177,12 @@ pub(super) fn a_node_is_taken_back_without_hands_or_asks_for_them() {
             binding::release(fleet.host(1), Release::Reclaim, fleet.now).inspect_err(heard_no);
         let led = answer
             .map(|decision| decision.hosts[0].status)
-            .map_err(|no| no.code);
+            .map_err(|no| no.kind);
         let expected = match status {
             Installed | AddedToExistingCluster => Ok(Reclaiming),
             Known | Discovering | Disconnected | Insufficient | PendingForInput => Ok(Unbinding),
             Error | Cancelled => Ok(UnbindingPendingUserAction),
-            _ => Err(RefusalCode::Conflict),
+            _ => Err(RefusalKind::Conflict),
         };
         assert_eq!(led, expected, "{status}");
     }
@@ -262,7 +262,7 @@ pub(super) fn an_installed_cluster_is_opened_for_more_hosts_once() {
     for status in ClusterStatus::ALL {
         let mut fleet = Fleet::ready(3, 3);
         fleet.cluster.status = *status;
-        let answer = install::allow_add_hosts(&fleet.view(), fleet.now).map_err(|no| no.code);
+        let answer = install::allow_add_hosts(&fleet.view(), fleet.now).map_err(|no| no.kind);
         assert_eq!(
             answer.is_ok(),
             *status == ClusterStatus::Installed,
@@ -283,7 +283,7 @@ pub(super) fn an_installed_cluster_is_opened_for_more_hosts_once() {
                 )
             );
             let again = install::allow_add_hosts(&fleet.view(), fleet.now).unwrap_err();
-            assert_eq!(again.code, RefusalCode::BadRequest);
+            assert_eq!(again.kind, RefusalKind::Invalid);
         }
     }
     let mut fleet = Fleet::ready(1, 1);
@@ -349,7 +349,7 @@ pub(super) fn pool_hosts_are_validated_by_what_any_cluster_needs() {
     )
     .inspect_err(heard_no)
     .unwrap_err();
-    assert_eq!(refusal.code, RefusalCode::Conflict);
+    assert_eq!(refusal.kind, RefusalKind::Conflict);
 }
 
 #[test]

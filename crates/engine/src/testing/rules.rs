@@ -7,7 +7,7 @@ use muster_model::{
 };
 
 use super::{Fleet, key, minutes, validations::outcome};
-use crate::{RefusalCode, StepType, install, progress};
+use crate::{RefusalKind, StepType, install, progress};
 
 #[test]
 pub(super) fn the_smallest_machines_that_fit_become_masters_and_keep_that_role() {
@@ -41,7 +41,7 @@ pub(super) fn the_smallest_machines_that_fit_become_masters_and_keep_that_role()
 pub(super) fn a_cluster_that_is_not_ready_cannot_be_installed() {
     let fleet = Fleet::new(3, 2);
     let refusal = install::start(&fleet.view(), &fleet.settings, fleet.now).unwrap_err();
-    assert_eq!(refusal.code, RefusalCode::Conflict);
+    assert_eq!(refusal.kind, RefusalKind::Conflict);
     assert!(refusal.reason.contains("not ready"), "{}", refusal.reason);
 }
 
@@ -58,22 +58,22 @@ fn an_unusable_host_is_a_bad_request_once_every_host_has_reported() {
             .any(|host| host.status == HostStatus::Discovering)
     );
     assert_eq!(
-        refusal(&fleet).code,
-        RefusalCode::Conflict,
+        refusal(&fleet).kind,
+        RefusalKind::Conflict,
         "hosts are still unknown"
     );
     fleet.settle();
     assert_eq!(fleet.status(4), HostStatus::Insufficient);
     let refused = refusal(&fleet);
-    assert_eq!(refused.code, RefusalCode::BadRequest);
+    assert_eq!(refused.kind, RefusalKind::Invalid);
     let name = crate::inventory::hostname(fleet.host(4));
     assert!(refused.reason.contains(&name), "{}", refused.reason);
     for host in &mut fleet.hosts {
         host.role = host.suggested_role;
     }
     assert_eq!(
-        refusal(&fleet).code,
-        RefusalCode::Conflict,
+        refusal(&fleet).kind,
+        RefusalKind::Conflict,
         "all roles are fixed"
     );
 }
@@ -295,8 +295,8 @@ pub(super) fn a_reboot_that_never_ends_asks_for_the_user_and_freezes_the_clocks_
 pub(super) fn progress_of_the_wrong_kind_is_refused() {
     let mut fleet = Fleet::ready(3, 3);
     assert_eq!(
-        fleet.stage(1, HostStage::Installing).unwrap_err().code,
-        RefusalCode::Conflict
+        fleet.stage(1, HostStage::Installing).unwrap_err().kind,
+        RefusalKind::Conflict
     );
     fleet.start();
     let plain = fleet
@@ -309,15 +309,15 @@ pub(super) fn progress_of_the_wrong_kind_is_refused() {
         .as_u128();
     fleet.stage(plain, HostStage::WritingImageToDisk).unwrap();
     assert_eq!(
-        fleet.stage(plain, HostStage::Installing).unwrap_err().code,
-        RefusalCode::Conflict
+        fleet.stage(plain, HostStage::Installing).unwrap_err().kind,
+        RefusalKind::Conflict
     );
     assert_eq!(
         fleet
             .stage(plain, HostStage::WaitingForBootkube)
             .unwrap_err()
-            .code,
-        RefusalCode::Conflict
+            .kind,
+        RefusalKind::Conflict
     );
     let before = fleet.events.len();
     fleet.stage(plain, HostStage::WritingImageToDisk).unwrap();
@@ -332,7 +332,7 @@ pub(super) fn progress_of_the_wrong_kind_is_refused() {
         info: String::new(),
     };
     let refusal = progress::report_host(&host, None, &report, fleet.now).unwrap_err();
-    assert_eq!(refusal.code, RefusalCode::BadRequest);
+    assert_eq!(refusal.kind, RefusalKind::Invalid);
 }
 
 #[test]

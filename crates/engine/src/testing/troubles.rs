@@ -3,7 +3,7 @@
 use muster_model::{ClusterStatus, HostRole, HostStage, HostStatus, Severity};
 
 use super::Fleet;
-use crate::{Job, RefusalCode, StepType, cancel, install, reset};
+use crate::{Job, RefusalKind, StepType, cancel, install, reset};
 
 #[test]
 pub(super) fn a_failed_image_pull_brings_cluster_and_host_back_and_a_second_try_succeeds() {
@@ -148,8 +148,8 @@ pub(super) fn a_failed_installer_step_fails_its_host_unless_the_installer_runs_a
 pub(super) fn cancel_then_reset_then_reboot_leads_back_to_ready() {
     let mut fleet = Fleet::ready(3, 3);
     assert_eq!(
-        cancel::cancel(&fleet.view(), fleet.now).unwrap_err().code,
-        RefusalCode::Conflict
+        cancel::cancel(&fleet.view(), fleet.now).unwrap_err().kind,
+        RefusalKind::Conflict
     );
     fleet.start();
     let decision = cancel::cancel(&fleet.view(), fleet.now).unwrap();
@@ -158,7 +158,7 @@ pub(super) fn cancel_then_reset_then_reboot_leads_back_to_ready() {
     assert_eq!(fleet.cluster.status, ClusterStatus::Cancelled);
     assert!(fleet.statuses().iter().all(|s| *s == HostStatus::Cancelled));
     let refusal = fleet.boot(1).unwrap_err();
-    assert_eq!(refusal.code, RefusalCode::BadRequest);
+    assert_eq!(refusal.kind, RefusalKind::Invalid);
     assert_eq!(refusal.events[0].name, "host_registration_failed");
 
     let decision = reset::reset(&fleet.view(), fleet.now).unwrap();
@@ -248,11 +248,8 @@ pub(super) fn a_host_that_boots_the_image_again_needs_the_user_and_can_go_on() {
         fleet.cluster.status,
         ClusterStatus::InstallingPendingUserAction
     );
-    // Not 409: the agent must try again until the boot order is corrected.
-    assert_eq!(
-        fleet.boot(number).unwrap_err().code,
-        RefusalCode::BadRequest
-    );
+    // Not a conflict: the agent must try again until the boot order is corrected.
+    assert_eq!(fleet.boot(number).unwrap_err().kind, RefusalKind::Invalid);
     fleet.stage(number, HostStage::Joined).unwrap();
     assert_eq!(fleet.status(number), HostStatus::InstallingInProgress);
     assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
@@ -263,7 +260,7 @@ pub(super) fn an_installed_host_that_boots_the_image_is_asked_to_wait() {
     let mut fleet = Fleet::ready(3, 3);
     fleet.start();
     fleet.install_all();
-    assert_eq!(fleet.boot(1).unwrap_err().code, RefusalCode::Conflict);
+    assert_eq!(fleet.boot(1).unwrap_err().kind, RefusalKind::Conflict);
     assert_eq!(fleet.status(1), HostStatus::Installed);
 }
 
@@ -305,5 +302,5 @@ pub(super) fn a_failed_disk_check_can_be_forgotten_and_taken_again() {
     fleet.start();
     assert_eq!(fleet.cluster.status, ClusterStatus::Installing);
     let refusal = reset::reset_validation(fleet.host(3), "connected", fleet.now).unwrap_err();
-    assert_eq!(refusal.code, RefusalCode::BadRequest);
+    assert_eq!(refusal.kind, RefusalKind::Invalid);
 }

@@ -37,7 +37,7 @@ const OTHER_HOST: &str = r#"[{"id":"6d757374-6572-4000-8000-000000000052","role"
     "progress":{"current_stage":"Rebooting"},
     "inventory":"{\"interfaces\":[{\"ipv4_addresses\":[\"192.168.77.82/24\"]}]}"}]"#;
 
-/// A service that hands out a config and remembers the stages it was told.
+/// A service that hands out a config and remembers the stages reported to it.
 #[derive(Default)]
 struct Service {
     stages: Mutex<Vec<(String, String)>>,

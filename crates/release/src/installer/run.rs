@@ -20,7 +20,7 @@ const QUOTED: usize = 20;
 /// More than any set of assets has.
 const LARGEST: u64 = 512 << 20;
 
-/// What the installer shall do.
+/// What the installer is to do.
 pub struct Run<'a> {
     /// What to create, as its command line calls it: `manifests`, `ignition-configs` …
     pub target: &'a str,

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use muster_catalog::Arch;
+use muster_model::Arch;
 
 use super::Release;
 use crate::{
     Error, Written,
     image::{committed, inside, sound},
     output::{Memory, Output, Target},
-    rpm_arch,
     search::{State, Want},
 };
 
@@ -50,7 +49,7 @@ impl Release {
     ) -> Result<BaseIso, Error> {
         let image = self.component(COMPONENT, Some(arch)).await?;
         let prefix = prefix(generation);
-        let path = format!("{prefix}-{}.iso", rpm_arch(arch));
+        let path = format!("{prefix}-{}.iso", arch.rpm());
         let note = |path: &str| {
             Ok::<_, Error>(Want::file(
                 inside(path)?,
@@ -114,6 +113,6 @@ impl Release {
 /// The build that stream metadata names for bare metal.
 fn build(stream: &[u8], arch: Arch) -> Option<String> {
     let stream: serde_json::Value = serde_json::from_slice(stream).ok()?;
-    let pointer = format!("/architectures/{}/artifacts/metal/release", rpm_arch(arch));
+    let pointer = format!("/architectures/{}/artifacts/metal/release", arch.rpm());
     Some(stream.pointer(&pointer)?.as_str()?.to_owned())
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use muster_catalog::Arch;
+use muster_model::Arch;
 use muster_release::{
     Cache, Client, Digest, Error, ImageRef, Mirrors, Platform, Progress, Release, Settings,
 };

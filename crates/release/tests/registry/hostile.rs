@@ -150,7 +150,7 @@ async fn a_redirect_to_plain_http_or_in_a_circle_is_not_followed() {
     .await;
     let text = refused(settings(&authority), &registry.host()).await;
     assert!(
-        text.contains("over http, which anybody on the way can change"),
+        text.contains("over http, which anyone on the path can change"),
         "{text}"
     );
     assert!(victim.seen().is_empty());

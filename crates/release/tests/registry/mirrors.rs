@@ -1,6 +1,6 @@
 //! Images under other names, and registries that are down.
 
-use muster_catalog::Arch;
+use muster_model::Arch;
 use muster_release::{Client, Fallback, ImageRef, Mirrors, Release, Settings};
 
 use crate::support::{

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use muster_catalog::{Arch, Product};
+use muster_model::{Arch, Product};
 use muster_release::{
     Cache, Client, Digest, Error, ImageRef, Platform, Progress, Release, Seed, Settings, TOOLS,
 };

@@ -12,7 +12,7 @@ use crate::{
     service::Shared,
 };
 
-/// Most hosts one question may name; a longer list is no question but a mistake.
+/// The most hosts one request may name; a longer list is a mistake.
 const MOST_HOSTS: usize = 5000;
 
 /// `GET /v2/events`.

@@ -1,7 +1,8 @@
 //! Which features and architectures a version supports.
 
 use http::StatusCode;
-use muster_catalog::{Arch, FeatureQuery, features};
+use muster_catalog::{FeatureQuery, features};
+use muster_model::Arch;
 use serde_json::json;
 
 use crate::{

@@ -8,6 +8,7 @@ use std::ops::Deref;
 use http::StatusCode;
 use muster_api::{bind::Violation, contract::RouteMiss, error};
 use muster_app::Error;
+use muster_engine::{RefusalKind, Refused};
 use muster_store::{BlobError, StoreError};
 
 /// A refused or failed request, as the wire shows it.
@@ -107,7 +108,6 @@ impl From<Error> for Failure {
             Error::Invalid(_) => StatusCode::BAD_REQUEST,
             Error::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Error::Conflict(_) => StatusCode::CONFLICT,
-            Error::Forbidden(_) => StatusCode::FORBIDDEN,
             Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Error::TooMany { retry_after, .. } => {
                 return Self::api(StatusCode::TOO_MANY_REQUESTS, reason).retry_after(retry_after);
@@ -126,6 +126,12 @@ impl From<Error> for Failure {
         };
         Self::api(status, reason)
     }
+}
+
+/// The status with which the API answers a refusal of the rules, for tables that show it.
+#[must_use]
+pub fn status_of_refusal(kind: RefusalKind) -> StatusCode {
+    Failure::from(Error::from(Refused::new(kind, ""))).status
 }
 
 fn log(error: &Error) {
@@ -152,7 +158,6 @@ fn log(error: &Error) {
         | Error::Invalid(_)
         | Error::Unprocessable(_)
         | Error::Conflict(_)
-        | Error::Forbidden(_)
         | Error::Unavailable(_)
         | Error::TooMany { .. }
         | Error::QuotaExceeded { .. }
@@ -193,6 +198,17 @@ mod tests {
             assert_eq!(failure.status.as_u16(), status, "{words}");
             assert_eq!(failure.shape, Shape::Api);
             assert!(failure.reason.contains(words), "{}", failure.reason);
+        }
+    }
+
+    #[test]
+    fn each_refusal_of_the_rules_has_its_status() {
+        for (kind, status) in [
+            (RefusalKind::Invalid, 400),
+            (RefusalKind::Missing, 404),
+            (RefusalKind::Conflict, 409),
+        ] {
+            assert_eq!(status_of_refusal(kind).as_u16(), status, "{kind:?}");
         }
     }
 

@@ -32,6 +32,6 @@ mod web;
 mod wire;
 
 pub use call::Call;
-pub use failure::Failure;
+pub use failure::{Failure, status_of_refusal};
 pub use intake::Intake;
 pub use reply::{Body, Chunks, Reply};

@@ -119,7 +119,7 @@ fn health(app: &Shared) -> Reply {
     if idle > app.config.server.liveness_timeout {
         return Reply::failure(&Failure::infra(
             StatusCode::INTERNAL_SERVER_ERROR,
-            format!("the driver made no round for {} s", idle.as_secs()),
+            format!("the driver has not run for {} s", idle.as_secs()),
         ));
     }
     Reply::empty(StatusCode::OK)

@@ -20,7 +20,7 @@ use muster_image::Source;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use tokio::task::JoinHandle;
 
-/// So much is brought into memory at once.
+/// How much is brought into memory at a time.
 const WINDOW: u64 = 1 << 20;
 
 /// Reads what is in memory; `None` if that is nothing.

@@ -1,5 +1,5 @@
-//! What is said of an OS image that is not there: to a caller that wants something made from it, and
-//! in the list of all.
+//! Responses about an OS image that is not there: to a request for an image made from it, and in the
+//! list of all.
 
 use http::StatusCode;
 use muster_app::{App, images::demand};

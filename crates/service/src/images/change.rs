@@ -15,8 +15,9 @@ use http_body_util::BodyDataStream;
 use hyper::body::Incoming;
 use muster_app::images::demand::{self, Asker};
 use muster_boot_images::base::State;
-use muster_catalog::{Arch, OsImage};
+use muster_catalog::OsImage;
 use muster_config::sections::FetchOsImages;
+use muster_model::Arch;
 use tokio::time::timeout;
 
 use super::{
@@ -28,7 +29,7 @@ use crate::{
     service::Shared,
 };
 
-/// An upload that brings nothing for so long has ended.
+/// How long an upload may send nothing before it is ended.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Answers a change of an OS image with the states of all.
@@ -117,7 +118,7 @@ async fn upload(
 
 fn remove(app: &Shared, image: &OsImage) -> Result<(), Failure> {
     match app.images.base.state(image) {
-        State::Missing => Err(Failure::not_found("this OS image is not here")),
+        State::Missing => Err(Failure::not_found("this OS image is not stored here")),
         State::Fetching { active: true, .. } => Err(Failure::conflict(
             "this OS image is being fetched; remove it afterwards",
         )),

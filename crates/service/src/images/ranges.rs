@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-/// More ranges than this are no download manager but an attack; they get the whole.
+/// More ranges than this do not come from a download manager; they get the whole.
 const MOST_RANGES: usize = 64;
 
 /// The answer to a request's headers.

@@ -22,9 +22,9 @@ use muster_boot_images::{
     base::{Opened, State},
     compose::{Download, Product},
 };
-use muster_catalog::{Arch, OsImage};
+use muster_catalog::OsImage;
 use muster_image::pxe::PxeSet;
-use muster_model::{InfraEnv, InfraEnvId, Timestamp};
+use muster_model::{Arch, InfraEnv, InfraEnvId, Timestamp};
 use muster_store::Row;
 use tokio::sync::SemaphorePermit;
 
@@ -317,7 +317,7 @@ fn unused(app: &App, image: &OsImage) -> Failure {
 /// wait for each other here.
 async fn turn(app: &App) -> Result<SemaphorePermit<'_>, Failure> {
     let turn = app.images.makers.acquire().await;
-    turn.map_err(|_| Failure::internal("no more images are made: the service stops"))
+    turn.map_err(|_| Failure::internal("the service is stopping and makes no more images"))
 }
 
 /// Does something with the content of an OS image, where reading files holds up no other request.
@@ -336,7 +336,7 @@ async fn with_base<T: Send + 'static>(
         }
     })
     .await
-    .map_err(|_| Failure::internal("making the image failed; the service log says why"))?;
+    .map_err(|_| Failure::internal("the image could not be made; the service log says why"))?;
     drop(turn);
     match outcome {
         Ok(made) => made,

@@ -238,7 +238,7 @@ fn record(cluster: &Cluster) -> wire::Cluster {
         hyperthreading: cluster.hyperthreading.clone(),
         feature_usage: day1.then(|| feature_usage(cluster)),
         network_type: cluster.network_type.clone(),
-        cpu_architecture: cluster.cpu_architecture.clone(),
+        cpu_architecture: cluster.cpu_architecture.as_ref().map(ToString::to_string),
         ignition_endpoint: Some(wire::IgnitionEndpoint {
             url: cluster.ignition_endpoint.url.clone(),
             ca_certificate: cluster.ignition_endpoint.ca_certificate.clone(),

@@ -17,7 +17,7 @@ pub fn infra_env(infra_env: &InfraEnv) -> wire::InfraEnv {
         )),
         name: Some(infra_env.name.clone()),
         openshift_version: text(&infra_env.openshift_version),
-        cpu_architecture: text(&infra_env.cpu_architecture),
+        cpu_architecture: text(infra_env.cpu_architecture.as_str()),
         r#type: Some(infra_env.image_type.to_string()),
         user_name: text(&infra_env.user_name),
         email_domain: Some("Unknown".to_owned()),

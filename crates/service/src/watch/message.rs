@@ -74,7 +74,7 @@ pub fn opening() -> Bytes {
     Bytes::from_static(b"retry: 2000\n\n")
 }
 
-/// A sign of life. It moves the client's place in history on without being a message.
+/// A keep-alive. It advances the client's place in history without being a message.
 pub fn sign_of_life(id: Option<i64>) -> Bytes {
     match id {
         Some(id) => format!(": still here\nid: {id}\n\n").into(),

@@ -135,7 +135,7 @@ impl Asked {
                 "api_key" | "image_token" => {}
                 other => {
                     return Err(Failure::bad_request(format!(
-                        "{other} is no parameter of this call; there are cluster_id, infra_env_id, \
+                        "{other} is not a parameter of this call; there are cluster_id, infra_env_id, \
                          kinds and last_event_id"
                     )));
                 }
@@ -179,7 +179,7 @@ fn number(text: &str) -> Result<i64, Failure> {
         .filter(|number| *number >= 0)
         .ok_or_else(|| {
             Failure::bad_request(format!(
-                "last event id {text:?} did not come from this service; leave it out to start afresh"
+                "last event id {text:?} did not come from this service; leave it out to start from the beginning"
             ))
         })
 }

@@ -32,9 +32,9 @@ use crate::{
     views::{self, HostDetail, HostsShown},
 };
 
-/// Silence is broken this often, and then the caller's leave is checked again.
+/// A keep-alive is sent this often, and then the caller's permission is checked again.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
-/// A reader that takes nothing for so long is gone.
+/// How long a client may read nothing before its stream ends.
 const STALLED: Duration = Duration::from_secs(60);
 /// Shortest pause between two comparisons …
 const REST: Duration = Duration::from_millis(50);

@@ -63,7 +63,7 @@ fn at(snapshot: &Snapshot, stage: &str) -> Vec<Uuid> {
         .collect()
 }
 
-/// Follows how far everybody is, and complains when that falls.
+/// Follows the progress of every machine and fails when it decreases.
 async fn watch_progress(mut snapshot: watch::Receiver<Arc<Snapshot>>) {
     let mut most: BTreeMap<String, i64> = BTreeMap::new();
     while snapshot.changed().await.is_ok() {

@@ -299,7 +299,7 @@ impl Blobs {
             .map_err(|error| failed("look for", path, error))
     }
 
-    /// A link anybody can read the blob by until it expires; `None` where there is no such thing
+    /// A link that grants access to the blob until it expires; `None` where there is no such thing
     /// (files). Does not look whether the blob exists.
     pub async fn presign(
         &self,

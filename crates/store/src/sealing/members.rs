@@ -159,7 +159,7 @@ mod tests {
             id: InfraEnvId(Uuid::new_v4()),
             name: "e".to_owned(),
             cluster: None,
-            cpu_architecture: "x86_64".to_owned(),
+            cpu_architecture: "x86_64".into(),
             openshift_version: "4.20".to_owned(),
             image_type: ImageType::FullIso,
             download_url: Some(format!("https://muster.example.com/{MARK}")),

@@ -40,7 +40,7 @@ pub fn infra_env(id: InfraEnvId, cluster: Option<ClusterId>, created_at: i64) ->
         id,
         name: "sample".to_owned(),
         cluster,
-        cpu_architecture: "x86_64".to_owned(),
+        cpu_architecture: "x86_64".into(),
         openshift_version: "4.20".to_owned(),
         image_type: ImageType::FullIso,
         download_url: None,

@@ -8,9 +8,10 @@ mod tests;
 
 use std::sync::Arc;
 
-use muster_catalog::{BuiltinOperator, OpenshiftVersion};
+use muster_catalog::BuiltinOperator;
 use muster_model::{
-    Cluster, ClusterId, Event, EventScope, FeatureUse, Host, MonitoredOperator, Severity, UseDetail,
+    Cluster, ClusterId, Event, EventScope, FeatureUse, Host, MonitoredOperator, OpenshiftVersion,
+    Severity, UseDetail,
 };
 use serde_json::Value;
 

@@ -3,9 +3,8 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use muster_catalog::OpenshiftVersion;
 use muster_engine::inventory::{self, Inventory};
-use muster_model::{Cluster, Host, PlatformType, Vip};
+use muster_model::{Cluster, Host, OpenshiftVersion, PlatformType, Vip};
 use serde_json::{Map, Value, json};
 
 use super::render::Roles;

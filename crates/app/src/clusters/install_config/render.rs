@@ -2,9 +2,8 @@
 //!
 //! Pure: the same records give the same text. What the user overrides is laid on last.
 
-use muster_catalog::OpenshiftVersion;
 use muster_engine::inventory;
-use muster_model::{Cluster, Host, HostRole, PlatformType};
+use muster_model::{Arch, Cluster, Host, HostRole, OpenshiftVersion, PlatformType};
 use serde_json::{Map, Value, json};
 
 use super::{overrides, platform};
@@ -134,16 +133,9 @@ fn pool(cluster: &Cluster, name: &str, replicas: usize) -> Value {
         "replicas": replicas,
         "hyperthreading": if hyperthreaded(cluster, name) { "Enabled" } else { "Disabled" },
     });
-    let architecture = match cluster.cpu_architecture.as_deref() {
-        Some("x86_64") => Some("amd64"),
-        Some("arm64" | "aarch64") => Some("arm64"),
-        Some("ppc64le") => Some("ppc64le"),
-        Some("s390x") => Some("s390x"),
-        // A mixed cluster has no one answer; the installer takes that of its release.
-        _ => None,
-    };
-    if let Some(architecture) = architecture {
-        pool["architecture"] = json!(architecture);
+    // A mixed cluster has no one answer; the installer takes that of its release.
+    if let Some(arch) = cluster.arch().filter(|arch| *arch != Arch::Multi) {
+        pool["architecture"] = json!(arch.go());
     }
     pool
 }

@@ -33,13 +33,13 @@ pub fn read(given: &[wire::NodeLabelParams]) -> Result<BTreeMap<String, String>,
         let value = label.value.clone().unwrap_or_default();
         if !is_key(&key) {
             faults.push(format!(
-                "node_labels: {key:?} is no label key; write name or prefix/name, the name of at \
+                "node_labels: {key:?} is not a label key; write name or prefix/name, the name of at \
                  most {MAX_NAME} letters, digits, '-', '_' and '.'"
             ));
         }
         if !(value.is_empty() || is_name(&value)) {
             faults.push(format!(
-                "node_labels: {value:?} (of {key:?}) is no label value; use at most {MAX_NAME} \
+                "node_labels: {value:?} (of {key:?}) is not a label value; use at most {MAX_NAME} \
                  letters, digits, '-', '_' and '.', with a letter or digit at both ends"
             ));
         }

@@ -1,8 +1,7 @@
 //! The role of a host, and what its cluster must support for it.
 
-use muster_catalog::OpenshiftVersion;
 use muster_config::sections::Features;
-use muster_model::{Cluster, Host, HostRole, PlatformType};
+use muster_model::{Cluster, Host, HostRole, OpenshiftVersion, PlatformType};
 
 use crate::Invalid;
 

@@ -152,7 +152,7 @@ fn ibm_z_has_no_minimal_images() {
     };
     for (arch, accepted) in [("x86_64", true), ("s390x", false)] {
         let mut infra_env = an_infra_env();
-        infra_env.cpu_architecture = arch.to_owned();
+        infra_env.cpu_architecture = arch.into();
         let given = wire::InfraEnvUpdateParams {
             image_type: text("minimal-iso"),
             ..Default::default()

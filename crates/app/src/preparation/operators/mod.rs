@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use muster_assets::file::File;
-use muster_catalog::{OpenshiftVersion, Operator};
-use muster_model::MonitoredOperator;
+use muster_catalog::Operator;
+use muster_model::{MonitoredOperator, OpenshiftVersion};
 use serde_json::{Value, json};
 
 use self::{

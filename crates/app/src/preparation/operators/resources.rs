@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use muster_assets::node_settings::Role;
-use muster_catalog::{OpenshiftVersion, Operator};
-use muster_model::{Cluster, Host};
+use muster_catalog::Operator;
+use muster_model::{Cluster, Host, OpenshiftVersion};
 use serde_json::{Value, json};
 
 use super::storage;

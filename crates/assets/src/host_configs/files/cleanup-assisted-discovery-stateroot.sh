@@ -6,7 +6,7 @@ set -euo pipefail
 old=/sysroot/ostree/deploy/rhcos
 [ -d "$old" ] || exit 0
 
-# In a mount namespace of its own, so that nobody else sees the system root become writable.
+# In a mount namespace of its own, so that the system root stays read-only for every other process.
 if [ -z "${CLEANUP_UNSHARED:-}" ]; then
     CLEANUP_UNSHARED=1 exec unshare --mount -- "$0"
 fi

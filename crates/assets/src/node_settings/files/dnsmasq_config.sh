@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tells dnsmasq the names of the cluster. They all lead to this node.
+# Configures dnsmasq with the names of the cluster. They all resolve to this node.
 set -euo pipefail
 
 NAME=@CLUSTER_NAME@
@@ -25,7 +25,7 @@ if [ -z "$ADDRESS" ]; then
     ADDRESS=$(ip -6 -o route get 2001:db8::1 2>/dev/null | sed -n 's/.* src \([^ ]*\).*/\1/p')
 fi
 if [ -z "$ADDRESS" ]; then
-    echo "this node has no address that could be told to dnsmasq" >&2
+    echo "this node has no address for dnsmasq to return" >&2
     exit 1
 fi
 

@@ -1,4 +1,4 @@
-//! Who is let in as whom, and under which names the server can be believed.
+//! Which credentials authenticate as which user, and for which names the server has a certificate.
 
 use serde_json::{Value, json};
 
@@ -170,7 +170,7 @@ fn the_aggregator_may_speak_for_others() {
     };
     let (user, groups) = reviewed(&ask("aggregator-client"));
     assert_eq!((user.as_str(), groups), ("alice", strings(&["some"])));
-    // Anybody else speaks for themselves, whatever they claim.
+    // Other users cannot impersonate, whatever they claim.
     let (user, _) = reviewed(&ask("kube-apiserver-to-kubelet-client"));
     assert_eq!(user, "system:kube-apiserver");
 }

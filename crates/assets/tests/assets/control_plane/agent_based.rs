@@ -108,14 +108,14 @@ fn every_cluster_manifest_fits_the_schema_of_its_kind() {
     let words = ["create", "--dry-run=server", "--validate=strict", "-f"];
     let words: Vec<&str> = words.into_iter().chain(folder.path().to_str()).collect();
     let output = plane.kubectl("auth/kubeconfig", &words);
-    let told = said(&output);
-    let fitting = told
+    let lines = said(&output);
+    let fitting = lines
         .lines()
         .filter(|line| line.ends_with("(server dry run)"))
         .count();
     assert!(
         output.status.success() && fitting == manifests.len(),
-        "{fitting} of {} fit:\n{told}",
+        "{fitting} of {} fit:\n{lines}",
         manifests.len()
     );
 }

@@ -42,7 +42,7 @@ pub struct Command {
     /// Directory with nodes-config.yaml; results go there
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Messages to show
+    /// Level of messages to show
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: Level,
     /// Kubeconfig of the cluster
@@ -58,7 +58,7 @@ pub struct Command {
     /// node-config.noarch.iso
     #[arg(long, conflicts_with = "pxe")]
     config_iso: bool,
-    /// Write report.json also if all goes well
+    /// Write report.json also after success
     #[arg(short, long)]
     report: bool,
     #[command(flatten)]
@@ -75,7 +75,7 @@ pub struct Command {
     /// Behave as node-joiner does: the report is always written, and the exit code to a file, too.
     #[arg(long, hide = true)]
     as_node_joiner: bool,
-    /// Derive every key from this number instead of chance: for tests only, anybody can guess them
+    /// Derive every key from this number instead of random data; insecure, for tests only
     #[arg(long, value_name = "NUMBER", hide = true)]
     insecure_seed: Option<u64>,
 }
@@ -84,7 +84,7 @@ pub struct Command {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "One host without a nodes-config.yaml")]
 struct OneHost {
-    /// Hardware address of the host
+    /// MAC address of the host
     #[arg(short, long, value_name = "MAC")]
     mac_address: Option<String>,
     /// Architecture of the host [default: that of the control plane]
@@ -225,7 +225,7 @@ fn make(command: &Command, report: &mut Report, log: &Log) -> anyhow::Result<()>
     let (iso, base) = command.base.open(&planned, log)?;
     let draft = (!command.pxe).then(|| boot_files::Draft::begin(&command.dir, &base));
     report.stage("create-agent-artifacts", "Packing programs");
-    let programs = programs::payload(command.programs.as_deref(), planned.architecture())?;
+    let programs = programs::payload(command.programs.as_deref(), planned.arch()?)?;
     let made = Boots {
         iso,
         ignition,

@@ -202,7 +202,7 @@ fn an_address_of_another_machine_is_not_emulated() {
     assert_eq!(plan.service.to_string(), "192.168.111.3");
     let others: Vec<String> = plan.seat.others.iter().map(ToString::to_string).collect();
     assert_eq!(others, ["192.168.111.9"]);
-    // DHCP gives neither a virtual address to anybody nor to a machine what it gives itself.
+    // DHCP offers neither virtual addresses nor addresses that machines configure themselves.
     let owned = ["192.168.111.1", "192.168.111.50"].map(|address| address.parse().unwrap());
     assert!(owned.iter().all(|address| plan.reserved.contains(address)));
     let given = |index: usize| plan.hosts[index].machine(Path::new("image")).addresses;

@@ -41,7 +41,7 @@ fn bgp_config(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
     if !is_asn(bgp.local_asn) {
         diagnostics.fault(
             format!("{PATH}.localASN"),
-            format!("{} is no number of an autonomous system", bgp.local_asn),
+            format!("{} is not an autonomous system number", bgp.local_asn),
             "write 1 to 4294967295",
         );
     }
@@ -97,7 +97,7 @@ fn check_peer(path: &str, peer: &BgpPeer, diagnostics: &mut Diagnostics) {
     if !is_asn(peer.peer_asn) {
         diagnostics.fault(
             format!("{path}.peerASN"),
-            format!("{} is no number of an autonomous system", peer.peer_asn),
+            format!("{} is not an autonomous system number", peer.peer_asn),
             "write 1 to 4294967295",
         );
     }

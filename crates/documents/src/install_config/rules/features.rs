@@ -2,9 +2,10 @@
 
 use super::{Diagnostics, Facts, Rule};
 use crate::install_config::{
-    schema::{Release, wording::shown},
+    schema::wording::shown,
     types::{DnsRecordsType, FeatureSet, OsImageStream},
 };
+use muster_model::MinorVersion;
 
 #[rustfmt::skip]
 pub static RULES: &[Rule] = &[
@@ -54,7 +55,7 @@ fn read_gate(gate: &str) -> Option<(&str, bool)> {
 #[derive(Clone, Copy)]
 enum From {
     /// In every cluster from this release on, and a tech preview before.
-    Default(Release),
+    Default(MinorVersion),
     /// A tech preview.
     TechPreview,
     /// Under development.
@@ -70,9 +71,9 @@ struct Gated {
 
 #[rustfmt::skip]
 static GATED: &[Gated] = &[
-    Gated { gate: "HighlyAvailableArbiter", from: From::Default(Release::new(4, 20)), path: arbiter },
-    Gated { gate: "DualReplica", from: From::Default(Release::new(4, 22)), path: fencing },
-    Gated { gate: "OSStreams", from: From::Default(Release::new(4, 22)), path: stream },
+    Gated { gate: "HighlyAvailableArbiter", from: From::Default(MinorVersion::new(4, 20)), path: arbiter },
+    Gated { gate: "DualReplica", from: From::Default(MinorVersion::new(4, 22)), path: fencing },
+    Gated { gate: "OSStreams", from: From::Default(MinorVersion::new(4, 22)), path: stream },
     Gated { gate: "MultiDiskSetup", from: From::TechPreview, path: disk_setup },
     Gated { gate: "ConfigurablePKI", from: From::TechPreview, path: pki },
     Gated { gate: "OnPremDNSRecords", from: From::TechPreview, path: external_dns },

@@ -174,7 +174,7 @@ fn mirror_credentials(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
                 diagnostics.warn(
                     format!("{path}.mirrors[{index}]"),
                     format!("the pull secret has no login for {}", shown(registry)),
-                    "add one, unless the registry lets everybody read",
+                    "add one, unless the registry allows anonymous pulls",
                 );
             }
         }

@@ -13,7 +13,7 @@ pub static RULES: &[Rule] = &[
     Rule { name: "proxy-present", path: "proxy", reads: &["proxy"], text: "At least one of httpProxy and httpsProxy.", check: proxy_present },
     Rule { name: "proxy-url", path: "proxy.httpProxy", reads: &[], text: "A whole URL; the scheme is `http`, for httpsProxy `http` or `https`.", check: proxy_url },
     Rule { name: "proxy-outside", path: "proxy.httpProxy", reads: &["proxy", "networking"], text: "A proxy named by its address is not inside the networks of pods, services or OVN-Kubernetes.", check: proxy_outside },
-    Rule { name: "no-proxy", path: "proxy.noProxy", reads: &[], text: "`*`, or addresses, networks and domains with commas between; no blanks, no wildcards.", check: no_proxy },
+    Rule { name: "no-proxy", path: "proxy.noProxy", reads: &[], text: "`*`, or addresses, networks and domains with commas between; no spaces, no wildcards.", check: no_proxy },
 ];
 
 /// URL and the schemes it may have. Passwords may be in it, so values are never quoted.
@@ -128,7 +128,7 @@ fn no_proxy(facts: &Facts<'_>, diagnostics: &mut Diagnostics) {
     if text.is_some_and(|text| text != "*" && text.contains(' ')) {
         diagnostics.fault(
             "proxy.noProxy",
-            "there are blanks in it",
+            "it contains spaces",
             "separate entries by commas only",
         );
     }
@@ -155,7 +155,7 @@ pub(crate) fn check_no_proxy(proxy: Option<&Proxy>, diagnostics: &mut Diagnostic
             };
             diagnostics.fault(
                 path,
-                format!("{} is no address, network or domain", shown(entry)),
+                format!("{} is not an address, network or domain", shown(entry)),
                 help,
             );
         }

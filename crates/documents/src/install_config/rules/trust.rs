@@ -42,7 +42,7 @@ pub(crate) fn check_bundle(text: &str, diagnostics: &mut Diagnostics) {
             diagnostics.fault(
                 PATH,
                 format!("PEM block {number} does not begin at the start of its line"),
-                "remove what stands before `-----BEGIN CERTIFICATE-----`, blanks included",
+                "remove what stands before `-----BEGIN CERTIFICATE-----`, spaces included",
             );
             return;
         }
@@ -71,7 +71,7 @@ pub(crate) fn check_bundle(text: &str, diagnostics: &mut Diagnostics) {
         diagnostics.fault(
             PATH,
             "there is something behind the last certificate",
-            "remove what follows the last `-----END CERTIFICATE-----`, blanks included",
+            "remove what follows the last `-----END CERTIFICATE-----`, spaces included",
         );
     }
 }

@@ -131,7 +131,7 @@ fn check_device(path: &str, device: &NetworkDevice, diagnostics: &mut Diagnostic
         if address.parse::<IpNet>().is_err() {
             diagnostics.fault(
                 format!("{path}.ipAddrs[{index}]"),
-                format!("{} is no address with prefix", shown(address)),
+                format!("{} is not an address with a prefix", shown(address)),
                 "write for example `192.168.10.5/24`",
             );
         }

@@ -15,7 +15,7 @@ mod root;
 mod vsphere;
 
 pub(super) use crate::schema::wording;
-pub use crate::schema::{Field, Kind, Release};
+pub use crate::schema::{Field, Kind};
 pub(crate) use baremetal::{BMC, HINTS};
 pub use root::ROOT;
 pub(crate) use root::{DIGEST_SOURCE, METADATA, PROXY};

@@ -2,13 +2,15 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
+use muster_model::MinorVersion;
+
 use super::{
     bad_cases::{CASES, Case, With},
     corpus, good, load_with,
 };
 use crate::{
     findings::Report,
-    install_config::{FipsHost, Given, Method, RULES, Release, types::Architecture},
+    install_config::{FipsHost, Given, Method, RULES, types::Architecture},
 };
 
 /// Rules that are tried elsewhere, with the reason.
@@ -34,7 +36,7 @@ pub(super) fn given(with: With) -> Given {
             ..given
         },
         With::Release419 => Given {
-            release: Some(Release::new(4, 19)),
+            release: Some(MinorVersion::new(4, 19)),
             ..given
         },
         With::FipsBypassed => Given {

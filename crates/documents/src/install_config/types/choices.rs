@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use muster_model::Arch;
 use serde::{Deserialize, Serialize};
 
 macro_rules! choices {
@@ -46,7 +47,7 @@ choices! {
     }
     /// Who can reach the endpoints of the cluster.
     Publish {
-        /// Everybody who can route to it; the only way on the platforms known here.
+        /// Published to every client with a route to it; the only way on the platforms known here.
         External = "External",
         /// The private network of a cloud.
         Internal = "Internal",
@@ -298,5 +299,18 @@ choices! {
     CloudControllerManager {
         /// It is.
         External = "External",
+    }
+}
+
+impl Architecture {
+    /// The same, as everything but this file names it.
+    #[must_use]
+    pub const fn arch(self) -> Arch {
+        match self {
+            Self::Amd64 => Arch::X86_64,
+            Self::Arm64 => Arch::Arm64,
+            Self::S390x => Arch::S390x,
+            Self::Ppc64le => Arch::Ppc64le,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Versions and architectures that an operator supports. The limits are the catalogue's.
 
-use muster_catalog::{Arch, Operator, operators::OperatorSettings};
+use muster_catalog::{Operator, operators::OperatorSettings};
 use muster_model::Cluster;
 
 use super::scene::Scene;
@@ -22,8 +22,7 @@ pub(super) fn objections(
 }
 
 fn architecture(operator: Operator, cluster: &Cluster) -> Option<String> {
-    let name = cluster.cpu_architecture.as_deref()?;
-    let arch: Arch = name.parse().ok()?;
+    let arch = cluster.arch()?;
     let version = &cluster.openshift_version;
     (!operator.exists_on(arch, version)).then(|| {
         format!(

@@ -7,14 +7,14 @@
 use std::collections::BTreeSet;
 
 use muster_catalog::{
-    OpenshiftVersion, Operator, Requirement,
+    Operator, Requirement,
     operators::{
         OdfSettings, OperatorSettings,
         needs::{self, ClusterShape, HostShape},
         odf::{OdfMode, RoleCounts},
     },
 };
-use muster_model::{Cluster, Host, HostRole};
+use muster_model::{Cluster, Host, HostRole, OpenshiftVersion};
 
 use crate::{
     checks::CheckResult,

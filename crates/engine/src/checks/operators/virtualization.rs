@@ -2,7 +2,7 @@
 //! disk for their images.
 
 use muster_catalog::{Operator, operators::needs::cnv_needs_pool_disk};
-use muster_model::HostRole;
+use muster_model::{Arch, HostRole};
 
 use super::{capacity, result, scene::OnHost};
 use crate::{checks::CheckResult, inventory::Inventory};
@@ -44,7 +44,7 @@ fn runs_guests(inventory: &Inventory) -> bool {
         .unwrap_or_default()
         .iter()
         .any(|flag| flag == "vmx" || flag == "svm");
-    shown || inventory.architecture() == "aarch64"
+    shown || inventory.arch() == Some(Arch::Arm64)
 }
 
 /// 4.10 and 4.11 make a storage pool on single nodes.

@@ -14,7 +14,7 @@ use super::coverage;
 use crate::{
     history,
     registration::NewHost,
-    view::{RefusalCode, Refused},
+    view::{RefusalKind, Refused},
 };
 
 /// What may happen to a record, by the names the reference uses where it has one.
@@ -73,7 +73,7 @@ pub(crate) enum To<S> {
     /// Nowhere: the trigger is taken and changes nothing.
     Stay,
     /// The trigger is turned down; what the row says is the reason.
-    Refuse(RefusalCode),
+    Refuse(RefusalKind),
 }
 
 /// What a row may need to know beside the record.
@@ -225,9 +225,9 @@ fn apply<R: Record>(
     coverage::hit(R::MACHINE, row.trigger.as_str(), row.name);
     let before = record.status();
     match row.to {
-        To::Refuse(code) => {
+        To::Refuse(kind) => {
             let reason = (row.says)(record, occasion);
-            return Err(Not::Refused(Refused::new(code, reason)));
+            return Err(Not::Refused(Refused::new(kind, reason)));
         }
         To::Stay => {}
         To::Go(status) => {

@@ -1,7 +1,8 @@
 //! Registration of a machine, by the status of its record.
 //!
-//! An agent sleeps for ever on 409 and tries again on 400, so "not now" is 400 where a later
-//! hello may succeed, and 409 where only a person can help. Statuses without a row (cancelled,
+//! An agent sleeps for ever on a conflict and tries again when its request is invalid, so "not
+//! now" is invalid where a later registration may succeed, and a conflict where only a person can
+//! help. Statuses without a row (cancelled,
 //! preparing-failed, disabled, reclaiming) are refused by the caller.
 
 use muster_model::{Host, HostKind, HostProgress, HostStage, HostStatus};
@@ -10,7 +11,7 @@ use super::{Occasion, Row, To, Trigger::RegisterHost, row};
 use crate::{
     disks,
     inventory::{self, Inventory},
-    view::RefusalCode,
+    view::RefusalKind,
 };
 
 use HostStatus::*;
@@ -100,7 +101,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
             RegisterHost,
             "the image was booted repeatedly",
             &[InstallingPendingUserAction],
-            To::Refuse(RefusalCode::BadRequest),
+            To::Refuse(RefusalKind::Invalid),
         )
     },
     Row {
@@ -139,7 +140,7 @@ pub(crate) static ROWS: &[Row<Host>] = &[
             RegisterHost,
             "an installed host booted the image",
             &[Installed],
-            To::Refuse(RefusalCode::Conflict),
+            To::Refuse(RefusalKind::Conflict),
         )
     },
     Row {

@@ -1,4 +1,4 @@
-//! Waits that are in vain: each ends, and says what was missing. The clock is moved, so four hours
+//! Waits that time out: each ends, and reports what was missing. The clock is moved, so four hours
 //! pass in a moment; nothing here depends on the service, which does not exist.
 
 use super::*;

@@ -61,7 +61,7 @@ where
     tokio::spawn(async move {
         if let Err(error) = work.await {
             if error.kind() != io::ErrorKind::BrokenPipe {
-                tracing::error!(%error, cause = ?error.get_ref(), "a download broke off");
+                tracing::error!(%error, cause = ?error.get_ref(), "a download was interrupted");
             }
             // The reader may be gone.
             let _ = sender.send(Err(error)).await;

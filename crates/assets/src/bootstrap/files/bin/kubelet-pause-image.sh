@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tells the kubelet the pause image of the release.
+# Configures the kubelet with the pause image of the release.
 set -euo pipefail
 
 PRE_COMMAND=kubelet-pause-image

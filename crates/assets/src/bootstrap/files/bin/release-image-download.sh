@@ -7,7 +7,7 @@ set -euo pipefail
 
 NOTICE=/etc/issue.d/50_release-image.issue
 
-# Shows a line on the console of a machine nobody is logged in to.
+# Shows a line on the console: no user is logged in on this machine.
 notice() {
   mkdir -p "$(dirname "$NOTICE")"
   printf '\\e{red}%s\\e{reset}\n' "$1" >"$NOTICE"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tells everybody who watches that the bootstrap host is no longer needed.
+# Reports to watchers that the bootstrap host is no longer needed.
 # report-progress.sh KUBECONFIG
 set -euo pipefail
 

@@ -17,7 +17,7 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Marks a release payload that serves several architectures.
-pub(crate) const MULTI_SUFFIX: &str = "-multi";
+pub const MULTI_SUFFIX: &str = "-multi";
 
 /// A version text that was understood.
 #[derive(Clone)]
@@ -27,6 +27,15 @@ pub struct OpenshiftVersion {
     minor: u64,
     patch: Option<u64>,
     pre: String,
+}
+
+/// The x.y of a version, as far as most rules depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MinorVersion {
+    /// 4 in 4.19.
+    pub major: u32,
+    /// 19 in 4.19.
+    pub minor: u32,
 }
 
 /// Which of the two distributions a version belongs to.
@@ -106,6 +115,29 @@ impl OpenshiftVersion {
         } else {
             Product::Openshift
         }
+    }
+}
+
+impl MinorVersion {
+    /// A version by its numbers.
+    #[must_use]
+    pub const fn new(major: u32, minor: u32) -> Self {
+        Self { major, minor }
+    }
+
+    /// The x.y at the beginning of a version text such as `4.19`, `4.19.3` or `4.19.0-rc.1`. What
+    /// follows is not looked at, so this also reads texts that are no [`OpenshiftVersion`].
+    #[must_use]
+    pub fn parse(version: &str) -> Option<Self> {
+        let mut parts = version.split(['.', '-', '+']);
+        let (major, minor) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(Self { major, minor })
+    }
+}
+
+impl fmt::Display for MinorVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
     }
 }
 
@@ -329,6 +361,25 @@ mod tests {
         assert!(version("5.0").at_least(4, 22));
         assert!(!version("4.9.59").at_least(4, 10));
         assert!(version("4.13.1").is(4, 13));
+    }
+
+    #[test]
+    fn the_minor_version_is_read_from_the_beginning_of_any_version_text() {
+        let read = |text| MinorVersion::parse(text).map(|found| found.to_string());
+        for text in [
+            "4.19",
+            "4.19.3",
+            "4.19.0-rc.1",
+            "4.19-multi",
+            "4.19+build",
+            "4.19.0_odd",
+        ] {
+            assert_eq!(read(text).as_deref(), Some("4.19"), "{text}");
+        }
+        for text in ["", "4", "4.", "v4.19", "four.nineteen", "-4.19"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        assert!(MinorVersion::new(4, 9) < MinorVersion::new(4, 10));
     }
 
     #[test]

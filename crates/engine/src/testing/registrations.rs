@@ -4,29 +4,29 @@ use muster_model::{ClusterKind, ClusterStatus, HostKind, HostStage, HostStatus};
 
 use super::{Fleet, heard_no, key};
 use crate::{
-    RefusalCode,
+    RefusalKind,
     registration::{self, NewHost},
 };
 
 use HostStatus::*;
-use RefusalCode::{BadRequest, Conflict};
+use RefusalKind::{Conflict, Invalid};
 
 pub(super) const SCENARIOS: &[fn()] = &[
-    a_hello_leads_where_the_contract_says,
+    a_registration_leads_where_the_contract_says,
     a_cluster_begins_as_its_kind_does,
     a_cluster_that_installs_takes_no_new_hosts,
 ];
 
-/// What a hello leads to, by status, stage and whether the host is a day-2 host.
-type Hello = (
+/// What a registration leads to, by status, stage and whether the host is a day-2 host.
+type Registration = (
     HostStatus,
     Option<HostStage>,
     bool,
-    Result<HostStatus, RefusalCode>,
+    Result<HostStatus, RefusalKind>,
 );
 
 /// The table.
-const HELLOS: &[Hello] = &[
+const REGISTRATIONS: &[Registration] = &[
     (PreparingForInstallation, None, false, Ok(Known)),
     (PreparingSuccessful, None, false, Ok(Known)),
     (Discovering, None, false, Ok(Discovering)),
@@ -48,13 +48,13 @@ const HELLOS: &[Hello] = &[
         InstallingPendingUserAction,
         Some(HostStage::Rebooting),
         false,
-        Err(BadRequest),
+        Err(Invalid),
     ),
     (
         InstallingPendingUserAction,
         Some(HostStage::Joined),
         false,
-        Err(BadRequest),
+        Err(Invalid),
     ),
     (
         AddedToExistingCluster,
@@ -66,13 +66,13 @@ const HELLOS: &[Hello] = &[
         AddedToExistingCluster,
         Some(HostStage::Done),
         false,
-        Err(BadRequest),
+        Err(Invalid),
     ),
     (
         InstallingPendingUserAction,
         Some(HostStage::Done),
         true,
-        Err(BadRequest),
+        Err(Invalid),
     ),
     (Installing, None, false, Ok(Error)),
     (
@@ -89,11 +89,11 @@ const HELLOS: &[Hello] = &[
     ),
     (Error, None, false, Ok(Error)),
     (Installed, Some(HostStage::Done), false, Err(Conflict)),
-    (Cancelled, None, false, Err(BadRequest)),
-    (PreparingFailed, None, false, Err(BadRequest)),
-    (Disabled, None, false, Err(BadRequest)),
-    (DisabledUnbound, None, false, Err(BadRequest)),
-    (Reclaiming, None, false, Err(BadRequest)),
+    (Cancelled, None, false, Err(Invalid)),
+    (PreparingFailed, None, false, Err(Invalid)),
+    (Disabled, None, false, Err(Invalid)),
+    (DisabledUnbound, None, false, Err(Invalid)),
+    (Reclaiming, None, false, Err(Invalid)),
     (DiscoveringUnbound, None, false, Ok(DiscoveringUnbound)),
     (DisconnectedUnbound, None, false, Ok(DiscoveringUnbound)),
     (InsufficientUnbound, None, false, Ok(DiscoveringUnbound)),
@@ -109,15 +109,15 @@ const HELLOS: &[Hello] = &[
 ];
 
 #[test]
-pub(super) fn a_hello_leads_where_the_contract_says() {
+pub(super) fn a_registration_leads_where_the_contract_says() {
     let fleet = Fleet::ready(3, 3);
     for status in HostStatus::ALL {
         assert!(
-            HELLOS.iter().any(|row| row.0 == *status),
+            REGISTRATIONS.iter().any(|row| row.0 == *status),
             "{status} is not listed"
         );
     }
-    for (status, stage, day2, expected) in HELLOS {
+    for (status, stage, day2, expected) in REGISTRATIONS {
         let mut host = fleet.host(1).clone();
         host.status = *status;
         host.progress.stage = *stage;
@@ -131,7 +131,7 @@ pub(super) fn a_hello_leads_where_the_contract_says() {
             user_name: "admin",
         };
         let answer = registration::register(Some(&host), &new, fleet.now).inspect_err(heard_no);
-        let led = answer.as_ref().map(|r| r.host.status).map_err(|no| no.code);
+        let led = answer.as_ref().map(|r| r.host.status).map_err(|no| no.kind);
         assert_eq!(led, *expected, "{status} {stage:?}");
         if let Ok(registered) = answer {
             let restarted = matches!(registered.host.status, Discovering | DiscoveringUnbound);
