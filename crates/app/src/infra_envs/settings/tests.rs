@@ -131,14 +131,14 @@ fn a_version_without_an_image_is_refused_only_where_images_are_served() {
         config: &config,
         catalog: &catalog,
     }
-    .os_image("1.0", "x86_64");
+    .os_image("1.0", &"x86_64".into());
     assert!(refused.unwrap_err().contains("openshift_version"));
     config.images.enabled = false;
     let free = Rules {
         config: &config,
         catalog: &catalog,
     }
-    .os_image("1.0", "x86_64");
+    .os_image("1.0", &"x86_64".into());
     assert_eq!(free, Ok(None));
 }
 
