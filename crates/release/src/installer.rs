@@ -304,6 +304,6 @@ mod tests {
         assert!(checked(&elf(1, [183, 0])).is_err_and(|why| why.contains("arm64")));
         assert!(checked(&elf(2, [0, 22])).is_err_and(|why| why.contains("s390x")));
         assert!(checked(b"\x7fELF").is_err());
-        assert!(checked(b"").is_err_and(|why| why.contains("no program")));
+        assert!(checked(b"").is_err_and(|why| why.contains("not a program")));
     }
 }

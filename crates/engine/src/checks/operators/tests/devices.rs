@@ -17,7 +17,8 @@ fn virtualization_needs_a_processor_for_guests_and_a_role() {
         (json!(["svm"]), "x86_64", "success"),
         (json!(["sse"]), "x86_64", "failure"),
         (json!(null), "aarch64", "success"),
-        (json!(null), "arm64", "failure"),
+        (json!(null), "arm64", "success"),
+        (json!(null), "s390x", "failure"),
     ] {
         site.machine(0, cpu(flags.clone(), arch));
         assert_eq!(site.on_host(0, O::Cnv), expected, "{flags} {arch}");
