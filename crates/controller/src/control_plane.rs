@@ -2,7 +2,7 @@
 //! API lacks of it.
 //!
 //! The etcd operator takes a node for a member only if a Machine has its address, and a Machine on bare
-//! metal belongs to a BareMetalHost. Nobody makes them for a node that is added later. Where the
+//! metal belongs to a BareMetalHost. No controller creates them for a node that is added later. Where the
 //! other control-plane nodes have Machines of bare metal, one is made after their pattern, with its
 //! BareMetalHost, and linked to the node. What is there already, made by a person for example, is kept and
 //! only completed.

@@ -223,7 +223,7 @@ impl Controller {
         Ok(all.into_iter().filter(of_kind).collect())
     }
 
-    /// Operators come up one after the other, each at its time, whether anybody looks or not.
+    /// Operators come up one after the other, each at its own time, polled or not.
     async fn roll_out(&self, kind: &str) -> Result<(), ClientError> {
         let began = Instant::now();
         let operators = self.operators(kind).await?;
@@ -284,7 +284,7 @@ fn ingress_ca() -> String {
     made().unwrap_or_default()
 }
 
-/// How long it is until somebody looks who looks at such intervals. A look lasts a moment: what
+/// Time until the next poll at such an interval. A poll lasts a moment: what
 /// happens within it is still seen.
 fn until_next_look(elapsed: Duration, every: Duration) -> Duration {
     let every = every.as_nanos().max(1);

@@ -1,7 +1,7 @@
 //! Machines of a factory, as they report themselves to `progressURL`: a list for people, figures for
 //! Prometheus.
 //!
-//! Reports come from machines that nobody has logged in, so they are bounded in size and number, and no
+//! Reports come from unauthenticated machines, so they are bounded in size and number, and no
 //! word of theirs becomes a label.
 
 use std::{
@@ -226,7 +226,7 @@ impl State {
             began: now,
             reported: 0,
         });
-        // A machine that was ready is prepared anew; one that failed goes on.
+        // A machine that was ready is prepared again; one that failed goes on.
         if machine.state == Stand::Complete && stand == Stand::Installing {
             machine.began = now;
         }

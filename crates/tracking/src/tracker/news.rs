@@ -139,7 +139,7 @@ impl Tracker {
                 );
             }
         } else {
-            text.push_str(": hosts are discovered and validated anew");
+            text.push_str(": hosts are discovered and validated again");
         }
         self.say(lines, Level::Warning, text);
         self.counting = at;

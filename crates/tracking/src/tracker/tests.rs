@@ -280,13 +280,13 @@ fn an_installation_that_starts_over_is_followed_to_its_end() {
     assert_eq!(script.said("The service answers again"), 1);
     script.see(5, service_since(SECOND, "insufficient", "", &[]), quiet());
     assert_eq!(script.phase(), Phase::Discovery);
-    let told = script.warnings().pop().unwrap().to_owned();
+    let warning = script.warnings().pop().unwrap().to_owned();
     assert!(
-        told.contains("starts it over") && told.contains("booted from the image again, too"),
-        "{told}"
+        warning.contains("starts it over") && warning.contains("booted from the image again, too"),
+        "{warning}"
     );
-    assert!(!told.contains("boot order"), "{told}");
-    // The limit counts anew, and a node of the first attempt is none of the second.
+    assert!(!warning.contains("boot order"), "{warning}");
+    // The limit starts again, and a node of the first attempt is none of the second.
     script.see(
         3000,
         service_since(SECOND, "installing", "Installing", others),
@@ -331,12 +331,12 @@ fn a_single_node_that_dies_while_its_disk_is_written_starts_over() {
     assert_eq!(script.said("as planned"), 1);
     script.see(90, single(SECOND, "insufficient", ""), quiet());
     assert_eq!(script.phase(), Phase::Discovery);
-    let told = script.warnings().pop().unwrap().to_owned();
+    let warning = script.warnings().pop().unwrap().to_owned();
     assert!(
-        told.contains("starts it over") && told.contains("change the boot order"),
-        "{told}"
+        warning.contains("starts it over") && warning.contains("change the boot order"),
+        "{warning}"
     );
-    assert!(!told.contains("other hosts"), "{told}");
+    assert!(!warning.contains("other hosts"), "{warning}");
     script.see(90, single(SECOND, "installing", "Installing"), quiet());
     script.see(5, gone(), quiet());
     assert_eq!(script.phase(), Phase::Installing, "it may not go yet");
@@ -354,7 +354,7 @@ fn a_host_that_restarts_before_anything_was_installed_is_discovered_anew() {
     let mut script = Script::new(Goal::Install);
     script.see(0, service_since(FIRST, "insufficient", "", &[]), quiet());
     script.see(60, service_since(SECOND, "insufficient", "", &[]), quiet());
-    assert_eq!(script.said("discovered and validated anew"), 1);
+    assert_eq!(script.said("discovered and validated again"), 1);
     assert_eq!(script.said("Cluster: insufficient"), 2);
     // A service that restarts by itself has kept its data.
     script.see(60, gone(), quiet());
@@ -462,8 +462,8 @@ fn a_rendezvous_host_that_boots_the_image_again_is_recognized() {
         cluster(|view| view.bootstrap_complete = true),
     );
     assert_eq!(script.said("booted from the image again"), 1);
-    let anew = service_since(SECOND, "insufficient", "", &[]);
-    script.see(5, anew, cluster(|view| view.bootstrap_complete = true));
+    let again = service_since(SECOND, "insufficient", "", &[]);
+    script.see(5, again, cluster(|view| view.bootstrap_complete = true));
     assert_eq!(script.said("booted from the image again"), 1);
     assert_eq!(script.said("starts it over"), 0, "{:?}", script.lines);
 }
