@@ -15,7 +15,9 @@ from muster import BINARY, api_error
 from test_images import VERSION, catalogue, fetch, stock
 
 IGNITION = "/usr/lib/dracut/modules.d/30ignition/ignition"
-AGENT_CONFIG = "usr/lib/ignition/base.d/40-muster-agent.ign"
+PROGRAMS_CONFIG = "usr/lib/ignition/base.d/40-muster-programs.ign"
+PROGRAMS_DROPIN = "etc/systemd/system/ignition-files.service.d/10-muster-programs.conf"
+AGENT = "usr/lib/muster-programs/usr/local/bin/agent"
 NETWORK = "interfaces:\n- name: eth0\n  type: ethernet\n  ipv4:\n    enabled: true\n    dhcp: true\n"
 MAC = "02:00:00:00:00:01"
 
@@ -44,15 +46,20 @@ def members(payload):
     return found
 
 
-def embedded(content, folder):
-    """The payload inside a downloaded ISO."""
-    path = folder / "image.iso"
-    path.write_bytes(content)
+def embedded(path):
+    """The payload inside an ISO."""
     done = subprocess.run(
         [str(BINARY), "iso", "cat", str(path), "images/ignition.img"], capture_output=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
     return members(done.stdout)
+
+
+def downloaded(infra_env, folder):
+    """The payload inside the ISO of an infra-env."""
+    path = folder / "image.iso"
+    path.write_bytes(fetch(infra_env["download_url"]).content)
+    return embedded(path)
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +76,24 @@ def shipping(servers, tmp_path_factory):
 
 def test_ignition_puts_the_agent_from_the_image_where_its_unit_runs_it(shipping, tmp_path):
     made = shipping.api().new_infra_env("carried", openshift_version=VERSION)
-    inside = embedded(fetch(made["download_url"]).content, tmp_path)
-    assert set(inside) >= {"config.ign", AGENT_CONFIG}
+    inside = downloaded(made, tmp_path)
+    assert set(inside) >= {"config.ign", PROGRAMS_CONFIG, PROGRAMS_DROPIN, AGENT}
     root, system = tmp_path / "root", tmp_path / "system"
     for path, text in [("etc/passwd", "root:x:0:0::/root:/bin/sh\n"), ("etc/group", "root:x:0:\n")]:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
     (system / "base.d").mkdir(parents=True)
-    (system / "base.d" / "40-muster-agent.ign").write_bytes(inside[AGENT_CONFIG][1])
+    (system / "base.d" / "40-muster-programs.ign").write_bytes(inside[PROGRAMS_CONFIG][1])
+    # What systemd does in the initrd before it starts Ignition's unit.
+    initrd = tmp_path / "initrd"
+    (initrd / AGENT).parent.mkdir(parents=True)
+    (initrd / AGENT).write_bytes(inside[AGENT][1])
+    (initrd / AGENT).chmod(0o600)
+    section, *commands = inside[PROGRAMS_DROPIN][1].decode().splitlines()
+    assert section == "[Service]" and len(commands) == 2
+    for line in commands:
+        command = line.removeprefix("ExecStartPre=").replace("/sysroot/", f"{root}/")
+        subprocess.run(command.replace("/usr/lib/muster", f"{initrd}/usr/lib/muster").split(), check=True)
     (tmp_path / "config.ign").write_bytes(inside["config.ign"][1])
     env = {
         **os.environ,
@@ -104,11 +121,11 @@ def test_every_kind_of_boot_carries_the_same_agent(shipping, tmp_path):
     initrd = fetch(f"{shipping.url}/images/{full['id']}/pxe-initrd", params={"version": VERSION}).content
     assert initrd.startswith(live_iso.INITRD)
     kinds = [
-        embedded(fetch(full["download_url"]).content, tmp_path),
-        embedded(fetch(minimal["download_url"]).content, tmp_path),
+        downloaded(full, tmp_path),
+        downloaded(minimal, tmp_path),
         members(initrd[len(live_iso.INITRD) :]),
     ]
-    assert len({kind[AGENT_CONFIG] for kind in kinds}) == 1
+    assert len({kind[AGENT] for kind in kinds}) == 1
 
 
 def test_the_history_lists_sizes_and_whether_the_agent_is_in_the_image(shipping):
@@ -130,7 +147,7 @@ def test_a_static_network_reaches_each_kind_of_boot_once(shipping, tmp_path):
     network = [{"network_yaml": NETWORK, "mac_interface_map": [{"mac_address": MAC, "logical_nic_name": "eth0"}]}]
     full = api.new_infra_env("wired", openshift_version=VERSION, static_network_config=network)
     path = "/etc/assisted/network/host0/eth0.nmconnection"
-    config = embedded(fetch(full["download_url"]).content, tmp_path)["config.ign"][1].decode()
+    config = downloaded(full, tmp_path)["config.ign"][1].decode()
     assert path in [file["path"] for file in json.loads(config)["storage"]["files"]]
     initrd = fetch(f"{shipping.url}/images/{full['id']}/pxe-initrd", params={"version": VERSION}).content
     inside = members(initrd[len(live_iso.INITRD) :])

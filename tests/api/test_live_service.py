@@ -3,12 +3,14 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import live_iso
 from boot_images import VERSION, catalogue
 from muster import BINARY, pull_secret, quiet_environment
+from test_discovery import embedded
 
 # Static, and for the architecture of the image: all that is asked of a program in it.
 STATIC = "/bin/busybox"
@@ -42,11 +44,16 @@ def test_a_live_image_of_the_service_holds_program_agents_settings_and_units(iso
     subprocess.run(["ignition-validate", config], check=True)
     content = json.loads(config.read_text())
     paths = {file["path"] for file in content["storage"]["files"]}
-    assert {"/usr/local/bin/muster", "/usr/local/lib/muster/agents/x86_64/muster-agent"} <= paths
     assert {"/etc/muster/pull-secret.json", "/etc/own"} <= paths
     units = {unit["name"]: unit["contents"] for unit in content["systemd"]["units"]}
     assert "What=/dev/disk/by-label/muster_data\n" in units["var-lib-muster.mount"]
     assert {"muster.service", "muster-medium.service"} <= set(units)
+
+    # Its programs lie beside the config, where Ignition need not read them.
+    inside = embedded(made)
+    for path in ["/usr/local/bin/muster", "/usr/local/lib/muster/agents/x86_64/muster-agent"]:
+        mode, program = inside[f"usr/lib/muster-programs{path}"]
+        assert mode == 0o100755 and program == Path(STATIC).read_bytes()
 
     # What was made is a live image like its base, so that machines can boot from the same medium.
     info = json.loads(muster(tmp_path, "iso", "info", "--json", made))

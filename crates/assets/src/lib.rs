@@ -15,6 +15,7 @@ pub mod identity;
 pub mod ignition_configs;
 pub mod kubeadmin;
 pub mod kubeconfig;
+pub mod live_programs;
 pub mod manifests;
 pub mod metadata;
 pub mod node_settings;

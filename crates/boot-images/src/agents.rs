@@ -263,6 +263,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use muster_assets::live_programs;
     use muster_image::initrd::Archive;
 
     use super::*;
@@ -296,8 +297,8 @@ mod tests {
             let view = agents.payload(&architecture.into()).unwrap();
             let bytes = view.read_exact("the payload", 0, view.len()).unwrap();
             let archive = Archive::read(&bytes).unwrap();
-            let name = "usr/lib/ignition/base.d/40-muster-agent.ign";
-            assert!(archive.get(name).is_some(), "{archive:?}");
+            let name = format!("{}{}", live_programs::FOLDER, agent::PATH);
+            assert!(archive.get(&name).is_some(), "{archive:?}");
         }
         assert!(
             agents

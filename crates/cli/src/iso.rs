@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use muster_image::live::LiveImage;
+use muster_image::{initrd::Archive, live::LiveImage};
 use muster_model::Arch;
 
 use crate::{format, output};
@@ -27,9 +27,13 @@ pub fn architecture(path: &Path) -> anyhow::Result<Arch> {
     Ok(found.parse()?)
 }
 
-/// Embeds an Ignition config in place of one that may be there.
-pub fn embed(path: &Path, config: Vec<u8>, to: &Destination) -> anyhow::Result<()> {
-    change::put_ignition(path, config, to)
+/// Changes what is embedded in a CoreOS live image.
+pub fn embed(
+    path: &Path,
+    to: &Destination,
+    change: impl FnOnce(&mut Archive) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    change::change_archive(path, to, |_, archive| change(archive))
 }
 
 /// Inspect or change a CoreOS live image.

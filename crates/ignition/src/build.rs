@@ -159,6 +159,15 @@ pub mod file {
         holding(path, mode, data_url::packed(bytes), Some("gzip"))
     }
 
+    /// A file that something else puts there before Ignition runs: its content stays, its mode and its
+    /// SELinux label are set.
+    #[must_use]
+    pub fn existing(path: &str, mode: u32) -> spec::File {
+        let mut file = spec::File::new(path.to_owned());
+        file.mode = Some(mode.into());
+        file
+    }
+
     /// Bytes as a resource, for what else a config can hold.
     #[must_use]
     pub fn resource(bytes: &[u8]) -> spec::Resource {

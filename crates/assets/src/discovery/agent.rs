@@ -1,21 +1,14 @@
 //! The agent inside the image, so that discovery pulls nothing.
 //!
-//! The executable travels as a file of an Ignition config of the system's own
-//! (`/usr/lib/ignition/base.d`), in an initrd archive behind the host's config. Ignition reads
-//! such configs before the user's and writes the file to the live system's root with the right
-//! SELinux label; anything else that lies in an initrd is gone after the switch to the real
-//! root, or may not be run there. The archive is the same for all infra-envs of an architecture:
-//! it is made once, and each image only refers to it.
+//! The executable lies in an initrd archive behind the host's config ([`live_programs`] says how it gets
+//! from there to the live system), one for all infra-envs of an architecture.
 
-use muster_ignition::{Builder, Version, file};
-use muster_image::initrd::Archive;
 use muster_model::Arch;
+
+use crate::live_programs;
 
 /// Where the live system has the agent.
 pub const PATH: &str = "/usr/local/bin/agent";
-
-/// Where Ignition finds the config that brings it.
-const CONFIG_PATH: &str = "usr/lib/ignition/base.d/40-muster-agent.ign";
 
 /// Largest executable: a static agent is a few megabytes, and hosts hold it in memory.
 pub const LARGEST: usize = 64 * 1024 * 1024;
@@ -60,16 +53,7 @@ pub enum AgentFault {
 /// The executable cannot run on hosts of this architecture.
 pub fn payload(executable: &[u8], arch: Arch) -> Result<Vec<u8>, AgentFault> {
     check(executable, arch)?;
-    let mut builder = Builder::new(Version::V3_1);
-    builder.file(file::packed(PATH, 0o755, executable));
-    let config = builder
-        .finish()
-        .map_err(|faults| AgentFault::Packing(faults.to_string()))?;
-    let mut archive = Archive::default();
-    archive.put(CONFIG_PATH, 0o100_644, config.to_text());
-    archive
-        .gzip()
-        .map_err(|cause| AgentFault::Packing(cause.to_string()))
+    live_programs::archive(&[(PATH, executable)], &[]).map_err(AgentFault::Packing)
 }
 
 /// Whether a live system of this architecture can run the executable.

@@ -20,7 +20,7 @@ use super::base_iso::cache_folder;
 const AGENT: &str = "muster-agent";
 const SERVICE: &str = "muster";
 /// Changes when the same programs are packed in another way.
-const FORM: &str = "1";
+const FORM: &str = "2";
 
 /// The initrd archive with both programs for an architecture.
 pub fn payload(folder: Option<&Path>, arch: Arch) -> anyhow::Result<View> {

@@ -58,14 +58,6 @@ pub fn embed_ignition(
     })
 }
 
-/// Embeds a config, whatever was there before.
-pub fn put_ignition(path: &Path, config: Vec<u8>, to: &Destination) -> anyhow::Result<()> {
-    change_archive(path, to, |_, archive| {
-        archive.set(IGNITION, config);
-        Ok(())
-    })
-}
-
 /// Removes the embedded config.
 pub fn remove_ignition(path: &Path, to: &Destination) -> anyhow::Result<()> {
     change_archive(path, to, |_, archive| {
@@ -199,7 +191,7 @@ pub fn minimal(
     Ok(())
 }
 
-fn change_archive(
+pub fn change_archive(
     path: &Path,
     to: &Destination,
     change: impl FnOnce(&Iso, &mut Archive) -> anyhow::Result<()>,

@@ -2,7 +2,10 @@
 
 use anyhow::bail;
 use muster_ignition::{Builder, Config, Version, file, unit, user};
+use muster_model::Arch;
 
+/// The service in the image.
+pub const PROGRAM: &str = "/usr/local/bin/muster";
 /// The data directory in the image.
 pub const DATA_DIR: &str = "/var/lib/muster";
 /// Settings of the service.
@@ -16,11 +19,8 @@ pub const MEDIUM_IS: &str = "/etc/muster/medium-is";
 /// From the last download of credentials to power-off: the person who downloads looks at the page.
 const ONE_SHOT_GRACE: &str = "2m";
 
-/// Everything that goes into the image.
+/// Everything that goes into the config.
 pub struct Parts<'a> {
-    pub program: &'a [u8],
-    /// By architecture.
-    pub agents: Vec<(String, Vec<u8>)>,
     pub settings: &'a str,
     pub ssh_keys: &'a str,
     pub pull_secret: Option<&'a str>,
@@ -41,6 +41,11 @@ pub enum Data {
     Labelled(String),
 }
 
+/// Where the service in the image finds the agent for an architecture.
+pub fn agent_path(arch: Arch) -> String {
+    format!("/usr/local/lib/muster/agents/{arch}/muster-agent")
+}
+
 /// A label as file systems have them.
 pub fn label(text: &str) -> anyhow::Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
@@ -53,11 +58,6 @@ pub fn label(text: &str) -> anyhow::Result<String> {
 /// The config as text.
 pub fn ignition(parts: Parts<'_>) -> anyhow::Result<String> {
     let mut config = Builder::new(Version::V3_1);
-    config.file(file::packed("/usr/local/bin/muster", 0o755, parts.program));
-    for (architecture, agent) in &parts.agents {
-        let path = format!("/usr/local/lib/muster/agents/{architecture}/muster-agent");
-        config.file(file::packed(&path, 0o755, agent));
-    }
     config.file(file::text(SETTINGS, 0o600, parts.settings));
     if let Some(secret) = parts.pull_secret {
         config.file(file::text(PULL_SECRET, 0o600, secret));
@@ -162,8 +162,6 @@ mod tests {
 
     fn parts() -> Parts<'static> {
         Parts {
-            program: b"program",
-            agents: vec![("x86_64".to_owned(), b"agent".to_vec())],
             settings: "[log]\nlevel = \"debug\"\n",
             ssh_keys: "ssh-ed25519 AAAA me\n",
             pull_secret: Some("{}"),
@@ -174,14 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn the_config_brings_program_agents_settings_and_units() {
+    fn the_config_brings_settings_and_units() {
         let config = Config::read(&ignition(parts()).unwrap()).unwrap();
         let content = |path| config.file(path).unwrap().expect(path);
-        assert_eq!(content("/usr/local/bin/muster"), b"program");
-        assert_eq!(
-            content("/usr/local/lib/muster/agents/x86_64/muster-agent"),
-            b"agent"
-        );
         assert_eq!(content(SETTINGS), parts().settings.as_bytes());
         assert_eq!(content(PULL_SECRET), b"{}");
         let service = config.unit("muster.service").unwrap();

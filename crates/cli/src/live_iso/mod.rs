@@ -1,8 +1,8 @@
 //! `muster live-iso`: the service as a live image.
 //!
-//! A machine boots it and is the service; nothing is installed. The image is that of an OS with an
-//! Ignition config in it that brings the program, the agents, the settings and the units: [`config`]
-//! makes it, without I/O. The commands that these units run are in [`inside`].
+//! A machine boots it and is the service; nothing is installed. The image is that of an OS with the program
+//! and the agents in it ([`live_programs`]), and an Ignition config that brings the settings and the units:
+//! [`config`] makes it, without I/O. The commands that these units run are in [`inside`].
 
 mod config;
 mod inside;
@@ -15,9 +15,10 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use muster_assets::discovery::agent;
+use muster_assets::{discovery::agent, live_programs};
 use muster_boot_images::{agents, inside_program};
 use muster_ignition::Config;
+use muster_image::initrd::IGNITION;
 use muster_model::Arch;
 use muster_release::{ImageRef, Release};
 
@@ -138,9 +139,6 @@ fn make(create: &Create) -> anyhow::Result<()> {
         None => Data::Memory,
     };
     let parts = Parts {
-        // The agents are files of their own in the image.
-        program: inside_program::without(&program),
-        agents: own_agents()?,
         settings: &settings,
         ssh_keys: &keys,
         pull_secret: pull_secret.as_deref(),
@@ -149,7 +147,20 @@ fn make(create: &Create) -> anyhow::Result<()> {
         over,
     };
     let config = config::ignition(parts)?;
-    iso::embed(&base, config.into_bytes(), &create.to)
+    // The agents are programs of their own in the image.
+    let mut programs = vec![(
+        config::PROGRAM.to_owned(),
+        inside_program::without(&program).to_vec(),
+    )];
+    programs.extend(own_agents()?);
+    let programs: Vec<(&str, &[u8])> = programs
+        .iter()
+        .map(|(path, program)| (path.as_str(), program.as_slice()))
+        .collect();
+    iso::embed(&base, &create.to, |archive| {
+        archive.set(IGNITION, config);
+        live_programs::add(archive, &programs, &[]).map_err(anyhow::Error::msg)
+    })
 }
 
 /// The live ISO: the file that was named, out of the release that was named, or that of a version of
@@ -192,13 +203,13 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 
-/// The agents beside or inside this program, by architecture.
+/// The agents beside or inside this program, by the path where the service in the image finds them.
 fn own_agents() -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let named = std::env::var_os("MUSTER_IMAGES_AGENT_DIR").map(PathBuf::from);
     let found = agents::executables(named.as_deref()).context("reading the agents")?;
     let found: Vec<(String, Vec<u8>)> = found
         .into_iter()
-        .map(|(agent, arch)| (arch.to_string(), agent))
+        .map(|(agent, arch)| (config::agent_path(arch), agent))
         .collect();
     if found.is_empty() {
         bail!(
