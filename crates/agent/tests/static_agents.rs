@@ -1,6 +1,6 @@
-//! The static agents that `make agents` built, each against a real `muster serve`: the one of
-//! this machine natively, the one of aarch64 under QEMU. Run by `make agents`, the only
-//! target that builds them.
+//! The static programs, those of this machine natively and those of aarch64 under QEMU: each agent against a
+//! real `muster serve`, and `muster serve` of aarch64 with a real agent. `make agents` builds agents and
+//! runs what concerns them, `make test` builds all.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -20,7 +20,7 @@ fn target(path: &str) -> PathBuf {
         .join(path);
     assert!(
         path.exists(),
-        "{} is missing; `make agents` builds it",
+        "{} is missing; `make agents` builds agents, scripts/build-static all programs",
         path.display()
     );
     path
@@ -28,7 +28,12 @@ fn target(path: &str) -> PathBuf {
 
 /// Words that run the agent of an architecture.
 fn agent(architecture: &str) -> Vec<String> {
-    let path = target(&format!("agents/{architecture}/muster-agent"));
+    program(architecture, &format!("agents/{architecture}/muster-agent"))
+}
+
+/// Words that run a program of an architecture.
+fn program(architecture: &str, path: &str) -> Vec<String> {
+    let path = target(path);
     let runner =
         (architecture != std::env::consts::ARCH).then(|| format!("qemu-{architecture}-static"));
     runner
@@ -59,14 +64,16 @@ impl Drop for Service {
 }
 
 impl Service {
-    async fn start() -> Self {
+    /// Starts the service with the words that run `muster`.
+    async fn start(muster: &[String]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
         let folder = tempfile::tempdir().unwrap();
-        let child = Command::new(target("debug/muster"))
+        let child = Command::new(&muster[0])
+            .args(&muster[1..])
             .args(["serve", "--plain-http", "--auth", "none"])
             .args(["--listen", &format!("127.0.0.1:{port}")])
             .arg("--data-dir")
@@ -80,7 +87,7 @@ impl Service {
             url: format!("http://127.0.0.1:{port}"),
             _folder: folder,
         };
-        for _ in 0..300 {
+        for _ in 0..1200 {
             if reqwest::get(format!("{}/health", service.url))
                 .await
                 .is_ok()
@@ -153,34 +160,40 @@ fn the_agents_are_static_and_print_their_version() {
 #[ignore = "needs the static agents and muster; run by `make agents`"]
 async fn each_agent_registers_polls_and_delivers_its_inventory_to_a_real_service() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let service = Service::start().await;
+    let service = Service::start(&program(std::env::consts::ARCH, "debug/muster")).await;
     let infra_env = service.infra_env().await;
-    for (number, architecture) in ["x86_64", "aarch64"].iter().enumerate() {
-        let host = format!("00000000-0000-0000-0000-00000000000{number}");
-        let words = agent(architecture);
-        let (url, env, id) = (service.url.clone(), infra_env.clone(), host.clone());
-        let done = tokio::task::spawn_blocking(move || {
-            run(
-                &words,
-                &[
-                    "--url",
-                    &url,
-                    "--infra-env-id",
-                    &env,
-                    "--host-id",
-                    &id,
-                    "--once",
-                ],
-            )
-        });
-        let done = done.await.unwrap();
-        assert!(
-            done.status.success(),
-            "{architecture}: {}",
-            String::from_utf8_lossy(&done.stderr)
-        );
-        let known = service.host(&infra_env, &host).await;
-        let inventory = known["inventory"].as_str().unwrap_or_default();
-        assert!(inventory.contains("interfaces"), "{architecture}: {known}");
+    for architecture in ["x86_64", "aarch64"] {
+        registers(architecture, &service, &infra_env).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs static programs of aarch64; run by `make test`"]
+async fn the_service_of_aarch64_accepts_an_agent() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let service = Service::start(&program("aarch64", "programs/aarch64/muster")).await;
+    let infra_env = service.infra_env().await;
+    registers(std::env::consts::ARCH, &service, &infra_env).await;
+}
+
+/// Runs the agent of an architecture until it has delivered its inventory.
+async fn registers(architecture: &str, service: &Service, infra_env: &str) {
+    let host = uuid::Uuid::new_v4().to_string();
+    let words = agent(architecture);
+    let mut more = vec!["--url", &service.url, "--infra-env-id", infra_env];
+    more.extend(["--host-id", &host, "--once"]);
+    let more: Vec<String> = more.into_iter().map(str::to_owned).collect();
+    let done = tokio::task::spawn_blocking(move || {
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        run(&words, &more)
+    });
+    let done = done.await.unwrap();
+    assert!(
+        done.status.success(),
+        "{architecture}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    let known = service.host(infra_env, &host).await;
+    let inventory = known["inventory"].as_str().unwrap_or_default();
+    assert!(inventory.contains("interfaces"), "{architecture}: {known}");
 }
