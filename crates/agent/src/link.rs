@@ -194,15 +194,13 @@ impl Link {
     ) -> ClientOptions {
         ClientOptions {
             token: token.clone(),
-            authorization: None,
-            watcher: None,
             ca_pem: ca.clone(),
             insecure: self.directions.insecure,
             agent_version: version.map(ToOwned::to_owned),
             system_roots: true,
             answer_limit: Some(LONGEST_ANSWER),
             request_id: Some(Uuid::new_v4().to_string()),
-            proxies: None,
+            ..ClientOptions::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The agent, the node installer, the controller, the simulator and the command line share it, so
 //! the protocol is written down once. Feature `client`, because only programs that dial out need it.
 
-use std::{error::Error, io, time::Duration};
+use std::{error::Error, io, net::SocketAddr, time::Duration};
 
 use http::StatusCode;
 use reqwest::{Certificate, Method, RequestBuilder, Url};
@@ -37,6 +37,9 @@ pub struct ClientOptions {
     pub request_id: Option<String>,
     /// Proxies to use instead of those in the environment.
     pub proxies: Option<Proxies>,
+    /// Connect to this address, whatever the host name of the URL resolves to; certificates are still
+    /// checked for that name.
+    pub connect_to: Option<SocketAddr>,
 }
 
 /// Proxies, each empty if there is none. They may contain a password, so they are not printed.
@@ -181,6 +184,9 @@ impl Client {
             // A token must not follow a redirect to another server.
             .redirect(reqwest::redirect::Policy::none())
             .danger_accept_invalid_certs(options.insecure);
+        if let (Some(address), Some(name)) = (options.connect_to, base.domain()) {
+            builder = builder.resolve(name, address);
+        }
         if let Some(pem) = &options.ca_pem {
             let bundle = Certificate::from_pem_bundle(pem.as_bytes())
                 .map_err(|cause| settings(format!("CA certificates: {cause}")))?;

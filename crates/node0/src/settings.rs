@@ -2,7 +2,7 @@
 //! from there being one cluster only.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
 };
 
@@ -17,6 +17,8 @@ use crate::{
 
 /// The port of the service where the image names none.
 const PORT: u16 = 8090;
+/// Where the kernel lists IPv6 addresses.
+const IPV6_ADDRESSES: &str = "/proc/net/if_inet6";
 /// Files of the service's TLS, below the folder of keys.
 pub const CERTIFICATE: &str = "service.crt";
 /// Private key of the service.
@@ -122,7 +124,12 @@ pub fn config(files: &Files, places: &Places, data: &Path) -> Result<Config, Set
         name: "NODE_ZERO_IP",
         problem: format!("{address:?} is not an IP address"),
     })?;
-    // No other network of this host is concerned.
+    let address = match workflow(environment)? {
+        // No other network of this host is concerned.
+        Workflow::Install => address,
+        // Who follows the host knows its address; the image does not.
+        Workflow::AddNodes => everywhere(Path::new(IPV6_ADDRESSES)),
+    };
     let listen = SocketAddr::new(address, parsed.port_or_known_default().unwrap_or(PORT));
     let mut fixed = vec![
         ("data_dir", data.display().to_string()),
@@ -177,6 +184,14 @@ pub fn config(files: &Files, places: &Places, data: &Path) -> Result<Config, Set
     Ok(Config::load(&sources)?.config)
 }
 
+/// All addresses of both families, or of the only one that the kernel knows.
+fn everywhere(ipv6_addresses: &Path) -> IpAddr {
+    match std::fs::read_to_string(ipv6_addresses) {
+        Ok(list) if !list.is_empty() => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        _ => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    }
+}
+
 /// The usual file of a system has mirrors in comments only.
 fn has_mirrors(path: &Path) -> bool {
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -188,6 +203,15 @@ fn has_mirrors(path: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::registration::tests::single_node;
+
+    #[test]
+    fn a_host_that_joins_a_cluster_listens_at_every_address_that_its_kernel_can_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("if_inet6");
+        assert_eq!(everywhere(&list).to_string(), "0.0.0.0");
+        std::fs::write(&list, "00000000000000000000000000000001 01 80 10 80 lo\n").unwrap();
+        assert_eq!(everywhere(&list).to_string(), "::");
+    }
 
     #[test]
     fn the_image_decides_address_ids_and_release() {

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     net::{IpAddr, SocketAddr},
     time::Duration,
 };
@@ -16,6 +17,7 @@ use muster_controller::{
     csr::{self, Purpose},
     kube::{Kind, Kube, KubeError},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::{net::TcpStream, time::timeout};
 
@@ -27,6 +29,8 @@ use crate::{
 const SERVICE_PORT: u16 = 8090;
 const KUBELET_PORT: u16 = 10250;
 const ANSWER: Duration = Duration::from_secs(5);
+/// Of the service on a host, which knows one cluster and one host.
+const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 
 /// One host at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,10 +48,29 @@ pub struct Seen {
     pub unclaimed: BTreeSet<(String, String)>,
 }
 
+/// What opens the services on hosts that booted one image of `muster agent add-nodes`, for reading.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceAccess {
+    /// Certificate of their authority, PEM.
+    pub authority: String,
+    /// The token of those who only look.
+    pub token: String,
+    /// When it expires, in seconds since 1970.
+    pub expires: i64,
+}
+
+impl fmt::Debug for ServiceAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServiceAccess(***)")
+    }
+}
+
 /// What is known of one host.
 #[derive(Debug, Default)]
 struct Known {
     name: Option<String>,
+    /// What was new last.
+    last: Option<String>,
     said: BTreeSet<String>,
     is_ready: bool,
 }
@@ -118,17 +141,33 @@ impl Monitor {
                 known.is_ready = true;
             }
         }
-        let about = match &known.name {
-            Some(name) => format!("{ip} ({name})"),
-            None => ip.to_string(),
-        };
-        news.into_iter()
+        let about = about(ip, known);
+        let news: Vec<(Level, String)> = news
+            .into_iter()
             .filter(|(_, text)| known.said.insert(text.clone()))
+            .collect();
+        if let Some((_, text)) = news.last() {
+            known.last = Some(text.clone());
+        }
+        news.into_iter()
             .map(|(level, text)| Line {
                 level,
                 text: format!("{about}: {text}"),
             })
             .collect()
+    }
+
+    /// The hosts that are missing, each with what was heard of it last.
+    #[must_use]
+    pub fn waits_for(&self) -> String {
+        let hosts = self.hosts.iter().filter(|(_, known)| !known.is_ready);
+        let hosts: Vec<String> = hosts
+            .map(|(ip, known)| {
+                let last = known.last.as_deref().unwrap_or("nothing heard of it yet");
+                format!("{}: {last}", about(*ip, known))
+            })
+            .collect();
+        hosts.join("; ")
     }
 
     /// Addresses whose nodes are not ready.
@@ -145,19 +184,28 @@ impl Monitor {
     }
 }
 
+fn about(ip: IpAddr, known: &Known) -> String {
+    match &known.name {
+        Some(name) => format!("{ip} ({name})"),
+        None => ip.to_string(),
+    }
+}
+
 /// Asks for what the account needs.
 #[derive(Debug)]
 pub struct Watch {
     kube: Kube,
     token: Option<String>,
+    services: Vec<ServiceAccess>,
 }
 
 impl Watch {
-    /// With the token that the makers of images left in the cluster, if there is one.
+    /// With what opens the services of our images, and with the token that the makers of others left in
+    /// the cluster, if there is one.
     ///
     /// # Errors
     /// The API does not answer.
-    pub async fn new(kube: Kube) -> Result<Self, KubeError> {
+    pub async fn new(kube: Kube, services: Vec<ServiceAccess>) -> Result<Self, KubeError> {
         let at = Kind::SECRET.within("openshift-config", "agent-auth-token");
         let secret = match kube.get(&at).await {
             Ok(secret) => secret,
@@ -170,6 +218,7 @@ impl Watch {
         Ok(Self {
             kube,
             token: token.and_then(|bytes| String::from_utf8(bytes).ok()),
+            services,
         })
     }
 
@@ -210,29 +259,52 @@ impl Watch {
         if !knocks(ip, SERVICE_PORT).await {
             return None;
         }
+        let address = SocketAddr::new(ip, SERVICE_PORT);
+        // The certificate was made when the address of the host was not known.
+        let own = format!("https://localhost:{SERVICE_PORT}");
+        for service in &self.services {
+            let options = ClientOptions {
+                watcher: Some(service.token.clone()),
+                ca_pem: Some(service.authority.clone()),
+                connect_to: Some(address),
+                ..ClientOptions::default()
+            };
+            if let Some(seen) = ask(&own, options).await {
+                return Some(seen);
+            }
+        }
+        // Images of the reference serve plain HTTP.
         let options = ClientOptions {
             watcher: self.token.clone(),
-            proxies: Some(Proxies::default()),
             ..ClientOptions::default()
         };
-        // Images of the reference serve plain HTTP.
-        let url = format!("http://{}", SocketAddr::new(ip, SERVICE_PORT));
-        let client = Client::new(&url, options).ok()?;
-        let request = requests::list_clusters(&ListClustersOptions {
-            with_hosts: Some(true),
-            ..ListClustersOptions::default()
-        });
-        let request = request.answered_as();
-        let answer: Value = timeout(ANSWER, client.fetch(&request)).await.ok()?.ok()?;
-        let host = &answer[0]["hosts"][0];
-        let text = |pointer: &str| shown(host.pointer(pointer)?.as_str()?).into();
-        let name: Option<String> = text("/requested_hostname");
-        let parts: Vec<String> = [text("/status"), text("/progress/current_stage")]
-            .into_iter()
-            .flatten()
-            .collect();
-        Some((name.unwrap_or_default(), parts.join(", ")))
+        ask(&format!("http://{address}"), options).await
     }
+}
+
+/// The name of the only host of a service, its status and its stage.
+async fn ask(url: &str, options: ClientOptions) -> Option<(String, String)> {
+    let options = ClientOptions {
+        // A host is on a network of the cluster, never behind a proxy.
+        proxies: Some(Proxies::default()),
+        answer_limit: Some(LONGEST_ANSWER),
+        ..options
+    };
+    let client = Client::new(url, options).ok()?;
+    let request = requests::list_clusters(&ListClustersOptions {
+        with_hosts: Some(true),
+        ..ListClustersOptions::default()
+    });
+    let request = request.answered_as();
+    let answer: Value = timeout(ANSWER, client.fetch(&request)).await.ok()?.ok()?;
+    let host = &answer[0]["hosts"][0];
+    let text = |pointer: &str| shown(host.pointer(pointer)?.as_str()?).into();
+    let name: Option<String> = text("/requested_hostname");
+    let parts: Vec<String> = [text("/status"), text("/progress/current_stage")]
+        .into_iter()
+        .flatten()
+        .collect();
+    Some((name.unwrap_or_default(), parts.join(", ")))
 }
 
 fn node_at(node: &Value, ip: IpAddr) -> Option<(String, bool)> {
@@ -270,8 +342,8 @@ fn pending(requests: &[Value], names: &[Option<&str>]) -> BTreeSet<(Purpose, Str
         .collect()
 }
 
-/// Pending first requests that belong to no node and to no host whose name is known. The service on a
-/// host that was installed by Muster is not reachable from outside, so its name is known late.
+/// Pending first requests that belong to no node and to no host whose name is known: the service of a host
+/// may not have been asked, as by a `monitor` that was started after its reboot.
 fn unclaimed(requests: &[Value], nodes: &[Value], monitor: &Monitor) -> BTreeSet<(String, String)> {
     let is_taken = |name: &str| {
         let mut nodes = nodes.iter().map(|node| &node["metadata"]["name"]);

@@ -1,9 +1,9 @@
 //! Hosts for a cluster that runs already: from `nodes-config.yaml`, and what the cluster says of
 //! itself, to the image that they boot.
 //!
-//! Every host is its own rendezvous host: its service listens on loopback, knows the cluster as one
-//! that was installed elsewhere, and installs this one host. Nothing in the image opens the cluster
-//! but the pull secret.
+//! Every host is its own rendezvous host: its service knows the cluster as one that was installed
+//! elsewhere, and installs this one host. `muster agent monitor` follows it with a token of the image.
+//! Nothing in the image opens the cluster but the pull secret.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -167,6 +167,7 @@ pub fn plan_joining(
     let checked = cluster_manifests::load(&rendered, &expected).map_err(findings)?;
     reports.extend(checked.reports);
     reports.retain(|report| !report.findings().is_empty());
+    // For the agent of the host; others come by an address that nobody knows yet.
     let rendezvous = IpAddr::V4(Ipv4Addr::LOCALHOST);
     Ok(Planned {
         manifests: checked.manifests,

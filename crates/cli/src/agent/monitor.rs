@@ -19,7 +19,7 @@ use muster_tracking::{
 use serde_json::json;
 
 use super::{
-    add_nodes::cluster_access,
+    add_nodes::{self, cluster_access},
     log::{self, Log},
 };
 use crate::{format::Output, output};
@@ -45,7 +45,7 @@ pub struct Command {
     /// Kubeconfig of the cluster
     #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
-    /// Directory of the log file
+    /// Directory of `add-nodes`, whose access to the services on the hosts is used; gets the log file
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
     /// Level of messages to show
@@ -75,7 +75,9 @@ async fn follow(command: Command) -> anyhow::Result<()> {
     }
     let kube = Kube::new(cluster_access(command.kubeconfig.as_deref())?)?;
     let mut account = Account::open(&command.dir, command.log_level, command.output);
-    let watch = Watch::new(kube).await.context("asking the cluster")?;
+    let services = add_nodes::access::read(&command.dir)?;
+    let watch = Watch::new(kube, services).await;
+    let watch = watch.context("asking the cluster")?;
     let mut monitor = Monitor::new(&addresses);
     let began = Instant::now();
     let mut is_silent = false;
@@ -105,7 +107,7 @@ async fn follow(command: Command) -> anyhow::Result<()> {
                 missing.join(", ")
             );
         }
-        account.not_silent(&monitor.missing(), began.elapsed());
+        account.not_silent(&monitor, began.elapsed());
         tokio::time::sleep(PAUSE).await;
     }
     account.end("reached", &[]);
@@ -151,13 +153,12 @@ impl Account {
     }
 
     /// Says what is waited for if nothing was said for a while.
-    fn not_silent(&mut self, missing: &[IpAddr], for_so_long: Duration) {
+    fn not_silent(&mut self, monitor: &Monitor, for_so_long: Duration) {
         if self.last.elapsed() < SILENCE {
             return;
         }
-        let hosts: Vec<String> = missing.iter().map(IpAddr::to_string).collect();
         let minutes = for_so_long.as_secs() / 60;
-        let text = format!("waiting for {} for {minutes} minutes", hosts.join(", "));
+        let text = format!("still waiting after {minutes} min: {}", monitor.waits_for());
         self.line(None, Level::Info, &text);
     }
 

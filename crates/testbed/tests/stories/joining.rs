@@ -88,6 +88,11 @@ pub fn add_worker(
         account.contains(&format!("node {name} is ready")),
         "{account}"
     );
+    // Before the host reboots only its own service knows.
+    assert!(
+        account.contains("the service on the host answers: installing-in-progress"),
+        "{account}"
+    );
     assert!(plane.is_node_ready(network, &name)?);
     Ok(())
 }

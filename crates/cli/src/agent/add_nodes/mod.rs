@@ -1,6 +1,7 @@
 //! `muster agent add-nodes`: an image for hosts that join a running cluster. Reads the cluster with a
 //! kubeconfig and changes nothing in it.
 
+pub mod access;
 mod report;
 mod running;
 
@@ -213,6 +214,7 @@ fn make(command: &Command, report: &mut Report, log: &Log) -> anyhow::Result<()>
 
     report.stage("ignition", "Making the configuration of the hosts");
     let secrets = Secrets::for_joining(&planned)?;
+    access::keep(&command.dir, access::of(&planned, &secrets))?;
     if command.config_iso {
         report.stage("generate-iso", "Writing the configuration image");
         let path = command.dir.join(command.iso_name("node-config.noarch.iso"));
