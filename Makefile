@@ -25,6 +25,8 @@ long_stories = a_machine_with_a_stick_and_uefi_is_discovered_as_it_is \
   three_machines_become_a_cluster_whose_installation_begins \
   three_control_plane_nodes_and_a_worker_are_installed \
   only_the_chosen_disk_is_written \
+  two_control_plane_nodes_and_an_arbiter_are_installed_and_a_control_plane_node_is_added \
+  two_nodes_that_fence_each_other_are_installed \
   three_nodes_with_static_networks_install_themselves_from_one_image_and_a_mirror \
   a_node_that_boots_from_the_network_starts_over_after_a_reset_and_gets_a_worker \
   a_disk_that_fails_while_it_is_written_is_named_with_the_cause \

@@ -24,8 +24,10 @@ import threading
 address, port, folder, kubeconfig, certificate, key = sys.argv[1:]
 # Configs for nodes: over TLS for those of a new cluster, plain for those added to a running one.
 CONFIG_PORT, PLAIN_CONFIG_PORT = 22623, 22624
-# As many control-plane nodes as cluster-bootstrap finds pods on before it ends.
-NEEDED = 2
+# As many nodes as cluster-bootstrap finds pods of the control plane on before it ends: an arbiter counts, and of
+# two nodes that fence each other one is the bootstrap host.
+needed = {"DualReplica": 1}
+topology = None
 configs = {}
 requests = []
 
@@ -68,7 +70,10 @@ def apply_manifests(archive):
     file = os.path.join(folder, "manifests/cluster-infrastructure-02-config.yml")
     described = kubectl("create", "--dry-run=client", "--output=json", "--filename", file)
     if described.returncode == 0:
-        set_status("/apis/config.openshift.io/v1/infrastructures/cluster", json.loads(described.stdout)["status"])
+        status = json.loads(described.stdout)["status"]
+        global topology
+        topology = status.get("controlPlaneTopology")
+        set_status("/apis/config.openshift.io/v1/infrastructures/cluster", status)
     apply_rendered_configs()
     open(os.path.join(folder, "applied"), "w").close()
 
@@ -76,7 +81,7 @@ def apply_manifests(archive):
 def apply_rendered_configs():
     """What the machine-config operator makes of the configs of a pool."""
     file = os.path.join(folder, "rendered.json")
-    for pool in ("master", "worker"):
+    for pool in ("master", "worker", "arbiter"):
         head = {"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig"}
         with open(file, "w") as out:
             json.dump({**head, "metadata": {"name": f"rendered-{pool}-standin"}, "spec": {}}, out)
@@ -88,13 +93,14 @@ def is_ready(node):
 
 
 def control_plane_runs():
-    listed = kubectl("get", "nodes", "--selector=node-role.kubernetes.io/master", "--output=json")
+    listed = kubectl("get", "nodes", "--selector=!node-role.kubernetes.io/worker", "--output=json")
     if listed.returncode != 0:
         return False
-    ready = [node["metadata"]["name"] for node in json.loads(listed.stdout)["items"] if is_ready(node)]
-    if len(ready) >= NEEDED:
-        report_api_servers(ready)
-    return len(ready) >= NEEDED
+    ready = [node["metadata"] for node in json.loads(listed.stdout)["items"] if is_ready(node)]
+    enough = len(ready) >= needed.get(topology, 2)
+    if enough:
+        report_api_servers([node["name"] for node in ready if "node-role.kubernetes.io/master" in node["labels"]])
+    return enough
 
 
 def report_api_servers(nodes):

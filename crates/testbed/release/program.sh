@@ -61,12 +61,12 @@ cat() { busybox cat "$@"; }
 serve_configs() {
   busybox mkdir -p /www/config
   credentials=$(encoded /etc/mcs/kubeconfig)
-  for role in master worker; do
+  for role in master worker arbiter; do
     # As the real server does: nodes report with it which config they have.
     config="machineconfiguration.openshift.io/%sConfig%%22:%%22rendered-$role-standin"
     annotations=$(busybox printf "%%7B%%22$config%%22,%%22$config%%22%%7D" current desired)
     labels="node-role.kubernetes.io/$role="
-    [ $role = worker ] || labels="$labels,node-role.kubernetes.io/control-plane="
+    [ $role != master ] || labels="$labels,node-role.kubernetes.io/control-plane="
     cat >/www/config/$role <<END
 {"ignition": {"version": "3.2.0"},
  "storage": {"files": [{"path": "/etc/kubernetes/kubeconfig", "mode": 384,
@@ -80,7 +80,7 @@ END
   busybox httpd -p 22624 -h /www
   # Nodes find the server under the name of the API, which is outside: the configs go there, and
   # what was asked of it comes back as the log that the real server would write here.
-  for role in master worker; do
+  for role in master worker arbiter; do
     busybox base64 /www/config/$role >/tmp/config
     send /tmp/config "config/$role"
   done

@@ -515,6 +515,20 @@ impl ControlPlane {
         Ok(nodes.any(|node| node["metadata"]["name"] == name && is_ready(node)))
     }
 
+    /// Names of the nodes with a label, in order.
+    ///
+    /// # Errors
+    /// When the API does not answer.
+    pub fn nodes_with_label(&self, network: &Network, label: &str) -> Result<Vec<String>> {
+        let nodes = self.objects(network, "/api/v1/nodes")?;
+        let has_it = |node: &&Value| node["metadata"]["labels"].get(label).is_some();
+        let names = nodes.iter().filter(has_it);
+        let names = names.filter_map(|node| node["metadata"]["name"].as_str());
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
     fn value(&self, network: &Network, kind: &str, name: &Value, key: &Value) -> Result<String> {
         let (name, key) = (
             name.as_str().unwrap_or_default(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use muster_testbed::{ControlPlane, control_plane::STRANGER};
-use muster_vm::{Boot, Bus, Disk, Machine, Running};
+use muster_vm::Running;
 use serde_json::{Value, json};
 
 use crate::{
@@ -65,12 +65,12 @@ fn three_control_plane_nodes_and_a_worker_are_installed() -> Result<()> {
         },
     )?;
     let machines = vec![
-        machine("master-1", 81, &site),
-        machine("master-2", 82, &site),
-        machine("master-3", 83, &site),
-        machine("worker-1", 84, &site),
+        site.node("master-1", 81),
+        site.node("master-2", 82),
+        site.node("master-3", 83),
+        site.node("worker-1", 84),
     ];
-    let added = machine("worker-2", 85, &site);
+    let added = site.node("worker-2", 85);
     let known: Vec<_> = machines.iter().chain([&added]).collect();
     site.expect(&known)?;
     let lab = site.lab();
@@ -124,7 +124,7 @@ fn three_control_plane_nodes_and_a_worker_are_installed() -> Result<()> {
     drop(machines);
     lab.allow_more_hosts()?;
     let mut machine = site.scene.start(added)?;
-    lab.add_worker(&mut plane, &mut machine, ADDITION)?;
+    lab.add_host(&mut plane, &mut machine, ADDITION)?;
     nodes.push("worker-2");
     lab.assert_nodes_in_downloaded_kubeconfig(&plane, &nodes)
 }
@@ -168,15 +168,4 @@ impl Mishaps {
         }
         Ok(())
     }
-}
-
-fn machine(name: &str, number: u8, site: &Site) -> Machine {
-    let mut machine = Machine::numbered(name, number, Boot::DiskThenCd(site.image.clone()));
-    machine.memory_mib = 4096;
-    machine.disks = vec![Disk::new(
-        Bus::Virtio,
-        120,
-        &format!("MUSTER-ROOT-{number}"),
-    )];
-    machine
 }

@@ -140,7 +140,7 @@ impl Lab<'_> {
         self.update_host(host, &json!({"host_name": name}))
     }
 
-    fn update_host(&self, host: &Value, fields: &Value) -> Result<()> {
+    pub fn update_host(&self, host: &Value, fields: &Value) -> Result<()> {
         let id = host["id"].as_str().context("a host has an id")?;
         let path = format!("/infra-envs/{}/hosts/{id}", self.infra_env);
         self.scene.service.call("PATCH", &path, fields).map(drop)
@@ -219,9 +219,9 @@ impl Lab<'_> {
             .map(drop)
     }
 
-    /// Adds a machine that is switched on to the installed cluster, where an administrator approves
-    /// its requests.
-    pub fn add_worker(
+    /// Adds a machine that is switched on to the installed cluster, in the role that its name begins with;
+    /// an administrator approves its requests.
+    pub fn add_host(
         &self,
         plane: &mut ControlPlane,
         machine: &mut Running,
@@ -231,6 +231,7 @@ impl Lab<'_> {
         let name = machine.machine.name.clone();
         let host = self.scene.discovered(machine, self.infra_env)?;
         let id = host["id"].as_str().context("a host has an id")?.to_owned();
+        self.set_role(&host, name.split('-').next())?;
         let is_it = |host: &Value| host["id"] == id.as_str();
         self.when_a_host("to be known", |host| {
             is_it(host) && host["status"] == "known"

@@ -24,3 +24,4 @@ mod robustness;
 mod scene;
 mod site;
 mod static_network;
+mod two_nodes;

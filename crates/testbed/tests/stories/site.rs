@@ -5,7 +5,7 @@ use std::{cell::RefCell, fs, net::IpAddr, path::PathBuf};
 
 use anyhow::{Context, Result};
 use muster_testbed::{Registry, evidence_of, release};
-use muster_vm::{Machine, Network, Offer, program::Background};
+use muster_vm::{Boot, Bus, Disk, Machine, Network, Offer, program::Background};
 use serde_json::{Value, json};
 
 use crate::{
@@ -96,6 +96,19 @@ impl Site {
             cluster: &self.cluster,
             infra_env: &self.infra_env,
         }
+    }
+
+    /// A machine that starts from its disk or, as long as that is empty, from the image. Names begin with
+    /// the role: `master-1`.
+    pub fn node(&self, name: &str, number: u8) -> Machine {
+        let mut machine = Machine::numbered(name, number, Boot::DiskThenCd(self.image.clone()));
+        machine.memory_mib = 4096;
+        machine.disks = vec![Disk::new(
+            Bus::Virtio,
+            120,
+            &format!("MUSTER-ROOT-{number}"),
+        )];
+        machine
     }
 
     /// Ends the registry; what it holds is kept.
