@@ -5,6 +5,7 @@ import { t } from "../messages";
 import { when } from "../model/clusters";
 import { login, token, type Caller } from "../session";
 import { follow } from "../store";
+import { AsCall } from "../ui/ascall";
 import { Text } from "../ui/form";
 import { Icon } from "../ui/icons";
 import { Alert, CodeBox, CopyButton, Facts, Label, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
@@ -33,6 +34,7 @@ function MakeToken({ close }: { close: () => void }) {
         <Text label={t("User name")} always required value={name} set={setName} error={needed(name)} attempted={attempted} autoComplete="username" />
         <Text label={t("Password")} always required kind="password" value={password} set={setPassword} error={needed(password)} attempted={attempted} autoComplete="current-password" autoFocus />
         <Problem of={problem} />
+        <AsCall requests={[{ method: "POST", url: "/auth/token", body: { username: name, password } }]} />
       </>}
     </Modal>
   );
