@@ -331,6 +331,22 @@ test("the page of one cluster takes the credentials before the installation", as
   }
 });
 
+test("a page from another origin that is allowed reads the counts of events; others read nothing", async () => {
+  const apart = await Service.start({ env: { ALLOWED_DOMAINS: "https://ui.example.com" } });
+  try {
+    const events = (Origin, more = {}, method = "GET") => apart.ask(method, "/api/assisted-install/v2/events?order=descending&limit=10&offset=0", undefined, { Origin, ...more });
+    const { headers, status } = await events("https://ui.example.com");
+    assert.deepEqual([status, headers["access-control-allow-origin"]], [200, "https://ui.example.com"]);
+    for (const name of ["Severity-Count-Info", "Severity-Count-Warning", "Severity-Count-Error", "Severity-Count-Critical", "Event-Count"]) assert.ok(headers["access-control-expose-headers"].includes(name) && name.toLowerCase() in headers, name);
+    const asked = await events("https://ui.example.com", { "Access-Control-Request-Method": "PATCH" }, "OPTIONS");
+    assert.equal(asked.status, 204);
+    assert.match(asked.headers["access-control-allow-methods"], /PATCH/);
+    assert.equal((await events("https://other.example.com")).headers["access-control-allow-origin"], undefined);
+  } finally {
+    await apart.stop();
+  }
+});
+
 test("the page of one cluster binds hosts of the only infra-env", async () => {
   const id = "6b0d1e0a-4c0e-4c58-9d5c-0a4a5d9b1c12";
   await table([
