@@ -198,7 +198,7 @@ test("no text of the page is outside of the catalogue", async () => {
 });
 
 test("every form and dialog that changes something shows its calls", async () => {
-  // Forms that send nothing to the service, or are shown before anybody is logged in; and the frame of dialogs itself.
+  // Forms that send nothing to the service, the login, and the frame of dialogs itself.
   const exempt = ["ui/parts.tsx", "pages/login.tsx", "Leave the YAML view?"];
   const sources = path.join(here, "../src");
   let seen = 0;
