@@ -92,12 +92,47 @@ async function updates(page, client, server, change) {
   return { median: times[times.length >> 1], worst: times.at(-1), cost: cost / UPDATES };
 }
 
+/** A slow connection and machine: 10 Mbit/s with 40 ms to each answer, a processor a quarter as fast. */
+const SLOW = { latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 10e6 / 8, offline: false };
+const VISITS = 5;
+
+/** Milliseconds from the click on a link to the first paint, and until the first view can be used: its button is drawn and the browser is idle. */
+async function visit(browser, url, isSlow) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  const client = await context.newCDPSession(page);
+  if (isSlow) {
+    await client.send("Network.enable");
+    await client.send("Network.emulateNetworkConditions", SLOW);
+    await client.send("Emulation.setCPUThrottlingRate", { rate: 4 });
+  }
+  await page.addInitScript(() => {
+    const look = () => (document.querySelector("main button.primary:enabled") ? requestIdleCallback(() => { window.usable = performance.now(); }) : requestAnimationFrame(look));
+    addEventListener("DOMContentLoaded", look);
+  });
+  await page.goto(url);
+  const usable = await (await page.waitForFunction(() => window.usable)).jsonValue();
+  const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+  await context.close();
+  return { painted, usable };
+}
+
+/** The median of several visits, each with an empty cache. */
+async function firstView(browser, url, isSlow) {
+  const visits = [];
+  for (let n = 0; n < VISITS; n++) visits.push(await visit(browser, url, isSlow));
+  const median = (of) => visits.map((one) => one[of]).sort((a, b) => a - b)[VISITS >> 1].toFixed(0);
+  return `painted after ${median("painted")} ms, usable after ${median("usable")} ms`;
+}
+
 export async function bench() {
   const service = await Service.start();
   const data = multiplied(await sample(service).finally(() => service.stop()));
   const server = await served(data);
   const browser = await chrome();
   try {
+    console.log(`web page, first view: ${await firstView(browser, server.url, false)} (loopback, empty cache)`);
+    console.log(`web page, first view: ${await firstView(browser, server.url, true)} (10 Mbit/s, 40 ms, a processor a quarter as fast, empty cache)`);
     const page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
     const client = await page.context().newCDPSession(page);
     await client.send("Performance.enable");

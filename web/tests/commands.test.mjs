@@ -32,6 +32,13 @@ test("calls are shown without their secrets", () => {
   for (const text of [shown, aicli(request("POST", "/clusters", NEW), "https://m", {}), resources([request("POST", "/clusters", NEW)], {})]) assert.doesNotMatch(text, /auths/);
 });
 
+test("calls beside the API have neither its token nor their passwords, and name the file that they send", () => {
+  const login = curl({ method: "POST", url: "/auth/token", body: { username: "a", password: "hidden" } }, "https://m", true);
+  assert.match(login, /"username":"a","password":"<password>"/);
+  assert.doesNotMatch(login, /Bearer|hidden/);
+  assert.equal(curl({ method: "PUT", url: "/boot-artifacts/os-image?version=4.20", file: "live image.iso" }, "https://m", true), `curl -X PUT 'https://m/boot-artifacts/os-image?version=4.20' \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -T 'live image.iso'`);
+});
+
 test("lines of aicli are in its own words", () => {
   assert.equal(line("POST", "/clusters", { name: "a", pull_secret: "x", control_plane_count: 1 }), "aicli -U https://m create cluster a -P pull_secret=openshift_pull.json -P control_plane_count=1");
   assert.equal(line("PATCH", `/infra-envs/${ID}/hosts/${HOST}`, { host_name: "n1", host_role: "master" }, { host: "old" }), "aicli -U https://m update host old -P name=n1 -P role=master");
@@ -41,6 +48,8 @@ test("lines of aicli are in its own words", () => {
   assert.equal(line("POST", `/clusters/${ID}/actions/cancel`), null, "stop cluster resets it");
   assert.equal(line("POST", `/clusters/${ID}/actions/reset`, undefined, { cluster: "a" }), "aicli -U https://m stop cluster a");
   assert.equal(line("GET", "/x"), null);
+  assert.equal(line("DELETE", `/clusters/${ID}/manifests?folder=manifests&file_name=a.yaml`, undefined, { cluster: "a" }), "aicli -U https://m delete -y manifest a a.yaml");
+  assert.equal(line("DELETE", `/clusters/${ID}/manifests?folder=openshift&file_name=a.yaml`), null, "it deletes from one folder only");
   // The command for a cluster makes its infra-env as well.
   assert.equal(aicliLines([request("POST", "/clusters", NEW), request("POST", "/infra-envs", { name: "a_infra-env" })], "https://m", {}).length, 1);
   assert.deepEqual(aicliLines(["x", "y"].map((host_name) => request("PATCH", `/infra-envs/${ID}/hosts/${HOST}`, { host_name })), "https://m", [{ host: "a" }, { host: "b" }]).map((one) => one.split(" host ")[1]), ["a -P name=x", "b -P name=y"]);

@@ -119,6 +119,11 @@ test("networking sends what each kind of cluster needs", () => {
   assert.deepEqual(wrong({ ...moved, api: ["fd00::5"], ingress: ["fd00::6"] }), []);
   assert.deepEqual(wrong({ ...of, services: ["fd02::/112"] }), ["Cluster and service networks"]);
   assert.equal(fields({ ...cluster, platform: { type: "external" } }, nets, defaults).managed, "user");
+  // Which family comes first is free since 4.12.
+  const reversed = { ...withStack({ ...of, machine: ["fd00::/64"] }, true, nets, defaults), api: ["fd00::5"], ingress: ["fd00::6"] };
+  const first = (one, version) => problems(one, false, version).filter(([, reason]) => reason).map(([name]) => name);
+  assert.deepEqual(["4.11.59", "4.12.0", "5.0.0", ""].map((version) => first(reversed, version)), [["Machine network"], [], [], []]);
+  assert.deepEqual(first({ ...dual, api: ["192.168.1.5"], ingress: ["192.168.1.6"] }, "4.11.59"), []);
 });
 
 test("the watch protocol is read across any cut", () => {
@@ -190,6 +195,22 @@ test("no text of the page is outside of the catalogue", async () => {
     for (const [, text] of code.matchAll(/\b(?:label|title|aria-label|help|legend|text)="([^"]*[a-z]{2,}[^"]*)"/g)) found.push(`${file}: ${text}`);
   }
   assert.deepEqual(found, []);
+});
+
+test("every form and dialog that changes something shows its calls", async () => {
+  // Forms that send nothing to the service, the login, and the frame of dialogs itself.
+  const exempt = ["ui/parts.tsx", "pages/login.tsx", "Leave the YAML view?"];
+  const sources = path.join(here, "../src");
+  let seen = 0;
+  for (const file of (await readdir(sources, { recursive: true })).filter((one) => one.endsWith(".tsx") && !exempt.includes(one))) {
+    const code = await readFile(path.join(sources, file), "utf8");
+    for (const [part] of code.matchAll(/<(Confirm|Modal|form)\b(?:(?!<\1\b)[^])*?(?:<\/\1>|(?=<\1\b)|$)/g)) {
+      if (!/\b(run|submit|onSubmit)=/.test(part) || exempt.some((text) => part.includes(text))) continue;
+      seen += 1;
+      assert.match(part, /<AsCall\b|\{shown\(/, `${file}: ${part.slice(0, 160)}`);
+    }
+  }
+  assert.ok(seen >= 20, `${seen} forms`);
 });
 
 test("every check of the service has advice", async () => {

@@ -59,6 +59,8 @@ export interface Request {
   method: string;
   url: string;
   body?: unknown;
+  /** Name of a file that is the body. */
+  file?: string;
 }
 
 /** The request of a call, also for showing it. */

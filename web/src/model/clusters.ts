@@ -33,6 +33,7 @@ export function clusterStatus(status: string | undefined): { text: string; tone:
     case "adding-hosts": return { text: t("Adding hosts"), tone: "blue", icon: "info" };
     case "error": return { text: t("Failed"), tone: "red", icon: "fail" };
     case "cancelled": return { text: t("Cancelled"), tone: "grey", icon: "ban" };
+    case "unmonitored": return { text: t("Not monitored"), tone: "grey", icon: "info" };
     default: return { text: status ?? "", tone: "grey", icon: "info" };
   }
 }

@@ -24,7 +24,8 @@ function body(of: unknown): string {
 
 export function curl(request: Request, origin: string, withToken: boolean): string {
   const lines = [`curl -X ${request.method} ${quote(origin + request.url)}`];
-  if (withToken) lines.push(`-H "Authorization: Bearer $TOKEN"`);
+  if (withToken && !request.url.startsWith("/auth/")) lines.push(`-H "Authorization: Bearer $TOKEN"`);
+  if (request.file !== undefined) lines.push(`-T ${quote(request.file)}`);
   if (request.body !== undefined) lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(body(masked(request.body)))}`);
   return lines.join(" \\\n  ");
 }
@@ -53,6 +54,12 @@ function hostParameters(body: Record<string, unknown>): string | null {
   return disk ? ` -P disk=${disk}${parameters(rest, [])}` : null;
 }
 
+/** aicli deletes from the folder `manifests` only. */
+function manifestLine(url: string, head: string, cluster: string): string | null {
+  const query = new URLSearchParams(url.split("?")[1]);
+  return query.get("folder") === "manifests" ? `${head} delete -y manifest ${cluster} ${quote(query.get("file_name") ?? "")}` : null;
+}
+
 /** The aicli line of a request, if aicli has one. */
 export function aicli(request: Request, origin: string, names: Names): string | null {
   const path = request.url.replace(/^\/api\/assisted-install\/v2\//, "").split("?")[0] ?? "";
@@ -70,6 +77,7 @@ export function aicli(request: Request, origin: string, names: Names): string | 
     case "POST clusters/ID/actions/reset": return `${head} stop cluster ${cluster}`;
     case "POST clusters/ID/actions/allow-add-workers": return `${head} update cluster ${cluster} -P day2=true`;
     case "POST clusters/ID/manifests": return `${head} create manifests --dir FOLDER${body.folder === "openshift" ? " --openshift" : ""} ${cluster}`;
+    case "DELETE clusters/ID/manifests": return manifestLine(request.url, head, cluster);
     case "POST infra-envs": return `${head} create infraenv ${quote(String(body.name || "INFRAENV"))}${parameters(body, ["name"])}`;
     case "PATCH infra-envs/ID": return `${head} update infraenv ${infraEnv}${parameters(body, [])}`;
     case "DELETE infra-envs/ID": return `${head} delete -y infraenv ${infraEnv}`;

@@ -70,7 +70,13 @@ export function withStack(of: NetworkFields, dual: boolean, nets: Candidate[], d
   return { ...of, dual, machine: [first, second ?? ""], pods: defaults.podsDual, services: defaults.servicesDual, advanced: true };
 }
 
-export function problems(of: NetworkFields, sno: boolean): Array<[string, string | null]> {
+/** Since 4.12 either family may come first. */
+function needsIpv4First(version: string): boolean {
+  const [major, minor] = version.split(".").map(Number);
+  return major === 4 && (minor ?? 0) < 12;
+}
+
+export function problems(of: NetworkFields, sno: boolean, version = ""): Array<[string, string | null]> {
   const managed = of.managed === "cluster" && !sno;
   const nets = of.machine.filter(Boolean);
   // Of dual stack each pair of addresses belongs to the network at its place.
@@ -78,7 +84,7 @@ export function problems(of: NetworkFields, sno: boolean): Array<[string, string
   const vips = managed && !of.dhcp ? of.api.length || of.ingress.length || nets.length ? [0, ...(of.dual && (of.api[1] || of.ingress[1]) ? [1] : [])] : [0] : [];
   return [
     ...vips.flatMap((at): Array<[string, string | null]> => [[apiLabel(at), vip(own(at), of.ingress[at] ?? "")(of.api[at] ?? "")], [ingressLabel(at), vip(own(at), of.api[at] ?? "")(of.ingress[at] ?? "")]]),
-    [t("Machine network"), of.dual && managed && !isDual(of.machine) ? t("Dual stack needs one IPv4 and one IPv6 network.") : null],
+    [t("Machine network"), of.dual && managed && !isDual(of.machine) ? t("Dual stack needs one IPv4 and one IPv6 network.") : of.dual && needsIpv4First(version) && family(of.machine[0]) === 6 ? t("Before version 4.12 the first network is IPv4.") : null],
     ...(of.advanced ? of.pods.flatMap((one, at): Array<[string, string | null]> => [[podLabel(at), clusterCidr(one.cidr)], [prefixLabel(at), hostPrefix(one.cidr)(one.prefix)]]) : []),
     ...(of.advanced ? of.services.map((one, at): [string, string | null] => [serviceLabel(at), clusterCidr(one)]) : []),
     [t("Networks"), overlap([...nets.map((one): [string, string] => [t("machine network {net}", { net: one }), one]), ...of.pods.map((one): [string, string] => [t("cluster network {net}", { net: one.cidr }), one.cidr]), ...of.services.map((one): [string, string] => [t("service network {net}", { net: one }), one])])],

@@ -6,6 +6,7 @@ import { compareVersions } from "../model/clusters";
 import { bytes } from "../model/hosts";
 import { navigate, query, withQuery } from "../router";
 import { follow } from "../store";
+import { AsCall } from "../ui/ascall";
 import { Text } from "../ui/form";
 import { Icon } from "../ui/icons";
 import { asError, Confirm, Empty, Label, Menu, Modal, Problem, Progress, Spinner, useLoad, type Tone } from "../ui/parts";
@@ -33,7 +34,7 @@ function Upload({ of, close }: { of: OsImage; close: (done: boolean) => void }) 
     setProblem(null);
     setSent(0);
     try {
-      await upload(address(of, digest ? { sha256: digest } : {}), file, setSent, stop.current.signal);
+      await upload(to, file, setSent, stop.current.signal);
       close(true);
     } catch (failed) {
       if (!stop.current.signal.aborted) setProblem(asError(failed));
@@ -41,6 +42,7 @@ function Upload({ of, close }: { of: OsImage; close: (done: boolean) => void }) 
     setSent(null);
   };
   const all = sent !== null && file !== null && sent >= file.size;
+  const to = address(of, digest && !wrong ? { sha256: digest } : {});
   return (
     <Modal title={t("Upload an OS image")} close={() => close(false)} submit={() => void submit()} footer={<><button class="primary" disabled={sent !== null}>{sent !== null && <Icon name="spin" />}{t("Upload")}</button><button type="button" onClick={() => close(false)}>{t("Cancel")}</button></>}>
       <p>{t("The live ISO of {build} for {title}. It stays until it is removed by hand.", { build: of.version, title: title(of) })}</p>
@@ -48,6 +50,7 @@ function Upload({ of, close }: { of: OsImage; close: (done: boolean) => void }) 
       <Text label={t("SHA-256")} value={digest} set={(text) => setDigest(text.trim())} error={wrong} attempted={attempted} disabled={sent !== null} help={t("If given, a file with another digest is refused.")} />
       {sent !== null && file && <div class="stack"><Progress value={(100 * sent) / Math.max(1, file.size)} label={t("Upload of {file}", { file: file.name })} /><div class="small muted" role="status">{all ? t("Upload complete; the service is verifying it.") : `${bytes(sent, 1024)} / ${bytes(file.size, 1024)}`}</div></div>}
       <Problem of={problem} />
+      <AsCall requests={[{ method: "PUT", url: to, file: file?.name ?? "image.iso" }]} />
     </Modal>
   );
 }
@@ -107,7 +110,7 @@ function OsImages({ fits }: { fits: (text: string) => boolean }) {
         </tbody></table></div>
       </>}
       {dialog?.kind === "upload" && <Upload of={dialog.of} close={close} />}
-      {dialog?.kind === "remove" && <Confirm title={t("Remove the OS image of {title}?", { title: title(dialog.of) })} action={t("Remove")} danger close={close} run={() => send({ method: "DELETE", url: address(dialog.of) })}><p>{t("Machines that are booting keep their image. The next one that needs it waits until it is available again.")}</p></Confirm>}
+      {dialog?.kind === "remove" && <Confirm title={t("Remove the OS image of {title}?", { title: title(dialog.of) })} action={t("Remove")} danger close={close} run={() => send({ method: "DELETE", url: address(dialog.of) })}><p>{t("Machines that are booting keep their image. The next one that needs it waits until it is available again.")}</p><AsCall requests={[{ method: "DELETE", url: address(dialog.of) }]} /></Confirm>}
     </section>
   );
 }

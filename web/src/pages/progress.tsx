@@ -10,7 +10,7 @@ import { roleName } from "../ui/hostactions";
 import { Icon } from "../ui/icons";
 import { memo } from "../ui/memo";
 import { Rows } from "../ui/rows";
-import { Alert, CodeBox, CopyButton, Facts, Label, Link, Problem, Progress, Spinner, useLoad, type Tone } from "../ui/parts";
+import { Alert, CodeBox, CopyButton, Facts, Label, Later, Link, Problem, Progress, Spinner, useLoad, type Tone } from "../ui/parts";
 import type { TabProps } from "./cluster";
 
 /** The clock, for elapsed times. */
@@ -103,6 +103,7 @@ function counts(list: Host[]): Array<[string, string]> {
 export function ProgressTab({ cluster, list }: TabProps) {
   const running = isRunning(cluster);
   const now = useNow(running);
+  const [summary, setSummary] = useState(false);
   const percent = cluster.progress?.total_percentage ?? 0;
   const tone: Tone | undefined = cluster.status === "installed" ? "green" : cluster.status === "error" || cluster.status === "cancelled" ? "red" : undefined;
   const shown = list.filter((host) => host.status !== "disabled").sort((a, b) => role(a).localeCompare(role(b)) || compare(name(a), name(b)));
@@ -137,6 +138,7 @@ export function ProgressTab({ cluster, list }: TabProps) {
         <div class="tablewrap"><table><caption class="vh">{t("Progress of the hosts")}</caption><thead><tr><th>{t("Hostname")}</th><th class="wide-only">{t("Role")}</th><th>{t("Status")}</th><th>{t("Progress")}</th></tr></thead><Rows count={shown.length} columns={4} row={(index) => { const host = shown[index]; return host && <HostProgress key={host.id} host={host} clusterId={cluster.id} workloads={runsWorkloads(cluster)} />; }} /></table></div>
       </section>
       <Operators list={cluster.monitored_operators ?? []} />
+      <section class="card"><h2>{t("Summary of the cluster")}</h2><details open={summary} onToggle={(event) => setSummary(event.currentTarget.open)}><summary>{t("Versions, hosts and networks that it is made of")}</summary>{summary && <Later load={() => import("../wizard/summary")} of={{ cluster, list }} />}</details></section>
     </div>
   );
 }

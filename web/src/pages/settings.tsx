@@ -5,6 +5,7 @@ import { t } from "../messages";
 import { when } from "../model/clusters";
 import { login, token, type Caller } from "../session";
 import { follow } from "../store";
+import { AsCall } from "../ui/ascall";
 import { Text } from "../ui/form";
 import { Icon } from "../ui/icons";
 import { Alert, CodeBox, CopyButton, Facts, Label, Modal, Problem, Spinner, useAct, useLoad } from "../ui/parts";
@@ -33,6 +34,7 @@ function MakeToken({ close }: { close: () => void }) {
         <Text label={t("User name")} always required value={name} set={setName} error={needed(name)} attempted={attempted} autoComplete="username" />
         <Text label={t("Password")} always required kind="password" value={password} set={setPassword} error={needed(password)} attempted={attempted} autoComplete="current-password" autoFocus />
         <Problem of={problem} />
+        <AsCall requests={[{ method: "POST", url: "/auth/token", body: { username: name, password } }]} />
       </>}
     </Modal>
   );
@@ -44,8 +46,12 @@ export default function Settings() {
   const [changedOnly, setChangedOnly] = useState(true);
   const versions = useLoad(() => call("v2ListComponentVersions"), []);
   const caller = useLoad(() => get<Caller>("/auth/caller"), [login.value]);
-  const settings = useLoad(() => get<Setting[]>("/explain/settings"), [login.value]);
-  const users = useLoad(() => get<User[]>("/auth/users"), [login.value]);
+  const role = caller.value?.role;
+  // Not asked for by those who would be refused.
+  const ifAdmin = <T,>(url: string) => async () => (role === "admin" ? get<T>(url) : undefined);
+  const settings = useLoad(ifAdmin<Setting[]>("/explain/settings"), [login.value, role]);
+  const users = useLoad(ifAdmin<User[]>("/auth/users"), [login.value, role]);
+  const hidden = role && role !== "admin" ? <p class="muted">{t("For administrators only.")}</p> : null;
   const [making, setMaking] = useState(false);
   const shown = (settings.value ?? []).filter((one) => (!changedOnly || !one.is_default) && `${one.key} ${one.help}`.toLowerCase().includes(filter.toLowerCase()));
   return (
@@ -57,15 +63,15 @@ export default function Settings() {
         {login.value && <div class="row"><button type="button" onClick={() => setMaking(true)}>{t("Create a token")}</button><span class="small muted">{t("For a script. The token of this login:")}</span><CopyButton text={login.value.token} label={t("Copy token")} /></div>}
       </section>
       <section class="card stack"><h2>{t("Users")}</h2>
-        {users.problem ? <Problem of={users.problem} quiet /> : !users.value ? <Spinner /> : users.value.length === 0 ? <p class="muted">{t("There are no users in this mode: everyone who reaches the service may use it as administrator.")}</p>
-          : <div class="tablewrap"><table><caption class="vh">{t("Users")}</caption><thead><tr><th>{t("Name")}</th><th>{t("Role")}</th><th>{t("Permissions")}</th></tr></thead><tbody>{users.value.map((one) => <tr key={one.name}><td>{one.name}{one.name === caller.value?.name && <span class="muted"> {t("(you)")}</span>}</td><td><Label tone={one.role === "admin" ? "blue" : "grey"}>{one.role}</Label></td><td>{mayDo(one.role)}</td></tr>)}</tbody></table></div>}
+        {hidden ?? (users.problem ? <Problem of={users.problem} /> : !users.value ? <Spinner /> : users.value.length === 0 ? <p class="muted">{t("There are no users in this mode: everyone who reaches the service may use it as administrator.")}</p>
+          : <div class="tablewrap"><table><caption class="vh">{t("Users")}</caption><thead><tr><th>{t("Name")}</th><th>{t("Role")}</th><th>{t("Permissions")}</th></tr></thead><tbody>{users.value.map((one) => <tr key={one.name}><td>{one.name}{one.name === caller.value?.name && <span class="muted"> {t("(you)")}</span>}</td><td><Label tone={one.role === "admin" ? "blue" : "grey"}>{one.role}</Label></td><td>{mayDo(one.role)}</td></tr>)}</tbody></table></div>)}
         {users.value && users.value.length > 0 && <details class="panel"><summary>{t("Add, change or remove a user")}</summary><p>{t("Users are in muster.toml, and changes there take effect within seconds, without a restart. A new password ends all logins of its user.")}</p><CodeBox name={t("Add, change or remove a user")} text={'muster hash-password        # asks for the password, prints its hash\n\n[[auth.users]]\nname = "alice"\npassword_hash = "$argon2id$…"\nrole = "user"                # admin, user or read-only'} /></details>}
       </section>
       <section class="card stack"><h2>{t("Settings in force")}</h2>
-        {settings.problem ? <Problem of={settings.problem} quiet /> : !settings.value ? <Spinner /> : <>
+        {hidden ?? (settings.problem ? <Problem of={settings.problem} /> : !settings.value ? <Spinner /> : <>
           <div class="row"><div class="field"><input type="search" aria-label={t("Filter settings")} placeholder={t("Filter settings")} value={filter} onInput={(event) => setFilter(event.currentTarget.value)} /></div><div class="field"><select aria-label={t("Which settings")} value={changedOnly ? "changed" : "all"} onChange={(event) => setChangedOnly(event.currentTarget.value === "changed")}><option value="changed">{t("Changed from the default")}</option><option value="all">{t("All")}</option></select></div></div>
           <div class="tablewrap"><table><caption class="vh">{t("Settings in force")}</caption><thead><tr><th>{t("Setting")}</th><th>{t("Value")}</th><th>{t("Meaning")}</th><th>{t("Variable")}</th></tr></thead><tbody>{shown.map((one) => <tr key={one.key}><td><code>{one.key}</code></td><td><code>{one.value || "—"}</code></td><td class="small">{one.help}</td><td><code>{one.variable}</code></td></tr>)}{shown.length === 0 && <tr><td colSpan={4} class="muted">{t("None.")}</td></tr>}</tbody></table></div>
-        </>}
+        </>)}
       </section>
       {making && <MakeToken close={() => setMaking(false)} />}
     </div>

@@ -68,6 +68,7 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
       found.again();
     });
   };
+  const removal = ({ folder, file }: { folder: string; file: string }) => request("V2DeleteClusterManifest", { path: at, query: { folder, file_name: file } as never });
   const open = (folder: "manifests" | "openshift", file: string) => void act(async () => setEdited({ folder, file, was: { folder, file }, content: await (await send(request("v2DownloadClusterManifest", { path: at, query: { folder, file_name: file } }))).text() }));
   const drop = (files: FileList | null | undefined) => void act(async () => { for (const file of files ?? []) await call("V2CreateClusterManifest", { path: at, body: { folder: "manifests", file_name: file.name, content: encode(await file.text()) } }); found.again(); });
   return (
@@ -88,7 +89,7 @@ export default function ManifestsStep({ cluster, list }: StepProps) {
       ) : (
         <div class="row"><Button onClick={() => setEdited({ folder: "manifests", file: "", content: "", was: null })}>{t("Add a manifest")}</Button>{!roleRefusal("user") && <label class="button">{t("Upload files")}<input class="vh" type="file" multiple accept=".yaml,.yml,.json,.patch" onChange={(event) => drop(event.currentTarget.files)} /></label>}</div>
       )}
-      {removing && <Confirm title={t("Remove {file}?", { file: removing.file })} action={t("Remove")} danger close={() => setRemoving(null)} run={async () => { await call("V2DeleteClusterManifest", { path: at, query: { folder: removing.folder, file_name: removing.file } as never }); found.again(); }} />}
+      {removing && <Confirm title={t("Remove {file}?", { file: removing.file })} action={t("Remove")} danger close={() => setRemoving(null)} run={async () => { await send(removal(removing)); found.again(); }}><AsCall requests={[removal(removing)]} names={{ cluster: cluster.name }} /></Confirm>}
     </Frame>
   );
 }

@@ -38,7 +38,7 @@ function Form({ cluster, list, defaults }: StepProps & { defaults: Defaults }) {
   const of = draft.value;
   const sno = cluster.control_plane_count === 1;
   const managed = of.managed === "cluster" && !sno;
-  const wrong = new Map(problems(of, sno));
+  const wrong = new Map(problems(of, sno, cluster.openshift_version));
   const error = (name: string) => wrong.get(name) ?? null;
   const fixedUser = cluster.platform?.type === "none" || cluster.platform?.type === "external";
   const sent = { path: { cluster_id: cluster.id }, body: body(of, cluster) };

@@ -37,6 +37,7 @@ const opened = {
     await page.getByLabel("Content *", { exact: true }).fill("# shown while the cluster is installed\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: example\n  labels: {count: 3, on: true}\ndata:\n  text: \"a: b\"\n  broken: [\n");
     await page.getByText("50-example.yaml cannot be parsed").waitFor();
   },
+  progress: async (page) => { await page.getByText("Versions, hosts and networks that it is made of").click(); await page.getByText("IP stack").waitFor(); await page.locator("#main").getByText("Loading…").first().waitFor({ state: "hidden" }); },
   "infra-env-networks": async (page) => { await page.getByRole("radio", { name: "Static, by a form" }).check(); await page.getByRole("button", { name: "Save networks" }).click(); },
   rename: async (page) => { await page.getByRole("button", { name: /^Change hostname/ }).first().click(); await page.getByRole("dialog").waitFor(); },
   "add-hosts": async (page) => { await page.getByRole("button", { name: "Add hosts" }).click(); await page.getByRole("dialog").waitFor(); },

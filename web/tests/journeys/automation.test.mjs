@@ -81,6 +81,20 @@ test("a cluster is set up by the lines that the page shows", async () => {
   assert.deepEqual([changed.ntp_sources, changed.additional_ntp_sources ?? ""], ["ntp.example.com", ""]);
   assert.equal((await api(page, "GET", `/clusters/${id}`)).ntp_sources, "ntp.example.com");
 
+  // A manifest by curl; it is removed by aicli.
+  await page.goto(`/clusters/${id}/setup/manifests`);
+  await page.getByRole("button", { name: "Add a manifest" }).click();
+  await page.getByLabel("File name").fill("by-line.yaml");
+  await page.getByRole("textbox", { name: "Content" }).fill("apiVersion: v1\nkind: Namespace\nmetadata: {name: by-line}\n");
+  await run(await shown("REST API"));
+  const manifests = async () => (await api(page, "GET", `/clusters/${id}/manifests`)).map((one) => one.file_name);
+  assert.deepEqual(await manifests(), ["by-line.yaml"]);
+  await page.reload();
+  await page.getByRole("button", { name: "Remove by-line.yaml" }).click();
+  await run(await shown("aicli", page.getByRole("dialog")));
+  assert.deepEqual(await manifests(), []);
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+
   // Networks and a host, with machines that are there.
   const machines = service.simulate(env.id, ["--topology", "compact"]);
   await page.goto(`/clusters/${id}/setup/networking`);

@@ -28,7 +28,7 @@ test("the form of a new cluster", async () => {
   await page.getByRole("button", { name: "Create and continue" }).click();
   await page.getByText("These fields need another value").waitFor();
   await refuses("Cluster name", [["Cluster", "Only lower-case letters, digits and hyphens."], ["-a", "The first and the last character"], ["a-", "The first and the last character"], ["a_b", "Only lower-case letters, digits and hyphens."], ["", "This is required."], ["a".repeat(55), "At most 54 characters; these are 55."], ["forms", ""]]);
-  await refuses("Base domain", [["", "This is required."], ["a b", "No white space"], ["Example.com", "lower-case"], [`${"a".repeat(64)}.com`, "at most 63 characters"], ["example.com", "There is a cluster with this name and domain."]]);
+  await refuses("Base domain", [["", "This is required."], ["a b", "No white space"], ["Example.com", "lower-case"], [`${"a".repeat(64)}.com`, "at most 63 characters"], [Array(4).fill("a".repeat(45)).join("."), "At most 181 characters; these are 183."], ["example.com", "There is a cluster with this name and domain."]]);
   await refuses("Pull secret", [["", "This is required."], ["{", "This is not JSON"], ["{}", "no object \"auths\""], ['{"auths": 1}', "no object \"auths\""]]);
   await page.getByLabel("Control plane", { exact: true }).check();
   await page.getByRole("radio", { name: "Tang servers" }).check();

@@ -44,6 +44,9 @@ test("every action of the host table does what it says", async () => {
   await hostRow(page, "cp-03").waitFor();
 
   await page.getByRole("button", { name: "3 selected" }).click();
+  await page.getByRole("menuitem", { name: "Role: Worker" }).click();
+  await waitFor("four workers", async () => (await api(page, "GET", `/infra-envs/${infraEnv}/hosts`)).filter((one) => one.role === "worker").length === 4);
+  await page.getByRole("button", { name: "3 selected" }).click();
   await page.getByRole("menuitem", { name: "Role: Automatic" }).click();
   await waitFor("automatic roles", async () => (await api(page, "GET", `/infra-envs/${infraEnv}/hosts`)).filter((one) => one.role === "auto-assign").length >= 3);
   await menu(page, "cp-01", "Role: Control plane");
@@ -127,6 +130,38 @@ test("every action of the host table does what it says", async () => {
   assertClean(page);
 });
 
+test("hosts of a pool are chosen from within a cluster, or bound together from the pool", async () => {
+  const page = await open(service);
+  const { id } = await createCluster(page, { name: "choosing" });
+  const pool = await api(page, "POST", "/infra-envs", { name: "racks", pull_secret: PULL_SECRET });
+  await page.goto(`/clusters/${id}/setup/hosts`);
+  await page.getByRole("button", { name: "Bind hosts from a pool" }).click();
+  await page.getByRole("dialog").getByText("No infra-env without a cluster has free hosts.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  const machines = service.simulate(pool.id, ["--topology", "compact", "--seed", "6"]);
+  await waitFor("three free hosts", async () => (await api(page, "GET", `/infra-envs/${pool.id}/hosts`)).filter((one) => one.status === "known-unbound").length === 3, () => machines.text);
+  await page.getByRole("button", { name: "Bind hosts from a pool" }).click();
+  await page.getByRole("dialog").getByLabel(/^control-1/).check();
+  await page.getByRole("dialog").getByRole("button", { name: "Bind 1 host" }).click();
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+  await hostRow(page, "control-1").waitFor();
+  assert.equal(await page.locator("tr[data-host]").count(), 1);
+
+  await page.goto(`/infra-envs/${pool.id}`);
+  for (const name of ["control-0", "control-2"]) await page.getByLabel(`Select ${name}`).check();
+  await page.getByRole("button", { name: "2 selected" }).click();
+  await page.getByRole("menuitem", { name: "Bind to a cluster" }).click();
+  await page.getByRole("dialog").getByText("Bind 2 hosts to a cluster").waitFor();
+  await page.getByRole("dialog").getByLabel("Cluster", { exact: true }).selectOption({ label: "choosing" });
+  await page.getByRole("dialog").getByRole("button", { name: "Bind" }).click();
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+  await page.goto(`/clusters/${id}/hosts`);
+  for (const name of ["control-0", "control-1", "control-2"]) await hostRow(page, name).waitFor();
+  machines.kill("SIGTERM");
+  await machines.ended;
+  assertClean(page);
+});
+
 test("a pool's hosts are bound to a cluster and unbound again; an installation is cancelled and reset", async () => {
   const page = await open(service);
   const colleague = await open(service);
@@ -152,6 +187,7 @@ test("a pool's hosts are bound to a cluster and unbound again; an installation i
   await page.goto(`/infra-envs/${pool}`);
   await hostRow(page, "node-0").getByText("Ready").waitFor();
   await menu(page, "node-0", "Bind to a cluster");
+  await page.getByRole("dialog").getByLabel("Cluster", { exact: true }).selectOption({ label: "bound" });
   await page.getByRole("dialog").getByRole("button", { name: "Bind" }).click();
   // Leaving the page earlier would end the call.
   await page.getByRole("dialog").waitFor({ state: "hidden" });

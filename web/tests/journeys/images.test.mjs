@@ -74,6 +74,9 @@ test("an image is uploaded; what is not one is refused with the reason", async (
   await (await upload(text, "")).getByText(/the upload cannot be used/).waitFor();
   await (await upload(iso, "abc")).getByText("64 hexadecimal digits.").waitFor();
   await (await upload(iso, "0".repeat(64))).getByText(/its SHA-256 is/).waitFor();
+  // The same by the line that the dialog shows.
+  await page.getByRole("dialog").getByText("Show as API call").click();
+  assert.match(await page.getByRole("dialog").getByLabel("REST API").innerText(), /curl -X PUT [^]*os-image\?version=4\.19[^]*-T /);
   const dialog = await upload(iso, "");
   await dialog.waitFor({ state: "hidden" });
   await row("4.19").getByText("available", { exact: true }).waitFor();

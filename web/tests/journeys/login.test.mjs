@@ -63,6 +63,10 @@ test("a login is asked for, refused, granted, and asked for again when it has en
   await page.getByRole("dialog").getByRole("button", { name: "Create", exact: true }).click();
   await page.getByRole("dialog").getByText("wrong user name or password").waitFor();
   await page.getByRole("dialog").getByLabel("Password").fill(service.password);
+  await page.getByRole("dialog").getByText("Show as API call").click();
+  const shown = await page.getByRole("dialog").getByLabel("REST API").innerText();
+  assert.match(shown, /\/auth\/token/);
+  assert.ok(!shown.includes(service.password), "it shows no password");
   await page.getByRole("dialog").getByRole("button", { name: "Create", exact: true }).click();
   const made = (await page.getByRole("dialog").getByLabel("Token", { exact: true }).innerText()).trim();
   await look(page, "token");

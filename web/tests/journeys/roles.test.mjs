@@ -45,7 +45,7 @@ after(async () => { machines?.kill("SIGKILL"); await closeBrowser(); await servi
 const usable = (page, selector) => page.locator(`main ${selector}`).evaluateAll((all) => all.filter((one) => !one.matches(":disabled") && one.checkVisibility()).map((one) => one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent));
 
 /** What only looks: opens, sorts, filters, copies, downloads what is no secret. */
-const LOOKS = /^(Details of|Actions|Status|Hostname|Role|Name|Base domain|Version|Hosts|Created|Discovered|CPU cores|Memory|Storage|Disks|Installation disk|Active NIC|IPv4|IPv6|MAC|Bulk actions|Select |Filter|Next|Copy|Close|Newer|Older|Export JSON|Show all checks|Only what needs attention|Open in the page|Download$|Reload|View|Discard|Ready|Insufficient|Pending input|Discovering|Preparing|Cancel$|Search operators|CPU architecture|Which settings|Create a token|Logs of|\d+ selected)/;
+const LOOKS = /^(Details of|Actions|Status|Hostname|Role|Name|Base domain|Version|Hosts|Created|Discovered|CPU cores|Memory|Storage|Disks|Installation disk|Active NIC|IPv4|IPv6|MAC|Bulk actions|Select |Filter|Next|Copy|Close|Newer|Older|Export JSON|Show all checks|Only what needs attention|Open in the page|Download$|Reload|View|Discard|Ready|Installed$|Insufficient|Pending input|Discovering|Preparing|Cancel$|Search operators|CPU architecture|Which settings|Create a token|Logs of|\d+ selected)/;
 
 test("a read-only user finds everything open to look at and nothing open to change", async () => {
   const page = await open(service);
@@ -57,7 +57,7 @@ test("a read-only user finds everything open to look at and nothing open to chan
   const places = {
     "/": "draft", "/clusters/new": "Cluster details", "/import": "Import a cluster", "/infra-envs": "New infra-env", [`/infra-envs/${ids.env}`]: "control-0", "/os-images": "OS images",
     ...Object.fromEntries(["details", "static", "operators", "hosts", "storage", "networking", "manifests", "review"].map((step) => [`/clusters/${ids.draft}/setup/${step}`, { details: "Platform", manifests: "a.yaml", operators: "Individual operators", static: "By DHCP", review: "Cluster checks" }[step] ?? "Back"])),
-    [`/clusters/${ids.draft}/hosts`]: "control-0", [`/clusters/${ids.done}/progress`]: "The cluster is installed", [`/clusters/${ids.done}/events`]: "Severity", [`/clusters/${ids.done}/logs`]: "Open in the page",
+    [`/clusters/${ids.draft}/hosts`]: "control-0", [`/clusters/${ids.draft}/network`]: "Links", [`/clusters/${ids.draft}/validations`]: "Cluster", [`/infra-envs/${ids.env}/networks`]: "Static, by a form", "/settings": "For administrators only.", [`/clusters/${ids.done}/hosts`]: "node-0", [`/clusters/${ids.done}/progress`]: "The cluster is installed", [`/clusters/${ids.done}/events`]: "Severity", [`/clusters/${ids.done}/logs`]: "Open in the page",
   };
   for (const [place, sign] of Object.entries(places)) {
     await page.goto(place);

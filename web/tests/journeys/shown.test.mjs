@@ -49,6 +49,15 @@ test("an installed cluster with failed operators and workers says so", async () 
   assert.equal(await page.getByText("The installation failed").count(), 0);
 });
 
+test("what a cluster consists of is shown beside its progress", async () => {
+  await answers(`/clusters/${ID}/manifests`, [{ folder: "manifests", file_name: "mine.yaml", manifest_source: "user" }, { folder: "manifests", file_name: "ours.yaml", manifest_source: "system" }]);
+  await shows("progress", { status: "installed", network_type: "OVNKubernetes", machine_networks: [{ cidr: "192.0.2.0/24" }], api_vips: [{ ip: "192.0.2.5" }], monitored_operators: [{ name: "lvm", operator_type: "olm", status: "available" }] }, [host(0, "master", { status: "installed" }), host(1, "worker", { status: "installed" })]);
+  await page.getByText("Versions, hosts and networks that it is made of").click();
+  const fact = (name, value) => page.locator("dl.facts > div").filter({ has: page.locator("dt", { hasText: new RegExp(`^${name}$`) }) }).getByText(value, { exact: true }).first().waitFor();
+  for (const [name, value] of [["Custom manifests", "mine.yaml"], ["Machine networks", "192.0.2.0/24"], ["API address", "192.0.2.5"], ["Operators", "Logical Volume Manager Storage"], ["Hosts", "2: 1 control plane, 1 workers"], ["IP stack", "IPv4"]]) await fact(name, value);
+  await page.unroute(`${API}/clusters/${ID}/manifests`);
+});
+
 test("installation disks in use are named, and which hosts hold data", async () => {
   const parts = [["LVM", "The installation disk holds LVM volumes"], ["RAID", "part of a software RAID"], ["Multipath", "a path of a multipath device"]];
   const hosts = parts.map(([kind], n) => host(n, n ? "worker" : "master", {}, { disks: [disk("sda", { holders: "dm-0" }), disk("dm-0", { drive_type: kind })] }));
@@ -106,6 +115,12 @@ test("each rule of a network type and of two families shows its reason", async (
   await page.getByText("Not in a network of the hosts: fd00::/64.").waitFor();
   await page.getByLabel("API address (second)").fill("fd00::");
   await page.getByText("network's own or its broadcast address").waitFor();
+  // Which family comes first is free since 4.12 only.
+  server.send(event("cluster", { ...cluster, openshift_version: "4.11.59", network_type: "OVNKubernetes" }));
+  await page.getByLabel("Machine network", { exact: true }).selectOption("fd00::/64");
+  await page.getByText("Before version 4.12 the first network is IPv4.").waitFor();
+  await page.getByLabel("Machine network", { exact: true }).selectOption("192.0.2.0/24");
+  await page.getByText("Before version 4.12 the first network is IPv4.").waitFor({ state: "hidden" });
   // The second network is not there (any more).
   server.send(event("cluster", { ...cluster, network_type: "OVNKubernetes" }) + [0, 1, 2].map((n) => event("host", host(n, "master", {}, { interfaces: [{ name: "eno1", mac_address: `52:54:00:00:00:0${n}`, ipv4_addresses: [`192.0.2.2${n}/24`], ipv6_addresses: [] }] }))).join(""));
   await page.getByText("fd00::/64 (no host is in it)").waitFor({ state: "attached" });

@@ -23,6 +23,8 @@ test("a single node goes from the first click to installed", async () => {
   await page.getByRole("button", { name: "Change the image" }).click();
   await page.getByRole("radio", { name: "Minimal image" }).check();
   await page.getByRole("button", { name: "Generate image" }).click();
+  // The image would carry an address that only this machine reaches.
+  await page.getByRole("dialog").getByText("The service listens on this machine only. Real hosts cannot reach it").waitFor();
   await page.getByText("Address of the image").first().waitFor();
   assert.match(await page.getByLabel("Address of the image").innerText(), /\/byid\/.*minimal\.iso/);
   await shot(page, "add-hosts-result");

@@ -11,21 +11,27 @@ after(() => service?.stop());
 
 const has = (...names) => (body) => { for (const name of names) assert.ok(name in body, `lacks ${name}: ${JSON.stringify(body).slice(0, 300)}`); };
 const isList = (body) => assert.ok(Array.isArray(body), JSON.stringify(body).slice(0, 200));
+const hasEntries = (body) => { isList(body); assert.ok(body.length > 0, "the list is empty"); };
 const empty = (body) => assert.equal(body, null);
 
-/** One call; its path is filled with ids that earlier rows have found. */
-async function call([method, at, body, status, check]) {
+/** One call; its path is filled with ids that earlier rows have found. A link that was answered is its own path. */
+async function call([method, at, body, status, check], to = service) {
   const path = at.replace(/\{(\w+)\}/g, (_, name) => ids[name]);
   const sent = typeof body === "function" ? body() : body;
-  const answer = await service.ask(method, `/api/assisted-install/v2${path}`, sent);
+  const full = path.includes("://") ? path.replace(/^\w+:\/\/[^/]+/, "") : `/api/assisted-install/v2${path}`;
+  const answer = await to.ask(method, full, sent);
   assert.equal(answer.status, status, `${method} ${path}: ${answer.text.slice(0, 500)}`);
   const json = /json/.test(answer.headers["content-type"] ?? "");
   check?.(json ? JSON.parse(answer.text) : answer.text || null, answer.headers);
 }
 
-async function table(rows) {
-  for (const row of rows) await call(row);
+async function table(rows, to = service) {
+  for (const row of rows) await call(row, to);
 }
+
+/** Status of a check of a cluster or host. */
+const checked = (of, id) => Object.values(JSON.parse(of.validations_info)).flat().find((one) => one.id === id)?.status;
+const readCluster = async (id, of = service) => JSON.parse(await of.get(`/api/assisted-install/v2/clusters/${id}`));
 
 /** Ids that open a step of the wizard only by being there. */
 const OPERATORS = ["lso", "odf", "lvm", "cnv", "nvidia-gpu", "openshift-ai", "osc", "amd-gpu"].map((name) => `${name}-requirements-satisfied`);
@@ -42,24 +48,27 @@ test("the pages before there is a cluster", () => table([
   ["GET", "/domains", undefined, 200],
   ["GET", "/clusters/", undefined, 200, isList],
   ["GET", "/infra-envs/", undefined, 200, isList],
-  ["GET", "/component-versions", undefined, 200, has("versions")],
+  ["GET", "/component-versions", undefined, 200, ({ versions }) => assert.ok(Object.keys(versions).includes("assisted-installer-service"))],
   ["GET", "/support-levels/features?openshift_version={version}&cpu_architecture=x86_64&unknown=1", undefined, 200, ({ features }) => has("SNO", "TNA", "NON_STANDARD_HA_CONTROL_PLANE", "CLUSTER_MANAGED_NETWORKING", "SINGLE_NODE_EXPANSION", "NUTANIX_INTEGRATION", "VSPHERE_INTEGRATION", "EXTERNAL_PLATFORM_OCI", "OVN_NETWORK_TYPE")(features)],
+  // Once for each architecture of the version.
+  ["GET", "/support-levels/features?openshift_version={version}&cpu_architecture=arm64", undefined, 200, ({ features }) => { for (const id of Object.keys(features)) assert.match(id, /^[A-Z0-9_]+$/); }],
   ["GET", "/supported-operators", undefined, 200, (body) => { for (const name of ["lvm", "odf", "cnv", "mce"]) assert.ok(body.includes(name), name); }],
-  ["GET", "/operators/bundles", undefined, 200, (body) => { isList(body); has("id", "title", "description", "operators")(body[0]); }],
-  ["GET", "/operators/bundles?openshift_version={version}&cpu_architecture=x86_64&feature_ids=SNO", undefined, 200, isList],
+  ["GET", "/operators/bundles", undefined, 200, (body) => { hasEntries(body); for (const one of body) has("id", "title", "description", "operators", "optional_operators")(one); }],
+  ["GET", "/operators/bundles?openshift_version={version}&cpu_architecture=x86_64&feature_ids=SNO", undefined, 200, hasEntries],
 ]));
 
 test("a cluster is made, with the dummy network of the static steps", () => table([
   ["POST", "/clusters/", () => ({ name: "upstream", control_plane_count: 1, openshift_version: ids.version, pull_secret: PULL_SECRET, base_dns_domain: "example.com", cpu_architecture: "x86_64", disk_encryption: { mode: "tpmv2", enable_on: "none" } }), 201, (body) => { ids.cluster = body.id; assert.ok(JSON.parse(body.feature_usage), "feature_usage is a JSON text"); assert.equal(body.pull_secret_set, true); }],
   ["POST", "/infra-envs/", () => ({ name: "upstream_infra-env", pull_secret: PULL_SECRET, cluster_id: ids.cluster, openshift_version: ids.version, cpu_architecture: "x86_64", static_network_config: [DUMMY] }), 201, (body) => { ids.env = body.id; }],
   ["GET", "/infra-envs?cluster_id={cluster}", undefined, 200, (body) => assert.equal(body[0].id, ids.env)],
-  ["GET", "/infra-envs/{env}", undefined, 200, (body) => { const [stored] = JSON.parse(body.static_network_config); assert.equal(stored.network_yaml, DUMMY.network_yaml, "byte for byte"); assert.equal(stored.mac_interface_map[0].logical_nic_name, "DUMMY4"); }],
+  ["GET", "/clusters/", undefined, 200, (body) => has("id", "kind", "name", "base_dns_domain", "openshift_version", "cpu_architecture", "status", "created_at")(body.find((one) => one.id === ids.cluster))],
+  ["GET", "/infra-envs/{env}", undefined, 200, (body) => { has("type", "cpu_architecture", "download_url")(body); const [stored] = JSON.parse(body.static_network_config); assert.equal(stored.network_yaml, DUMMY.network_yaml, "byte for byte"); assert.equal(stored.mac_interface_map[0].logical_nic_name, "DUMMY4"); }],
   ["PATCH", "/infra-envs/{env}", { static_network_config: [] }, 201],
-  ["GET", "/clusters/{cluster}", undefined, 200, (body) => { has("hosts", "api_vips", "ingress_vips", "machine_networks", "cluster_networks", "service_networks", "feature_usage", "pull_secret_set", "schedulable_masters_forced_true", "controller_logs_collected_at")(body); isList(body.hosts); const found = validationIds(body); for (const id of CLUSTER_IDS) assert.ok(found.includes(id), id); }],
+  ["GET", "/clusters/{cluster}", undefined, 200, (body) => { has("hosts", "api_vips", "ingress_vips", "machine_networks", "cluster_networks", "service_networks", "host_networks", "feature_usage", "openshift_version", "pull_secret_set", "schedulable_masters_forced_true", "controller_logs_collected_at", "operator_bundles", "last-installation-preparation")(body); isList(body.hosts); const found = validationIds(body); for (const id of CLUSTER_IDS) assert.ok(found.includes(id), id); }],
   ["GET", "/clusters/{cluster}/ui-settings", undefined, 200],
   ["PUT", "/clusters/{cluster}/ui-settings", 'AI_UI:{"customManifestsAdded":true}', 200],
   ["GET", "/clusters/{cluster}/ui-settings", undefined, 200, (body) => assert.equal(body, 'AI_UI:{"customManifestsAdded":true}')],
-  ["GET", "/clusters/{cluster}/preflight-requirements", undefined, 200, (body) => { has("ocp", "operators")(body); has("quantitative")(body.ocp.master); has("dependencies")(body.operators[0]); }],
+  ["GET", "/clusters/{cluster}/preflight-requirements", undefined, 200, (body) => { has("ocp", "operators")(body); for (const role of ["master", "worker"]) has("cpu_cores", "ram_mib", "disk_size_gb")(body.ocp[role].quantitative); has("dependencies")(body.operators[0]); }],
   ["GET", "/support-levels/features?openshift_version={version}&cpu_architecture=x86_64&platform_type=none", undefined, 200, has("features")],
 ]));
 
@@ -69,7 +78,11 @@ test("steps write what they write", () => table([
   ["PATCH", "/clusters/{cluster}", { operator_bundles: [], olm_operators: [{ name: "lvm" }] }, 201, (body) => assert.ok(body.monitored_operators.some((one) => one.name === "lvm"))],
   ["PATCH", "/clusters/{cluster}", { operator_bundles: [], olm_operators: [] }, 201, (body) => assert.ok(!body.monitored_operators.some((one) => one.name === "lvm"))],
   ["PATCH", "/clusters/{cluster}", { http_proxy: "", https_proxy: "", no_proxy: "", ssh_public_key: "", ntp_sources: "" }, 201],
+  ["PATCH", "/infra-envs/{env}", { proxy: { http_proxy: "", https_proxy: "", no_proxy: "" }, ssh_authorized_key: "", additional_trust_bundle: "", image_type: "minimal-iso", ntp_sources: "" }, 201, (body) => assert.equal(body.type, "minimal-iso")],
   ["PATCH", "/infra-envs/{env}", { proxy: { http_proxy: "", https_proxy: "", no_proxy: "" }, ssh_authorized_key: "", additional_trust_bundle: "", image_type: "full-iso", ntp_sources: "" }, 201],
+  // For iPXE the type stays what it is.
+  ["PATCH", "/infra-envs/{env}", { proxy: { http_proxy: "http://proxy.example.com:3128", https_proxy: "", no_proxy: "*" }, ssh_authorized_key: "", additional_trust_bundle: "", ntp_sources: "ntp.example.com" }, 201, (body) => assert.deepEqual([body.type, body.proxy.no_proxy, body.ntp_sources], ["full-iso", "*", "ntp.example.com"])],
+  ["PATCH", "/infra-envs/{env}", { proxy: { http_proxy: "", https_proxy: "", no_proxy: "" }, ssh_authorized_key: "", additional_trust_bundle: "", ntp_sources: "" }, 201],
   ["GET", "/infra-envs/{env}/downloads/image-url", undefined, 200, has("url")],
   ["GET", "/infra-envs/{env}/downloads/files-presigned?file_name=ipxe-script", undefined, 200, has("url")],
   ["GET", "/clusters/{cluster}/manifests", undefined, 200, isList],
@@ -77,13 +90,16 @@ test("steps write what they write", () => table([
   ["GET", "/clusters/{cluster}/manifests", undefined, 200, ([one]) => assert.equal(one.manifest_source, "user")],
   ["GET", "/clusters/{cluster}/manifests/files?folder=manifests&file_name=a.yaml", undefined, 200, (body) => assert.equal(body, "a: 1\n")],
   ["PATCH", "/clusters/{cluster}/manifests", { folder: "manifests", file_name: "a.yaml", updated_folder: "openshift", updated_file_name: "b.yaml", updated_content: Buffer.from("b: 2\n").toString("base64") }, 200],
+  // With each save every manifest is sent again, changed or not.
+  ["PATCH", "/clusters/{cluster}/manifests", { folder: "openshift", file_name: "b.yaml", updated_folder: "openshift", updated_file_name: "b.yaml", updated_content: Buffer.from("b: 2\n").toString("base64") }, 200],
+  ["GET", "/clusters/{cluster}/manifests", undefined, 200, (body) => assert.deepEqual(body.map((one) => `${one.folder}/${one.file_name}`), ["openshift/b.yaml"])],
   ["DELETE", "/clusters/{cluster}/manifests?folder=openshift&file_name=b.yaml", undefined, 200],
   ["GET", "/clusters/{cluster}/credentials", undefined, 409],
 ]));
 
 test("hosts are shown and changed, the cluster is installed", async () => {
   const machines = service.simulate(ids.env, ["--topology", "sno"]);
-  const cluster = async () => JSON.parse(await service.get(`/api/assisted-install/v2/clusters/${ids.cluster}`));
+  const cluster = () => readCluster(ids.cluster);
   await waitFor("the host", async () => { const { hosts, host_networks } = await cluster(); return host_networks?.length > 0 && hosts.some((host) => ["pending-for-input", "known", "insufficient"].includes(host.status)); }, () => machines.text);
   await table([
     ["GET", "/clusters/{cluster}", undefined, 200, (body) => { const [host] = body.hosts; ids.host = host.id; ids.net = body.host_networks[0].cidr; has("progress_stages", "logs_collected_at", "disks_to_be_formatted", "inventory")(host); assert.equal("stage_timed_out" in (host.progress ?? {}), false, "present means timed out"); const found = validationIds(host); for (const id of HOST_IDS) assert.ok(found.includes(id), id); }],
@@ -92,6 +108,7 @@ test("hosts are shown and changed, the cluster is installed", async () => {
     ["PATCH", "/infra-envs/{env}/hosts/{host}", { host_role: "auto-assign" }, 201],
     ["GET", "/infra-envs/{env}/hosts", undefined, 200, ([host]) => { ids.disk = JSON.parse(host.inventory).disks.find((disk) => disk.installation_eligibility.eligible).id; }],
     ["PATCH", "/infra-envs/{env}/hosts/{host}", () => ({ disks_selected_config: [{ id: ids.disk, role: "install" }], disks_skip_formatting: [{ disk_id: ids.disk, skip_formatting: false }] }), 201, (body) => assert.equal(body.installation_disk_id, ids.disk)],
+    ["PATCH", "/infra-envs/{env}/hosts/{host}", () => ({ disks_skip_formatting: [{ disk_id: ids.disk, skip_formatting: true }] }), 201, (body) => assert.ok(body.skip_formatting_disks.split(",").includes(ids.disk))],
     ["PATCH", "/infra-envs/{env}/hosts/{host}", () => ({ disks_skip_formatting: [{ disk_id: ids.disk, skip_formatting: false }] }), 201],
     ["GET", "/infra-envs/{env}/hosts/{host}", undefined, 200, (body) => { ids.inventory = body.inventory; }],
     ["PATCH", "/clusters/{cluster}", { additional_ntp_source: "ntp.example.com" }, 201],
@@ -100,7 +117,7 @@ test("hosts are shown and changed, the cluster is installed", async () => {
     ["POST", "/infra-envs/{env}/hosts/{host}/actions/install", undefined, 409],
     ["PATCH", "/clusters/{cluster}", () => ({ api_vips: [], ingress_vips: [], ssh_public_key: "", vip_dhcp_allocation: false, network_type: "OVNKubernetes", machine_networks: [{ cidr: ids.net, cluster_id: ids.cluster }], cluster_networks: [{ cidr: "10.128.0.0/14", host_prefix: 23, cluster_id: ids.cluster }], service_networks: [{ cidr: "172.30.0.0/16", cluster_id: ids.cluster }], user_managed_networking: true }), 201],
     ["GET", "/events?order=descending&cluster_id={cluster}&limit=10&offset=0", undefined, 200, (body, headers) => { isList(body); for (const name of ["severity-count-info", "severity-count-warning", "severity-count-error", "severity-count-critical", "event-count"]) assert.ok(name in headers, name); }],
-    ["GET", "/events?order=descending&cluster_id={cluster}&limit=10&offset=0&host_ids={host}&severities=info,warning&deleted_hosts=true&cluster_level=true&message=host", undefined, 200, isList],
+    ["GET", "/events?order=descending&cluster_id={cluster}&limit=10&offset=0&host_ids={host}&severities=info,warning&deleted_hosts=true&cluster_level=true&message=host", undefined, 200, (body) => { hasEntries(body); for (const one of body) assert.match(one.message, /host/i); }],
   ]);
   await waitFor("a ready cluster", async () => (await cluster()).status === "ready", () => machines.text);
   await table([
@@ -121,14 +138,213 @@ test("hosts are shown and changed, the cluster is installed", async () => {
     ["GET", "/clusters/{cluster}/downloads/credentials?file_name=kubeadmin-password", undefined, 200],
     ["GET", "/clusters/{cluster}/logs?logs_type=all", undefined, 200, (body, headers) => assert.match(headers["content-disposition"], /filename="[^"]+"/)],
     ["GET", "/clusters/{cluster}/logs?logs_type=host&host_id={host}", undefined, 200, (body, headers) => assert.match(headers["content-disposition"], /filename="[^"]+"/)],
+    // The vendor's console downloads the same by links.
+    ["GET", "/clusters/{cluster}/downloads/credentials-presigned?file_name=kubeconfig", undefined, 200, (body) => { ids.link = body.url; }],
+    ["GET", "{link}", undefined, 200, (body) => assert.match(body, /kind: Config/)],
+    ["GET", "/clusters/{cluster}/downloads/files-presigned?file_name=logs&logs_type=all", undefined, 200, (body) => { ids.link = body.url; }],
+    ["GET", "{link}", undefined, 200],
     ["POST", "/clusters/{cluster}/actions/allow-add-workers", undefined, 202, (body) => assert.equal(body.status, "adding-hosts")],
     ["PATCH", "/clusters/{cluster}", { api_vip_dns_name: "api.upstream.example.com" }, 201],
     ["POST", "/infra-envs/", () => ({ name: "upstream_infra-env-x86_64", pull_secret: PULL_SECRET, cluster_id: ids.cluster, openshift_version: ids.version, cpu_architecture: "x86_64" }), 201, (body) => { ids.later = body.id; }],
     ["DELETE", "/infra-envs/{later}", undefined, 204, empty],
   ]);
   assert.equal(await machines.ended, 0, machines.text);
+
+  // Day 2: each ready host is installed by a call of its own; one that failed is reset.
+  const wait = (what, name, test) => waitFor(what, async () => { const host = (await cluster()).hosts.find((one) => one.id === ids[name]); return host && test(host) && host; }, () => service.children.at(-1).text);
+  const known = new Set([ids.host]);
+  /** The machine that comes next has the name of the first one: it gets another. */
+  const joins = async (name, host_name) => {
+    await waitFor("another host", async () => { ids[name] = (await cluster()).hosts.find((one) => !known.has(one.id) && one.inventory)?.id; return ids[name]; }, () => service.children.at(-1).text);
+    known.add(ids[name]);
+    await table([["PATCH", `/infra-envs/{env}/hosts/{${name}}`, { host_name }, 201]]);
+    await wait(`${host_name} to be ready`, name, (host) => host.status === "known");
+    await table([["POST", `/infra-envs/{env}/hosts/{${name}}/actions/install`, undefined, 202]]);
+  };
+  const more = service.simulate(ids.env, ["--topology", "sno", "--seed", "21"]);
+  await joins("added", "added-1");
+  await wait("the host to be added", "added", (host) => host.status === "added-to-existing-cluster");
+  assert.equal(await more.ended, 0, more.text);
+  const broken = service.simulate(ids.env, ["--topology", "sno", "--seed", "22", "--fault", "stage-failure"]);
+  await joins("broken", "added-2");
+  await wait("the host to fail", "broken", (host) => host.status === "error");
+  await table([["POST", "/infra-envs/{env}/hosts/{broken}/actions/reset", undefined, 200, (body) => assert.match(body.status, /^resetting/)]]);
+  broken.kill("SIGTERM");
+  await broken.ended;
   // Not before: a machine that is removed while it runs registers again.
   await table([["DELETE", "/infra-envs/{env}/hosts/{host}", undefined, 204, empty]]);
+});
+
+/** YAML as the form view of the upstream page writes it, with the comment lines that it reads back. */
+function formView({ vlan, bond, dual }) {
+  const own = (family, ip, prefix) => [`    ${family}:`, "      address:", `        - ip: ${ip}`, `          prefix-length: ${prefix}`, "      enabled: true", ...(family === "ipv6" ? ["      autoconf: false"] : []), "      dhcp: false"];
+  const addresses = [...own("ipv4", "192.168.126.20", 24), ...(dual ? own("ipv6", "2001:db8::20", 64) : [])];
+  const base = bond ? "bond0" : "eth0";
+  const named = vlan ? `${base}.${vlan}` : base;
+  const one = (name, type, lines) => [`  - name: ${name}`, `    type: ${type}`, "    state: up", ...lines];
+  const aggregation = ["    link-aggregation:", "      mode: active-backup", "      options:", "        miimon: '140'", "      port:", "        - eth0", "        - eth1"];
+  const route = (destination, hop) => [`    - destination: ${destination}`, `      next-hop-address: ${hop}`, `      next-hop-interface: ${named}`, "      table-id: 254"];
+  const lines = ["#generated by ui form view", "#ipv4MachineNetwork 192.168.126.0/24", ...(dual ? ["#ipv6MachineNetwork 2001:db8::/64"] : []), "interfaces:",
+    ...(vlan ? one(named, "vlan", ["    vlan:", `      base-iface: ${base}`, `      id: ${vlan}`, ...addresses]) : one(base, bond ? "bond" : "ethernet", [...(bond ? aggregation : []), ...addresses])),
+    // With both families the bond is written twice.
+    ...(vlan && bond ? Array(dual ? 2 : 1).fill(one("bond0", "bond", aggregation)).flat() : []),
+    "dns-resolver:", "  config:", "    server:", "      - 192.168.126.1", "routes:", "  config:", ...route("0.0.0.0/0", "192.168.126.1"), ...(dual ? route("::/0", "2001:db8::1") : [])];
+  const macs = ["52:54:00:AA:BB:01", "52:54:00:AA:BB:02"].slice(0, bond ? 2 : 1);
+  return { network_yaml: `${lines.join("\n")}\n`, mac_interface_map: macs.map((mac_address, n) => ({ mac_address, logical_nic_name: `eth${n}` })) };
+}
+
+test("static networks of each kind are kept byte for byte", () => table([
+  ["POST", "/infra-envs/", () => ({ name: "static", pull_secret: PULL_SECRET, openshift_version: ids.version, cpu_architecture: "x86_64" }), 201, (body) => { ids.fixed = body.id; }],
+  ...[{}, { vlan: 100 }, { bond: true }, { bond: true, vlan: 100 }, { dual: true }, { dual: true, vlan: 100 }, { dual: true, bond: true }, { dual: true, bond: true, vlan: 100 }].flatMap((kind) => {
+    const entry = formView(kind);
+    return [
+      ["PATCH", "/infra-envs/{fixed}", { static_network_config: [entry] }, 201],
+      ["GET", "/infra-envs/{fixed}", undefined, 200, (body) => { const [stored] = JSON.parse(body.static_network_config); assert.equal(stored.network_yaml, entry.network_yaml); assert.deepEqual(stored.mac_interface_map.map((one) => one.logical_nic_name), entry.mac_interface_map.map((one) => one.logical_nic_name)); }],
+    ];
+  }),
+  // Day 2 by DHCP clears the networks of every infra-env.
+  ["PATCH", "/infra-envs/{fixed}", { static_network_config: [] }, 201],
+  ["GET", "/infra-envs/{fixed}", undefined, 200, (body) => assert.ok(!body.static_network_config)],
+  ["DELETE", "/infra-envs/{fixed}", undefined, 204, empty],
+]));
+
+const networks = (more) => () => ({ ssh_public_key: "", network_type: "OVNKubernetes", user_managed_networking: false, ...more({ cluster_id: ids.wide }) });
+const PODS = ({ cluster_id }) => [{ cidr: "10.128.0.0/14", host_prefix: 23, cluster_id }];
+const SERVICES = ({ cluster_id }) => [{ cidr: "172.30.0.0/16", cluster_id }];
+
+test("the networking step writes the networks of each kind of cluster", async () => {
+  await table([
+    ["POST", "/clusters/", () => ({ name: "wide", control_plane_count: 3, openshift_version: ids.version, pull_secret: PULL_SECRET, base_dns_domain: "example.com", cpu_architecture: "x86_64", disk_encryption: { mode: "tpmv2", enable_on: "none" } }), 201, (body) => { ids.wide = body.id; }],
+    ["POST", "/infra-envs/", () => ({ name: "wide_infra-env", pull_secret: PULL_SECRET, cluster_id: ids.wide, openshift_version: ids.version, cpu_architecture: "x86_64" }), 201, (body) => { ids.wideEnv = body.id; }],
+  ]);
+  const machines = service.simulate(ids.wideEnv, ["--topology", "compact", "--with", "dual-stack"]);
+  const { host_networks } = await waitFor("networks of three hosts", async () => { const found = await readCluster(ids.wide); return found.host_networks?.length > 1 && found.host_networks.every((one) => one.host_ids.length === 3) && found; }, () => machines.text);
+  const [v4, v6] = [/\./, /:/].map((family) => host_networks.find((one) => family.test(one.cidr)).cidr);
+  const [of4, of6] = [(n) => v4.replace(/0\/24$/, n), (n) => v6.replace(/\/64$/, n)];
+  const vips = (list) => ({ cluster_id }) => list.map((ip) => ({ ip, cluster_id }));
+  const cidrs = (list) => (list ?? []).map((one) => one.cidr);
+  await table([
+    // Managed by the cluster, one family: the network follows from the addresses, and is not sent.
+    ["PATCH", "/clusters/{wide}", networks((of) => ({ api_vips: vips([of4(5)])(of), ingress_vips: vips([of4(6)])(of), vip_dhcp_allocation: false, machine_networks: [], cluster_networks: PODS(of), service_networks: SERVICES(of) })), 201, (body) => { assert.deepEqual(cidrs(body.machine_networks), [v4]); assert.deepEqual(body.api_vips.map((one) => [one.ip, one.cluster_id]), [[of4(5), ids.wide]]); }],
+    // Dual stack: all of it, with the second pair of addresses.
+    ["PATCH", "/clusters/{wide}", networks((of) => ({ api_vips: vips([of4(5), of6(5)])(of), ingress_vips: vips([of4(6), of6(6)])(of), vip_dhcp_allocation: false, machine_networks: [{ cidr: v4, ...of }, { cidr: v6, ...of }], cluster_networks: [...PODS(of), { cidr: "fd01::/48", host_prefix: 64, ...of }], service_networks: [...SERVICES(of), { cidr: "fd02::/112", ...of }] })), 201, (body) => { assert.deepEqual(cidrs(body.machine_networks), [v4, v6]); assert.equal(body.ingress_vips.length, 2); assert.equal(body.cluster_networks[1].host_prefix, 64); }],
+    // Back to one family.
+    ["PATCH", "/clusters/{wide}", networks((of) => ({ api_vips: vips([of4(5)])(of), ingress_vips: vips([of4(6)])(of), vip_dhcp_allocation: false, machine_networks: [], cluster_networks: PODS(of), service_networks: SERVICES(of) })), 201, (body) => assert.deepEqual([cidrs(body.machine_networks), cidrs(body.service_networks)], [[v4], ["172.30.0.0/16"]])],
+    ["PATCH", "/clusters/{wide}", networks((of) => ({ api_vips: vips(["203.0.113.5"])(of), ingress_vips: vips(["203.0.113.6"])(of), vip_dhcp_allocation: false, machine_networks: [], cluster_networks: PODS(of), service_networks: SERVICES(of) })), 400, has("reason", "code")],
+    // Managed by the user: no addresses, no machine networks.
+    ["PATCH", "/clusters/{wide}", networks((of) => ({ user_managed_networking: true, api_vips: [], ingress_vips: [], vip_dhcp_allocation: false, cluster_networks: PODS(of), service_networks: SERVICES(of) })), 201, (body) => assert.deepEqual([body.user_managed_networking, body.platform.type, body.api_vips], [true, "none", []])],
+    // A third-party network needs manifests before it can be installed.
+    ["PATCH", "/clusters/{wide}", networks((of) => ({ user_managed_networking: true, network_type: "Cilium", api_vips: [], ingress_vips: [], vip_dhcp_allocation: false, cluster_networks: PODS(of), service_networks: SERVICES(of) })), 201],
+    ["GET", "/clusters/{wide}", undefined, 200, (body) => assert.equal(checked(body, "custom-manifests-requirements-satisfied"), "failure")],
+  ]);
+  machines.kill("SIGTERM");
+  await machines.ended;
+
+  // Addresses by DHCP, which the last versions with OpenShiftSDN know.
+  await table([
+    ["GET", "/openshift-versions?only_latest=false", undefined, 200, (body) => { ids.old = Object.keys(body).find((one) => one.startsWith("4.14.")); }],
+    ["POST", "/clusters/", () => ({ name: "leased", control_plane_count: 3, openshift_version: ids.old, pull_secret: PULL_SECRET, base_dns_domain: "example.com", cpu_architecture: "x86_64" }), 201, (body) => { ids.leased = body.id; }],
+    ["PATCH", "/clusters/{leased}", () => ({ ssh_public_key: "", vip_dhcp_allocation: true, network_type: "OpenShiftSDN", machine_networks: [{ cidr: v4, cluster_id: ids.leased }], cluster_networks: PODS({ cluster_id: ids.leased }), service_networks: SERVICES({ cluster_id: ids.leased }), user_managed_networking: false }), 201, (body) => assert.deepEqual([body.vip_dhcp_allocation, cidrs(body.machine_networks)], [true, [v4]])],
+  ]);
+});
+
+test("a cluster for Oracle's cloud: external platform, minimal image, manifests before the rest", async () => {
+  const OCI = { type: "external", external: { platform_name: "oci", cloud_controller_manager: "External" } };
+  const isOci = (body) => { assert.equal(body.platform.type, "external"); assert.equal(body.platform.external.platform_name, "oci"); assert.equal(body.user_managed_networking, true, "the page locks it"); };
+  await table([
+    // What the details step asks before it offers the platform, and for each architecture of the version.
+    ["GET", "/support-levels/features?openshift_version={version}&cpu_architecture=x86_64", undefined, 200, ({ features }) => assert.doesNotMatch(features.EXTERNAL_PLATFORM_OCI, /un(supported|available)/)],
+    ["POST", "/clusters/", () => ({ name: "cloud", control_plane_count: 3, openshift_version: ids.version, pull_secret: PULL_SECRET, base_dns_domain: "example.com", cpu_architecture: "x86_64", disk_encryption: { mode: "tpmv2", enable_on: "none" }, platform: OCI }), 201, (body) => { ids.oci = body.id; isOci(body); assert.equal(JSON.parse(body.feature_usage)["Platform selection"].data.platform_type, "external"); }],
+    ["POST", "/infra-envs/", () => ({ name: "cloud_infra-env", pull_secret: PULL_SECRET, cluster_id: ids.oci, openshift_version: ids.version, cpu_architecture: "x86_64", image_type: "minimal-iso" }), 201, (body) => { ids.ociEnv = body.id; assert.equal(body.type, "minimal-iso"); }],
+    // The cluster opened: the platform is part of the question for features.
+    ["GET", "/clusters/{oci}", undefined, 200, (body) => { isOci(body); assert.equal(checked(body, "platform-requirements-satisfied"), "failure", "manifests are missing"); }],
+    ["GET", "/infra-envs?cluster_id={oci}", undefined, 200, ([env]) => assert.equal(env.id, ids.ociEnv)],
+    ["GET", "/infra-envs/{ociEnv}", undefined, 200, (body) => { assert.equal(body.type, "minimal-iso"); assert.ok(!body.static_network_config, "hosts have DHCP"); }],
+    ["GET", "/support-levels/features?openshift_version={version}&cpu_architecture=x86_64&platform_type=external&external_platform_name=oci", undefined, 200, ({ features }) => { has("CLUSTER_MANAGED_NETWORKING", "LVM", "ODF", "OVN_NETWORK_TYPE", "CILIUM_NETWORK_TYPE")(features); assert.match(features.CLUSTER_MANAGED_NETWORKING, /un(supported|available)/); }],
+    // Details saved again, with the platform as it is.
+    ["PATCH", "/clusters/{oci}", { name: "cloud", base_dns_domain: "cloud.example.com", platform: OCI }, 201, (body) => { isOci(body); assert.equal(body.base_dns_domain, "cloud.example.com"); }],
+    // The add-hosts dialog, whose type of image is locked.
+    ["PATCH", "/clusters/{oci}", { http_proxy: "", https_proxy: "", no_proxy: "", ssh_public_key: "", ntp_sources: "" }, 201],
+    ["PATCH", "/infra-envs/{ociEnv}", { proxy: { http_proxy: "", https_proxy: "", no_proxy: "" }, ssh_authorized_key: "", additional_trust_bundle: "", image_type: "minimal-iso", ntp_sources: "" }, 201, (body) => assert.equal(body.type, "minimal-iso")],
+    ["GET", "/infra-envs/{ociEnv}/downloads/image-url", undefined, 200, (body) => assert.match(body.url, /minimal\.iso/)],
+    // Networking: managed by the user, without addresses and machine networks.
+    ["PATCH", "/clusters/{oci}", () => ({ api_vips: [], ingress_vips: [], ssh_public_key: "", vip_dhcp_allocation: false, network_type: "OVNKubernetes", cluster_networks: PODS({ cluster_id: ids.oci }), service_networks: SERVICES({ cluster_id: ids.oci }), user_managed_networking: true }), 201, isOci],
+    ["PATCH", "/clusters/{oci}", { user_managed_networking: false }, 400, has("reason", "code")],
+    // Custom manifests, which the page switches on by itself.
+    ["PUT", "/clusters/{oci}/ui-settings", 'AI_UI:{"customManifestsAdded":true}', 200],
+    ["POST", "/clusters/{oci}/manifests", { folder: "manifests", file_name: "oci-ccm.yaml", content: Buffer.from("apiVersion: v1\nkind: Namespace\nmetadata: {name: oci}\n").toString("base64") }, 201],
+    ["GET", "/clusters/{oci}/manifests", undefined, 200, (body) => assert.deepEqual(body.filter((one) => one.manifest_source === "user").map((one) => one.file_name), ["oci-ccm.yaml"])],
+    ["GET", "/clusters/{oci}", undefined, 200, (body) => { assert.equal(checked(body, "platform-requirements-satisfied"), "success"); assert.equal(checked(body, "custom-manifests-requirements-satisfied"), "success"); }],
+    // Without hosts it is not ready: the button is closed, and the service refuses as well.
+    ["POST", "/clusters/{oci}/actions/install", undefined, 409, has("reason", "code")],
+    // Switched off again: every manifest of the user goes.
+    ["DELETE", "/clusters/{oci}/manifests?folder=manifests&file_name=oci-ccm.yaml", undefined, 200],
+    ["PUT", "/clusters/{oci}/ui-settings", 'AI_UI:{"customManifestsAdded":false,"customManifestsUpdated":true}', 200],
+    ["GET", "/clusters/{oci}", undefined, 200, (body) => assert.equal(checked(body, "platform-requirements-satisfied"), "failure")],
+    ["DELETE", "/infra-envs/{ociEnv}", undefined, 204, empty],
+    ["DELETE", "/clusters/{oci}", undefined, 204, empty],
+  ]);
+});
+
+test("clusters are made with each platform, size and encryption", () => table([
+  ...["nutanix", "vsphere"].flatMap((type) => [
+    ["POST", "/clusters/", () => ({ name: type, control_plane_count: 3, openshift_version: ids.version, pull_secret: PULL_SECRET, base_dns_domain: "example.com", cpu_architecture: "x86_64", platform: { type } }), 201, (body) => { ids.integrated = body.id; assert.equal(body.platform.type, type); }],
+    ["PATCH", "/clusters/{integrated}", { name: type, base_dns_domain: "example.com", platform: { type } }, 201, (body) => assert.equal(body.platform.type, type)],
+    ["DELETE", "/clusters/{integrated}", undefined, 204, empty],
+  ]),
+  // Two control plane nodes have an arbiter, four and five are another feature; where the cluster cannot manage networks the user does.
+  ...[2, 4, 5].flatMap((count) => [
+    ["POST", "/clusters/", () => ({ name: `count-${count}`, control_plane_count: count, openshift_version: ids.version, pull_secret: PULL_SECRET, base_dns_domain: "example.com", cpu_architecture: "x86_64" }), 201, (body) => { ids.counted = body.id; assert.equal(body.control_plane_count, count); }],
+    ["DELETE", "/clusters/{counted}", undefined, 204, empty],
+  ]),
+  ...[[3, "masters"], [3, "workers"], [3, "masters,workers"], [2, "masters,arbiters"], [2, "all"], [1, "all"]].flatMap(([control_plane_count, enable_on]) => [
+    ["POST", "/clusters/", () => ({ name: "encrypted", control_plane_count, openshift_version: ids.version, pull_secret: PULL_SECRET, base_dns_domain: "example.com", cpu_architecture: "x86_64", disk_encryption: { mode: "tpmv2", enable_on } }), 201, (body) => { ids.counted = body.id; assert.deepEqual([body.disk_encryption.enable_on, body.disk_encryption.mode], [enable_on, "tpmv2"]); }],
+    ["DELETE", "/clusters/{counted}", undefined, 204, empty],
+  ]),
+  ["GET", "/openshift-versions?only_latest=true", undefined, 200, (body) => { [ids.multi] = Object.entries(body).find(([, one]) => one.cpu_architectures.includes("s390x")); }],
+  ["GET", "/support-levels/features?openshift_version={multi}&cpu_architecture=s390x", undefined, 200, ({ features }) => assert.match(features.CLUSTER_MANAGED_NETWORKING, /un(supported|available)/)],
+  ["POST", "/clusters/", () => ({ name: "mainframe", control_plane_count: 3, openshift_version: ids.multi, pull_secret: PULL_SECRET, base_dns_domain: "example.com", cpu_architecture: "s390x", user_managed_networking: true }), 201, (body) => { ids.counted = body.id; assert.equal(body.user_managed_networking, true); }],
+  ["DELETE", "/clusters/{counted}", undefined, 204, empty],
+]));
+
+test("the page of one cluster takes the credentials before the installation", async () => {
+  const node0 = await Service.start({ env: { INSTALL_INVOKER: "agent-installer" } });
+  try {
+    await table([
+      ["POST", "/clusters/", () => ({ name: "early", control_plane_count: 1, openshift_version: ids.version, pull_secret: PULL_SECRET, base_dns_domain: "example.com" }), 201, (body) => { ids.early = body.id; }],
+      ["POST", "/infra-envs/", () => ({ name: "early_infra-env", pull_secret: PULL_SECRET, cluster_id: ids.early }), 201, (body) => { ids.earlyEnv = body.id; }],
+    ], node0);
+    const machines = node0.simulate(ids.earlyEnv, ["--topology", "sno"]);
+    const found = await waitFor("the host", async () => { const { host_networks } = await readCluster(ids.early, node0); return host_networks?.[0]; }, () => machines.text);
+    await table([["PATCH", "/clusters/{early}", () => ({ machine_networks: [{ cidr: found.cidr, cluster_id: ids.early }] }), 201]], node0);
+    await waitFor("a ready cluster", async () => (await readCluster(ids.early, node0)).status === "ready", () => machines.text);
+    await table([
+      ["GET", "/clusters/{early}/downloads/credentials?file_name=kubeconfig", undefined, 200, (body, headers) => { assert.match(body, /kind: Config/); assert.match(headers["content-disposition"], /filename="[^"]+"/); }],
+      ["GET", "/clusters/{early}/downloads/credentials?file_name=kubeadmin-password", undefined, 200, (body, headers) => assert.match(headers["content-disposition"], /filename="kubeadmin-password"/)],
+      // While it is installed, the address of the console is asked for.
+      ["GET", "/clusters/{early}/credentials", undefined, 200, has("username", "password")],
+    ], node0);
+    machines.kill("SIGTERM");
+    await machines.ended;
+  } finally {
+    await node0.stop();
+  }
+});
+
+test("a page from another origin that is allowed reads the counts of events; others read nothing", async () => {
+  const apart = await Service.start({ env: { ALLOWED_DOMAINS: "https://ui.example.com" } });
+  try {
+    const events = (Origin, more = {}, method = "GET") => apart.ask(method, "/api/assisted-install/v2/events?order=descending&limit=10&offset=0", undefined, { Origin, ...more });
+    const { headers, status } = await events("https://ui.example.com");
+    assert.deepEqual([status, headers["access-control-allow-origin"]], [200, "https://ui.example.com"]);
+    for (const name of ["Severity-Count-Info", "Severity-Count-Warning", "Severity-Count-Error", "Severity-Count-Critical", "Event-Count"]) assert.ok(headers["access-control-expose-headers"].includes(name) && name.toLowerCase() in headers, name);
+    const asked = await events("https://ui.example.com", { "Access-Control-Request-Method": "PATCH" }, "OPTIONS");
+    assert.equal(asked.status, 204);
+    assert.match(asked.headers["access-control-allow-methods"], /PATCH/);
+    assert.equal((await events("https://other.example.com")).headers["access-control-allow-origin"], undefined);
+  } finally {
+    await apart.stop();
+  }
 });
 
 test("the page of one cluster binds hosts of the only infra-env", async () => {
@@ -161,12 +377,14 @@ test("an installation is cancelled and reset, and everything is deleted as the l
     ["POST", "/clusters/{second}/actions/cancel", undefined, 409],
     ["POST", "/clusters/{second}/actions/reset", undefined, 409],
     ["GET", "/clusters/{second}", undefined, 200],
-    ["GET", "/infra-envs?cluster_id={second}", undefined, 200, isList],
+    ["GET", "/infra-envs?cluster_id={second}", undefined, 200, (body) => assert.deepEqual(body.map((one) => one.id), [ids.secondEnv])],
     ["PATCH", "/infra-envs/{secondEnv}", () => ({ static_network_config: [{ network_yaml: DUMMY.network_yaml.replace("interfaces:\n", "#ipv6MachineNetwork 2001:db8::/64\ninterfaces:\n") + "  - name: DUMMY6\n    type: ethernet\n    state: up\n    ipv6:\n      address:\n        - ip: 0::0\n          prefix-length: 64\n      enabled: true\n      autoconf: false\n      dhcp: false\n", mac_interface_map: [...DUMMY.mac_interface_map, { mac_address: "01:23:45:67:89:AC", logical_nic_name: "DUMMY6" }] }] }), 201],
     ["DELETE", "/infra-envs/{secondEnv}", undefined, 204, empty],
     ["DELETE", "/clusters/{second}", undefined, 204, empty],
     ["GET", "/clusters/{second}", undefined, 404, has("reason", "code")],
     ["POST", "/clusters/import", () => ({ name: "scale-up-old", api_vip_dnsname: "api.old.example.com", openshift_cluster_id: "6b0d1e0a-4c0e-4c58-9d5c-0a4a5d9b1c11" }), 201, (body) => assert.equal(body.kind, "AddHostsCluster")],
-    ["POST", "/clusters/disconnected", () => ({ name: "disconnected-cluster", openshift_version: ids.version }), 201, (body) => assert.equal(body.kind, "DisconnectedCluster")],
+    ["POST", "/clusters/disconnected", () => ({ name: "disconnected-cluster", openshift_version: ids.version }), 201, (body) => { ids.offline = body.id; assert.equal(body.kind, "DisconnectedCluster"); }],
+    ["POST", "/infra-envs/", () => ({ name: "disconnected-infra-env", image_type: "disconnected-iso", pull_secret: PULL_SECRET, cluster_id: ids.offline, openshift_version: ids.version, cpu_architecture: "x86_64" }), 201, (body) => { ids.offlineEnv = body.id; has("download_url")(body); }],
+    ["PATCH", "/infra-envs/{offlineEnv}", { ssh_authorized_key: "" }, 201],
   ]);
 });
