@@ -69,9 +69,6 @@ impl ControlPlane {
         domain: &str,
     ) -> Result<Self> {
         let evidence = story.part("control-plane")?;
-        for folder in ["tls", "auth"] {
-            evidence.part(folder)?;
-        }
         let files = bootstrap.json()["storage"]["files"].as_array();
         for file in files.into_iter().flatten() {
             let path = file["path"].as_str().unwrap_or_default();
@@ -80,7 +77,11 @@ impl ControlPlane {
             };
             if name.starts_with("tls/") || name.starts_with("auth/") {
                 let content = bootstrap.file(path)?.unwrap_or_default();
-                fs::write(evidence.file(name), content)?;
+                let file = evidence.file(name);
+                if let Some(folder) = file.parent() {
+                    fs::create_dir_all(folder)?;
+                }
+                fs::write(file, content)?;
             }
         }
         let mut plane = Self {
