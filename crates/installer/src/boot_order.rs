@@ -34,7 +34,7 @@ pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), String> {
     if !machine.exists("/sys/firmware/efi") {
         return Ok(());
     }
-    // Read again: the partitions were made a moment ago.
+    // Read again: the partitions are new.
     let devices = Devices::read(machine);
     let name = &disk.device().name;
     let partition = devices

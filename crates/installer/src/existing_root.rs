@@ -3,7 +3,7 @@
 //!
 //! The release's operating system is deployed beside the running one, in a stateroot of its own, and
 //! the next boot starts it as a first boot with the host's Ignition config. Every action can be
-//! repeated: an attempt that failed halfway does not stand in the way of the next one.
+//! repeated: an attempt that failed in the middle does not prevent the next one.
 
 use std::{io, path::Path, time::Duration};
 

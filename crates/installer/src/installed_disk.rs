@@ -1,4 +1,4 @@
-//! The disk that was written a moment ago: its partitions, opened and left again.
+//! The disk that was just written: its partitions, mounted and unmounted.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub struct InstalledDisk<'a> {
 }
 
 impl<'a> InstalledDisk<'a> {
-    /// Reads them; they were made a moment ago.
+    /// Reads them from the machine.
     #[must_use]
     pub fn read(machine: &'a dyn Machine, disk: &'a Claim) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl<'a> InstalledDisk<'a> {
     }
 
     /// How much of the disk, in percent, stays free behind the last partition after one of them has
-    /// grown by so many bytes: later partitions of the node are made there.
+    /// grown by `growth` bytes: later partitions of the node are made there.
     #[must_use]
     pub fn free_percent_after(&self, growth: u64) -> u64 {
         let whole = self.sectors("");
@@ -88,8 +88,8 @@ impl<'a> InstalledDisk<'a> {
             .unwrap_or(0)
     }
 
-    /// Lets a partition grow until so many percent of the disk are free behind it; not at all is
-    /// fine, it may have grown before.
+    /// Grows a partition until `free_percent` of the disk are free behind it. It may have that size
+    /// already.
     ///
     /// # Errors
     /// The table cannot be changed.

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::disk::Devices;
 
-    /// A disk of 1000 GiB with a root partition of 4 GiB, and a registry of so many bytes.
+    /// A disk of 1000 GiB with a root partition of 4 GiB, and a registry of `bytes` bytes.
     fn appliance(bytes: u64) -> (Simulated, Claim) {
         let machine = Simulated::default();
         machine.change(|tree| {

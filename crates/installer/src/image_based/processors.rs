@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn another_number_of_processors_is_refused_and_no_wish_is_none() {
+    fn another_number_of_processors_is_refused_and_zero_accepts_any() {
         check_count(0, "0-7").unwrap();
         check_count(8, "0-7").unwrap();
         let why = check_count(16, "0-7").unwrap_err();

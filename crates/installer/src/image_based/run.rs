@@ -66,7 +66,7 @@ pub struct Around<'a> {
     pub pull_secret: PathBuf,
     /// A script of the user.
     pub post_script: PathBuf,
-    /// Gets to know what happens.
+    /// Receives every event.
     pub report: &'a (dyn Fn(&Event) + Sync),
     /// Waits.
     pub sleep: &'a (dyn Fn(Duration) + Sync),
