@@ -214,8 +214,10 @@ impl Loading {
                     self.take(setting, origin, &entry.value);
                 }
                 Err(problem) => {
-                    self.errors
-                        .push(ConfigError::new(file.place(entry.line), problem));
+                    self.errors.push(ConfigError::new(
+                        file.place(entry.line),
+                        problem.to_string(),
+                    ));
                 }
             }
         }
