@@ -6,6 +6,7 @@ use muster_machine::{Machine, Task};
 
 use crate::{
     disk::{Claim, Device, Devices},
+    error::InstallError,
     tasks::run,
 };
 
@@ -37,7 +38,7 @@ impl<'a> InstalledDisk<'a> {
     ///
     /// # Errors
     /// There is none.
-    pub fn root(&self) -> Result<&Device, String> {
+    pub fn root(&self) -> Result<&Device, InstallError> {
         self.partition(ROOT)
     }
 
@@ -45,17 +46,19 @@ impl<'a> InstalledDisk<'a> {
     ///
     /// # Errors
     /// There is none.
-    pub fn boot(&self) -> Result<&Device, String> {
+    pub fn boot(&self) -> Result<&Device, InstallError> {
         self.partition(BOOT)
     }
 
-    fn partition(&self, (label, number): (&str, usize)) -> Result<&Device, String> {
+    fn partition(&self, (label, number): (&str, usize)) -> Result<&Device, InstallError> {
         let name = &self.disk.device().name;
         self.devices
             .partitions(name)
             .find(|part| part.label.as_deref() == Some(label))
             .or_else(|| self.devices.partitions(name).nth(number - 1))
-            .ok_or_else(|| format!("the installed disk has no partition {label}"))
+            .ok_or_else(|| {
+                InstallError::Unusable(format!("the installed disk has no partition {label}"))
+            })
     }
 
     /// Size of a partition in bytes.
@@ -93,7 +96,7 @@ impl<'a> InstalledDisk<'a> {
     ///
     /// # Errors
     /// The table cannot be changed.
-    pub fn grow(&self, partition: &Device, free_percent: u64) -> Result<(), String> {
+    pub fn grow(&self, partition: &Device, free_percent: u64) -> Result<(), InstallError> {
         let mut grow = Task::new("growpart", "make room on the installed disk");
         if free_percent > 0 {
             grow = grow.arg(format!("--free-percent={free_percent}"));
@@ -102,7 +105,7 @@ impl<'a> InstalledDisk<'a> {
             .arg(self.disk.path().display().to_string())
             .arg(partition.number_in_table().to_string());
         match run(self.machine, &grow) {
-            Err(cause) if !cause.contains("NOCHANGE") => Err(cause),
+            Err(cause) if !cause.printed("NOCHANGE") => Err(cause.into()),
             Ok(_) | Err(_) => Ok(()),
         }
     }
@@ -111,16 +114,17 @@ impl<'a> InstalledDisk<'a> {
     ///
     /// # Errors
     /// It cannot.
-    pub fn fill(&self, at: &str) -> Result<(), String> {
+    pub fn fill(&self, at: &str) -> Result<(), InstallError> {
         let grow = Task::new("xfs_growfs", "make room on the installed disk").arg(at);
-        run(self.machine, &grow).map(drop)
+        run(self.machine, &grow)?;
+        Ok(())
     }
 
     /// Mounts a partition; the mount point is made.
     ///
     /// # Errors
     /// It cannot be mounted.
-    pub fn mount(&self, partition: &Device, at: &str) -> Result<(), String> {
+    pub fn mount(&self, partition: &Device, at: &str) -> Result<(), InstallError> {
         if !self.machine.exists(Path::new(at)) {
             let make = Task::new("mkdir", "open the installed disk").args(["-p", at]);
             run(self.machine, &make)?;
@@ -128,17 +132,19 @@ impl<'a> InstalledDisk<'a> {
         let mount = Task::new("mount", "open the installed disk")
             .arg(partition.path().display().to_string())
             .arg(at);
-        run(self.machine, &mount).map(drop)
+        run(self.machine, &mount)?;
+        Ok(())
     }
 
     /// Unmounts. Freezing first writes everything out, also what a lazy unmount would leave behind.
     ///
     /// # Errors
     /// Something still uses it, or it could not be written out.
-    pub fn leave(&self, at: &str) -> Result<(), String> {
+    pub fn leave(&self, at: &str) -> Result<(), InstallError> {
         let freeze = Task::new("fsfreeze", "write out the installed disk").args(["--freeze", at]);
-        let frozen = run(self.machine, &freeze).map(drop);
+        let frozen = run(self.machine, &freeze);
         let unmount = Task::new("umount", "leave the installed disk").arg(at);
-        run(self.machine, &unmount).map(drop).and(frozen)
+        run(self.machine, &unmount).and(frozen)?;
+        Ok(())
     }
 }
