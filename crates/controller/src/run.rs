@@ -185,7 +185,7 @@ async fn conclude(context: &Context, end: &End) {
     });
     let cause = match end {
         End::Failed(reason) => format!(": {reason}"),
-        _ => String::new(),
+        End::Installed | End::Cancelled | End::Gone | End::Unauthorized => String::new(),
     };
     context
         .record
