@@ -28,8 +28,8 @@ impl Backoff {
         self.failures = 0;
     }
 
-    /// How long to wait now. Half of it is random, so that a room full of machines does not
-    /// knock in step when the service comes back.
+    /// How long to wait now. Half of it is random, so that many agents do not
+    /// connect at the same moment when the service comes back.
     pub fn wait(&mut self) -> Duration {
         let longest = self.longest;
         self.wait_up_to(longest)

@@ -128,7 +128,8 @@ async fn install(options: InstallOptions, machine: Arc<dyn Machine>) -> anyhow::
     let failure = Path::new(muster_installer::journal::FAILURE);
     match node.install().await {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(reason) => {
+        Err(error) => {
+            let reason = error.to_string();
             if let Err(cause) = machine.write(failure, reason.as_bytes(), 0o600) {
                 tracing::warn!("the reason of the failure cannot be written: {cause}");
             }

@@ -319,8 +319,12 @@ async fn a_new_certificate_is_trusted_once_its_ca_is_on_disk_and_not_before() {
     let config = Arc::new(std::sync::Mutex::new(Arc::new(first)));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
-    let knocks = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let (serving, current, counter) = (service.clone(), Arc::clone(&config), Arc::clone(&knocks));
+    let connections = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let (serving, current, counter) = (
+        service.clone(),
+        Arc::clone(&config),
+        Arc::clone(&connections),
+    );
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -340,13 +344,13 @@ async fn a_new_certificate_is_trusted_once_its_ca_is_on_disk_and_not_before() {
         .await;
     *config.lock().unwrap() = Arc::new(second);
     service.forget();
-    knocks.store(0, std::sync::atomic::Ordering::Relaxed);
+    connections.store(0, std::sync::atomic::Ordering::Relaxed);
     tokio::time::sleep(WATCHED).await;
     assert_eq!(service.heard().len(), 0, "an unknown server was trusted");
-    let knocked = knocks.load(std::sync::atomic::Ordering::Relaxed);
+    let connected = connections.load(std::sync::atomic::Ordering::Relaxed);
     assert!(
-        (1..=2 * A_HANDFUL).contains(&knocked),
-        "{knocked} connections"
+        (1..=2 * A_HANDFUL).contains(&connected),
+        "{connected} connections"
     );
     std::fs::write(&ca, &second_ca).unwrap();
     service

@@ -19,9 +19,12 @@ use std::{
 
 use clap::Parser;
 use muster_agent::image_based::{ImageBasedOptions, Registry as Seeds};
-use muster_installer::image_based::{
-    progress::Event,
-    run::{Around, Fetch, install},
+use muster_installer::{
+    error::InstallError,
+    image_based::{
+        progress::Event,
+        run::{Around, Fetch, install},
+    },
 };
 use muster_machine::{
     Finished, Kernel, Kind, Machine, Network, Node, Real, Simulated, Task, TaskError, Tree,
@@ -252,7 +255,7 @@ fn prepare(
     desk: &Desk,
     options: &ImageBasedOptions,
     config: &str,
-) -> (Result<(), String>, Vec<Event>) {
+) -> (Result<(), InstallError>, Vec<Event>) {
     let events = Mutex::new(Vec::new());
     let around = Around {
         seeds: &Below(desk, Seeds { options }),

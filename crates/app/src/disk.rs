@@ -18,7 +18,7 @@ use crate::Shared;
 
 /// How often it is looked at for the log.
 const LOOK: Duration = Duration::from_secs(30);
-/// With less room than this the next write may fail half-way.
+/// With less room than this the next write may fail.
 const NO_ROOM: u64 = 4 << 20;
 
 /// The folders to look at, and from when on to warn.

@@ -25,11 +25,11 @@ macro_rules! choice {
         impl $crate::kinds::Parse for $name {
             const KIND: &'static str = concat!("one of", $( " `", $word, "`", )+);
 
-            fn parse(text: &str) -> Result<Self, String> {
+            fn parse(text: &str) -> Result<Self, $crate::errors::ValueError> {
                 match text {
                     $( $word $(| $alias)* => Ok(Self::$variant), )+
-                    "" => Err("nothing given".into()),
-                    _ => Err("no such choice".into()),
+                    "" => Err($crate::errors::ValueError::Empty),
+                    _ => Err($crate::errors::ValueError::UnknownChoice),
                 }
             }
 

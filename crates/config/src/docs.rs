@@ -28,8 +28,8 @@ pub fn markdown() -> String {
                 "| Key | Variables | Value | Default | Meaning |\n|---|---|---|---|---|\n",
             );
         }
-        let knob = setting.of(&defaults);
-        let default = match (setting.rule, knob.show()) {
+        let field = setting.of(&defaults);
+        let default = match (setting.rule, field.show()) {
             (Some(rule), _) => rule.to_string(),
             (None, shown) if shown.is_empty() => String::new(),
             (None, shown) => format!("`{shown}`"),
@@ -48,7 +48,7 @@ pub fn markdown() -> String {
         let row = [
             &format!("`{}`", setting.key),
             &variables.join(", "),
-            knob.kind(),
+            field.kind(),
             &default,
             &meaning,
         ];

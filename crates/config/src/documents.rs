@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::duration::{format_duration, parse_duration};
+use crate::errors::ValueError;
 use crate::kinds::Parse;
 
 /// A list of JSON values.
@@ -17,15 +18,15 @@ pub struct JsonList(pub Vec<Value>);
 impl Parse for JsonList {
     const KIND: &'static str = "JSON list";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         Self::from_value(&json(text)?)
     }
 
-    fn from_value(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, ValueError> {
         match value {
             Value::Array(items) => Ok(Self(items.clone())),
             Value::String(text) => Self::parse(text.trim()),
-            _ => Err("not a list".into()),
+            _ => Err(ValueError::Form("not a list")),
         }
     }
 
@@ -41,15 +42,15 @@ pub struct JsonMap(pub Map<String, Value>);
 impl Parse for JsonMap {
     const KIND: &'static str = "JSON object";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         Self::from_value(&json(text)?)
     }
 
-    fn from_value(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, ValueError> {
         match value {
             Value::Object(members) => Ok(Self(members.clone())),
             Value::String(text) => Self::parse(text.trim()),
-            _ => Err("not an object".into()),
+            _ => Err(ValueError::Form("not an object")),
         }
     }
 
@@ -65,7 +66,7 @@ pub struct RateLimits(pub BTreeMap<String, Duration>);
 impl Parse for RateLimits {
     const KIND: &'static str = "JSON object of durations, such as {\"event_name\": \"1h\"}";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         if text.is_empty() {
             Ok(Self::default())
         } else {
@@ -73,23 +74,24 @@ impl Parse for RateLimits {
         }
     }
 
-    fn from_value(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, ValueError> {
         let members = match value {
             Value::Object(members) => members,
             Value::String(text) => return Self::parse(text.trim()),
-            _ => return Err("not an object".into()),
+            _ => return Err(ValueError::Form("not an object")),
         };
         let limit = |(event, limit): (&String, &Value)| {
             let text = limit
                 .as_str()
-                .ok_or_else(|| format!("`{event}`: not text"))?;
-            let limit = parse_duration(text).map_err(|reason| format!("`{event}`: {reason}"))?;
+                .ok_or_else(|| ValueError::Content(format!("`{event}`: not text")))?;
+            let limit = parse_duration(text)
+                .map_err(|reason| ValueError::Content(format!("`{event}`: {reason}")))?;
             Ok((event.clone(), limit))
         };
         members
             .iter()
             .map(limit)
-            .collect::<Result<_, String>>()
+            .collect::<Result<_, ValueError>>()
             .map(Self)
     }
 
@@ -105,11 +107,11 @@ impl Parse for RateLimits {
     }
 }
 
-fn json(text: &str) -> Result<Value, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+fn json(text: &str) -> Result<Value, ValueError> {
+    let value: Value = serde_json::from_str(text).map_err(ValueError::unreadable)?;
     // A JSON text inside JSON text would be unwrapped for ever.
     if value.is_string() {
-        Err("text, where a list or object is needed".into())
+        Err(ValueError::Form("text, where a list or object is needed"))
     } else {
         Ok(value)
     }

@@ -2,6 +2,49 @@
 
 use std::fmt;
 
+use crate::duration::DurationError;
+
+/// Why a value is not of the kind that its setting has. The text never repeats a secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// There is none.
+    #[error("nothing given")]
+    Empty,
+    /// None of the words of a choice.
+    #[error("no such choice")]
+    UnknownChoice,
+    /// A printed configuration was used as a file: better to say so than to log in with asterisks.
+    #[error("this is the mask that --print-config shows")]
+    Masked,
+    /// It has another form, such as a list in place of a text.
+    #[error("{0}")]
+    Form(&'static str),
+    /// It has the right form and something wrong in it.
+    #[error("{0}")]
+    Content(String),
+    /// Text that is not a duration.
+    #[error(transparent)]
+    Duration(#[from] DurationError),
+}
+
+impl ValueError {
+    /// What another reader says of the text.
+    pub(crate) fn unreadable(cause: impl fmt::Display) -> Self {
+        Self::Content(cause.to_string())
+    }
+}
+
+/// A key of the file that is not a setting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UnknownKey {
+    /// There is one with almost the same name.
+    #[error("there is no setting `{key}`; did you mean `{meant}`?")]
+    Misspelt { key: String, meant: String },
+    /// Nothing is similar.
+    #[error("there is no setting `{key}`; --print-config lists all of them")]
+    Unknown { key: String },
+}
+
 /// One thing to fix: where it stands, what is wrong, what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]

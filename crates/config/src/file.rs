@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::errors::ConfigError;
+use crate::errors::{ConfigError, UnknownKey};
 use crate::table::{Setting, find, nearest, settings};
 
 /// Places looked at when no file is named, first found wins.
@@ -34,7 +34,7 @@ impl std::fmt::Debug for ConfigFile {
 pub(crate) struct Entry {
     pub(crate) line: usize,
     /// The setting it belongs to, or why there is none.
-    pub(crate) setting: Result<&'static Setting, String>,
+    pub(crate) setting: Result<&'static Setting, UnknownKey>,
     pub(crate) value: Value,
 }
 
@@ -125,7 +125,7 @@ fn is_section(key: &str) -> bool {
     })
 }
 
-fn unknown_key(key: &str) -> String {
+fn unknown_key(key: &str) -> UnknownKey {
     let sections = settings()
         .filter_map(|setting| setting.key.split_once('.'))
         .map(|(s, _)| s);
@@ -133,9 +133,10 @@ fn unknown_key(key: &str) -> String {
         .map(|setting| setting.key)
         .chain(sections)
         .map(String::from);
-    match nearest(key, known) {
-        Some(meant) => format!("there is no setting `{key}`; did you mean `{meant}`?"),
-        None => format!("there is no setting `{key}`; --print-config lists all of them"),
+    let key = key.to_owned();
+    match nearest(&key, known) {
+        Some(meant) => UnknownKey::Misspelt { key, meant },
+        None => UnknownKey::Unknown { key },
     }
 }
 

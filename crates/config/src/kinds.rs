@@ -12,12 +12,10 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::duration::{format_duration, parse_duration};
+use crate::errors::ValueError;
 
 /// Shown in place of a secret.
 const MASK: &str = "***";
-/// A printed configuration was used as a file: better to say so than to log in with asterisks.
-const WAS_MASKED: &str = "this is the mask that --print-config shows";
-
 /// A type that can be the value of a setting.
 pub trait Parse: Sized {
     /// What a value looks like, in a few words.
@@ -28,16 +26,16 @@ pub trait Parse: Sized {
     const BARE: bool = false;
 
     /// Reads trimmed text; the error says only what is wrong with it.
-    fn parse(text: &str) -> Result<Self, String>;
+    fn parse(text: &str) -> Result<Self, ValueError>;
 
     /// Reads what the file has; lists and tables suit only some kinds.
-    fn from_value(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, ValueError> {
         match value {
             Value::String(text) => Self::parse(text.trim()),
             Value::Bool(_) | Value::Number(_) => Self::parse(&value.to_string()),
-            Value::Array(_) => Err("a list does not fit here".into()),
-            Value::Object(_) => Err("a table does not fit here".into()),
-            Value::Null => Err("nothing given".into()),
+            Value::Array(_) => Err(ValueError::Form("a list does not fit here")),
+            Value::Object(_) => Err(ValueError::Form("a table does not fit here")),
+            Value::Null => Err(ValueError::Empty),
         }
     }
 
@@ -52,8 +50,8 @@ macro_rules! plain {
             const KIND: &'static str = $name;
             const BARE: bool = $bare;
 
-            fn parse(text: &str) -> Result<Self, String> {
-                text.parse().map_err(|error| format!("{error}"))
+            fn parse(text: &str) -> Result<Self, ValueError> {
+                text.parse().map_err(ValueError::unreadable)
             }
 
             fn show(&self) -> String {
@@ -77,11 +75,11 @@ impl Parse for bool {
     const KIND: &'static str = "true or false";
     const BARE: bool = true;
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         match text {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-            _ => Err("neither true nor false".into()),
+            _ => Err(ValueError::Form("neither true nor false")),
         }
     }
 
@@ -93,8 +91,8 @@ impl Parse for bool {
 impl Parse for Duration {
     const KIND: &'static str = "duration, such as 10s, 4h or 1h30m";
 
-    fn parse(text: &str) -> Result<Self, String> {
-        parse_duration(text).map_err(|fault| fault.to_string())
+    fn parse(text: &str) -> Result<Self, ValueError> {
+        Ok(parse_duration(text)?)
     }
 
     fn show(&self) -> String {
@@ -105,7 +103,7 @@ impl Parse for Duration {
 impl Parse for PathBuf {
     const KIND: &'static str = "path";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         Ok(Self::from(text))
     }
 
@@ -118,9 +116,9 @@ impl Parse for Secret {
     const KIND: &'static str = "secret text";
     const SECRET: bool = true;
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         if text == MASK {
-            return Err(WAS_MASKED.into());
+            return Err(ValueError::Masked);
         }
         Ok(Self::new(text))
     }
@@ -139,7 +137,7 @@ impl<T: Parse> Parse for Option<T> {
     const KIND: &'static str = T::KIND;
     const SECRET: bool = T::SECRET;
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         if text.is_empty() {
             Ok(None)
         } else {
@@ -147,7 +145,7 @@ impl<T: Parse> Parse for Option<T> {
         }
     }
 
-    fn from_value(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, ValueError> {
         match value {
             Value::String(text) => Self::parse(text.trim()),
             other => T::from_value(other).map(Some),
@@ -163,7 +161,7 @@ impl<T: Parse> Parse for Option<T> {
 impl Parse for Vec<String> {
     const KIND: &'static str = "list, such as a,b,c";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         Ok(text
             .split(',')
             .map(str::trim)
@@ -172,11 +170,11 @@ impl Parse for Vec<String> {
             .collect())
     }
 
-    fn from_value(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, ValueError> {
         match value {
             Value::Array(items) => items.iter().map(String::from_value).collect(),
             Value::String(text) => Self::parse(text),
-            _ => Err("neither a list nor text".into()),
+            _ => Err(ValueError::Form("neither a list nor text")),
         }
     }
 
@@ -192,7 +190,7 @@ pub struct IdList(pub Vec<String>);
 impl Parse for IdList {
     const KIND: &'static str = "list of ids, such as a,b,c";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         // Compose files tend to pass the two quote characters on where nothing was meant.
         if text.is_empty() || text == "\"\"" {
             return Ok(Self::default());
@@ -202,16 +200,16 @@ impl Parse for IdList {
             .map(|item| item.trim().to_string())
             .collect();
         match items.iter().position(String::is_empty) {
-            Some(index) => Err(format!("item {} is empty", index + 1)),
+            Some(index) => Err(ValueError::Content(format!("item {} is empty", index + 1))),
             None => Ok(Self(items)),
         }
     }
 
-    fn from_value(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, ValueError> {
         let items = Vec::<String>::from_value(value)?;
         match value {
             Value::String(text) => Self::parse(text.trim()),
-            _ if items.iter().any(String::is_empty) => Err("one item is empty".into()),
+            _ if items.iter().any(String::is_empty) => Err(ValueError::Form("one item is empty")),
             _ => Ok(Self(items)),
         }
     }
@@ -224,25 +222,25 @@ impl Parse for IdList {
 impl Parse for BTreeMap<String, String> {
     const KIND: &'static str = "map, such as key:value,key2:value2";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         text.split(',')
             .map(str::trim)
             .filter(|item| !item.is_empty())
             .map(|item| match item.split_once(':') {
                 Some((key, value)) => Ok((key.trim().to_string(), value.trim().to_string())),
-                None => Err(format!("no `:` in `{item}`")),
+                None => Err(ValueError::Content(format!("no `:` in `{item}`"))),
             })
             .collect()
     }
 
-    fn from_value(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, ValueError> {
         match value {
             Value::Object(members) => members
                 .iter()
                 .map(|(key, value)| Ok((key.clone(), String::from_value(value)?)))
                 .collect(),
             Value::String(text) => Self::parse(text),
-            _ => Err("neither a table nor text".into()),
+            _ => Err(ValueError::Form("neither a table nor text")),
         }
     }
 
@@ -290,19 +288,24 @@ impl BaseUrl {
 impl Parse for BaseUrl {
     const KIND: &'static str = "URL, such as https://muster.example.com:8090";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        let url = Url::parse(text).map_err(|error| error.to_string())?;
+        let url = Url::parse(text).map_err(ValueError::unreadable)?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("`{}` is neither http nor https", url.scheme()));
+            return Err(ValueError::Content(format!(
+                "`{}` is neither http nor https",
+                url.scheme()
+            )));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("this URL must not contain credentials".into());
+            return Err(ValueError::Form("this URL must not contain credentials"));
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err("this URL must not have a query or fragment".into());
+            return Err(ValueError::Form(
+                "this URL must not have a query or fragment",
+            ));
         }
         Ok(Self(text.trim_end_matches('/').into()))
     }
@@ -342,16 +345,16 @@ impl Parse for DatabaseUrl {
     const KIND: &'static str = "sqlite:///path/to/file or postgres://user:password@host/name";
     const SECRET: bool = true;
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         if text.contains(MASK) {
-            return Err(WAS_MASKED.into());
+            return Err(ValueError::Masked);
         }
         let known = ["sqlite://", "postgres://", "postgresql://"];
         if !text.is_empty() && !known.iter().any(|scheme| text.starts_with(scheme)) {
-            return Err("unknown kind of database".into());
+            return Err(ValueError::Form("unknown kind of database"));
         }
         if text.starts_with("postgres") {
-            Url::parse(text).map_err(|error| error.to_string())?;
+            Url::parse(text).map_err(ValueError::unreadable)?;
         }
         Ok(Self(text.into()))
     }

@@ -25,7 +25,7 @@ mod unused;
 pub use docs::markdown;
 pub use documents::{JsonList, JsonMap, RateLimits};
 pub use duration::{DurationError, format_duration, parse_duration};
-pub use errors::{ConfigError, ConfigErrors};
+pub use errors::{ConfigError, ConfigErrors, ValueError};
 pub use file::ConfigFile;
 pub use kinds::{BaseUrl, DatabaseUrl, IdList, Parse};
 pub use load::{Loaded, Origin, Overrides, Sources};

@@ -214,8 +214,10 @@ impl Loading {
                     self.take(setting, origin, &entry.value);
                 }
                 Err(problem) => {
-                    self.errors
-                        .push(ConfigError::new(file.place(entry.line), problem));
+                    self.errors.push(ConfigError::new(
+                        file.place(entry.line),
+                        problem.to_string(),
+                    ));
                 }
             }
         }
@@ -285,13 +287,13 @@ impl Loading {
                 setting.key
             ));
         }
-        let knob = (setting.get_mut)(&mut self.config);
+        let field = (setting.get_mut)(&mut self.config);
         let result = match value {
-            Value::String(text) => knob.set_text(text),
-            other => knob.set_value(other),
+            Value::String(text) => field.set_text(text),
+            other => field.set_value(other),
         };
         if let Err(reason) = result {
-            let shown = if knob.secret() {
+            let shown = if field.secret() {
                 "(secret)".into()
             } else {
                 brief(value)
@@ -300,7 +302,7 @@ impl Loading {
                 Origin::File { .. } => format!("{} = {shown}", setting.key),
                 Origin::Env(_) | Origin::Flag(_) | Origin::Default | Origin::Derived(_) => shown,
             };
-            let problem = format!("{subject}: {reason}; expected {}", knob.kind());
+            let problem = format!("{subject}: {reason}; expected {}", field.kind());
             self.errors.push(ConfigError::new(&origin, problem));
         }
         self.origins.insert(setting.key, origin);
@@ -325,11 +327,11 @@ impl Loaded {
     /// Every setting as `key = value  # origin`, in the notation of the configuration file.
     pub fn print(&self) -> String {
         let lines = settings().map(|setting| {
-            let knob = setting.of(&self.config);
-            let shown = match knob.bare() {
-                true => knob.show(),
+            let field = setting.of(&self.config);
+            let shown = match field.bare() {
+                true => field.show(),
                 // JSON's way of quoting is also TOML's.
-                false => Value::String(knob.show()).to_string(),
+                false => Value::String(field.show()).to_string(),
             };
             let origin = self.origins.get(setting.key).unwrap_or(&Origin::Default);
             format!("{} = {shown}  # {origin}\n", setting.key)

@@ -7,15 +7,16 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::errors::ValueError;
 use crate::kinds::Parse;
 use crate::sections::{self, Config};
 
 /// A field of [`Config`] seen as something that can be read from text and shown.
 pub trait Field {
     /// Takes the value written in a variable, a flag or a string of the file.
-    fn set_text(&mut self, text: &str) -> Result<(), String>;
+    fn set_text(&mut self, text: &str) -> Result<(), ValueError>;
     /// Takes the value as the file has it: number, list or table.
-    fn set_value(&mut self, value: &Value) -> Result<(), String>;
+    fn set_value(&mut self, value: &Value) -> Result<(), ValueError>;
     /// The present value as it may be shown to anyone.
     fn show(&self) -> String;
     /// What a value looks like, for docs and error messages.
@@ -27,12 +28,12 @@ pub trait Field {
 }
 
 impl<T: Parse> Field for T {
-    fn set_text(&mut self, text: &str) -> Result<(), String> {
+    fn set_text(&mut self, text: &str) -> Result<(), ValueError> {
         *self = T::parse(text.trim())?;
         Ok(())
     }
 
-    fn set_value(&mut self, value: &Value) -> Result<(), String> {
+    fn set_value(&mut self, value: &Value) -> Result<(), ValueError> {
         *self = T::from_value(value)?;
         Ok(())
     }

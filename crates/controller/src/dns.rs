@@ -14,8 +14,8 @@ pub enum Holder {
     Dns,
     /// Another service, by namespace and name.
     Other(String, String),
-    /// No service yet.
-    Nobody,
+    /// No service has it.
+    Free,
 }
 
 /// The address, from an install-config: the tenth of the first service network.
@@ -61,7 +61,7 @@ pub fn holder<'a>(services: impl Iterator<Item = &'a Value>, address: IpAddr) ->
                 .any(|one| one.as_str().is_some_and(|one| one.parse() == Ok(address)))
     });
     let Some(service) = found else {
-        return Holder::Nobody;
+        return Holder::Free;
     };
     let namespace = text(service, "/metadata/namespace");
     match (namespace, text(service, "/metadata/name")) {
@@ -102,13 +102,13 @@ mod tests {
         };
         let address = "172.30.0.10".parse().unwrap();
         let of = |services: &[Value]| holder(services.iter(), address);
-        assert_eq!(of(&[service("a", "b", "172.30.0.100")]), Holder::Nobody);
+        assert_eq!(of(&[service("a", "b", "172.30.0.100")]), Holder::Free);
         assert_eq!(
             of(&[service("openshift-dns", "dns-default", "172.30.0.10")]),
             Holder::Dns
         );
         let other = Holder::Other("a".to_owned(), "b".to_owned());
         assert_eq!(of(&[service("a", "b", "172.30.0.10")]), other);
-        assert_eq!(of(&[service("a", "b", "None")]), Holder::Nobody);
+        assert_eq!(of(&[service("a", "b", "None")]), Holder::Free);
     }
 }

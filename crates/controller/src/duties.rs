@@ -333,7 +333,7 @@ pub async fn free_dns_address(context: Arc<Context>, install_config: String) {
         match context.kube.list(Kind::SERVICE, None, "").await {
             Ok((services, _)) => match dns::holder(services.iter(), address) {
                 Holder::Dns => return,
-                Holder::Nobody => {}
+                Holder::Free => {}
                 Holder::Other(namespace, name) => {
                     if evict(&context, &namespace, &name).await {
                         context.record.note(format!(

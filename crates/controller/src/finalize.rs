@@ -90,7 +90,7 @@ async fn enter(context: &Context, stage: Stage) {
     context.look_again();
 }
 
-/// What the service asks about, of one kind, with its own copy of what it was told.
+/// Operators of one kind that the service monitors, with the status it has stored for each.
 async fn monitored(context: &Context, olm: bool) -> Result<Vec<Monitored>, ClientError> {
     let list = context
         .insist("operators", || context.service.operators())

@@ -115,7 +115,7 @@ impl Report {
         }
     }
 
-    /// Whether the service should be told, given what it has stored. An operator that was
+    /// Whether this is to be reported, given what the service has stored. An operator that was
     /// available once stays so.
     #[must_use]
     pub fn is_news(&self, to: &Monitored) -> bool {

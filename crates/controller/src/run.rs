@@ -185,7 +185,7 @@ async fn conclude(context: &Context, end: &End) {
     });
     let cause = match end {
         End::Failed(reason) => format!(": {reason}"),
-        _ => String::new(),
+        End::Installed | End::Cancelled | End::Gone | End::Unauthorized => String::new(),
     };
     context
         .record
@@ -243,7 +243,7 @@ async fn become_ready(context: &Context, install_config: &str) -> Result<(), Fai
         let cluster = context.service.cluster().await;
         match cluster {
             Ok(cluster) => break Some(cluster),
-            // Whoever follows the service ends the controller in due course.
+            // `follow_service` ends the controller.
             Err(error)
                 if error
                     .status()

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, GzBuilder, read::GzDecoder};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-/// What Ignition's reader of data URLs accepts as it is.
+/// What Ignition's reader of data URLs accepts unescaped.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -27,7 +27,7 @@ const LARGEST_UNPACKED: u64 = 256 * 1024 * 1024;
 #[error("{0}")]
 pub struct UnreadableUrl(String);
 
-/// Text as it is, escaped. Packs better than base64, and room is short in a boot image.
+/// Text, percent-encoded. Packs better than base64, and room is short in a boot image.
 pub fn text(text: &str) -> String {
     format!("data:,{}", percent_encode(text.as_bytes(), ESCAPED))
 }

@@ -6,13 +6,16 @@
 //! boot (disks, file systems, kernel arguments) is refused, and so is content that is not in the
 //! config.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use muster_ignition::{Config, data_url, spec};
 use muster_machine::{Kind, Machine, Task};
 use tracing::warn;
 
-use crate::tasks::run;
+use crate::{error::InstallError, tasks::run};
 
 const UNITS: &str = "/etc/systemd/system";
 const FILE_MODE: u32 = 0o644;
@@ -24,8 +27,10 @@ const LABELLED_AT_ONCE: usize = 200;
 ///
 /// # Errors
 /// The first part that cannot be applied, by its path or name.
-pub fn apply(machine: &dyn Machine, config: &Config) -> Result<(), String> {
-    let config = config.typed().map_err(|faults| faults.to_string())?;
+pub fn apply(machine: &dyn Machine, config: &Config) -> Result<(), InstallError> {
+    let config = config
+        .typed()
+        .map_err(|faults| InstallError::unusable(faults.to_string()))?;
     refuse_what_needs_a_first_boot(&config)?;
     let storage = config.storage.unwrap_or_default();
     let mut written = Vec::new();
@@ -33,7 +38,10 @@ pub fn apply(machine: &dyn Machine, config: &Config) -> Result<(), String> {
         let path = absolute(&directory.path)?;
         let mode = mode(directory.mode, DIRECTORY_MODE)?;
         let made = machine.make_directory(&path, mode);
-        made.map_err(|cause| format!("directory {} cannot be created: {cause}", path.display()))?;
+        made.map_err(InstallError::file(format!(
+            "directory {} cannot be created",
+            path.display()
+        )))?;
         set_owner(machine, &path, directory.user, directory.group)?;
         written.push(path);
     }
@@ -57,7 +65,7 @@ pub fn apply(machine: &dyn Machine, config: &Config) -> Result<(), String> {
     label(machine, &written)
 }
 
-fn refuse_what_needs_a_first_boot(config: &spec::Config) -> Result<(), String> {
+fn refuse_what_needs_a_first_boot(config: &spec::Config) -> Result<(), InstallError> {
     let storage = config.storage.clone().unwrap_or_default();
     let parts = [
         (
@@ -79,13 +87,13 @@ fn refuse_what_needs_a_first_boot(config: &spec::Config) -> Result<(), String> {
     ];
     match parts.into_iter().find(|(_, used)| *used) {
         None => Ok(()),
-        Some((name, _)) => Err(format!(
+        Some((name, _)) => Err(InstallError::Unusable(format!(
             "the config has {name}, which cannot be applied to a running system"
-        )),
+        ))),
     }
 }
 
-fn absolute(path: &str) -> Result<PathBuf, String> {
+fn absolute(path: &str) -> Result<PathBuf, InstallError> {
     let good = path.starts_with('/')
         && path.len() > 1
         && !path.contains('\0')
@@ -95,49 +103,54 @@ fn absolute(path: &str) -> Result<PathBuf, String> {
             .all(|part| !matches!(part, "" | "." | ".."));
     match good {
         true => Ok(PathBuf::from(path)),
-        false => Err(format!("{path:?} is not a plain absolute path")),
+        false => Err(InstallError::Unusable(format!(
+            "{path:?} is not a plain absolute path"
+        ))),
     }
 }
 
-fn mode(given: Option<i64>, default: u32) -> Result<u32, String> {
+fn mode(given: Option<i64>, default: u32) -> Result<u32, InstallError> {
     given.map_or(Ok(default), |mode| {
         u32::try_from(mode)
             .ok()
             .filter(|mode| *mode <= 0o7777)
-            .ok_or_else(|| format!("{mode} is not a file mode"))
+            .ok_or_else(|| InstallError::Unusable(format!("{mode} is not a file mode")))
     })
 }
 
-fn write_file(machine: &dyn Machine, file: spec::File) -> Result<PathBuf, String> {
+fn write_file(machine: &dyn Machine, file: spec::File) -> Result<PathBuf, InstallError> {
     let path = absolute(&file.path)?;
-    let failed = |cause: String| format!("file {} cannot be written: {cause}", path.display());
+    let what = format!("file {} cannot be written", path.display());
     let mut content = match &file.contents {
-        Some(resource) if resource.source.is_some() => read(resource).map_err(failed)?,
+        Some(resource) if resource.source.is_some() => {
+            read(resource).map_err(InstallError::part(&what))?
+        }
         Some(_) | None => machine.read(&path).unwrap_or_default(),
     };
     for resource in file.append.iter().flatten() {
-        content.extend(read(resource).map_err(failed)?);
+        content.extend(read(resource).map_err(InstallError::part(&what))?);
     }
-    make_parent(machine, &path).map_err(failed)?;
-    let mode = mode(file.mode, FILE_MODE).map_err(failed)?;
+    make_parent(machine, &path).map_err(InstallError::file(&what))?;
+    let mode = mode(file.mode, FILE_MODE).map_err(InstallError::part(&what))?;
     let done = machine.write(&path, &content, mode);
-    done.map_err(|cause| failed(cause.to_string()))?;
+    done.map_err(InstallError::file(&what))?;
     set_owner(machine, &path, file.user, file.group)?;
     Ok(path)
 }
 
-fn read(resource: &spec::Resource) -> Result<Vec<u8>, String> {
+fn read(resource: &spec::Resource) -> Result<Vec<u8>, InstallError> {
     let source = resource.source.as_deref().unwrap_or_default();
     if source.is_empty() {
         return Ok(Vec::new());
     }
     if !source.starts_with("data:") {
-        return Err("its content is not in the config".to_owned());
+        return Err(InstallError::unusable("its content is not in the config"));
     }
-    data_url::read(source, resource.compression.as_deref()).map_err(|cause| cause.to_string())
+    data_url::read(source, resource.compression.as_deref())
+        .map_err(|cause| InstallError::unusable(cause.to_string()))
 }
 
-fn make_parent(machine: &dyn Machine, path: &Path) -> Result<(), String> {
+fn make_parent(machine: &dyn Machine, path: &Path) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     // One that exists keeps its mode.
     if machine
@@ -146,18 +159,17 @@ fn make_parent(machine: &dyn Machine, path: &Path) -> Result<(), String> {
     {
         return Ok(());
     }
-    let made = machine.make_directory(parent, DIRECTORY_MODE);
-    made.map_err(|cause| cause.to_string())
+    machine.make_directory(parent, DIRECTORY_MODE)
 }
 
-fn make_link(machine: &dyn Machine, link: spec::Link) -> Result<PathBuf, String> {
+fn make_link(machine: &dyn Machine, link: spec::Link) -> Result<PathBuf, InstallError> {
     let path = absolute(&link.path)?;
-    let failed = |cause: String| format!("link {} cannot be created: {cause}", path.display());
+    let what = format!("link {} cannot be created", path.display());
     let target = link.target.unwrap_or_default();
     if target.is_empty() {
-        return Err(failed("it has no target".to_owned()));
+        return Err(InstallError::Unusable(format!("{what}: it has no target")));
     }
-    make_parent(machine, &path).map_err(failed)?;
+    make_parent(machine, &path).map_err(InstallError::file(&what))?;
     if link.hard == Some(true) {
         let task = Task::new("ln", "create a hard link")
             .args(["-f", "--", &target])
@@ -165,7 +177,7 @@ fn make_link(machine: &dyn Machine, link: spec::Link) -> Result<PathBuf, String>
         run(machine, &task)?;
     } else {
         let made = machine.make_link(&path, Path::new(&target));
-        made.map_err(|cause| failed(cause.to_string()))?;
+        made.map_err(InstallError::file(&what))?;
     }
     Ok(path)
 }
@@ -175,7 +187,7 @@ fn set_owner(
     path: &Path,
     user: Option<spec::NodeUser>,
     group: Option<spec::NodeGroup>,
-) -> Result<(), String> {
+) -> Result<(), InstallError> {
     let named = |id: Option<i64>, name: Option<String>| {
         id.map(|id| id.to_string()).or(name).unwrap_or_default()
     };
@@ -195,15 +207,18 @@ fn set_owner(
     let task = Task::new("chown", "set the owner of a file")
         .args(["--no-dereference", "--", &owner])
         .arg(path.display().to_string());
-    run(machine, &task).map(drop)
+    run(machine, &task)?;
+    Ok(())
 }
 
 /// Keys and passwords of users that exist; the live system has all that a config names.
-fn set_user(machine: &dyn Machine, user: spec::User) -> Result<(), String> {
+fn set_user(machine: &dyn Machine, user: spec::User) -> Result<(), InstallError> {
     let name = &user.name;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
-        return Err(format!("{name:?} is not the name of a user"));
+        return Err(InstallError::Unusable(format!(
+            "{name:?} is not the name of a user"
+        )));
     }
     let keys = user.ssh_authorized_keys.unwrap_or_default();
     if !keys.is_empty() {
@@ -226,7 +241,9 @@ fn set_user(machine: &dyn Machine, user: spec::User) -> Result<(), String> {
         machine
             .make_directory(&folder, 0o700)
             .and_then(|()| machine.write(&file, text.as_bytes(), 0o600))
-            .map_err(|cause| format!("the keys of {name} cannot be written: {cause}"))?;
+            .map_err(InstallError::file(format!(
+                "the keys of {name} cannot be written"
+            )))?;
         let task = Task::new("chown", "give a user the keys")
             .args(["--recursive", "--", &format!("{name}:")])
             .arg(format!("{home}/.ssh"));
@@ -245,23 +262,25 @@ fn install_units(
     machine: &dyn Machine,
     units: impl Iterator<Item = spec::Unit>,
     written: &mut Vec<PathBuf>,
-) -> Result<(), String> {
+) -> Result<(), InstallError> {
     let (mut enabled, mut disabled) = (Vec::new(), Vec::new());
     for unit in units {
         let name = &unit.name;
         if name.contains('/') || name.starts_with('-') || name.is_empty() {
-            return Err(format!("{name:?} is not the name of a unit"));
+            return Err(InstallError::Unusable(format!(
+                "{name:?} is not the name of a unit"
+            )));
         }
-        let failed = |cause: std::io::Error| format!("unit {name} cannot be written: {cause}");
+        let what = format!("unit {name} cannot be written");
         let path = PathBuf::from(format!("{UNITS}/{name}"));
         if unit.mask == Some(true) {
             let masked = machine.make_link(&path, Path::new("/dev/null"));
-            masked.map_err(failed)?;
+            masked.map_err(InstallError::file(&what))?;
             continue;
         }
         if let Some(text) = unit.contents.filter(|text| !text.is_empty()) {
             let done = machine.write(&path, text.as_bytes(), FILE_MODE);
-            done.map_err(failed)?;
+            done.map_err(InstallError::file(&what))?;
             written.push(path);
         }
         for dropin in unit.dropins.into_iter().flatten() {
@@ -271,7 +290,7 @@ fn install_units(
             machine
                 .make_directory(&folder, DIRECTORY_MODE)
                 .and_then(|()| machine.write(&file, text.as_bytes(), FILE_MODE))
-                .map_err(failed)?;
+                .map_err(InstallError::file(&what))?;
             written.push(file);
         }
         match unit.enabled {
@@ -293,20 +312,21 @@ fn switch(machine: &dyn Machine, verb: &str, units: &[String]) {
     }
     for unit in units {
         if let Err(cause) = systemctl(machine, verb, std::slice::from_ref(unit)) {
-            warn!(unit, cause, "a unit of the config cannot be switched");
+            warn!(unit, %cause, "a unit of the config cannot be switched");
         }
     }
 }
 
-fn systemctl(machine: &dyn Machine, verb: &str, units: &[String]) -> Result<(), String> {
+fn systemctl(machine: &dyn Machine, verb: &str, units: &[String]) -> Result<(), InstallError> {
     let task = Task::new("systemctl", "install units")
         .arg(verb)
         .args(units);
-    run(machine, &task).map(drop)
+    run(machine, &task)?;
+    Ok(())
 }
 
 /// Gives new files the labels of the policy, where there is one.
-fn label(machine: &dyn Machine, written: &[PathBuf]) -> Result<(), String> {
+fn label(machine: &dyn Machine, written: &[PathBuf]) -> Result<(), InstallError> {
     if !machine.exists("/sys/fs/selinux/enforce") {
         return Ok(());
     }
@@ -415,7 +435,7 @@ mod tests {
             ),
         ] {
             let machine = machine();
-            let problem = apply(&machine, &config(parts)).unwrap_err();
+            let problem = apply(&machine, &config(parts)).unwrap_err().to_string();
             assert!(problem.contains(word), "{problem}");
         }
     }

@@ -11,6 +11,7 @@ use muster_machine::{Machine, Task};
 
 use crate::{
     disk::{Claim, Devices},
+    error::InstallError,
     tasks::run,
 };
 
@@ -24,24 +25,25 @@ const VENDORS: &[&str] = &["redhat", "centos", "fedora"];
 ///
 /// # Errors
 /// What went wrong; the machine may then boot from what it booted from before.
-pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), String> {
+pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), InstallError> {
     if machine.exists("/usr/sbin/bootlist") {
         let task = Task::new("bootlist", "make the firmware start the installed disk")
             .args(["-m", "normal", "-o"])
             .arg(disk.path().display().to_string());
-        return run(machine, &task).map(drop);
+        run(machine, &task)?;
+        return Ok(());
     }
     if !machine.exists("/sys/firmware/efi") {
         return Ok(());
     }
-    // Read again: the partitions were made a moment ago.
+    // Read again: the partitions are new.
     let devices = Devices::read(machine);
     let name = &disk.device().name;
     let partition = devices
         .partitions(name)
         .find(|part| part.label.as_deref() == Some("EFI-SYSTEM"))
         .or_else(|| devices.partitions(name).nth(1))
-        .ok_or("the installed disk has no EFI partition")?;
+        .ok_or_else(|| InstallError::unusable("the installed disk has no EFI partition"))?;
     let loader = loader(machine, &partition.path())?;
     let before = listing(machine)?;
     let add = Task::new("efibootmgr", "make the firmware start the installed disk")
@@ -70,7 +72,9 @@ pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), String> {
     }
     // Some firmwares put new entries behind their own.
     let Some(ours) = after.ours() else {
-        return Err("the firmware did not keep the entry of the installed disk".to_owned());
+        return Err(InstallError::Firmware(
+            "the firmware did not keep the entry of the installed disk".to_owned(),
+        ));
     };
     let others = after.order.iter().filter(|number| **number != ours);
     let order: Vec<&str> = std::iter::once(ours.as_str())
@@ -85,20 +89,22 @@ pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), String> {
     }
     // The next boot is the one that matters most; from then on the node is what it should be.
     let next = Task::new("efibootmgr", "start the installed disk next").args(["-n", &ours]);
-    let next = run(machine, &next).and_then(|_| listing(machine));
+    let next = run(machine, &next)
+        .map_err(InstallError::from)
+        .and_then(|_| listing(machine));
     let first = after.order.first().map_or("nothing", String::as_str);
     let kept = format!("the firmware did not keep the new boot order (it starts {first} first)");
-    Err(match next {
+    Err(InstallError::Firmware(match next {
         Ok(listing) if listing.next.as_ref() == Some(&ours) => format!(
             "{kept}; the next boot starts the installed disk, later ones may not: set the order in \
              the firmware"
         ),
         Ok(_) | Err(_) => format!("{kept}; set the order in the firmware, or take the medium out"),
-    })
+    }))
 }
 
 /// The path of the boot loader on the EFI partition, as the firmware writes it.
-fn loader(machine: &dyn Machine, partition: &Path) -> Result<String, String> {
+fn loader(machine: &dyn Machine, partition: &Path) -> Result<String, InstallError> {
     let (arch, shim) = match machine.kernel().architecture.as_str() {
         "aarch64" => ("AA64", "shimaa64.efi"),
         _ => ("X64", "shimx64.efi"),
@@ -151,7 +157,7 @@ struct Entry {
     label: String,
 }
 
-fn listing(machine: &dyn Machine) -> Result<Listing, String> {
+fn listing(machine: &dyn Machine) -> Result<Listing, InstallError> {
     let list = Task::new("efibootmgr", "read the boot order of the firmware");
     Ok(parse(&run(machine, &list)?.out()))
 }
@@ -241,7 +247,7 @@ mod tests {
     #[test]
     fn a_firmware_that_keeps_its_own_order_is_an_error() {
         let (machine, claim) = uefi(LIST);
-        let problem = set(&machine, &claim).unwrap_err();
+        let problem = set(&machine, &claim).unwrap_err().to_string();
         assert!(problem.contains("starts 0002 first"), "{problem}");
         assert!(problem.contains("take the medium out"), "{problem}");
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
@@ -255,7 +261,7 @@ mod tests {
     #[test]
     fn the_next_boot_is_set_where_the_order_is_not_kept() {
         let (machine, claim) = uefi(&format!("BootNext: 0001\n{LIST}"));
-        let problem = set(&machine, &claim).unwrap_err();
+        let problem = set(&machine, &claim).unwrap_err().to_string();
         assert!(
             problem.contains("the next boot starts the installed disk"),
             "{problem}"

@@ -21,6 +21,7 @@ use crate::{
     apply,
     cluster_nodes::{self, SeenNode},
     controller_manifests,
+    error::InstallError,
     node::Node,
     options::Role,
     tasks::run,
@@ -65,7 +66,7 @@ enum Look {
 
 impl Node {
     /// Fetches the config of the temporary control plane and applies it to the live system.
-    pub(crate) async fn apply_bootstrap(&self) -> Result<(), String> {
+    pub(crate) async fn apply_bootstrap(&self) -> Result<(), InstallError> {
         let request = requests::download_cluster_files(
             self.options.cluster_id,
             DownloadClusterFilesFileName::BootstrapIgn,
@@ -76,14 +77,17 @@ impl Node {
                 self.client.fetch_text(&request).await
             })
             .await?;
-        let config = Config::read(&text)
-            .map_err(|faults| format!("the config of the bootstrap is not usable: {faults}"))?;
+        let config = Config::read(&text).map_err(|faults| {
+            InstallError::Unusable(format!(
+                "the config of the bootstrap is not usable: {faults}"
+            ))
+        })?;
         match config.file(REGISTRY_AUTH) {
             Ok(Some(_)) => {}
             Ok(None) | Err(_) => {
-                return Err(format!(
+                return Err(InstallError::Unusable(format!(
                     "the config of the bootstrap has no {REGISTRY_AUTH}, so no image could be pulled"
-                ));
+                )));
             }
         }
         self.blocking(move |machine| apply::apply(machine, &config))
@@ -91,7 +95,7 @@ impl Node {
     }
 
     /// Starts the temporary control plane. Starting it again changes nothing.
-    pub(crate) async fn start_bootstrap(&self, single: bool) -> Result<(), String> {
+    pub(crate) async fn start_bootstrap(&self, single: bool) -> Result<(), InstallError> {
         let token = self.token.clone();
         let options = self.options.clone();
         self.blocking(move |machine| {
@@ -99,13 +103,15 @@ impl Node {
                 offer_ssh_access(machine)?;
             }
             let folder = PathBuf::from(format!("{ASSETS}/manifests"));
-            let failed = |cause| format!("the manifests of the controller: {cause}");
-            machine.make_directory(&folder, 0o755).map_err(failed)?;
+            let what = "the manifests of the controller";
+            machine
+                .make_directory(&folder, 0o755)
+                .map_err(InstallError::file(what))?;
             for (name, text) in controller_manifests::manifests(&options, &token) {
                 let file = folder.join(name);
                 machine
                     .write(&file, text.as_bytes(), 0o600)
-                    .map_err(failed)?;
+                    .map_err(InstallError::file(what))?;
             }
             set_hostname(machine)?;
             if !single {
@@ -130,25 +136,26 @@ impl Node {
         Ok(())
     }
 
-    async fn bring_node_image(&self) -> Result<(), String> {
+    async fn bring_node_image(&self) -> Result<(), InstallError> {
         let start = Task::new("systemctl", "bring the node image of the release")
             .args(["start", "--no-block"])
             .args(NODE_IMAGE.iter().copied());
         self.task(start).await?;
         for unit in NODE_IMAGE {
             self.wait(HostStage::StartingInstallation, async || {
-                let machine = std::sync::Arc::clone(&self.machine);
                 let state = Task::new("systemctl", "look at a unit").args([
                     "show",
                     "--property=ActiveState",
                     "--value",
                     unit,
                 ]);
-                let state = tokio::task::spawn_blocking(move || run(&*machine, &state)).await;
-                let state = state.map_err(|cause| cause.to_string())??;
+                let state = self.program(state).await?;
                 match state.out().trim() {
                     "active" => Ok(Look::Done),
-                    "failed" => Err(format!("{unit} failed: {}", self.last_line(unit).await)),
+                    "failed" => Err(InstallError::Unusable(format!(
+                        "{unit} failed: {}",
+                        self.last_line(unit).await
+                    ))),
                     other => Ok(Look::Waiting(format!("{unit} is {other}"))),
                 }
             })
@@ -158,7 +165,7 @@ impl Node {
     }
 
     /// Waits until `bootkube.sh` is through.
-    pub(crate) async fn wait_for_bootkube(&self) -> Result<(), String> {
+    pub(crate) async fn wait_for_bootkube(&self) -> Result<(), InstallError> {
         self.wait(HostStage::WaitingForBootkube, async || {
             if (&*self.machine as &dyn Machine).exists(DONE) {
                 return Ok(Look::Done);
@@ -170,7 +177,7 @@ impl Node {
     }
 
     /// Waits until the cluster has taken over etcd: the unit that reports it has ended.
-    pub(crate) async fn wait_for_etcd(&self) -> Result<(), String> {
+    pub(crate) async fn wait_for_etcd(&self) -> Result<(), InstallError> {
         self.wait(HostStage::WaitingForBootkube, async || {
             let ask = Task::new("systemctl", "see whether the cluster runs on its own").args([
                 "show",
@@ -178,7 +185,7 @@ impl Node {
                 "--value",
                 "progress.service",
             ]);
-            let state = self.blocking(move |machine| run(machine, &ask)).await?;
+            let state = self.program(ask).await?;
             match state.out().trim() {
                 "inactive" => Ok(Look::Done),
                 _ => Ok(Look::Waiting(format!(
@@ -192,7 +199,7 @@ impl Node {
 
     /// Waits for enough other control-plane nodes, and reports for them what they cannot report
     /// themselves: that they fetched their config, and that they joined.
-    pub(crate) async fn wait_for_nodes(&self) -> Result<(), String> {
+    pub(crate) async fn wait_for_nodes(&self) -> Result<(), InstallError> {
         let mut reported = cluster_nodes::Reported::default();
         self.wait(HostStage::WaitingForControlPlane, async || {
             let hosts = self.cluster_hosts().await.unwrap_or_default();
@@ -221,7 +228,7 @@ impl Node {
     }
 
     /// Waits until the controller runs in the cluster.
-    pub(crate) async fn wait_for_controller(&self) -> Result<(), String> {
+    pub(crate) async fn wait_for_controller(&self) -> Result<(), InstallError> {
         self.wait(HostStage::WaitingForController, async || {
             let events = self
                 .oc(&["get", "events", "--namespace", "assisted-installer"])
@@ -247,7 +254,7 @@ impl Node {
 
     /// In an agent-based installation the service goes away with this host, so workers that still
     /// need it are waited for.
-    pub(crate) async fn wait_for_workers(&self) -> Result<(), String> {
+    pub(crate) async fn wait_for_workers(&self) -> Result<(), InstallError> {
         if !self.is_agent_based().await {
             return Ok(());
         }
@@ -279,7 +286,7 @@ impl Node {
             ];
             match self.oc(&words).await {
                 Ok(map) => return map["data"]["invoker"] == "agent-installer",
-                Err(cause) => info!(cause, "the invoker of the installation is not known"),
+                Err(cause) => info!(%cause, "the invoker of the installation is not known"),
             }
             tokio::time::sleep(POLL).await;
         }
@@ -289,7 +296,7 @@ impl Node {
     /// Waits until all control-plane nodes are to have the same config: one that this host fetched
     /// in between would be replaced at once. A cluster whose API has no such configs is not waited
     /// for.
-    pub(crate) async fn wait_for_machine_configs(&self) -> Result<(), String> {
+    pub(crate) async fn wait_for_machine_configs(&self) -> Result<(), InstallError> {
         let began = tokio::time::Instant::now();
         let stage = HostStage::WaitingForController;
         self.wait_at_most(MACHINE_CONFIG_LIMIT, stage, async || {
@@ -302,7 +309,7 @@ impl Node {
             let known = match self.oc(&["get", "machineconfigs"]).await {
                 Ok(known) => known,
                 Err(cause) if began.elapsed() > UNKNOWN_KIND => {
-                    return Err(format!("the API lists no MachineConfigs: {cause}"));
+                    return Err(InstallError::part("the API lists no MachineConfigs")(cause));
                 }
                 Err(cause) => {
                     return Ok(Look::Waiting(format!(
@@ -341,7 +348,7 @@ impl Node {
             .arg(format!("--kubeconfig={KUBECONFIG}"));
             match self.task(task).await {
                 Ok(()) => info!(node, "taint of the missing cloud provider removed"),
-                Err(cause) => warn!(node, cause, "taint not removed, retrying"),
+                Err(cause) => warn!(node, %cause, "taint not removed, retrying"),
             }
         }
     }
@@ -362,14 +369,15 @@ impl Node {
     }
 
     /// Puts what the bootstrap made of a single node together with the config of this host.
-    pub(crate) async fn merge_in_place(&self, host_config: &Path) -> Result<PathBuf, String> {
-        let read = |path: &Path| -> Result<Config, String> {
-            let bytes = self
-                .machine
-                .read(path)
-                .map_err(|cause| format!("{} cannot be read: {cause}", path.display()))?;
-            Config::read(&String::from_utf8_lossy(&bytes))
-                .map_err(|faults| format!("{} is not usable: {faults}", path.display()))
+    pub(crate) async fn merge_in_place(&self, host_config: &Path) -> Result<PathBuf, InstallError> {
+        let read = |path: &Path| -> Result<Config, InstallError> {
+            let bytes = self.machine.read(path).map_err(InstallError::file(format!(
+                "{} cannot be read",
+                path.display()
+            )))?;
+            Config::read(&String::from_utf8_lossy(&bytes)).map_err(|faults| {
+                InstallError::Unusable(format!("{} is not usable: {faults}", path.display()))
+            })
         };
         let made = read(Path::new(IN_PLACE))?;
         // The host's config points to the config server of a running cluster; everything that
@@ -378,19 +386,23 @@ impl Node {
         if let Some(ignition) = own["ignition"].as_object_mut() {
             ignition.remove("config");
         }
-        let own = Config::from_json(&own).map_err(|faults| faults.to_string())?;
-        let whole = made
-            .with(own)
-            .map_err(|faults| format!("the configs cannot be merged: {faults}"))?;
+        let own =
+            Config::from_json(&own).map_err(|faults| InstallError::unusable(faults.to_string()))?;
+        let whole = made.with(own).map_err(|faults| {
+            InstallError::Unusable(format!("the configs cannot be merged: {faults}"))
+        })?;
         let path = PathBuf::from(IN_PLACE);
         self.machine
             .write(&path, whole.to_text().as_bytes(), 0o600)
-            .map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
+            .map_err(InstallError::file(format!(
+                "{} cannot be written",
+                path.display()
+            )))?;
         Ok(path)
     }
 
     /// The host's config with this program in it, for the controller that will run on the node.
-    pub(crate) fn with_program(&self, text: String) -> Result<String, String> {
+    pub(crate) fn with_program(&self, text: String) -> Result<String, InstallError> {
         let is_control_plane = matches!(self.options.role, Role::Bootstrap | Role::Master);
         if !is_control_plane || !controller_manifests::brings_its_program(&self.options) {
             return Ok(text);
@@ -401,10 +413,14 @@ impl Node {
         let bytes = self
             .machine
             .read(program)
-            .map_err(|cause| format!("{} cannot be read: {cause}", program.display()))?;
-        let mut config: Value = serde_json::from_str(&text).map_err(|cause| cause.to_string())?;
+            .map_err(InstallError::file(format!(
+                "{} cannot be read",
+                program.display()
+            )))?;
+        let bad = |cause: serde_json::Error| InstallError::unusable(cause.to_string());
+        let mut config: Value = serde_json::from_str(&text).map_err(bad)?;
         let entry = file::packed(controller_manifests::PROGRAM_ON_NODES, 0o755, &bytes);
-        let mut entry = serde_json::to_value(entry).map_err(|cause| cause.to_string())?;
+        let mut entry = serde_json::to_value(entry).map_err(bad)?;
         entry["overwrite"] = json!(true);
         match config["storage"]["files"].as_array_mut() {
             Some(files) => files.push(entry),
@@ -417,8 +433,8 @@ impl Node {
     async fn wait(
         &self,
         stage: HostStage,
-        look: impl AsyncFnMut() -> Result<Look, String>,
-    ) -> Result<(), String> {
+        look: impl AsyncFnMut() -> Result<Look, InstallError>,
+    ) -> Result<(), InstallError> {
         self.wait_at_most(LONGEST_WAIT, stage, look).await
     }
 
@@ -426,8 +442,8 @@ impl Node {
         &self,
         limit: Duration,
         stage: HostStage,
-        mut look: impl AsyncFnMut() -> Result<Look, String>,
-    ) -> Result<(), String> {
+        mut look: impl AsyncFnMut() -> Result<Look, InstallError>,
+    ) -> Result<(), InstallError> {
         let began = tokio::time::Instant::now();
         let mut shown = String::new();
         loop {
@@ -436,10 +452,11 @@ impl Node {
                 Look::Waiting(reason) => reason,
             };
             if began.elapsed() > limit {
-                return Err(format!(
-                    "gave up after {} minutes: {reason}",
-                    limit.as_secs() / 60
-                ));
+                return Err(InstallError::TimedOut {
+                    what: "gave up",
+                    limit,
+                    missing: reason,
+                });
             }
             if reason != shown {
                 info!(%stage, reason, "waiting");
@@ -450,7 +467,7 @@ impl Node {
         }
     }
 
-    async fn look_at_cluster(&self) -> Result<(Value, Value), String> {
+    async fn look_at_cluster(&self) -> Result<(Value, Value), InstallError> {
         let config = self
             .oc(&[
                 "get",
@@ -464,16 +481,16 @@ impl Node {
         Ok((nodes, config))
     }
 
-    async fn oc(&self, words: &[&str]) -> Result<Value, String> {
+    async fn oc(&self, words: &[&str]) -> Result<Value, InstallError> {
         let task = Task::new("oc", "look at the new cluster")
             .args(words.iter().copied())
             .args(["--output=json", "--request-timeout=20s"])
             .arg(format!("--kubeconfig={KUBECONFIG}"))
             .keep(32 << 20)
             .deadline(Duration::from_secs(60));
-        let finished = self.blocking(move |machine| run(machine, &task)).await?;
+        let finished = self.program(task).await?;
         serde_json::from_str(&finished.out())
-            .map_err(|cause| format!("oc did not answer in JSON: {cause}"))
+            .map_err(|cause| InstallError::Unusable(format!("oc did not answer in JSON: {cause}")))
     }
 
     /// The hosts with their inventories, which hold the addresses that they are known by in logs.
@@ -488,7 +505,7 @@ impl Node {
 
     /// Leaves the names of the cluster's nodes to the script that approves certificate requests, so
     /// that it lets in no machine the service does not know.
-    async fn write_known_nodes(&self) -> Result<(), String> {
+    async fn write_known_nodes(&self) -> Result<(), InstallError> {
         let options = GetClusterOptions::default();
         let request = requests::get_cluster(self.options.cluster_id, &options);
         let request = request.answered_as::<Value>();
@@ -509,7 +526,9 @@ impl Node {
                 format!("{names}\n").as_bytes(),
                 0o600,
             )
-            .map_err(|cause| format!("{KNOWN_NODES} cannot be written: {cause}"))
+            .map_err(InstallError::file(format!(
+                "{KNOWN_NODES} cannot be written"
+            )))
     }
 
     /// Hosts whose request for their config is in the log of the config server.
@@ -556,7 +575,7 @@ impl Node {
             "--output=cat",
             "--no-pager",
         ]);
-        let said = self.blocking(move |machine| run(machine, &ask)).await;
+        let said = self.program(ask).await;
         let said = said.map(|finished| finished.out()).unwrap_or_default();
         last_telling(&said)
             .unwrap_or("it has said nothing yet")
@@ -579,12 +598,11 @@ fn last_telling(said: &str) -> Option<&str> {
 }
 
 /// Lets the bootstrap host log in to the other control-plane nodes, to gather their logs.
-fn offer_ssh_access(machine: &dyn Machine) -> Result<(), String> {
+fn offer_ssh_access(machine: &dyn Machine) -> Result<(), InstallError> {
     if !machine.exists(SSH_KEY) {
-        let failed = |cause| format!("/root/.ssh cannot be created: {cause}");
         machine
             .make_directory(Path::new("/root/.ssh"), 0o700)
-            .map_err(failed)?;
+            .map_err(InstallError::file("/root/.ssh cannot be created"))?;
         let make = Task::new("ssh-keygen", "make a key for gathering logs")
             .args(["-q", "-t", "rsa", "-N", "", "-f", SSH_KEY])
             .deadline(Duration::from_secs(300));
@@ -592,7 +610,7 @@ fn offer_ssh_access(machine: &dyn Machine) -> Result<(), String> {
     }
     let key = machine
         .text(format!("{SSH_KEY}.pub"))
-        .ok_or_else(|| format!("{SSH_KEY}.pub cannot be read"))?;
+        .ok_or_else(|| InstallError::Unusable(format!("{SSH_KEY}.pub cannot be read")))?;
     let name = "99-assisted-installer-master-ssh";
     let object = json!({
         "apiVersion": "machineconfiguration.openshift.io/v1",
@@ -611,17 +629,21 @@ fn offer_ssh_access(machine: &dyn Machine) -> Result<(), String> {
     machine
         .make_directory(&folder, 0o755)
         .and_then(|()| machine.write(&file, format!("{object:#}\n").as_bytes(), 0o644))
-        .map_err(|cause| format!("{} cannot be written: {cause}", file.display()))
+        .map_err(InstallError::file(format!(
+            "{} cannot be written",
+            file.display()
+        )))
 }
 
 /// NetworkManager rewrites resolv.conf of hosts without a proper name.
-fn set_hostname(machine: &dyn Machine) -> Result<(), String> {
+fn set_hostname(machine: &dyn Machine) -> Result<(), InstallError> {
     if is_proper(&machine.kernel().hostname) {
         return Ok(());
     }
     let name = format!("random-hostname-{}", Uuid::new_v4());
     let set = Task::new("hostnamectl", "give this machine a name").args(["set-hostname", &name]);
-    run(machine, &set).map(drop)
+    run(machine, &set)?;
+    Ok(())
 }
 
 fn is_proper(hostname: &str) -> bool {
@@ -634,9 +656,10 @@ fn is_proper(hostname: &str) -> bool {
         && hostname.ends_with(alphanumeric)
 }
 
-fn systemctl(machine: &dyn Machine, words: &[&str]) -> Result<(), String> {
+fn systemctl(machine: &dyn Machine, words: &[&str]) -> Result<(), InstallError> {
     let task = Task::new("systemctl", "start the control plane").args(words.iter().copied());
-    run(machine, &task).map(drop)
+    run(machine, &task)?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 //!
 //! The release's operating system is deployed beside the running one, in a stateroot of its own, and
 //! the next boot starts it as a first boot with the host's Ignition config. Every action can be
-//! repeated: an attempt that failed halfway does not stand in the way of the next one.
+//! repeated: an attempt that failed in the middle does not prevent the next one.
 
 use std::{io, path::Path, time::Duration};
 
 use muster_machine::{Machine, Task, mounts};
 
-use crate::{disk::Devices, options::InstallOptions, tasks::run};
+use crate::{disk::Devices, error::InstallError, options::InstallOptions, tasks::run};
 
 const STATEROOT: &str = "install";
 const NODE_IMAGE_REF: &str = "/ostree/repo/refs/heads/coreos/node-image";
@@ -25,16 +25,21 @@ const PULL_LIMIT: Duration = Duration::from_secs(2 * 3600);
 ///
 /// # Errors
 /// It is not; then nothing may be changed.
-pub fn check(machine: &dyn Machine, named: &Path) -> Result<(), String> {
+pub fn check(machine: &dyn Machine, named: &Path) -> Result<(), InstallError> {
     let devices = Devices::read(machine);
-    let disk = devices
-        .at(machine, named)
-        .ok_or_else(|| format!("{} is not a block device of this machine", named.display()))?;
+    let disk = devices.at(machine, named).ok_or_else(|| {
+        let named = named.display();
+        InstallError::Unusable(format!("{named} is not a block device of this machine"))
+    })?;
     let mounts = mounts(machine);
     let root = mounts
         .iter()
         .rfind(|mount| mount.target == "/sysroot")
-        .ok_or("this system has no /sysroot, so no other system can be deployed beside it")?;
+        .ok_or_else(|| {
+            InstallError::unusable(
+                "this system has no /sysroot, so no other system can be deployed beside it",
+            )
+        })?;
     let is_on_disk = devices
         .descendants(&disk.name)
         .into_iter()
@@ -42,11 +47,11 @@ pub fn check(machine: &dyn Machine, named: &Path) -> Result<(), String> {
         .any(|device| device.number == root.device);
     match is_on_disk {
         true => Ok(()),
-        false => Err(format!(
+        false => Err(InstallError::Unusable(format!(
             "the running root is on {}, not on the installation disk {}; choose the disk this machine booted from",
             root.source,
             named.display()
-        )),
+        ))),
     }
 }
 
@@ -58,7 +63,7 @@ pub fn deploy(
     machine: &dyn Machine,
     options: &InstallOptions,
     ignition: &Path,
-) -> Result<(), String> {
+) -> Result<(), InstallError> {
     for mount in ["/sysroot", "/boot"] {
         let remount = Task::new("mount", "make the system writable");
         run(machine, &remount.args([mount, "-o", "remount,rw"]))?;
@@ -86,11 +91,13 @@ pub fn deploy(
         finalize(machine)?;
     }
     let copied = prepare_first_boot(machine, options, ignition);
-    copied.map_err(|cause| format!("the first boot of the new system cannot be prepared: {cause}"))
+    copied.map_err(InstallError::file(
+        "the first boot of the new system cannot be prepared",
+    ))
 }
 
 /// A node image pulled for the bootstrap would be taken for the one to boot.
-fn drop_node_image(machine: &dyn Machine) -> Result<(), String> {
+fn drop_node_image(machine: &dyn Machine) -> Result<(), InstallError> {
     if !machine.exists(NODE_IMAGE_REF) {
         return Ok(());
     }
@@ -104,12 +111,15 @@ fn drop_node_image(machine: &dyn Machine) -> Result<(), String> {
     run(machine, &delete)?;
     machine
         .write(Path::new(NODE_IMAGE_MARK), b"", 0o644)
-        .map_err(|cause| format!("{NODE_IMAGE_MARK} cannot be written: {cause}"))
+        .map_err(InstallError::file(format!(
+            "{NODE_IMAGE_MARK} cannot be written"
+        )))
 }
 
-fn finalize(machine: &dyn Machine) -> Result<(), String> {
+fn finalize(machine: &dyn Machine) -> Result<(), InstallError> {
     let finalize = Task::new("ostree", "make the new system the one that boots next");
-    run(machine, &finalize.args(["admin", "finalize-staged"])).map(drop)
+    run(machine, &finalize.args(["admin", "finalize-staged"]))?;
+    Ok(())
 }
 
 /// The arguments of `coreos-installer` that change the kernel's, in the words of `rpm-ostree`.
@@ -186,8 +196,10 @@ mod tests {
     #[test]
     fn only_the_disk_of_the_running_root_is_accepted() {
         let machine = installed("252:4");
-        assert_eq!(check(&machine, Path::new("/dev/vda")), Ok(()));
-        let refused = check(&machine, Path::new("/dev/vdb")).unwrap_err();
+        check(&machine, Path::new("/dev/vda")).unwrap();
+        let refused = check(&machine, Path::new("/dev/vdb"))
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("/dev/vda4"), "{refused}");
         assert!(check(&machine, Path::new("/dev/vdc")).is_err());
         let live = Simulated::default();

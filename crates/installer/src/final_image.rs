@@ -14,6 +14,7 @@ use tracing::info;
 
 use crate::{
     disk::{Claim, Device},
+    error::InstallError,
     installed_disk::InstalledDisk,
     options::InstallOptions,
     tasks::run,
@@ -53,7 +54,7 @@ impl PoolConfig {
     ///
     /// # Errors
     /// It names no config of a pool, or one that cannot be read.
-    pub fn of(host_config: &Config) -> Result<Self, String> {
+    pub fn of(host_config: &Config) -> Result<Self, InstallError> {
         let json = host_config.json();
         let merged = json["ignition"]["config"]["merge"].as_array();
         let source = merged
@@ -65,9 +66,12 @@ impl PoolConfig {
                     .filter(|text| !text.is_empty())?;
                 Some((source, resource["compression"].as_str()))
             })
-            .ok_or("the config of this host names no config of its pool")?;
+            .ok_or_else(|| {
+                InstallError::unusable("the config of this host names no config of its pool")
+            })?;
         if source.0.starts_with("data:") {
-            let bytes = data_url::read(source.0, source.1).map_err(|cause| cause.to_string())?;
+            let bytes = data_url::read(source.0, source.1)
+                .map_err(|cause| InstallError::unusable(cause.to_string()))?;
             return Ok(Self::Inline(String::from_utf8_lossy(&bytes).into_owned()));
         }
         let authorities = &json["ignition"]["security"]["tls"]["certificateAuthorities"];
@@ -75,13 +79,15 @@ impl PoolConfig {
         let ca = match authority["source"].as_str() {
             Some(source) => {
                 let read = data_url::read(source, authority["compression"].as_str());
-                let bytes = read.map_err(|cause| cause.to_string())?;
+                let bytes = read.map_err(|cause| InstallError::unusable(cause.to_string()))?;
                 Some(String::from_utf8_lossy(&bytes).into_owned())
             }
             None => None,
         };
         if ca.is_none() && source.0.starts_with("https:") {
-            return Err("the config of this host names no CA for the machine-config server".into());
+            return Err(InstallError::unusable(
+                "the config of this host names no CA for the machine-config server",
+            ));
         }
         let url = source.0.to_owned();
         Ok(Self::Served { url, ca })
@@ -91,7 +97,7 @@ impl PoolConfig {
     ///
     /// # Errors
     /// The server does not answer yet.
-    pub fn fetch(&self, machine: &dyn Machine) -> Result<String, String> {
+    pub fn fetch(&self, machine: &dyn Machine) -> Result<String, InstallError> {
         let (url, ca) = match self {
             Self::Inline(text) => return Ok(text.clone()),
             Self::Served { url, ca } => (url, ca),
@@ -104,13 +110,13 @@ impl PoolConfig {
         if let Some(ca) = ca {
             machine
                 .write(Path::new(CA), ca.as_bytes(), 0o600)
-                .map_err(|cause| format!("{CA} cannot be written: {cause}"))?;
+                .map_err(InstallError::file(format!("{CA} cannot be written")))?;
             fetch = fetch.args(["--cacert", CA]);
         }
         run(machine, &fetch.arg(url))?;
         let bytes = machine
             .read(Path::new(FETCHED))
-            .map_err(|cause| format!("{FETCHED} cannot be read: {cause}"))?;
+            .map_err(InstallError::file(format!("{FETCHED} cannot be read")))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
@@ -120,8 +126,12 @@ impl FinalImage {
     ///
     /// # Errors
     /// It is not what a machine-config server serves.
-    pub fn of(pool_config: &str) -> Result<Option<Self>, String> {
-        let unusable = |what: String| format!("the config of this node's pool is unusable: {what}");
+    pub fn of(pool_config: &str) -> Result<Option<Self>, InstallError> {
+        let unusable = |what: String| {
+            InstallError::Unusable(format!(
+                "the config of this node's pool is unusable: {what}"
+            ))
+        };
         let config = Config::read(pool_config).map_err(|faults| unusable(faults.to_string()))?;
         let file = config.file(ENCAPSULATED);
         let Some(file) = file.map_err(|cause| unusable(cause.to_string()))? else {
@@ -153,7 +163,7 @@ impl FinalImage {
         machine: &dyn Machine,
         options: &InstallOptions,
         disk: &Claim,
-    ) -> Result<(), String> {
+    ) -> Result<(), InstallError> {
         let installed = InstalledDisk::read(machine, disk);
         let (root, boot) = (installed.root()?, installed.boot()?);
         installed.mount(root, ROOT)?;
@@ -170,7 +180,7 @@ impl FinalImage {
         options: &InstallOptions,
         installed: &InstalledDisk<'_>,
         root: &Device,
-    ) -> Result<(), String> {
+    ) -> Result<(), InstallError> {
         // At most twice its size.
         let free_percent = installed.free_percent_after(installed.size(root));
         installed.grow(root, free_percent)?;
@@ -202,7 +212,8 @@ impl FinalImage {
             deploy = deploy.args(["--karg", argument]);
         }
         info!(image = self.image, "deploying the final operating system");
-        run(machine, &deploy).map(drop)
+        run(machine, &deploy)?;
+        Ok(())
     }
 }
 
@@ -237,7 +248,10 @@ mod tests {
     #[test]
     fn the_config_of_the_pool_is_inline_or_served_with_its_authority() {
         let inline = host_config(&data_url::text("{}"), None);
-        assert_eq!(PoolConfig::of(&inline), Ok(PoolConfig::Inline("{}".into())));
+        assert_eq!(
+            PoolConfig::of(&inline).unwrap(),
+            PoolConfig::Inline("{}".into())
+        );
         let url = "https://api-int:22623/config/master";
         let served = PoolConfig::of(&host_config(url, Some("PEM"))).unwrap();
         let expected = PoolConfig::Served {
@@ -257,10 +271,13 @@ mod tests {
 
     #[test]
     fn a_pool_without_an_operating_system_leaves_the_disk_unchanged() {
-        assert_eq!(FinalImage::of(&pool_config(&json!({}))), Ok(None));
+        assert_eq!(FinalImage::of(&pool_config(&json!({}))).unwrap(), None);
         let plain = r#"{"ignition": {"version": "3.2.0"}}"#;
-        assert_eq!(FinalImage::of(plain), Ok(None));
-        assert!(FinalImage::of("no config").is_err());
+        assert_eq!(FinalImage::of(plain).unwrap(), None);
+        assert!(matches!(
+            FinalImage::of("no config"),
+            Err(InstallError::Unusable(_))
+        ));
     }
 
     fn installed() -> (Simulated, Claim) {
@@ -333,7 +350,7 @@ mod tests {
         let (machine, claim) = installed();
         machine.on(["ostree"], Finished::failed(1, "error: unauthorized"));
         let failure = final_image().deploy(&machine, &options(&[]), &claim);
-        assert!(failure.unwrap_err().contains("unauthorized"));
+        assert!(failure.unwrap_err().to_string().contains("unauthorized"));
         let unmounted = machine
             .ran()
             .iter()

@@ -12,7 +12,7 @@ use crate::disk::Claim;
 
 /// A slow disk and a slow link together; the service's own limit for the stage is shorter.
 const LIMIT: Duration = Duration::from_secs(2 * 3600);
-/// Reports come at steps of so many percent.
+/// Percent between two reports.
 const STEP: u8 = 5;
 const MIB: f64 = 1_048_576.0;
 

@@ -1,4 +1,4 @@
-//! The disk that was written a moment ago: its partitions, opened and left again.
+//! The disk that was just written: its partitions, mounted and unmounted.
 
 use std::path::Path;
 
@@ -6,6 +6,7 @@ use muster_machine::{Machine, Task};
 
 use crate::{
     disk::{Claim, Device, Devices},
+    error::InstallError,
     tasks::run,
 };
 
@@ -23,7 +24,7 @@ pub struct InstalledDisk<'a> {
 }
 
 impl<'a> InstalledDisk<'a> {
-    /// Reads them; they were made a moment ago.
+    /// Reads them from the machine.
     #[must_use]
     pub fn read(machine: &'a dyn Machine, disk: &'a Claim) -> Self {
         Self {
@@ -37,7 +38,7 @@ impl<'a> InstalledDisk<'a> {
     ///
     /// # Errors
     /// There is none.
-    pub fn root(&self) -> Result<&Device, String> {
+    pub fn root(&self) -> Result<&Device, InstallError> {
         self.partition(ROOT)
     }
 
@@ -45,17 +46,19 @@ impl<'a> InstalledDisk<'a> {
     ///
     /// # Errors
     /// There is none.
-    pub fn boot(&self) -> Result<&Device, String> {
+    pub fn boot(&self) -> Result<&Device, InstallError> {
         self.partition(BOOT)
     }
 
-    fn partition(&self, (label, number): (&str, usize)) -> Result<&Device, String> {
+    fn partition(&self, (label, number): (&str, usize)) -> Result<&Device, InstallError> {
         let name = &self.disk.device().name;
         self.devices
             .partitions(name)
             .find(|part| part.label.as_deref() == Some(label))
             .or_else(|| self.devices.partitions(name).nth(number - 1))
-            .ok_or_else(|| format!("the installed disk has no partition {label}"))
+            .ok_or_else(|| {
+                InstallError::Unusable(format!("the installed disk has no partition {label}"))
+            })
     }
 
     /// Size of a partition in bytes.
@@ -65,7 +68,7 @@ impl<'a> InstalledDisk<'a> {
     }
 
     /// How much of the disk, in percent, stays free behind the last partition after one of them has
-    /// grown by so many bytes: later partitions of the node are made there.
+    /// grown by `growth` bytes: later partitions of the node are made there.
     #[must_use]
     pub fn free_percent_after(&self, growth: u64) -> u64 {
         let whole = self.sectors("");
@@ -88,12 +91,12 @@ impl<'a> InstalledDisk<'a> {
             .unwrap_or(0)
     }
 
-    /// Lets a partition grow until so many percent of the disk are free behind it; not at all is
-    /// fine, it may have grown before.
+    /// Grows a partition until `free_percent` of the disk are free behind it. It may have that size
+    /// already.
     ///
     /// # Errors
     /// The table cannot be changed.
-    pub fn grow(&self, partition: &Device, free_percent: u64) -> Result<(), String> {
+    pub fn grow(&self, partition: &Device, free_percent: u64) -> Result<(), InstallError> {
         let mut grow = Task::new("growpart", "make room on the installed disk");
         if free_percent > 0 {
             grow = grow.arg(format!("--free-percent={free_percent}"));
@@ -102,7 +105,7 @@ impl<'a> InstalledDisk<'a> {
             .arg(self.disk.path().display().to_string())
             .arg(partition.number_in_table().to_string());
         match run(self.machine, &grow) {
-            Err(cause) if !cause.contains("NOCHANGE") => Err(cause),
+            Err(cause) if !cause.printed("NOCHANGE") => Err(cause.into()),
             Ok(_) | Err(_) => Ok(()),
         }
     }
@@ -111,16 +114,17 @@ impl<'a> InstalledDisk<'a> {
     ///
     /// # Errors
     /// It cannot.
-    pub fn fill(&self, at: &str) -> Result<(), String> {
+    pub fn fill(&self, at: &str) -> Result<(), InstallError> {
         let grow = Task::new("xfs_growfs", "make room on the installed disk").arg(at);
-        run(self.machine, &grow).map(drop)
+        run(self.machine, &grow)?;
+        Ok(())
     }
 
     /// Mounts a partition; the mount point is made.
     ///
     /// # Errors
     /// It cannot be mounted.
-    pub fn mount(&self, partition: &Device, at: &str) -> Result<(), String> {
+    pub fn mount(&self, partition: &Device, at: &str) -> Result<(), InstallError> {
         if !self.machine.exists(Path::new(at)) {
             let make = Task::new("mkdir", "open the installed disk").args(["-p", at]);
             run(self.machine, &make)?;
@@ -128,17 +132,19 @@ impl<'a> InstalledDisk<'a> {
         let mount = Task::new("mount", "open the installed disk")
             .arg(partition.path().display().to_string())
             .arg(at);
-        run(self.machine, &mount).map(drop)
+        run(self.machine, &mount)?;
+        Ok(())
     }
 
     /// Unmounts. Freezing first writes everything out, also what a lazy unmount would leave behind.
     ///
     /// # Errors
     /// Something still uses it, or it could not be written out.
-    pub fn leave(&self, at: &str) -> Result<(), String> {
+    pub fn leave(&self, at: &str) -> Result<(), InstallError> {
         let freeze = Task::new("fsfreeze", "write out the installed disk").args(["--freeze", at]);
-        let frozen = run(self.machine, &freeze).map(drop);
+        let frozen = run(self.machine, &freeze);
         let unmount = Task::new("umount", "leave the installed disk").arg(at);
-        run(self.machine, &unmount).map(drop).and(frozen)
+        run(self.machine, &unmount).and(frozen)?;
+        Ok(())
     }
 }

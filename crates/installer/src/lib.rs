@@ -11,6 +11,7 @@ mod bootstrap;
 mod cluster_nodes;
 pub mod controller_manifests;
 pub mod disk;
+pub mod error;
 mod existing_root;
 mod final_image;
 pub mod image;

@@ -15,7 +15,7 @@ use muster_api::{
     requests::{self, GetClusterOptions, ListClusterHostsOptions, ListClusterHostsRole},
 };
 use muster_ignition::Config;
-use muster_machine::{Machine, Task};
+use muster_machine::{Finished, Machine, Task};
 use muster_model::HostStage;
 use serde_json::Value;
 use tracing::{error, info, warn};
@@ -23,6 +23,7 @@ use tracing::{error, info, warn};
 use crate::{
     boot_order,
     disk::{Claim, Devices, cleanup},
+    error::InstallError,
     existing_root,
     final_image::{FinalImage, PoolConfig},
     image,
@@ -89,13 +90,13 @@ impl Node {
     ///
     /// # Errors
     /// Why this machine is not installed.
-    pub async fn install(&self) -> Result<(), String> {
+    pub async fn install(&self) -> Result<(), InstallError> {
         let machine: &dyn Machine = &*self.machine;
         let plan = Plan::of(&self.options, machine.exists(registry_data::MARK));
         let outcome = self.take(&plan).await;
         if let Err(reason) = &outcome {
-            error!(reason, "the installation failed");
-            self.progress.report(HostStage::Failed, reason.clone());
+            error!(%reason, "the installation failed");
+            self.progress.report(HostStage::Failed, reason.to_string());
         }
         if !self.progress.flush(LAST_REPORTS).await {
             warn!("the service did not take the last reports");
@@ -103,7 +104,7 @@ impl Node {
         outcome
     }
 
-    async fn take(&self, plan: &Plan) -> Result<(), String> {
+    async fn take(&self, plan: &Plan) -> Result<(), InstallError> {
         let machine = Arc::clone(&self.machine);
         let mut journal = Journal::open(&*machine, journal::PATH.as_ref(), &self.options);
         let mut found = Found::default();
@@ -124,11 +125,11 @@ impl Node {
                 (Ok(()), _) => {}
                 (Err(reason), Failure::Fatal) => return Err(reason),
                 (Err(reason), Failure::Warning) => {
-                    warn!(?step, reason, "going on without it");
+                    warn!(?step, %reason, "going on without it");
                     if let Some(stage) = found.stage {
                         self.progress.report(stage, format!("warning: {reason}"));
                     }
-                    found.warnings.push(reason);
+                    found.warnings.push(reason.to_string());
                 }
             }
             if step.is_done_once() {
@@ -168,7 +169,7 @@ impl Node {
         }
     }
 
-    async fn perform(&self, step: Step, flow: Flow, found: &mut Found) -> Result<(), String> {
+    async fn perform(&self, step: Step, flow: Flow, found: &mut Found) -> Result<(), InstallError> {
         match step {
             Step::CheckDisk => self.check_disk(found),
             Step::CheckRoot => {
@@ -207,10 +208,10 @@ impl Node {
         }
     }
 
-    fn check_disk(&self, found: &mut Found) -> Result<(), String> {
+    fn check_disk(&self, found: &mut Found) -> Result<(), InstallError> {
         let devices = Devices::read(&*self.machine);
         let claim = Claim::of(&*self.machine, &devices, &self.options.boot_device);
-        found.disk = Some(claim.map_err(|refused| refused.to_string())?);
+        found.disk = Some(claim?);
         Ok(())
     }
 
@@ -220,13 +221,16 @@ impl Node {
         what: &str,
         stage: HostStage,
         ask: impl AsyncFn() -> Result<T, ClientError>,
-    ) -> Result<T, String> {
+    ) -> Result<T, InstallError> {
         let began = tokio::time::Instant::now();
         loop {
             match ask().await {
                 Ok(answer) => return Ok(answer),
                 Err(cause) if began.elapsed() > SERVICE_LIMIT || is_refusal(&cause) => {
-                    return Err(format!("{what} cannot be fetched: {cause}"));
+                    return Err(InstallError::Service {
+                        what: what.to_owned(),
+                        cause: Box::new(cause),
+                    });
                 }
                 Err(cause) => {
                     warn!(%cause, what, "cannot be fetched yet");
@@ -240,7 +244,7 @@ impl Node {
         }
     }
 
-    async fn fetch_ignition(&self, found: &mut Found) -> Result<(), String> {
+    async fn fetch_ignition(&self, found: &mut Found) -> Result<(), InstallError> {
         let request =
             requests::download_host_ignition(self.options.infra_env(), self.options.host_id);
         let what = "the Ignition config of this host";
@@ -249,14 +253,19 @@ impl Node {
                 self.client.fetch_text(&request).await
             })
             .await?;
-        let config: Value = serde_json::from_str(&text)
-            .map_err(|cause| format!("the Ignition config of this host is not JSON: {cause}"))?;
+        let config: Value = serde_json::from_str(&text).map_err(|cause| {
+            InstallError::Unusable(format!(
+                "the Ignition config of this host is not JSON: {cause}"
+            ))
+        })?;
         if config
             .pointer("/ignition/version")
             .and_then(Value::as_str)
             .is_none()
         {
-            return Err("the Ignition config of this host names no version".to_owned());
+            return Err(InstallError::unusable(
+                "the Ignition config of this host names no version",
+            ));
         }
         let text = self.with_program(text)?;
         // The bootstrap host has become a control-plane node by the time its disk is written.
@@ -266,7 +275,7 @@ impl Node {
         };
         self.machine
             .make_directory(Path::new(FOLDER), 0o755)
-            .map_err(|cause| format!("{FOLDER} cannot be created: {cause}"))?;
+            .map_err(InstallError::file(format!("{FOLDER} cannot be created")))?;
         let file = PathBuf::from(format!(
             "{FOLDER}/{}-{}.ign",
             role.name(),
@@ -274,19 +283,22 @@ impl Node {
         ));
         self.machine
             .write(&file, text.as_bytes(), 0o600)
-            .map_err(|cause| format!("{} cannot be written: {cause}", file.display()))?;
+            .map_err(InstallError::file(format!(
+                "{} cannot be written",
+                file.display()
+            )))?;
         found.ignition = Some(file);
         Ok(())
     }
 
     /// Disks the user chose lose their boot sector, so that no firmware starts them; each only if
     /// nothing uses it.
-    async fn erase_boot_sectors(&self) -> Result<(), String> {
+    async fn erase_boot_sectors(&self) -> Result<(), InstallError> {
         let mut problems = Vec::new();
         for named in &self.options.format_disks {
             let devices = Devices::read(&*self.machine);
             let erased = match Claim::of(&*self.machine, &devices, named) {
-                Err(refused) => Err(refused.to_string()),
+                Err(refused) => Err(refused.into()),
                 Ok(disk) => {
                     let erase = Task::new("dd", "erase a boot sector").args([
                         "if=/dev/zero".to_owned(),
@@ -300,10 +312,10 @@ impl Node {
             };
             problems.extend(erased.err());
         }
-        summed_up(problems)
+        InstallError::several(problems)
     }
 
-    async fn clean_disk(&self, found: &Found) -> Result<(), String> {
+    async fn clean_disk(&self, found: &Found) -> Result<(), InstallError> {
         let disk = found.disk()?;
         let devices = Devices::read(&*self.machine);
         let mut problems = Vec::new();
@@ -311,10 +323,10 @@ impl Node {
             info!(?action, "cleaning the installation disk");
             problems.extend(self.task(action.task()).await.err());
         }
-        summed_up(problems)
+        InstallError::several(problems)
     }
 
-    async fn write_image(&self, found: &Found) -> Result<(), String> {
+    async fn write_image(&self, found: &Found) -> Result<(), InstallError> {
         let disk = found.disk()?;
         let ignition = found.ignition()?;
         let what = format!("writing {}", disk.named().display());
@@ -334,7 +346,7 @@ impl Node {
         .await
     }
 
-    async fn deploy_into_root(&self, found: &Found) -> Result<(), String> {
+    async fn deploy_into_root(&self, found: &Found) -> Result<(), InstallError> {
         let ignition = found.ignition()?;
         let stage = HostStage::WritingImageToDisk;
         self.attempts(stage, "deploying the operating system", || {
@@ -344,7 +356,7 @@ impl Node {
         .await
     }
 
-    async fn copy_registry_data(&self, found: &Found) -> Result<(), String> {
+    async fn copy_registry_data(&self, found: &Found) -> Result<(), InstallError> {
         let (disk, stage) = (found.disk()?, HostStage::CopyingRegistryDataToDisk);
         self.attempts(stage, "copying the registry of the boot medium", || {
             let (progress, disk) = (self.progress.clone(), disk.clone());
@@ -363,29 +375,31 @@ impl Node {
         stage: HostStage,
         what: &str,
         attempt: impl Fn() -> F,
-    ) -> Result<(), String>
+    ) -> Result<(), InstallError>
     where
-        F: Future<Output = Result<(), String>>,
+        F: Future<Output = Result<(), InstallError>>,
     {
-        let mut last = String::new();
-        for number in 1..=WRITE_ATTEMPTS {
-            match attempt().await {
-                Ok(()) => return Ok(()),
-                Err(cause) => last = cause,
-            }
-            warn!(number, last, what, "attempt failed");
+        let mut number = 1;
+        loop {
+            let Err(cause) = attempt().await else {
+                return Ok(());
+            };
+            warn!(number, %cause, what, "attempt failed");
             self.progress.report(
                 stage,
-                format!("attempt {number} of {WRITE_ATTEMPTS} failed: {last}"),
+                format!("attempt {number} of {WRITE_ATTEMPTS} failed: {cause}"),
             );
             tokio::time::sleep(Duration::from_secs(1)).await;
+            if number == WRITE_ATTEMPTS {
+                return Err(InstallError::part(format!("{what} failed"))(cause));
+            }
+            number += 1;
         }
-        Err(format!("{what} failed: {last}"))
     }
 
     /// The config of the pool is there as soon as a control plane serves it, so this may wait for
     /// the bootstrap.
-    async fn write_final_image(&self, found: &Found) -> Result<(), String> {
+    async fn write_final_image(&self, found: &Found) -> Result<(), InstallError> {
         if self.machine.kernel().architecture == "s390x" {
             return Ok(());
         }
@@ -397,10 +411,10 @@ impl Node {
             match self.blocking(move |machine| fetched.fetch(machine)).await {
                 Ok(config) => break config,
                 Err(cause) if began.elapsed() > POOL_CONFIG_LIMIT => {
-                    return Err(format!("no config of this node's pool: {cause}"));
+                    return Err(InstallError::part("no config of this node's pool")(cause));
                 }
                 Err(cause) => {
-                    info!(cause, "waiting for the config of this node's pool");
+                    info!(%cause, "waiting for the config of this node's pool");
                     let detail = format!("waiting for the machine-config server: {cause}");
                     if let Some(stage) = found.stage {
                         self.progress.report(stage, detail);
@@ -416,24 +430,26 @@ impl Node {
         let options = self.options.clone();
         self.blocking(move |machine| image.deploy(machine, &options, &disk))
             .await
-            .map_err(|cause| format!("the node will need one more reboot: {cause}"))
+            .map_err(InstallError::part("the node will need one more reboot"))
     }
 
     /// Where the config of this node's pool comes from.
-    fn pool_config(&self, found: &Found) -> Result<PoolConfig, String> {
+    fn pool_config(&self, found: &Found) -> Result<PoolConfig, InstallError> {
         let host_config = self
             .machine
             .read(&found.ignition()?)
-            .map_err(|cause| format!("the config of this host cannot be read: {cause}"))?;
-        let host_config = Config::read(&String::from_utf8_lossy(&host_config))
-            .map_err(|faults| format!("the config of this host is unusable: {faults}"))?;
+            .map_err(InstallError::file("the config of this host cannot be read"))?;
+        let host_config =
+            Config::read(&String::from_utf8_lossy(&host_config)).map_err(|faults| {
+                InstallError::Unusable(format!("the config of this host is unusable: {faults}"))
+            })?;
         PoolConfig::of(&host_config)
     }
 
     /// Day 2 goes on at once; on day 1 a worker that came too early would find no config server. A
     /// service that went away with the node it ran on (agent-based) says nothing any more: then a
     /// config server that has a config for this node is what counts.
-    async fn wait_for_control_plane(&self, found: &Found) -> Result<(), String> {
+    async fn wait_for_control_plane(&self, found: &Found) -> Result<(), InstallError> {
         let began = tokio::time::Instant::now();
         let mut answered = began;
         loop {
@@ -452,10 +468,11 @@ impl Node {
                 }
             };
             if began.elapsed() > CONTROL_PLANE_LIMIT {
-                return Err(format!(
-                    "the control plane was not ready after {} minutes: {detail}",
-                    CONTROL_PLANE_LIMIT.as_secs() / 60
-                ));
+                return Err(InstallError::TimedOut {
+                    what: "the control plane was not ready",
+                    limit: CONTROL_PLANE_LIMIT,
+                    missing: detail,
+                });
             }
             self.progress
                 .report(HostStage::WaitingForControlPlane, detail);
@@ -500,7 +517,7 @@ impl Node {
         Ok(done)
     }
 
-    async fn send_logs(&self, flow: Flow) -> Result<(), String> {
+    async fn send_logs(&self, flow: Flow) -> Result<(), InstallError> {
         let Some(program) = &self.program else {
             return Ok(());
         };
@@ -527,14 +544,14 @@ impl Node {
     }
 
     /// Ironic reboots machines itself and only waits for the agent to end.
-    async fn reboot(&self, flow: Flow) -> Result<(), String> {
+    async fn reboot(&self, flow: Flow) -> Result<(), InstallError> {
         let asked = Task::new("systemctl", "see whether Ironic drives this machine").args([
             "list-units",
             "--no-legend",
             "ironic-agent.service",
         ]);
         let ironic = self
-            .blocking(move |machine| run(machine, &asked))
+            .program(asked)
             .await
             .is_ok_and(|finished| !finished.out().trim().is_empty());
         if ironic {
@@ -576,38 +593,34 @@ impl Node {
         .collect()
     }
 
-    pub(crate) async fn task(&self, task: Task) -> Result<(), String> {
-        self.blocking(move |machine| run(machine, &task))
-            .await
-            .map(drop)
+    pub(crate) async fn task(&self, task: Task) -> Result<(), InstallError> {
+        self.program(task).await.map(drop)
+    }
+
+    /// Runs a program that must succeed.
+    pub(crate) async fn program(&self, task: Task) -> Result<Finished, InstallError> {
+        self.blocking(move |machine| Ok(run(machine, &task)?)).await
     }
 
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&dyn Machine) -> Result<T, String> + Send + 'static,
-    ) -> Result<T, String> {
+        work: impl FnOnce(&dyn Machine) -> Result<T, InstallError> + Send + 'static,
+    ) -> Result<T, InstallError> {
         let machine = Arc::clone(&self.machine);
         let ended = tokio::task::spawn_blocking(move || work(&*machine)).await;
-        ended.unwrap_or_else(|cause| Err(cause.to_string()))
+        ended.unwrap_or_else(|cause| Err(InstallError::Interrupted(cause)))
     }
 }
 
 impl Found {
-    fn disk(&self) -> Result<Claim, String> {
-        let missing = || "the installation disk was not checked".to_owned();
+    fn disk(&self) -> Result<Claim, InstallError> {
+        let missing = || InstallError::unusable("the installation disk was not checked");
         self.disk.clone().ok_or_else(missing)
     }
 
-    fn ignition(&self) -> Result<PathBuf, String> {
-        let missing = || "the Ignition config of this host was not fetched".to_owned();
+    fn ignition(&self) -> Result<PathBuf, InstallError> {
+        let missing = || InstallError::unusable("the Ignition config of this host was not fetched");
         self.ignition.clone().ok_or_else(missing)
-    }
-}
-
-fn summed_up(problems: Vec<String>) -> Result<(), String> {
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(problems.join("; ")),
     }
 }
 

@@ -31,14 +31,19 @@ impl Role {
     }
 }
 
-impl FromStr for Role {
-    type Err = String;
+/// A word that is not a role.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a role (bootstrap, master, arbiter, worker)")]
+pub struct UnknownRole(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Role {
+    type Err = UnknownRole;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRole> {
         [Self::Bootstrap, Self::Master, Self::Arbiter, Self::Worker]
             .into_iter()
             .find(|role| role.name() == text)
-            .ok_or_else(|| format!("{text:?} is not a role (bootstrap, master, arbiter, worker)"))
+            .ok_or_else(|| UnknownRole(text.to_owned()))
     }
 }
 
@@ -46,16 +51,19 @@ impl FromStr for Role {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words(pub Vec<String>);
 
-impl FromStr for Words {
-    type Err = String;
+/// Text that is not a list of words.
+#[derive(Debug, thiserror::Error)]
+#[error("not a JSON list of strings: {0}")]
+pub struct NotWords(serde_json::Error);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Words {
+    type Err = NotWords;
+
+    fn from_str(text: &str) -> Result<Self, NotWords> {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_json::from_str(text)
-            .map(Self)
-            .map_err(|cause| format!("not a JSON list of strings: {cause}"))
+        serde_json::from_str(text).map(Self).map_err(NotWords)
     }
 }
 

@@ -12,7 +12,9 @@ use std::{
 use muster_machine::{Machine, Task};
 use tracing::{info, warn};
 
-use crate::{disk::Claim, image::Meter, installed_disk::InstalledDisk, tasks::run};
+use crate::{
+    disk::Claim, error::InstallError, image::Meter, installed_disk::InstalledDisk, tasks::run,
+};
 
 /// A boot medium that has this carries a registry.
 pub const MARK: &str = "/run/media/iso/registry";
@@ -31,18 +33,18 @@ pub fn copy(
     machine: &dyn Machine,
     disk: &Claim,
     percent: impl Fn(String) + Send + Sync + 'static,
-) -> Result<(), String> {
+) -> Result<(), InstallError> {
     let needed = needed(machine)?;
     let installed = InstalledDisk::read(machine, disk);
     let root = installed.root()?;
     let free_percent = installed.free_percent_after(needed);
     if free_percent < 1 {
-        return Err(format!(
+        return Err(InstallError::Unusable(format!(
             "{} is too small for the registry on the boot medium, which needs {} GiB of free space; \
              choose a larger installation disk",
             disk.named().display(),
             needed >> 30
-        ));
+        )));
     }
     unfreeze(&installed, machine)?;
     installed.grow(root, free_percent)?;
@@ -54,7 +56,7 @@ pub fn copy(
 }
 
 /// Two and a half times what is there: registries keep layers while they write them.
-fn needed(machine: &dyn Machine) -> Result<u64, String> {
+fn needed(machine: &dyn Machine) -> Result<u64, InstallError> {
     let measure = Task::new("du", "measure the registry on the boot medium")
         .args(["-sb", SOURCE])
         .deadline(Duration::from_secs(600));
@@ -64,26 +66,27 @@ fn needed(machine: &dyn Machine) -> Result<u64, String> {
         .split_whitespace()
         .next()
         .and_then(|word| word.parse().ok())
-        .ok_or_else(|| format!("the size of {SOURCE} cannot be read"))?;
+        .ok_or_else(|| InstallError::Unusable(format!("the size of {SOURCE} cannot be read")))?;
     Ok(bytes.saturating_mul(5) / 2)
 }
 
 /// An earlier step left the file system frozen, so that everything of it is on the disk; whether it
 /// is still so cannot be asked.
-fn unfreeze(installed: &InstalledDisk<'_>, machine: &dyn Machine) -> Result<(), String> {
+fn unfreeze(installed: &InstalledDisk<'_>, machine: &dyn Machine) -> Result<(), InstallError> {
     installed.mount(installed.root()?, ROOT)?;
     let unfreeze = Task::new("fsfreeze", "open the installed disk").args(["--unfreeze", ROOT]);
     if let Err(cause) = run(machine, &unfreeze) {
-        info!(cause, "the installed disk was not frozen");
+        info!(%cause, "the installed disk was not frozen");
     }
     let unmount = Task::new("umount", "leave the installed disk").arg(ROOT);
-    run(machine, &unmount).map(drop)
+    run(machine, &unmount)?;
+    Ok(())
 }
 
 fn copy_onto_mounted(
     machine: &dyn Machine,
     percent: impl Fn(String) + Send + Sync + 'static,
-) -> Result<(), String> {
+) -> Result<(), InstallError> {
     let make = Task::new("mkdir", "make the folder of the registry").args(["-p", TARGET]);
     run(machine, &make)?;
     let meter = Arc::new(Mutex::new(Meter::default()));
@@ -96,9 +99,8 @@ fn copy_onto_mounted(
                 percent(reached);
             }
         });
-    run(machine, &copy)
-        .map(drop)
-        .inspect_err(|cause| warn!(cause, "the registry was not copied"))
+    run(machine, &copy).inspect_err(|cause| warn!(%cause, "the registry was not copied"))?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
     use crate::disk::Devices;
 
-    /// A disk of 1000 GiB with a root partition of 4 GiB, and a registry of so many bytes.
+    /// A disk of 1000 GiB with a root partition of 4 GiB, and a registry of `bytes` bytes.
     fn appliance(bytes: u64) -> (Simulated, Claim) {
         let machine = Simulated::default();
         machine.change(|tree| {
@@ -167,7 +169,7 @@ mod tests {
     #[test]
     fn a_disk_that_is_too_small_is_left_alone() {
         let (machine, claim) = appliance(400 << 30);
-        let failure = copy(&machine, &claim, |_| ()).unwrap_err();
+        let failure = copy(&machine, &claim, |_| ()).unwrap_err().to_string();
         assert!(
             failure.contains("/dev/vda is too small") && failure.contains("1000 GiB"),
             "{failure}"
@@ -180,7 +182,7 @@ mod tests {
     fn nothing_stays_mounted_when_copying_fails() {
         let (machine, claim) = appliance(1 << 30);
         machine.on(["rsync"], Finished::failed(11, "No space left on device"));
-        let failure = copy(&machine, &claim, |_| ()).unwrap_err();
+        let failure = copy(&machine, &claim, |_| ()).unwrap_err().to_string();
         assert!(failure.contains("No space left"), "{failure}");
         assert_eq!(machine.ran().last().unwrap()[0], "umount");
     }

@@ -2,6 +2,8 @@
 
 use muster_machine::{Finished, Machine, Task};
 
+use crate::error::ProgramError;
+
 /// As much of a program's complaint as a person reads in a status line.
 const LONGEST: usize = 400;
 
@@ -10,23 +12,20 @@ const LONGEST: usize = 400;
 ///
 /// # Errors
 /// It could not be started, did not end in time or failed.
-pub fn run(machine: &dyn Machine, task: &Task) -> Result<Finished, String> {
-    let finished = machine.run(task).map_err(|cause| cause.to_string())?;
+pub fn run(machine: &dyn Machine, task: &Task) -> Result<Finished, ProgramError> {
+    let finished = machine.run(task)?;
     if finished.succeeded() {
         return Ok(finished);
     }
-    let code = match finished.code {
-        Some(code) => format!("exit status {code}"),
-        None => "a signal".to_owned(),
-    };
     let words = [finished.err(), finished.out()]
         .into_iter()
         .find(|words| !words.trim().is_empty())
         .unwrap_or_default();
     let skipped = words.trim().chars().count().saturating_sub(LONGEST);
-    let end: String = words.trim().chars().skip(skipped).collect();
-    Err(format!(
-        "{} ({}) ended with {code}: {end}",
-        task.program, task.reason
-    ))
+    Err(ProgramError::Failed {
+        program: task.program.clone(),
+        reason: task.reason.clone(),
+        code: finished.code,
+        end: words.trim().chars().skip(skipped).collect(),
+    })
 }

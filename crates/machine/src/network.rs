@@ -84,8 +84,6 @@ impl Link {
     pub const RUNNING: u32 = 0x40;
     /// `IFF_MULTICAST`.
     pub const MULTICAST: u32 = 0x1000;
-    /// `ARPHRD_ETHER`.
-    pub const ETHERNET: u16 = 1;
     /// `ARPHRD_INFINIBAND`.
     pub const INFINIBAND: u16 = 32;
 

@@ -22,7 +22,7 @@ use crate::{Finished, Kernel, Kind, Machine, Network, Task, TaskError, device_re
 /// Nothing the kernel reports about a machine is larger.
 const LARGEST_FILE: u64 = 16 << 20;
 /// A disk that is well answers in milliseconds, one that has to spin up in seconds.
-const DEVICE_PATIENCE: Duration = Duration::from_secs(5);
+const DEVICE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a program that was asked to stop may tidy up before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long to wait for output that a program's own children still hold open.
@@ -43,7 +43,7 @@ impl Machine for Real {
 
     fn read_start(&self, path: &Path, length: usize) -> io::Result<Vec<u8>> {
         if self.kind(path)? != Kind::File {
-            return device_read::read_start(path, length, DEVICE_PATIENCE);
+            return device_read::read_start(path, length, DEVICE_TIMEOUT);
         }
         let mut bytes = Vec::new();
         File::open(path)?

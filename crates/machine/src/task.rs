@@ -1,7 +1,7 @@
 //! A program to run: what, why and how long at most.
 //!
-//! Arguments are a list and never meet a shell. Output is kept up to a limit, because a program
-//! gone mad must not fill the memory of a machine that runs from memory.
+//! Arguments are a list and never meet a shell. Output is kept up to a limit, because a runaway
+//! program must not fill the memory of a machine that runs from memory.
 
 use std::{
     fmt, io,

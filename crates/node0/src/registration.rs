@@ -1,5 +1,5 @@
 //! From the manifests of the image to requests to the application: decided without input or
-//! output. The desk has validated the manifests; what is wrong with them all the same is refused by
+//! output. The desk has validated the manifests; what is still wrong with them is refused by
 //! the application with the reason.
 
 use muster_api::wire;

@@ -3,12 +3,12 @@
 //! Nothing here waits or sends; the agent loop in [`crate::host`] does. Steps that are deeds
 //! rather than questions (install, logs, stop) are its own.
 
+mod network;
 mod oneself;
-mod surroundings;
 
 use serde::de::DeserializeOwned;
 
-use self::{oneself::*, surroundings::*};
+use self::{network::*, oneself::*};
 use crate::{machine::Machine, network::Network};
 
 /// The result of a step.

@@ -309,7 +309,7 @@ impl ControlPlane {
     }
 
     /// Signs requests that were approved: what the controller manager of a cluster does. Returns
-    /// the names of requests that nobody has approved.
+    /// the names of requests that are still pending.
     ///
     /// # Errors
     /// When the API or openssl fail.

@@ -72,7 +72,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Ends its process: nobody answers any more.
+    /// Ends its process: connections are refused.
     pub fn go_away(&mut self) {
         self.process = None;
     }
@@ -226,7 +226,7 @@ impl Registry {
         self.push(network, &release_name(version), &files)
     }
 
-    /// Podman with images of its own, beside those of whoever runs the story.
+    /// Podman with its own image store, separate from that of the user who runs the story.
     fn podman(&self, network: &Network) -> Command {
         let mut podman = network.command("podman");
         podman
@@ -240,7 +240,7 @@ impl Registry {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        // Whoever looks for room in the folder of temporary files will find what stays.
+        // A failure to remove it only leaves files in the folder of temporary files.
         let _ = fs::remove_dir_all(&self.state);
     }
 }
@@ -277,13 +277,13 @@ fn signed(
     name: &str,
     certificate: &Path,
     key: &Path,
-    wishes: impl FnOnce(&mut Command),
+    configure: impl FnOnce(&mut Command),
 ) -> Result<()> {
     let mut openssl = command("openssl");
     openssl.args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3".split(' '));
     openssl.args(["-subj", &format!("/CN={name}"), "-out"]);
     openssl.arg(certificate).arg("-keyout").arg(key);
-    wishes(&mut openssl);
+    configure(&mut openssl);
     run(&mut openssl).map(drop)
 }
 

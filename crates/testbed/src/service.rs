@@ -24,7 +24,7 @@ const CONFIG: &str = "muster.toml";
 const USER: &str = "storyteller";
 const PASSWORD: &str = "once upon a time";
 /// Lower than any time limit of a story; nothing here takes so long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// For whole images, in seconds: the service may run on an emulated machine. curl takes the last that it is
 /// given.
 const DOWNLOAD: [&str; 2] = ["--max-time", "1200"];
@@ -287,7 +287,7 @@ impl Service {
 
     fn wait_ready(&self) -> Result<()> {
         let address = format!("{}/ready", self.url());
-        eventually(PATIENCE, "the service to be ready", || {
+        eventually(START_TIMEOUT, "the service to be ready", || {
             self.process().must_live(&self.log)?;
             Ok(self.curl(&["--fail", &address]).is_ok().then_some(()))
         })

@@ -26,10 +26,11 @@ pub struct Listed {
 pub struct Joiner {
     /// Who it is.
     pub host: Host,
-    /// What was there before this moment (RFC 3339, UTC) is of an earlier life of the machine.
+    /// Objects created before this moment (RFC 3339, UTC) belong to an earlier installation of the
+    /// machine.
     pub since: String,
-    /// A serving certificate that was asked for after this moment is not waited for any more.
-    pub patience: String,
+    /// A node that became ready before this moment is done, also without a serving certificate.
+    pub ready_after: String,
 }
 
 /// How far a host is.
@@ -78,7 +79,7 @@ impl Listed {
         }
         // Without a serving certificate the logs of its pods cannot be read.
         let unasked = !self.has_asked(&joiner.host, Purpose::Serving);
-        let recent = ready_since(object) > joiner.patience.as_str();
+        let recent = ready_since(object) > joiner.ready_after.as_str();
         if approves && (!pending.is_empty() || unasked) && recent {
             return Some(Sight {
                 stage: HostStage::Joined,
@@ -179,7 +180,7 @@ mod tests {
         Joiner {
             host,
             since: SINCE.to_owned(),
-            patience: AFTER.to_owned(),
+            ready_after: AFTER.to_owned(),
         }
     }
 

@@ -43,7 +43,7 @@ pub struct Seen {
     pub node: Option<(String, bool)>,
     /// Pending requests by purpose.
     pub pending: BTreeSet<(Purpose, String)>,
-    /// As long as nobody says what the host is called: pending first requests of names that no node
+    /// While the name of the host is not known: pending first requests of names that no node
     /// of the cluster and no other host has, and the name.
     pub unclaimed: BTreeSet<(String, String)>,
 }
@@ -237,7 +237,7 @@ impl Watch {
         for ip in monitor.missing() {
             let mut seen = Seen {
                 service: self.service(ip).await,
-                kubelet: knocks(ip, KUBELET_PORT).await,
+                kubelet: accepts_connections(ip, KUBELET_PORT).await,
                 ..Seen::default()
             };
             seen.node = nodes.iter().find_map(|node| node_at(node, ip));
@@ -256,7 +256,7 @@ impl Watch {
     }
 
     async fn service(&self, ip: IpAddr) -> Option<(String, String)> {
-        if !knocks(ip, SERVICE_PORT).await {
+        if !accepts_connections(ip, SERVICE_PORT).await {
             return None;
         }
         let address = SocketAddr::new(ip, SERVICE_PORT);
@@ -361,9 +361,9 @@ fn unclaimed(requests: &[Value], nodes: &[Value], monitor: &Monitor) -> BTreeSet
         .collect()
 }
 
-async fn knocks(ip: IpAddr, port: u16) -> bool {
-    let knock = TcpStream::connect(SocketAddr::new(ip, port));
-    matches!(timeout(ANSWER, knock).await, Ok(Ok(_)))
+async fn accepts_connections(ip: IpAddr, port: u16) -> bool {
+    let connecting = TcpStream::connect(SocketAddr::new(ip, port));
+    matches!(timeout(ANSWER, connecting).await, Ok(Ok(_)))
 }
 
 #[cfg(test)]

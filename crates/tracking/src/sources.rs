@@ -31,7 +31,7 @@ use crate::observation::{
 /// For one question to a source.
 const ANSWER: Duration = Duration::from_secs(20);
 /// For an address to answer at all.
-const KNOCK: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Events that are asked for; the newest.
 const EVENTS: i64 = 200;
 /// The service is asked for what it can answer in this many bytes.
@@ -136,8 +136,11 @@ impl Sources {
         let api = self.ask_api().await;
         let host_answers = match (&service, &api, self.rendezvous) {
             (ServiceSeen::Silent(_), ApiSeen::Silent(_), Some(ip)) if !self.service_seen => {
-                let knock = TcpStream::connect(SocketAddr::new(ip, SSH_PORT));
-                Some(matches!(timeout(KNOCK, knock).await, Ok(Ok(_))))
+                let connecting = TcpStream::connect(SocketAddr::new(ip, SSH_PORT));
+                Some(matches!(
+                    timeout(CONNECT_TIMEOUT, connecting).await,
+                    Ok(Ok(_))
+                ))
             }
             _ => None,
         };
@@ -202,7 +205,7 @@ impl Sources {
 
     /// The first way that leads to the API; its name first, all others at once.
     async fn find_api(&self) -> Result<(Kube, Option<String>), String> {
-        let by_name = knock(self.access.clone()).await;
+        let by_name = connect(self.access.clone()).await;
         let why = match by_name {
             Ok(kube) => return Ok((kube, None)),
             Err(why) => why,
@@ -211,7 +214,7 @@ impl Sources {
         for ip in &self.addresses {
             let access = self.access.at(*ip);
             let address = access.server().trim_start_matches("https://").to_owned();
-            others.spawn(async move { (address, knock(access).await) });
+            others.spawn(async move { (address, connect(access).await) });
         }
         while let Some(done) = others.join_next().await {
             if let Ok((address, Ok(kube))) = done {
@@ -222,12 +225,12 @@ impl Sources {
     }
 }
 
-async fn knock(access: Access) -> Result<Kube, String> {
+async fn connect(access: Access) -> Result<Kube, String> {
     let kube = Kube::new(access).map_err(|error| shown(&chain(&error).to_string()))?;
-    match timeout(KNOCK, kube.version()).await {
+    match timeout(CONNECT_TIMEOUT, kube.version()).await {
         Ok(Ok(_)) => Ok(kube),
         Ok(Err(error)) => Err(shown(&chain(&error).to_string())),
-        Err(_) => Err(format!("no answer within {} s", KNOCK.as_secs())),
+        Err(_) => Err(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())),
     }
 }
 

@@ -229,7 +229,11 @@ impl Tracker {
             // These are facts of the cluster, which does not unlearn them.
             Phase::Finalizing | Phase::Settling | Phase::Complete => self.phase,
             // Discovery may follow an installation that was reset or starts over.
-            _ => Phase::Booting,
+            Phase::Booting
+            | Phase::Discovery
+            | Phase::Installing
+            | Phase::Bootstrapping
+            | Phase::Handover => Phase::Booting,
         });
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         if is_first || phase != before {
@@ -265,12 +269,6 @@ impl Tracker {
         }
     }
 
-    /// Whether the bootstrap is complete.
-    #[must_use]
-    pub const fn is_bootstrap_complete(&self) -> bool {
-        self.bootstrap_complete
-    }
-
     fn is_reached(&self) -> bool {
         match self.goal {
             Goal::Bootstrap => self.bootstrap_complete,
@@ -302,10 +300,12 @@ impl Tracker {
                 (ServiceSeen::None, _) | (_, false) => Phase::Finalizing,
                 (ServiceSeen::Cluster(view), _) if view.status == "finalizing" => Phase::Finalizing,
                 (ServiceSeen::Cluster(_), _) => Phase::Bootstrapping,
-                _ => match self.has_leader_joined() {
-                    true => Phase::Finalizing,
-                    false => Phase::Handover,
-                },
+                (ServiceSeen::Silent(_) | ServiceSeen::Refused(_) | ServiceSeen::Empty, true) => {
+                    match self.has_leader_joined() {
+                        true => Phase::Finalizing,
+                        false => Phase::Handover,
+                    }
+                }
             };
         }
         match service {
@@ -328,7 +328,10 @@ impl Tracker {
             None if self.service_seen || self.api_seen => self.phase,
             None => match seen.service {
                 ServiceSeen::Empty => Phase::Discovery,
-                _ => Phase::Booting,
+                ServiceSeen::None
+                | ServiceSeen::Silent(_)
+                | ServiceSeen::Refused(_)
+                | ServiceSeen::Cluster(_) => Phase::Booting,
             },
         }
     }

@@ -77,7 +77,7 @@ impl Disk {
         self
     }
 
-    /// The same with a sector that can be read and not written, so many MiB from the start.
+    /// The same with a sector that can be read and not written, at this offset in MiB.
     #[must_use]
     pub fn failing_at(mut self, mib: u64) -> Self {
         self.bad_sector = Some(mib * 2048);

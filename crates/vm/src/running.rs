@@ -404,7 +404,7 @@ impl Running {
         self.machine.clone()
     }
 
-    /// Makes a disk larger, as whoever runs virtual machines can while they run.
+    /// Enlarges a disk while the machine runs, as hypervisors can.
     ///
     /// # Errors
     /// When there is no such disk.

@@ -15,7 +15,7 @@ import { Frame, type StepProps } from "./frame";
 
 interface Edited { folder: "manifests" | "openshift"; file: string; content: string; was: { folder: "manifests" | "openshift"; file: string } | null }
 
-/** Base64 of the UTF-8 form, piecewise: a call takes only so many arguments. */
+/** Base64 of the UTF-8 form, piecewise: the number of arguments of a call is limited. */
 function encode(text: string): string {
   const all = new TextEncoder().encode(text);
   let binary = "";

@@ -43,7 +43,7 @@ pub struct NodeZero {
     /// Folder with the files of the image
     #[arg(long, value_name = "DIR", default_value = "/etc/assisted")]
     config_dir: PathBuf,
-    /// Give up after so many seconds [default: never]
+    /// Give up after this many seconds [default: never]
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
 }

@@ -3,7 +3,7 @@
 //! The reference writes 22 MB of rubbish over the beginning of the disk, 2300 bytes at a time,
 //! each made durable, twice at once, and takes the slower 99th percentile. Here the same writes
 //! are made with the bytes that are there already, so nothing is destroyed: the disk is opened
-//! for us alone (it is neither mounted nor in use meanwhile), and whatever happens half-way, each
+//! for us alone (it is neither mounted nor in use meanwhile), and whatever happens in between, each
 //! byte written is the byte that was there.
 
 use std::{

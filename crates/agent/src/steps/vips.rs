@@ -114,8 +114,8 @@ async fn answers_from_afar(vip: IpAddr) -> io::Result<bool> {
         return Ok(true);
     }
     for port in [443, 6443] {
-        let knock = tokio::net::TcpStream::connect(SocketAddr::new(vip, port));
-        match tokio::time::timeout(Duration::from_secs(1), knock).await {
+        let connecting = tokio::net::TcpStream::connect(SocketAddr::new(vip, port));
+        match tokio::time::timeout(Duration::from_secs(1), connecting).await {
             Ok(Ok(_)) => return Ok(true),
             Ok(Err(cause)) if cause.kind() == ErrorKind::ConnectionRefused => return Ok(true),
             Ok(Err(_)) | Err(_) => {}

@@ -13,7 +13,7 @@ use crate::preparation::bare_metal;
 /// How much the clocks of the cluster and of the service may differ.
 const SKEW: Duration = Duration::from_secs(600);
 /// How long a ready node may take to ask for a serving certificate.
-const PATIENCE: Duration = Duration::from_secs(300);
+const CERTIFICATE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A host that has left its live system; none before.
 pub fn joiner(host: &Host, cluster: &Cluster) -> Option<Joiner> {
@@ -25,7 +25,7 @@ pub fn joiner(host: &Host, cluster: &Cluster) -> Option<Joiner> {
     rebooted.then(|| Joiner {
         host: known(host, cluster),
         since: began.minus(SKEW).millis(),
-        patience: Timestamp::now().minus(PATIENCE).millis(),
+        ready_after: Timestamp::now().minus(CERTIFICATE_TIMEOUT).millis(),
     })
 }
 

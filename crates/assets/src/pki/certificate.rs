@@ -102,7 +102,9 @@ impl Request<'_> {
         let may: &[u8] = match usage {
             Usage::Signer => &[DIGITAL_SIGNATURE, KEY_ENCIPHERMENT, CERTIFICATE_SIGNATURE],
             Usage::BareServer => &[],
-            _ => &[DIGITAL_SIGNATURE, KEY_ENCIPHERMENT],
+            Usage::Server | Usage::Client | Usage::ServerAndClient | Usage::SelfSignedServer => {
+                &[DIGITAL_SIGNATURE, KEY_ENCIPHERMENT]
+            }
         };
         if !may.is_empty() {
             extensions.push(critical(KEY_USAGE, &named_bits(may)));

@@ -109,7 +109,6 @@ fn a_changed_install_config_does_not_silently_undo_edits() {
         "{said}"
     );
     directory.force = true;
-    directory.seed = 2;
     let outcome = directory.create(Target::IgnitionConfigs, VERSION);
     assert!(
         outcome

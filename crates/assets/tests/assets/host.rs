@@ -80,7 +80,9 @@ if [[ -s $FAIL ]] && [[ "$*" == *"$(cat "$FAIL")"* ]]; then
   exit 7
 fi
 for word in "$@"; do
-  here=$(sed 's|^[^=]*=/assets/||' <<<"$word")
+  # What follows `--flag=/assets/`; the rest is left alone.
+  here=$word
+  [[ $word != *=/assets/* ]] || here=${word#*=/assets/}
   case $word in
     --asset-output-dir=*/manifests) mkdir -p "$here"; echo "kind: X" >"$here/auth.yaml" ;;
     --dest-dir=/assets/cco-bootstrap)

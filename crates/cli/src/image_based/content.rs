@@ -147,7 +147,7 @@ pub fn check(content: &Content, seed: &Seed) -> (String, Findings) {
                 }
                 about.push(format!("deployment {}", &booted.commit[..12]));
             }
-            Err(why) => findings.error(why, HELP),
+            Err(why) => findings.error(why.to_string(), HELP),
         }
     }
     let labelled = seed.cluster.as_ref();
@@ -165,7 +165,7 @@ pub fn check(content: &Content, seed: &Seed) -> (String, Findings) {
                 );
             }
             Ok(_) => {}
-            Err(why) => findings.error(why, HELP),
+            Err(why) => findings.error(why.to_string(), HELP),
         }
     }
     if let Some(list) = file("containers.list") {
@@ -176,7 +176,7 @@ pub fn check(content: &Content, seed: &Seed) -> (String, Findings) {
     if let Some(config) = file(MACHINE_CONFIG) {
         match files::kernel_arguments(config) {
             Ok(arguments) => about.push(format!("{} kernel arguments", arguments.len())),
-            Err(why) => findings.error(why, HELP),
+            Err(why) => findings.error(why.to_string(), HELP),
         }
         let has_dnsmasq = has_dnsmasq(config);
         about.push(format!(

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{hours, section};
 use crate::choice::choice;
+use crate::errors::ValueError;
 use crate::kinds::Parse;
 
 choice! {
@@ -51,8 +52,8 @@ pub struct User {
 pub struct Users(pub Vec<User>);
 
 impl Users {
-    fn read(index: usize, entry: &Value) -> Result<User, String> {
-        let place = |problem: &str| format!("user {}: {problem}", index + 1);
+    fn read(index: usize, entry: &Value) -> Result<User, ValueError> {
+        let place = |problem: &str| ValueError::Content(format!("user {}: {problem}", index + 1));
         let members = entry.as_object().ok_or_else(|| place("not a table"))?;
         if let Some(key) = members
             .keys()
@@ -82,20 +83,20 @@ impl Parse for Users {
     const KIND: &'static str = "list of {name, password_hash, role}";
     const SECRET: bool = true;
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         if text.is_empty() {
             return Ok(Self::default());
         }
         // serde's message names a line and a column, never the content.
-        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let value: Value = serde_json::from_str(text).map_err(ValueError::unreadable)?;
         Self::from_value(&value)
     }
 
-    fn from_value(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, ValueError> {
         if let Value::String(text) = value {
             return Self::parse(text.trim());
         }
-        let entries = value.as_array().ok_or("not a list")?;
+        let entries = value.as_array().ok_or(ValueError::Form("not a list"))?;
         let users: Vec<User> = entries
             .iter()
             .enumerate()
@@ -103,7 +104,10 @@ impl Parse for Users {
             .collect::<Result<_, _>>()?;
         for (index, user) in users.iter().enumerate() {
             if users[..index].iter().any(|other| other.name == user.name) {
-                return Err(format!("user `{}` appears twice", user.name));
+                return Err(ValueError::Content(format!(
+                    "user `{}` appears twice",
+                    user.name
+                )));
             }
         }
         Ok(Self(users))

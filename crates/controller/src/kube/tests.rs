@@ -1,4 +1,4 @@
-//! The client against a small server that answers what it is told, in order.
+//! The client against a small server that returns scripted responses in order.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},

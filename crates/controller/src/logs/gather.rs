@@ -10,7 +10,7 @@ use crate::{
     kube::{Access, Kind, Kube, items, text},
 };
 
-/// Logs of so many containers are taken, those of failed ones first.
+/// Logs of at most this many containers are collected, failed ones first.
 const MOST_LOGS: usize = 60;
 /// The end of each.
 const LONGEST_LOG: usize = 256 << 10;

@@ -228,7 +228,7 @@ async fn an_installation_is_brought_to_the_end() {
     );
     a_user_s_operator_that_never_comes_fails_alone(&cluster, &service).await;
     a_failed_installation_is_reported_with_its_operators(&cluster, &service).await;
-    a_controller_that_nobody_knows_ends(&cluster, &service).await;
+    a_controller_unknown_to_the_service_ends(&cluster, &service).await;
 }
 
 /// What is reported to the service in an installation that succeeds.
@@ -303,7 +303,7 @@ async fn a_failed_installation_is_reported_with_its_operators(
     assert_eq!(state.log_states, ["requested", "completed"]);
 }
 
-async fn a_controller_that_nobody_knows_ends(cluster: &Cluster, service: &Service) {
+async fn a_controller_unknown_to_the_service_ends(cluster: &Cluster, service: &Service) {
     service.state().refusals = vec![401; 50];
     assert_eq!(ended(cluster.run(&service.url)).await, End::Unauthorized);
     service.state().refusals = vec![404; 50];

@@ -1,5 +1,5 @@
 //! A service on loopback: it keeps one cluster, has the order of stages and the statuses of the
-//! real one, and remembers what it was told.
+//! real one, and remembers every report.
 
 use std::{
     collections::BTreeMap,

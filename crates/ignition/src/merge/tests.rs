@@ -73,7 +73,7 @@ fn lists_of_words_unite_and_option_lists_are_joined() {
 }
 
 #[test]
-fn the_newer_version_wins_whoever_has_it_and_null_says_nothing() {
+fn the_newer_version_of_either_config_wins_and_null_changes_nothing() {
     let with = |version: &str| json!({"ignition": {"version": version}});
     for (parent, child) in [("3.1.0", "3.2.0"), ("3.2.0", "3.0.0")] {
         assert_eq!(

@@ -11,6 +11,7 @@ use muster_machine::Machine;
 use muster_model::Timestamp;
 
 use super::progress::Event;
+use crate::error::InstallError;
 
 /// Name of the file.
 const FILE: &str = "installation.log";
@@ -49,9 +50,9 @@ impl Account {
     ///
     /// # Errors
     /// It could not be written.
-    pub fn save(&self, machine: &dyn Machine, folder: &Path) -> Result<(), String> {
+    pub fn save(&self, machine: &dyn Machine, folder: &Path) -> Result<(), InstallError> {
         let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
         let written = machine.write(&folder.join(FILE), text.as_bytes(), 0o600);
-        written.map_err(|cause| format!("{FILE} cannot be written: {cause}"))
+        written.map_err(InstallError::file(format!("{FILE} cannot be written")))
     }
 }

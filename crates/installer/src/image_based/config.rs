@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer};
 
+use crate::error::InstallError;
+
 /// What to install.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,16 +79,18 @@ impl Configuration {
     ///
     /// # Errors
     /// It is not JSON, or lacks seed, version or disk.
-    pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        let config: Self =
-            serde_json::from_slice(bytes).map_err(|cause| format!("the configuration: {cause}"))?;
+    pub fn read(bytes: &[u8]) -> Result<Self, InstallError> {
+        let config: Self = serde_json::from_slice(bytes)
+            .map_err(|cause| InstallError::Unusable(format!("the configuration: {cause}")))?;
         for (name, value) in [
             ("seedImage", &config.seed_image),
             ("seedVersion", &config.seed_version),
             ("installationDisk", &config.installation_disk),
         ] {
             if value.is_empty() {
-                return Err(format!("the configuration: {name} is empty"));
+                return Err(InstallError::Unusable(format!(
+                    "the configuration: {name} is empty"
+                )));
             }
         }
         Ok(config)

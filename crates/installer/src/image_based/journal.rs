@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::plan::Step;
+use crate::error::InstallError;
 
 /// The finished steps of one installation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,14 +59,14 @@ impl Journal {
     ///
     /// # Errors
     /// It could not be written.
-    pub fn save(&self, machine: &dyn Machine, folder: &Path) -> Result<(), String> {
+    pub fn save(&self, machine: &dyn Machine, folder: &Path) -> Result<(), InstallError> {
         let written = serde_json::to_vec(self)
             .map_err(std::io::Error::other)
             .and_then(|text| {
                 machine.make_directory(folder, 0o700)?;
                 machine.write(&path(folder), &text, 0o600)
             });
-        written.map_err(|cause| format!("the journal cannot be written: {cause}"))
+        written.map_err(InstallError::file("the journal cannot be written"))
     }
 }
 

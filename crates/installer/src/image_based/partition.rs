@@ -1,20 +1,36 @@
 //! Where the partition of container storage begins.
 
+/// Why the partition cannot begin there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PartitionError {
+    /// The text is no place.
+    #[error("extraPartitionStart {0} is no size")]
+    NoSize(String),
+    /// The disk is smaller.
+    #[error("a partition of {size} does not fit on a disk of {disk_mib} MiB")]
+    TooLarge {
+        /// As it was asked for.
+        size: String,
+        /// Size of the disk.
+        disk_mib: u64,
+    },
+}
+
 /// A place that `sfdisk` understands.
 ///
 /// # Errors
 /// The text is no place, or the disk is too small for it.
-pub fn start(text: &str, disk_bytes: u64, sector: u64) -> Result<String, String> {
+pub fn start(text: &str, disk_bytes: u64, sector: u64) -> Result<String, PartitionError> {
     let Some(size) = text.strip_prefix('-') else {
         return Ok(text.to_owned());
     };
-    let bytes = bytes(size).ok_or_else(|| format!("extraPartitionStart {text} is no size"))?;
+    let bytes = bytes(size).ok_or_else(|| PartitionError::NoSize(text.to_owned()))?;
     let sector = sector.max(512);
     let Some(left) = disk_bytes.checked_sub(bytes) else {
-        return Err(format!(
-            "a partition of {size} does not fit on a disk of {} MiB",
-            disk_bytes >> 20
-        ));
+        return Err(PartitionError::TooLarge {
+            size: size.to_owned(),
+            disk_mib: disk_bytes >> 20,
+        });
     };
     let aligned = (1 << 20) / sector;
     Ok((left / sector / aligned.max(1) * aligned.max(1)).to_string())
@@ -42,7 +58,7 @@ fn bytes(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::start;
+    use super::{PartitionError, start};
 
     #[test]
     fn places_from_the_end_are_aligned_sectors() {
@@ -67,7 +83,16 @@ mod tests {
             "50G",
             "others go to sfdisk unchanged"
         );
-        assert!(start("-40G", 20 << 30, 512).is_err());
-        assert!(start("-many", 20 << 30, 512).is_err());
+        assert_eq!(
+            start("-40G", 20 << 30, 512),
+            Err(PartitionError::TooLarge {
+                size: "40G".into(),
+                disk_mib: 20 << 10
+            })
+        );
+        assert_eq!(
+            start("-many", 20 << 30, 512),
+            Err(PartitionError::NoSize("-many".into()))
+        );
     }
 }

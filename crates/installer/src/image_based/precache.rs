@@ -15,6 +15,7 @@ use std::{
 use muster_machine::{Machine, Task};
 
 use super::{plan::Step, progress::Event, run::Around};
+use crate::error::ProgramError;
 
 /// Pulls at the same time.
 const WORKERS: usize = 4;
@@ -27,7 +28,7 @@ pub fn pull(
     machine: &dyn Machine,
     around: &Around<'_>,
     images: &[String],
-) -> Vec<(String, String)> {
+) -> Vec<(String, ProgramError)> {
     let next = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
     let failed = Mutex::new(Vec::new());
@@ -55,11 +56,11 @@ pub fn pull(
         }
     });
     let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failed.sort();
+    failed.sort_by(|(one, _), (other, _)| one.cmp(other));
     failed
 }
 
-fn pull_one(machine: &dyn Machine, around: &Around<'_>, image: &str) -> Result<(), String> {
+fn pull_one(machine: &dyn Machine, around: &Around<'_>, image: &str) -> Result<(), ProgramError> {
     let task = Task::new("podman", "pull an image of the release")
         .args(["pull", "--quiet", "--authfile"])
         .arg(around.pull_secret.display().to_string())
@@ -70,7 +71,7 @@ fn pull_one(machine: &dyn Machine, around: &Around<'_>, image: &str) -> Result<(
         match crate::tasks::run(machine, &task) {
             Ok(_) => return Ok(()),
             // Nothing changes that.
-            Err(why) if why.contains("manifest unknown") || attempt >= ATTEMPTS => return Err(why),
+            Err(why) if why.printed("manifest unknown") || attempt >= ATTEMPTS => return Err(why),
             Err(why) => {
                 (around.report)(&Event::Again {
                     step: Step::Precache,

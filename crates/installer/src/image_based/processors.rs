@@ -33,26 +33,52 @@ pub fn count(list: &str) -> u32 {
     sizes.fold(0, u32::saturating_add)
 }
 
+/// Why a seed does not fit the processors of this machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProcessorsError {
+    /// There are more or fewer than the desk expects.
+    #[error(
+        "this machine has {present} processors, and the seed was made on one with {expected}; nothing \
+         was erased: use a seed for such machines, or correct `processors`"
+    )]
+    Count {
+        /// Processors of this machine.
+        present: u32,
+        /// Processors of the seed's machine.
+        expected: u32,
+    },
+    /// A kernel argument of the seed names one that this machine does not have.
+    #[error(
+        "the seed is tuned for processor {named} ({argument}), and the last one of this machine is \
+         {last}; use a seed of a machine with the same processors"
+    )]
+    Tuned {
+        /// The processor.
+        named: u32,
+        /// The argument that names it.
+        argument: String,
+        /// The last processor of this machine.
+        last: u32,
+    },
+}
+
 /// Compares the number of processors with the one that the desk expects; 0 expects nothing.
 ///
 /// # Errors
 /// It is another.
-pub fn check_count(expected: u32, listed: &str) -> Result<(), String> {
+pub fn check_count(expected: u32, listed: &str) -> Result<(), ProcessorsError> {
     let present = count(listed);
     if expected == 0 || expected == present {
         return Ok(());
     }
-    Err(format!(
-        "this machine has {present} processors, and the seed was made on one with {expected}; nothing \
-         was erased: use a seed for such machines, or correct `processors`"
-    ))
+    Err(ProcessorsError::Count { present, expected })
 }
 
 /// Compares the kernel arguments of the seed with the processors of this machine.
 ///
 /// # Errors
 /// One names a processor that this machine does not have.
-pub fn check_arguments(arguments: &[String], listed: &str) -> Result<(), String> {
+pub fn check_arguments(arguments: &[String], listed: &str) -> Result<(), ProcessorsError> {
     let Some(last) = numbers(listed).map(|(_, last)| last).max() else {
         return Ok(());
     };
@@ -62,10 +88,11 @@ pub fn check_arguments(arguments: &[String], listed: &str) -> Result<(), String>
         };
         let named = numbers(value).map(|(_, last)| last).max();
         if let Some(named) = named.filter(|named| NAMING.contains(&name) && *named > last) {
-            return Err(format!(
-                "the seed is tuned for processor {named} ({argument}), and the last one of this \
-                 machine is {last}; use a seed of a machine with the same processors"
-            ));
+            return Err(ProcessorsError::Tuned {
+                named,
+                argument: argument.clone(),
+                last,
+            });
         }
     }
     Ok(())
@@ -83,10 +110,10 @@ mod tests {
     }
 
     #[test]
-    fn another_number_of_processors_is_refused_and_no_wish_is_none() {
+    fn another_number_of_processors_is_refused_and_zero_accepts_any() {
         check_count(0, "0-7").unwrap();
         check_count(8, "0-7").unwrap();
-        let why = check_count(16, "0-7").unwrap_err();
+        let why = check_count(16, "0-7").unwrap_err().to_string();
         assert!(
             why.contains("has 8 processors") && why.contains("one with 16"),
             "{why}"
@@ -111,7 +138,7 @@ mod tests {
             "systemd.cpu_affinity=0,1,32,33",
             "rcu_nocbs=8",
         ] {
-            let why = check(beyond, "0-7").unwrap_err();
+            let why = check(beyond, "0-7").unwrap_err().to_string();
             assert!(
                 why.contains(beyond) && why.contains("machine is 7"),
                 "{why}"

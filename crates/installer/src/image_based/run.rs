@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     disk::{Claim, Device, Devices, cleanup},
+    error::{InstallError, ProgramError},
     tasks,
 };
 
@@ -41,6 +42,8 @@ const TAR: &str = "/var/tmp/muster-tar";
 const HOUR: Duration = Duration::from_secs(3600);
 /// A seed that cannot be had is asked for again, this often at least every minute.
 const FETCHES: u32 = 40;
+/// Looks for new partitions, a second apart.
+const LOOKS_FOR_PARTITIONS: u32 = 30;
 
 /// Gets a seed onto the disk.
 pub trait Fetch: Sync {
@@ -66,7 +69,7 @@ pub struct Around<'a> {
     pub pull_secret: PathBuf,
     /// A script of the user.
     pub post_script: PathBuf,
-    /// Gets to know what happens.
+    /// Receives every event.
     pub report: &'a (dyn Fn(&Event) + Sync),
     /// Waits.
     pub sleep: &'a (dyn Fn(Duration) + Sync),
@@ -82,7 +85,11 @@ impl fmt::Debug for Around<'_> {
 ///
 /// # Errors
 /// Why it is not ready; running it again goes on.
-pub fn install(machine: &dyn Machine, text: &[u8], around: &Around<'_>) -> Result<(), String> {
+pub fn install(
+    machine: &dyn Machine,
+    text: &[u8],
+    around: &Around<'_>,
+) -> Result<(), InstallError> {
     let account = Account::default();
     let report = |event: &Event| {
         account.note(machine.now(), event);
@@ -95,9 +102,9 @@ pub fn install(machine: &dyn Machine, text: &[u8], around: &Around<'_>) -> Resul
         report: &report,
         sleep: around.sleep,
     };
-    let failed = |message: &String| {
+    let failed = |error: &InstallError| {
         report(&Event::Failed {
-            message: message.clone(),
+            message: error.to_string(),
         });
     };
     let config = Configuration::read(text).inspect_err(failed)?;
@@ -114,8 +121,8 @@ pub fn install(machine: &dyn Machine, text: &[u8], around: &Around<'_>) -> Resul
         report(&Event::Complete);
         installation.power_off()
     });
-    ended.inspect_err(|message| {
-        failed(message);
+    ended.inspect_err(|error| {
+        failed(error);
         installation.keep_account();
     })
 }
@@ -138,7 +145,7 @@ struct Parts {
 }
 
 impl Installation<'_> {
-    fn run(&self) -> Result<(), String> {
+    fn run(&self) -> Result<(), InstallError> {
         self.unmount()?;
         let disk = self.claim()?;
         let mut journal = self.resume(&disk)?;
@@ -155,7 +162,10 @@ impl Installation<'_> {
             }
             (self.around.report)(&Event::Started { step });
             self.take(step, &disk, &mut journal)
-                .map_err(|why| format!("{}: {why}", step.about()))?;
+                .map_err(|cause| InstallError::Step {
+                    step,
+                    cause: Box::new(cause),
+                })?;
             journal.finish(step);
             // Before there is a file system to keep it on, a restart begins at the beginning.
             if !step.makes_room_for_journal() || step == Step::Partition {
@@ -169,7 +179,7 @@ impl Installation<'_> {
         self.leave(&journal)
     }
 
-    fn take(&self, step: Step, disk: &Claim, journal: &mut Journal) -> Result<(), String> {
+    fn take(&self, step: Step, disk: &Claim, journal: &mut Journal) -> Result<(), InstallError> {
         match step {
             Step::CleanDisk => self.clean(disk),
             Step::WriteOs => self.write_os(disk),
@@ -185,14 +195,14 @@ impl Installation<'_> {
     }
 
     /// The disk, if it may be written.
-    fn claim(&self) -> Result<Claim, String> {
+    fn claim(&self) -> Result<Claim, InstallError> {
         let devices = Devices::read(self.machine);
         let named = Path::new(&self.config.installation_disk);
-        Claim::of(self.machine, &devices, named).map_err(|refused| refused.to_string())
+        Ok(Claim::of(self.machine, &devices, named)?)
     }
 
     /// The journal on the disk, if it is of this installation and mounts succeed; else a new one.
-    fn resume(&self, disk: &Claim) -> Result<Journal, String> {
+    fn resume(&self, disk: &Claim) -> Result<Journal, InstallError> {
         let fresh = Journal::new(self.text);
         let Ok(parts) = self.parts(disk) else {
             return Ok(fresh);
@@ -214,7 +224,7 @@ impl Installation<'_> {
         }
     }
 
-    fn clean(&self, disk: &Claim) -> Result<(), String> {
+    fn clean(&self, disk: &Claim) -> Result<(), InstallError> {
         for action in cleanup(&Devices::read(self.machine), disk) {
             // Whatever stays is overwritten; coreos-installer says so if it cannot be.
             if let Err(why) = self.run_task(&action.task()) {
@@ -224,7 +234,7 @@ impl Installation<'_> {
         Ok(())
     }
 
-    fn write_os(&self, disk: &Claim) -> Result<(), String> {
+    fn write_os(&self, disk: &Claim) -> Result<(), InstallError> {
         let task = Task::new("coreos-installer", "write the operating system")
             .args(["install".to_owned(), disk.path().display().to_string()])
             .args(self.config.coreos_installer_args.iter().cloned())
@@ -244,20 +254,24 @@ impl Installation<'_> {
     }
 
     /// Where the partition of container storage begins.
-    fn partition_start(&self, disk: &Claim) -> Result<String, String> {
+    fn partition_start(&self, disk: &Claim) -> Result<String, InstallError> {
         let path = disk.path().display().to_string();
-        let number = |option: &str| -> Result<u64, String> {
+        let number = |option: &str| -> Result<u64, InstallError> {
             let task = Task::new("blockdev", "measure the installation disk").args([option, &path]);
             let text = self.run_task(&task)?;
             text.trim()
                 .parse()
-                .map_err(|_| format!("blockdev {option} printed {text:?}"))
+                .map_err(|_| InstallError::Unusable(format!("blockdev {option} printed {text:?}")))
         };
         let (bytes, sector) = (number("--getsize64")?, number("--getss")?);
-        partition::start(&self.config.extra_partition_start, bytes, sector)
+        Ok(partition::start(
+            &self.config.extra_partition_start,
+            bytes,
+            sector,
+        )?)
     }
 
-    fn partition(&self, disk: &Claim) -> Result<(), String> {
+    fn partition(&self, disk: &Claim) -> Result<(), InstallError> {
         let path = disk.path().display().to_string();
         let label = &self.config.extra_partition_label;
         let start = self.partition_start(disk)?;
@@ -277,10 +291,10 @@ impl Installation<'_> {
         let parts = self.wait_for_parts(disk)?;
         let task = Task::new("growpart", "grow the partition of the operating system")
             .args([path, parts.root.number_in_table().to_string()]);
-        let grown = self.machine.run(&task).map_err(|cause| cause.to_string())?;
+        let grown = self.machine.run(&task).map_err(ProgramError::from)?;
         // Status 1 without complaint: it is as large as it can be.
         if !grown.succeeded() && !format!("{}{}", grown.out(), grown.err()).contains("NOCHANGE") {
-            return Err(format!("growpart: {}", grown.err()));
+            return Err(InstallError::Unusable(format!("growpart: {}", grown.err())));
         }
         self.settle();
         self.mount(&self.wait_for_parts(disk)?)?;
@@ -297,16 +311,16 @@ impl Installation<'_> {
     }
 
     /// The partitions of the disk itself, by label; never those of another disk.
-    fn parts(&self, disk: &Claim) -> Result<Parts, String> {
+    fn parts(&self, disk: &Claim) -> Result<Parts, InstallError> {
         let devices = Devices::read(self.machine);
         let find = |label: &str| {
             let mut parts = devices.partitions(&disk.device().name);
             let found = parts.find(|part| part.label.as_deref() == Some(label));
             found.cloned().ok_or_else(|| {
-                format!(
+                InstallError::Unusable(format!(
                     "{} has no partition labelled {label}",
                     disk.named().display()
-                )
+                ))
             })
         };
         Ok(Parts {
@@ -316,32 +330,32 @@ impl Installation<'_> {
         })
     }
 
-    fn wait_for_parts(&self, disk: &Claim) -> Result<Parts, String> {
-        let mut last = String::new();
-        for _ in 0..30 {
-            match self.parts(disk) {
-                Ok(parts) => return Ok(parts),
-                Err(why) => last = why,
+    fn wait_for_parts(&self, disk: &Claim) -> Result<Parts, InstallError> {
+        let mut looks = 1;
+        loop {
+            let found = self.parts(disk);
+            if found.is_ok() || looks == LOOKS_FOR_PARTITIONS {
+                return found;
             }
+            looks += 1;
             (self.around.sleep)(Duration::from_secs(1));
         }
-        Err(last)
     }
 
-    fn mount_root(&self, parts: &Parts, mode: &str) -> Result<(), String> {
+    fn mount_root(&self, parts: &Parts, mode: &str) -> Result<(), InstallError> {
         let noted = self
             .machine
             .make_directory(Path::new("/run/muster-image-based"), 0o700)
             .and_then(|()| self.machine.write(Path::new(MOUNTED), b"", 0o600));
-        noted.map_err(|cause| format!("{MOUNTED}: {cause}"))?;
+        noted.map_err(InstallError::file(MOUNTED))?;
         self.mount_one(&parts.root, ROOT, mode)
     }
 
-    fn mount(&self, parts: &Parts) -> Result<(), String> {
+    fn mount(&self, parts: &Parts) -> Result<(), InstallError> {
         self.mount_root(parts, "rw")?;
         self.mount_one(&parts.boot, "/mnt/boot", "rw")?;
         let made = self.machine.make_directory(Path::new(STORAGE), 0o755);
-        made.map_err(|cause| format!("{STORAGE}: {cause}"))?;
+        made.map_err(InstallError::file(STORAGE))?;
         self.mount_one(&parts.storage, STORAGE, "rw")?;
         // Systems without SELinux have no such program.
         let task = Task::new("restorecon", "label container storage").args(["-R", STORAGE]);
@@ -352,7 +366,7 @@ impl Installation<'_> {
         Ok(())
     }
 
-    fn mount_one(&self, part: &Device, at: &str, mode: &str) -> Result<(), String> {
+    fn mount_one(&self, part: &Device, at: &str, mode: &str) -> Result<(), InstallError> {
         let device = part.path().display().to_string();
         let task = Task::new("mount", "mount a partition of the installation disk")
             .args(["-o", mode, &device, at]);
@@ -360,7 +374,7 @@ impl Installation<'_> {
     }
 
     /// Takes down mounts of an earlier attempt; those of others are not touched.
-    fn unmount(&self) -> Result<(), String> {
+    fn unmount(&self) -> Result<(), InstallError> {
         self.is_mounted.set(false);
         if self.machine.kind(Path::new(MOUNTED)).is_err() {
             return Ok(());
@@ -382,7 +396,7 @@ impl Installation<'_> {
         Ok(())
     }
 
-    fn fetch(&self) -> Result<(), String> {
+    fn fetch(&self) -> Result<(), InstallError> {
         let into = seed_folder();
         let tar = self.tar();
         let report = |done, total| {
@@ -396,11 +410,11 @@ impl Installation<'_> {
         for attempt in 1.. {
             self.remove_tree(&into)?;
             let made = self.machine.make_directory(&into, 0o700);
-            made.map_err(|cause| format!("{}: {cause}", into.display()))?;
+            made.map_err(InstallError::file(into.display().to_string()))?;
             let image = &self.config.seed_image;
             match self.around.seeds.fetch(image, &into, &tar, &report) {
                 Ok(()) => break,
-                Err(why) if attempt >= FETCHES => return Err(why),
+                Err(why) if attempt >= FETCHES => return Err(InstallError::Registry(why)),
                 Err(message) => {
                     (self.around.report)(&Event::Again {
                         step: Step::FetchSeed,
@@ -415,10 +429,10 @@ impl Installation<'_> {
         }
         let info = self.info()?;
         if info.seed_cluster_ocp_version != self.config.seed_version {
-            return Err(format!(
+            return Err(InstallError::Unusable(format!(
                 "the seed holds version {}, and {} is to be installed",
                 info.seed_cluster_ocp_version, self.config.seed_version
-            ));
+            )));
         }
         let arguments = seed::kernel_arguments(&self.read_seed("mco-currentconfig.json")?)?;
         processors::check_arguments(&arguments, &self.processors())?;
@@ -447,7 +461,7 @@ impl Installation<'_> {
         }
     }
 
-    fn import(&self) -> Result<(), String> {
+    fn import(&self) -> Result<(), InstallError> {
         let task = Task::new("ostree", "import the objects of the seed")
             .args(["pull-local", "--repo", "/mnt/ostree/repo"])
             .arg(seed_folder().join("ostree").display().to_string())
@@ -455,7 +469,7 @@ impl Installation<'_> {
         self.run_task(&task).map(drop)
     }
 
-    fn deploy(&self) -> Result<(), String> {
+    fn deploy(&self) -> Result<(), InstallError> {
         let root = self.config.stateroot();
         if self.deployment(&root).is_ok() {
             return Ok(());
@@ -492,7 +506,7 @@ impl Installation<'_> {
         self.run_task(&task).map(drop)
     }
 
-    fn restore(&self) -> Result<(), String> {
+    fn restore(&self) -> Result<(), InstallError> {
         let root = self.config.stateroot();
         let id = self.deployment(&root)?;
         let state = PathBuf::from(format!("/mnt/ostree/deploy/{root}"));
@@ -502,7 +516,7 @@ impl Installation<'_> {
         if let Ok(text) = self.machine.read(&seed_folder().join(origin)) {
             let path = state.join("deploy").join(format!("{id}.origin"));
             let written = self.machine.write(&path, &text, 0o644);
-            written.map_err(|cause| format!("{}: {cause}", path.display()))?;
+            written.map_err(InstallError::file(path.display().to_string()))?;
         }
         let tar = self.tar();
         for (archive, into) in [("var.tgz", &state), ("etc.tgz", &deployment)] {
@@ -527,7 +541,7 @@ impl Installation<'_> {
         Ok(())
     }
 
-    fn precache(&self, journal: &mut Journal) -> Result<(), String> {
+    fn precache(&self, journal: &mut Journal) -> Result<(), InstallError> {
         let conf = self.machine.text(REGISTRIES).unwrap_or_default();
         let list = self.read_seed("containers.list")?;
         let images = seed::images(
@@ -538,25 +552,27 @@ impl Installation<'_> {
         )?;
         let failed = precache::pull(self.machine, self.around, &images);
         journal.failed_images = failed.iter().map(|(image, _)| image.clone()).collect();
-        match failed.first() {
+        let count = failed.len();
+        match failed.into_iter().next() {
             None => Ok(()),
             Some(_) if self.config.precache_best_effort => Ok(()),
-            Some((image, why)) => Err(format!(
-                "{} of {} images could not be pulled; the first: {image}: {why}",
-                failed.len(),
-                images.len()
-            )),
+            Some((image, cause)) => Err(InstallError::Images {
+                failed: count,
+                total: images.len(),
+                image,
+                cause,
+            }),
         }
     }
 
-    fn post_script(&self) -> Result<(), String> {
+    fn post_script(&self) -> Result<(), InstallError> {
         let task = Task::new("bash", "run the user's script")
             .arg(self.around.post_script.display().to_string())
             .deadline(HOUR);
         self.run_task(&task).map(drop)
     }
 
-    fn remove_first_os(&self) -> Result<(), String> {
+    fn remove_first_os(&self) -> Result<(), InstallError> {
         let root = self.config.stateroot();
         while let Some(index) = self
             .deployments()?
@@ -576,7 +592,7 @@ impl Installation<'_> {
     }
 
     /// Leaves an account of what was done, removes the rest and ends.
-    fn leave(&self, journal: &Journal) -> Result<(), String> {
+    fn leave(&self, journal: &Journal) -> Result<(), InstallError> {
         let root = self.config.stateroot();
         let account = format!("/mnt/ostree/deploy/{root}/{ACCOUNT}");
         journal.save(self.machine, Path::new(&account))?;
@@ -601,57 +617,57 @@ impl Installation<'_> {
         }
     }
 
-    fn power_off(&self) -> Result<(), String> {
+    fn power_off(&self) -> Result<(), InstallError> {
         if self.config.shutdown {
             self.run_task(&Task::new("systemctl", "power off").arg("poweroff"))?;
         }
         Ok(())
     }
 
-    fn sync(&self) -> Result<(), String> {
+    fn sync(&self) -> Result<(), InstallError> {
         let task = Task::new("sync", "write everything to the disk").deadline(HOUR);
         self.run_task(&task).map(drop)
     }
 
-    fn deployments(&self) -> Result<Vec<(String, String)>, String> {
+    fn deployments(&self) -> Result<Vec<(String, String)>, InstallError> {
         let task =
             Task::new("ostree", "list deployments").args(["admin", "status", "--sysroot", ROOT]);
         self.run_task(&task)
             .map(|status| seed::deployments(&status))
     }
 
-    fn deployment(&self, root: &str) -> Result<String, String> {
+    fn deployment(&self, root: &str) -> Result<String, InstallError> {
         let mut all = self.deployments()?.into_iter();
         let found = all.find(|(stateroot, _)| stateroot == root);
         found
             .map(|(_, id)| id)
-            .ok_or_else(|| format!("there is no deployment of {root}"))
+            .ok_or_else(|| InstallError::Unusable(format!("there is no deployment of {root}")))
     }
 
-    fn booted(&self) -> Result<Deployment, String> {
-        seed::booted(&self.read_seed("rpm-ostree.json")?)
+    fn booted(&self) -> Result<Deployment, InstallError> {
+        Ok(seed::booted(&self.read_seed("rpm-ostree.json")?)?)
     }
 
-    fn info(&self) -> Result<Info, String> {
-        Info::read(&self.read_seed("manifest.json")?)
+    fn info(&self) -> Result<Info, InstallError> {
+        Ok(Info::read(&self.read_seed("manifest.json")?)?)
     }
 
-    fn read_seed(&self, name: &str) -> Result<Vec<u8>, String> {
+    fn read_seed(&self, name: &str) -> Result<Vec<u8>, InstallError> {
         let path = seed_folder().join(name);
         self.machine
             .read(&path)
-            .map_err(|cause| format!("the seed has no {name}: {cause}"))
+            .map_err(InstallError::file(format!("the seed has no {name}")))
     }
 
-    fn remove_tree(&self, path: &Path) -> Result<(), String> {
+    fn remove_tree(&self, path: &Path) -> Result<(), InstallError> {
         let task = Task::new("rm", "remove what is not needed any more")
             .args(["-rf".to_owned(), path.display().to_string()])
             .deadline(HOUR);
         self.run_task(&task).map(drop)
     }
 
-    fn run_task(&self, task: &Task) -> Result<String, String> {
-        tasks::run(self.machine, task).map(|finished| finished.out())
+    fn run_task(&self, task: &Task) -> Result<String, InstallError> {
+        Ok(tasks::run(self.machine, task)?.out())
     }
 }
 

@@ -1,10 +1,33 @@
 //! What a seed holds, besides archives.
 
+use std::fmt;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 /// Largest list that makes sense.
 const MOST_IMAGES: usize = 10_000;
+
+/// Why a seed cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SeedError {
+    /// A file of it is not what its name promises.
+    #[error("{file} of the seed: {why}")]
+    File {
+        /// The file.
+        file: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It lists more images than any release has.
+    #[error("the seed lists {0} images")]
+    TooManyImages(usize),
+}
+
+fn bad(file: &'static str, why: &dyn fmt::Display) -> SeedError {
+    let why = why.to_string();
+    SeedError::File { file, why }
+}
 
 /// The deployment of the seed: `<commit>.<number>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,21 +42,21 @@ pub struct Deployment {
 ///
 /// # Errors
 /// The text is not as `rpm-ostree status --json` writes it.
-pub fn booted(status: &[u8]) -> Result<Deployment, String> {
-    let bad = |why: &str| format!("rpm-ostree.json of the seed: {why}");
-    let status: Value = serde_json::from_slice(status).map_err(|cause| bad(&cause.to_string()))?;
+pub fn booted(status: &[u8]) -> Result<Deployment, SeedError> {
+    let bad = |why: &dyn fmt::Display| bad("rpm-ostree.json", why);
+    let status: Value = serde_json::from_slice(status).map_err(|cause| bad(&cause))?;
     let deployments = status["deployments"].as_array();
     let booted = deployments
         .into_iter()
         .flatten()
         .find(|deployment| deployment["booted"] == true)
-        .ok_or_else(|| bad("no deployment is booted"))?;
+        .ok_or_else(|| bad(&"no deployment is booted"))?;
     let id = booted["id"].as_str().unwrap_or_default();
     let id = id.rsplit('-').next().unwrap_or_default();
     let commit = id.split('.').next().unwrap_or_default();
     let is_hex = commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if commit.len() != 64 || !is_hex || id.contains('/') {
-        return Err(bad("the booted deployment has no commit"));
+        return Err(bad(&"the booted deployment has no commit"));
     }
     Ok(Deployment {
         commit: commit.to_owned(),
@@ -60,8 +83,8 @@ impl Info {
     ///
     /// # Errors
     /// It is not JSON.
-    pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(bytes).map_err(|cause| format!("manifest.json of the seed: {cause}"))
+    pub fn read(bytes: &[u8]) -> Result<Self, SeedError> {
+        serde_json::from_slice(bytes).map_err(|cause| bad("manifest.json", &cause))
     }
 }
 
@@ -69,9 +92,9 @@ impl Info {
 ///
 /// # Errors
 /// The text is no machine config.
-pub fn kernel_arguments(machine_config: &[u8]) -> Result<Vec<String>, String> {
+pub fn kernel_arguments(machine_config: &[u8]) -> Result<Vec<String>, SeedError> {
     let config: Value = serde_json::from_slice(machine_config)
-        .map_err(|cause| format!("mco-currentconfig.json of the seed: {cause}"))?;
+        .map_err(|cause| bad("mco-currentconfig.json", &cause))?;
     let arguments = config["spec"]["kernelArguments"].as_array();
     let arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
     let mut arguments: Vec<String> = arguments.map(str::to_owned).collect();
@@ -90,7 +113,7 @@ pub fn images(
     info: &Info,
     mirror_sources: &[String],
     release_registry: &str,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, SeedError> {
     let own = info.release_registry.as_str();
     let overrides = if mirror_sources.is_empty() {
         info.mirror_registry_configured
@@ -111,7 +134,7 @@ pub fn images(
         images.push(image);
     }
     if images.len() > MOST_IMAGES {
-        return Err(format!("the seed lists {} images", images.len()));
+        return Err(SeedError::TooManyImages(images.len()));
     }
     Ok(images)
 }

@@ -15,6 +15,7 @@ use muster_api::client::ClientOptions;
 use muster_machine::{Finished, Node as Entry, Simulated};
 
 use super::*;
+use crate::disk::Refused;
 
 mod waits;
 
@@ -216,7 +217,9 @@ async fn without_its_config_no_disk_is_touched_and_the_service_learns_why() {
     let (service, machine) = (Arc::new(Service::default()), machine());
     service.no_config.store(true, Ordering::Relaxed);
     let failure = node(&machine, &service.start(), "master").install().await;
-    assert!(failure.unwrap_err().contains("403"));
+    let failure = failure.unwrap_err();
+    assert!(matches!(failure, InstallError::Service { .. }), "{failure}");
+    assert!(failure.to_string().contains("403"), "{failure}");
     assert!(machine.ran().is_empty(), "{:?}", machine.ran());
     let stages = service.stages.lock().unwrap();
     let (stage, info) = stages.last().unwrap();
@@ -234,7 +237,7 @@ async fn a_disk_that_cannot_be_written_is_tried_three_times_and_named() {
         Finished::failed(1, "Error: writing: I/O error"),
     );
     let failure = node(&machine, &service.start(), "master").install().await;
-    let failure = failure.unwrap_err();
+    let failure = failure.unwrap_err().to_string();
     assert!(
         failure.contains("/dev/sda") && failure.contains("I/O error"),
         "{failure}"
@@ -257,7 +260,11 @@ async fn a_disk_in_use_ends_the_installation_before_it_begins() {
         );
     });
     let failure = node(&machine, &service.start(), "worker").install().await;
-    assert!(failure.unwrap_err().contains("mounted at /run/media/iso"));
+    let failure = failure.unwrap_err();
+    assert!(
+        matches!(&failure, InstallError::Disk(Refused::Mounted { at, .. }) if at == "/run/media/iso"),
+        "{failure}"
+    );
     assert!(machine.ran().is_empty());
     assert_eq!(service.stages(), ["Starting installation", "Failed"]);
 }

@@ -117,17 +117,17 @@ fn install(
     assert_ne!(
         desk.registered(service)?,
         first,
-        "the service has not begun anew"
+        "the service has not registered the cluster again"
     );
 
     let mut plane = desk.start_control_plane(network, evidence, service)?;
     desk.follow_single_node(network, &mut plane, node, waiting, INSTALLATION)?;
     desk.assert_account()?;
-    let told = [
+    let message = [
         "The rendezvous host has booted the image again before the bootstrap was complete",
         "starts it over",
     ];
-    assert!(has_line(desk, &told), "{}", desk.account());
+    assert!(has_line(desk, &message), "{}", desk.account());
     desk.assert_kubeconfig_lists(network, &plane, &["node-0"])?;
     Ok(plane)
 }
@@ -190,7 +190,7 @@ fn node() -> Machine {
     machine
 }
 
-/// As large as a worker must be: nobody has lowered what the image for it demands.
+/// As large as a worker must be: the image for it has the default hardware requirements.
 fn worker() -> Machine {
     let mut machine = Machine::numbered("worker-0", WORKER, Boot::Disk);
     machine.cpus = 2;

@@ -128,8 +128,8 @@ fn three_machines_become_a_cluster_whose_installation_begins() -> Result<()> {
     let pulled = images(&host);
     assert_eq!(pulled[&installer]["result"], "failure", "{pulled:#}");
     assert_measured(&pulled, &release);
-    let told = message_of(&host, IMAGES).unwrap_or_default();
-    assert!(told.contains(&installer), "{told}");
+    let message = message_of(&host, IMAGES).unwrap_or_default();
+    assert!(message.contains(&installer), "{message}");
     lab.wait_for("ready")?;
 
     let program = [("bin/muster-agent", program.as_slice())];

@@ -51,8 +51,8 @@ fn promised(machine: &Machine, boot_mode: &str) -> Value {
     })
 }
 
-/// What the inventory says, cut down to what the definition speaks of.
-fn told(inventory: &Value) -> Result<Value> {
+/// The inventory, reduced to the fields that the definition has.
+fn reported(inventory: &Value) -> Result<Value> {
     let list = |name: &str| {
         inventory[name]
             .as_array()
@@ -104,11 +104,11 @@ fn is_discovered_as_it_is(
 ) -> Result<()> {
     let definition = well_equipped(21, boot("unknown yet".into()));
     let scene = Scene::new(story, &[&definition])?;
-    let wishes = json!({
+    let settings = json!({
         "ignition_config_override": GREETING,
         "kernel_arguments": [{"operation": "append", "value": "marked.by=story"}],
     });
-    let (infra_env, image) = scene.image(&wishes)?;
+    let (infra_env, image) = scene.image(&settings)?;
     let mut definition = well_equipped(21, boot(image));
     definition.firmware = firmware;
     // As it is sold: new machines have one, old ones do not.
@@ -121,7 +121,7 @@ fn is_discovered_as_it_is(
     let host = scene.discovered(&mut machine, &infra_env)?;
     let inventory = &host["inventory"];
     assert_eq!(
-        told(inventory)?,
+        reported(inventory)?,
         promised(&definition, mode),
         "{inventory:#}"
     );

@@ -14,7 +14,7 @@ use crate::scene::customized;
 fn a_wrong_kernel_argument_is_named_in_the_failure() -> Result<()> {
     let evidence = evidence_of("failure")?;
     let os = Os::ready()?;
-    let wish = Customization {
+    let customization = Customization {
         ignition: Some(b"{\"ignition\":{\"version\":\"3.1.0\"}}".to_vec().into()),
         kargs: Edits {
             append: vec!["coreos.liveiso=nowhere".into()],
@@ -22,7 +22,7 @@ fn a_wrong_kernel_argument_is_named_in_the_failure() -> Result<()> {
         },
         ..Customization::default()
     };
-    let image = customized(&os, &evidence, &wish)?;
+    let image = customized(&os, &evidence, &customization)?;
     let network = Network::new(&evidence)?;
     let machine = Machine::numbered("lost", 12, Boot::Cd(image));
     let mut machine = machine.start(&network, &evidence)?;

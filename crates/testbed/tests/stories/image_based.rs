@@ -299,7 +299,7 @@ impl Node<'_> {
         eventually(BOOT, "the node to answer", || {
             let mut ssh = log_in(self.network, self.evidence, SITE_NUMBER);
             let answer = ssh.arg(words).output()?;
-            // What ssh itself says when it reaches nobody.
+            // The exit status of ssh when it cannot connect.
             if answer.status.code() == Some(255) {
                 return Ok(None);
             }

@@ -19,8 +19,8 @@ const ADDITION: Duration = Duration::from_secs(2400);
 /// Where a cluster serves the config of workers that are added later.
 const CONFIG_PORT: u16 = 22624;
 
-/// Adds this machine, which DHCP knows. Whoever administers the cluster approves what `monitor` tells
-/// them to approve, and nothing else.
+/// Adds this machine, which DHCP knows. The administrator of the cluster approves the requests that
+/// `monitor` names, and no others.
 pub fn add_worker(
     network: &Network,
     evidence: &Evidence,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 
 /// Nothing here takes so long on an idle machine.
-pub const PATIENCE: Duration = Duration::from_secs(1200);
+pub const TIMEOUT: Duration = Duration::from_secs(1200);
 
 /// A service that offers a release of this registry, with more settings.
 pub fn offering(registry: &Registry, version: &str, release: &str, more: &[String]) -> Setup {
@@ -81,7 +81,7 @@ impl Lab<'_> {
     }
 
     pub fn wait_for(&self, status: &str) -> Result<()> {
-        eventually(PATIENCE, &format!("the cluster to be {status}"), || {
+        eventually(TIMEOUT, &format!("the cluster to be {status}"), || {
             Ok((self.status()? == status).then_some(()))
         })
         .with_context(|| self.what_is_not_green())
@@ -90,7 +90,7 @@ impl Lab<'_> {
     /// Another host may still be at its first attempt, and its failure would end the second one:
     /// then it is simply begun again.
     pub fn install_until_it_begins(&self) -> Result<()> {
-        eventually(PATIENCE, "the installation to begin", || {
+        eventually(TIMEOUT, "the installation to begin", || {
             let status = self.status()?;
             if status == "ready" {
                 // Refused if a host has changed just now; then it is asked again.
@@ -103,7 +103,7 @@ impl Lab<'_> {
 
     /// A host of which this is true.
     pub fn when_a_host(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
-        eventually(PATIENCE, &format!("a host {what}"), || {
+        eventually(TIMEOUT, &format!("a host {what}"), || {
             Ok(self.hosts()?.into_iter().find(&is_so))
         })
         .with_context(|| self.what_is_not_green())

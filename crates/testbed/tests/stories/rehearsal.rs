@@ -1,4 +1,4 @@
-//! `muster rehearse`, as a person runs it: files go in, a machine boots, a verdict comes out.
+//! `muster rehearse`, as a person runs it: files go in, a machine boots, a result is printed.
 
 use std::fs;
 
@@ -70,14 +70,14 @@ pullSecret: '{secret}'
         .arg(&file)
         .arg("--data-dir")
         .arg(&data);
-    // Without an agent nobody would ever come; that is told before anything starts.
+    // Without an agent no host would ever register; that is an error before anything starts.
     let refused = rehearse
         .env("MUSTER_IMAGES_AGENT_DIR", evidence.folder())
         .output()?;
-    let told = String::from_utf8_lossy(&refused.stderr);
+    let message = String::from_utf8_lossy(&refused.stderr);
     assert!(
-        told.contains("there is no agent for the machines"),
-        "{told}"
+        message.contains("there is no agent for the machines"),
+        "{message}"
     );
 
     rehearse.env("MUSTER_IMAGES_AGENT_DIR", agent_folder()?);

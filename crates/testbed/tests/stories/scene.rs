@@ -17,7 +17,7 @@ use muster_vm::{
 use serde_json::{Value, json};
 
 /// From power on to the first inventory: a minute or two, many on a busy machine. A machine that
-/// fails to start says so at once, so patience costs nothing.
+/// fails to start fails at once, so a long timeout costs nothing.
 pub const BOOT: Duration = Duration::from_secs(1200);
 
 /// The stand-in's `coreos-installer` knows it.
@@ -110,7 +110,7 @@ impl Scene {
         machine.start(&self.network, &self.evidence)
     }
 
-    /// Waits until a machine has told its inventory; returns the host with it taken apart.
+    /// Waits until a machine has reported its inventory; returns the host with it taken apart.
     pub fn discovered(&self, machine: &mut Running, infra_env: &str) -> Result<Value> {
         let id = machine.machine.uuid.clone();
         let found = machine.wait_until("the machine to be discovered", BOOT, |_| {

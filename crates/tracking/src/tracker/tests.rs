@@ -350,7 +350,7 @@ fn a_single_node_that_dies_while_its_disk_is_written_starts_over() {
 }
 
 #[test]
-fn a_host_that_restarts_before_anything_was_installed_is_discovered_anew() {
+fn a_host_that_restarts_before_anything_was_installed_is_discovered_again() {
     let mut script = Script::new(Goal::Install);
     script.see(0, service_since(FIRST, "insufficient", "", &[]), quiet());
     script.see(60, service_since(SECOND, "insufficient", "", &[]), quiet());

@@ -26,7 +26,11 @@ impl Tracker {
                 ServiceSeen::Silent(_) if self.service_seen => {
                     "the service on the rendezvous host to answer again".to_owned()
                 }
-                _ => self.blockers(),
+                ServiceSeen::Silent(_)
+                | ServiceSeen::None
+                | ServiceSeen::Refused(_)
+                | ServiceSeen::Empty
+                | ServiceSeen::Cluster(_) => self.blockers(),
             },
             Phase::Installing | Phase::Bootstrapping => match &seen.service {
                 ServiceSeen::Cluster(view) => {

@@ -50,6 +50,31 @@ impl ControlPlane {
             &format!("--client-key={}", self.tls(&format!("{certificate}.key"))),
         ])
     }
+
+    /// The same by curl, which starts faster than kubectl: the server by a name of it, a bundle that
+    /// is trusted, and further headers. Returns the response or the error of curl.
+    fn ask(
+        &self,
+        server: &str,
+        bundle: &str,
+        certificate: &str,
+        headers: &[&str],
+    ) -> Result<String, String> {
+        let ca = self.tls(&format!("kube-apiserver-{bundle}-ca-bundle.crt"));
+        let (certificate, key) = (format!("{certificate}.crt"), format!("{certificate}.key"));
+        let (certificate, key) = (self.tls(&certificate), self.tls(&key));
+        let url = format!("https://{server}:6443{REVIEWS}");
+        let mut arguments = vec!["--silent", "--show-error", "--cacert", &ca];
+        arguments.extend(["--cert", &certificate, "--key", &key]);
+        arguments.extend(["--header", "Content-Type: application/json"]);
+        arguments.extend(headers.iter().flat_map(|header| ["--header", *header]));
+        arguments.extend(["--data-binary", "@-", &url]);
+        let output = self.run("curl", &arguments, &question());
+        match output.status.success() {
+            true => Ok(String::from_utf8(output.stdout).unwrap()),
+            false => Err(said(&output)),
+        }
+    }
 }
 
 #[test]
@@ -123,6 +148,11 @@ fn certificates_of_other_signers_are_refused() {
     // Same name, other signer.
     let subject = "/O=system:masters/CN=system:admin";
     stranger.issue("forged", subject, "clientAuth", "DNS:forged");
+    let server = format!("api-int.{DOMAIN}");
+    let ask = |certificate: &str| {
+        let answer = plane.ask(&server, "complete-server", certificate, &[]);
+        answer.unwrap()
+    };
     for certificate in [
         "forged",
         "aggregator-client",
@@ -130,43 +160,22 @@ fn certificates_of_other_signers_are_refused() {
         "journal-gatewayd",
         "etcd-client",
     ] {
-        let refused = plane.who_has(certificate).unwrap_err();
+        let refused = ask(certificate);
         assert!(refused.contains("Unauthorized"), "{certificate}: {refused}");
     }
     // Signed by one of ours, but for servers.
-    let refused = plane.who_has("kube-apiserver-lb-server").unwrap_err();
+    let refused = ask("kube-apiserver-lb-server");
     assert!(refused.contains("Unauthorized"), "{refused}");
 }
 
 #[test]
 fn the_aggregator_may_speak_for_others() {
     let plane = control_plane();
+    let server = format!("api-int.{DOMAIN}");
     let ask = |certificate: &str| {
-        let ca = plane.tls("kube-apiserver-complete-server-ca-bundle.crt");
-        let output = plane.run(
-            "curl",
-            &[
-                "--silent",
-                "--cacert",
-                &ca,
-                "--cert",
-                &plane.tls(&format!("{certificate}.crt")),
-                "--key",
-                &plane.tls(&format!("{certificate}.key")),
-                "--header",
-                "Content-Type: application/json",
-                "--header",
-                "X-Remote-User: alice",
-                "--header",
-                "X-Remote-Group: some",
-                "--data-binary",
-                "@-",
-                &format!("https://api-int.{DOMAIN}:6443{REVIEWS}"),
-            ],
-            &question(),
-        );
-        assert!(output.status.success(), "{}", said(&output));
-        String::from_utf8(output.stdout).unwrap()
+        let headers = ["X-Remote-User: alice", "X-Remote-Group: some"];
+        let answer = plane.ask(&server, "complete-server", certificate, &headers);
+        answer.unwrap()
     };
     let (user, groups) = reviewed(&ask("aggregator-client"));
     assert_eq!((user.as_str(), groups), ("alice", strings(&["some"])));
@@ -189,21 +198,22 @@ fn each_name_of_the_server_is_proven_by_its_own_signer_and_no_other() {
     ];
     for (name, signer) in rows {
         for bundle in ["localhost", "lb", "service-network"] {
-            let ca = plane.tls(&format!("kube-apiserver-{bundle}-ca-bundle.crt"));
-            let answer = plane.who_am_i(&[
-                &format!("--server=https://{name}:6443"),
-                &format!("--certificate-authority={ca}"),
-                "--client-certificate",
-                &plane.tls("kubelet-client.crt"),
-                "--client-key",
-                &plane.tls("kubelet-client.key"),
-            ]);
-            match answer {
-                Ok(_) => assert_eq!(bundle, signer, "{name}"),
-                Err(said) => {
-                    assert_ne!(bundle, signer, "{name}: {said}");
-                    assert!(said.contains("unknown authority"), "{name}: {said}");
-                }
+            if bundle == signer {
+                let ca = plane.tls(&format!("kube-apiserver-{bundle}-ca-bundle.crt"));
+                let answer = plane.who_am_i(&[
+                    &format!("--server=https://{name}:6443"),
+                    &format!("--certificate-authority={ca}"),
+                    "--client-certificate",
+                    &plane.tls("kubelet-client.crt"),
+                    "--client-key",
+                    &plane.tls("kubelet-client.key"),
+                ]);
+                answer.unwrap_or_else(|error| panic!("{name}: {error}"));
+            } else {
+                let error = plane.ask(name, bundle, "kubelet-client", &[]).unwrap_err();
+                let is_untrusted = error.contains("unable to get local issuer certificate")
+                    || error.contains("self-signed certificate in certificate chain");
+                assert!(is_untrusted, "{name} {bundle}: {error}");
             }
         }
     }

@@ -17,13 +17,15 @@ fn forsaken() -> (Arc<Simulated>, Node) {
     (machine, node)
 }
 
-fn gave_up(outcome: Result<(), String>, reason: &str) {
+fn gave_up(outcome: Result<(), InstallError>, reason: &str) {
     let failure = outcome.unwrap_err();
-    assert!(
-        failure.starts_with("gave up after 240 minutes: "),
-        "{failure}"
-    );
-    assert!(failure.contains(reason), "{failure}");
+    let InstallError::TimedOut { limit, missing, .. } = &failure else {
+        panic!("{failure}");
+    };
+    assert_eq!(*limit, Duration::from_secs(4 * 3600));
+    assert!(missing.contains(reason), "{missing}");
+    let text = failure.to_string();
+    assert!(text.starts_with("gave up after 240 minutes: "), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +90,8 @@ async fn nodes_that_disagree_about_their_config_are_not_waited_for_without_end()
     let (machine, node) = forsaken();
     let none = Finished::with_output(r#"{"items":[]}"#);
     machine.on(["oc", "get", "machineconfigs"], none);
-    let failure = node.wait_for_machine_configs().await.unwrap_err();
+    let failure = node.wait_for_machine_configs().await;
+    let failure = failure.unwrap_err().to_string();
     assert!(
         failure.starts_with("gave up after 30 minutes: "),
         "{failure}"
@@ -104,7 +107,8 @@ async fn nodes_that_disagree_about_their_config_are_not_waited_for_without_end()
         Finished::failed(1, unknown),
     );
     let began = tokio::time::Instant::now();
-    let failure = node.wait_for_machine_configs().await.unwrap_err();
+    let failure = node.wait_for_machine_configs().await;
+    let failure = failure.unwrap_err().to_string();
     assert!(failure.contains(unknown), "{failure}");
     assert!(
         began.elapsed() < Duration::from_secs(120),
@@ -139,7 +143,8 @@ async fn a_worker_whose_service_is_gone_leaves_when_its_config_is_served() {
         ..Found::default()
     };
     machine.on(["curl"], Finished::failed(22, "503"));
-    let failure = node.wait_for_control_plane(&found).await.unwrap_err();
+    let failure = node.wait_for_control_plane(&found).await;
+    let failure = failure.unwrap_err().to_string();
     assert!(failure.contains("the service does not report"), "{failure}");
     machine.on(["curl"], Finished::with_output(""));
     machine.change(|tree| tree.line("/run/muster-installer/pool-config.json", config));

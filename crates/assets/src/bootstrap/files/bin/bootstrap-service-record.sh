@@ -30,18 +30,16 @@ record_kind() {
 
 # record PHASE [RESULT [ERROR_LINE [ERROR_MESSAGE]]]
 record() {
-  local file entry next
+  local file next
   mkdir -p "$RECORDS"
   file=$RECORDS/$(record_service).json
   [[ -s $file ]] || echo '[]' >"$file"
-  entry=$(jq --null-input --compact-output \
-    --arg timestamp "$(date --utc +%Y-%m-%dT%H:%M:%SZ)" \
+  next=$(mktemp "$file.XXXXXX")
+  jq --arg timestamp "$(date --utc +%Y-%m-%dT%H:%M:%SZ)" \
     --arg phase "$1" --arg result "${2:-}" --arg stage "$record_stage" \
     --arg preCommand "$PRE_COMMAND" --arg postCommand "$POST_COMMAND" \
     --arg errorLine "${3:-}" --arg errorMessage "${4:-}" \
-    '$ARGS.named | with_entries(select(.value != ""))')
-  next=$(mktemp "$file.XXXXXX")
-  jq --argjson entry "$entry" '. + [$entry]' "$file" >"$next"
+    '. + [$ARGS.named | with_entries(select(.value != ""))]' "$file" >"$next"
   mv "$next" "$file"
 }
 
