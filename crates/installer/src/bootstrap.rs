@@ -46,6 +46,8 @@ const SERVICES: &[&str] = &[
 /// Bring `oc` and the kubelet onto a live image that has none.
 const NODE_IMAGE: &[&str] = &["node-image-pull.service", "node-image-overlay.service"];
 const POLL: Duration = Duration::from_secs(5);
+/// A reason to wait is shown for so long at least.
+const SHOWN: Duration = Duration::from_secs(30);
 /// Longer than any limit of the service, which gives up first and says so.
 const LONGEST_WAIT: Duration = Duration::from_secs(4 * 3600);
 /// Nodes that disagree for longer cost a reboot more, and no installation.
@@ -62,6 +64,24 @@ enum Look {
     Done,
     /// Not yet; what is waited for.
     Waiting(String),
+}
+
+/// The reason to wait that the service shows. Services keep each as an event, and some reasons
+/// change with every look.
+#[derive(Debug, Default)]
+struct Shown {
+    last: Option<(String, Duration)>,
+}
+
+impl Shown {
+    fn is_due(&mut self, reason: &str, now: Duration) -> bool {
+        let is_shown = |(last, at): &(String, Duration)| last == reason || now < *at + SHOWN;
+        if self.last.as_ref().is_some_and(is_shown) {
+            return false;
+        }
+        self.last = Some((reason.to_owned(), now));
+        true
+    }
 }
 
 impl Node {
@@ -429,7 +449,7 @@ impl Node {
         Ok(config.to_string())
     }
 
-    /// Looks again and again; each new reason to wait is shown by the service.
+    /// Looks again and again; the service shows the reason to wait.
     async fn wait(
         &self,
         stage: HostStage,
@@ -445,7 +465,7 @@ impl Node {
         mut look: impl AsyncFnMut() -> Result<Look, InstallError>,
     ) -> Result<(), InstallError> {
         let began = tokio::time::Instant::now();
-        let mut shown = String::new();
+        let mut shown = Shown::default();
         loop {
             let reason = match look().await? {
                 Look::Done => return Ok(()),
@@ -458,10 +478,9 @@ impl Node {
                     missing: reason,
                 });
             }
-            if reason != shown {
+            if shown.is_due(&reason, began.elapsed()) {
                 info!(%stage, reason, "waiting");
-                self.progress.report(stage, reason.clone());
-                shown = reason;
+                self.progress.report(stage, reason);
             }
             tokio::time::sleep(POLL).await;
         }
@@ -665,6 +684,18 @@ fn systemctl(machine: &dyn Machine, words: &[&str]) -> Result<(), InstallError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reasons_that_change_with_every_look_are_shown_now_and_then() {
+        let mut shown = Shown::default();
+        let at = Duration::from_secs;
+        assert!(shown.is_due("one image", at(0)));
+        assert!(!shown.is_due("two images", at(5)));
+        assert!(!shown.is_due("three images", at(25)));
+        assert!(shown.is_due("four images", at(30)));
+        assert!(!shown.is_due("four images", at(90)));
+        assert!(shown.is_due("five images", at(95)));
+    }
 
     #[test]
     fn what_a_script_said_last_is_not_hidden_behind_records_of_podman() {

@@ -18,7 +18,8 @@ pub fn run(machine: &dyn Machine, task: &Task) -> Result<Finished, ProgramError>
         return Ok(finished);
     }
     let words = [finished.err(), finished.out()]
-        .into_iter()
+        .iter()
+        .map(|words| as_shown(words))
         .find(|words| !words.trim().is_empty())
         .unwrap_or_default();
     let skipped = words.trim().chars().count().saturating_sub(LONGEST);
@@ -28,4 +29,25 @@ pub fn run(machine: &dyn Machine, task: &Task) -> Result<Finished, ProgramError>
         code: finished.code,
         end: words.trim().chars().skip(skipped).collect(),
     })
+}
+
+/// What is left of an output on a screen: a line that was written over again and again is its last
+/// version.
+fn as_shown(output: &str) -> String {
+    let lines = output.lines().map(|line| {
+        let line = line.trim_end_matches('\r');
+        line.rsplit('\r').next().unwrap_or_default()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_written_over_is_its_last_version() {
+        let output = "> Read disk (40%)\r> Read disk (90%)\r\nError: no\r\n";
+        assert_eq!(as_shown(output), "> Read disk (90%)\nError: no");
+    }
 }
