@@ -207,6 +207,8 @@ test("the log archive is searched in the page", async () => {
   assert.equal(await found.first().getAttribute("class"), "bad");
   // The address shows the same to another user.
   await page.reload();
+  // What is sent before the page follows is lost.
+  await page.getByRole("heading", { name: "shown", level: 1 }).waitFor();
   server.send(event("cluster", { ...cluster, status: "error", controller_logs_collected_at: "2026-01-01T00:00:00Z" }));
   await page.locator(".logs mark").waitFor();
   assertClean(page);
