@@ -233,7 +233,7 @@ fn openssl_agrees_with_the_sheet_on_every_certificate() {
 fn a_certificate_of_another_signer_does_not_verify() {
     let directory = tempfile::tempdir().unwrap();
     let pki = Pki::generate(&shared(), &Entropy::new([1; 32]), Scope::Manifests).unwrap();
-    let other = Pki::generate(&shared(), &Entropy::new([2; 32]), Scope::Manifests).unwrap();
+    let other = Pki::generate(&shared(), &Entropy::new([9; 32]), Scope::Manifests).unwrap();
     let write = |name: &str, pem: &str| {
         let path = directory.path().join(name);
         std::fs::write(&path, pem).unwrap();
