@@ -99,6 +99,10 @@ impl Monitor {
             if !name.is_empty() {
                 known.name = Some(name.clone());
             }
+            let state = match state.as_str() {
+                "" => "the host is not registered yet",
+                state => state,
+            };
             news.push((
                 Level::Info,
                 format!("the service on the host answers: {state}"),
