@@ -6,6 +6,7 @@ use muster_api::wire;
 use muster_auth::{Principal, Scope};
 use muster_model::{
     Category, ClusterId, Event, EventScope, HostId, HostKey, InfraEnvId, Severity, Timestamp,
+    storable_json,
 };
 use muster_store::{Changes, EventQuery};
 use serde_json::{Map, Value};
@@ -134,7 +135,7 @@ fn props(event: &str, text: &str) -> Result<Option<String>, Error> {
         warn!(event, why, "the properties of an event were dropped");
         Ok(None)
     };
-    let items = match serde_json::from_str(text) {
+    let items = match serde_json::from_str(&storable_json(text)) {
         Ok(Value::Object(object)) => return Ok(Some(Value::Object(object).to_string())),
         Ok(Value::Array(items)) => items,
         Ok(_) => return dropped("they are neither a JSON object nor a list"),

@@ -3,9 +3,9 @@
 //! [`reported!`] declares a struct that reads and writes that way with its keys in declaration
 //! order (alphabetical, as stored texts have always been), and drops keys it does not know.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
-use muster_model::{Report, json_size};
+use muster_model::{Report, json_size, storable_json};
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 
 use crate::replies::BadReply;
@@ -205,34 +205,7 @@ pub(crate) fn parse_any<T: DeserializeOwned>(step: &str, output: &str) -> Result
             size.containers, size.values
         )));
     }
-    serde_json::from_str(&without_nul(output)).map_err(|cause| unreadable(cause.to_string()))
-}
-
-/// Takes NUL characters out of JSON. Firmware pads serial numbers with them, and no database
-/// text, log or terminal wants to see one.
-fn without_nul(json: &str) -> Cow<'_, str> {
-    const NUL: &str = "\\u0000";
-    if !json.contains(NUL) {
-        return Cow::Borrowed(json);
-    }
-    let mut clean = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(at) = rest.find(NUL) {
-        let (before, after) = rest.split_at(at);
-        clean.push_str(before);
-        // After an odd number of backslashes ours is itself escaped and starts nothing.
-        let backslashes = clean
-            .bytes()
-            .rev()
-            .take_while(|byte| *byte == b'\\')
-            .count();
-        if backslashes % 2 == 1 {
-            clean.push_str(NUL);
-        }
-        rest = &after[NUL.len()..];
-    }
-    clean.push_str(rest);
-    Cow::Owned(clean)
+    serde_json::from_str(&storable_json(output)).map_err(|cause| unreadable(cause.to_string()))
 }
 
 /// Writes a report for storage.
@@ -245,11 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nul_characters_are_taken_out_and_texts_that_only_look_like_them_stay() {
+    fn characters_that_cannot_be_stored_do_not_make_an_output_unreadable() {
         let read = |json: &str| parse_any::<String>("x", json).unwrap();
-        assert_eq!(read(r#""a\u0000b\u0000""#), "ab");
-        assert_eq!(read(r#""a\\u0000b""#), r"a\u0000b");
-        assert_eq!(read(r#""\\\u0000""#), r"\");
+        assert_eq!(read(r#""a\u0000b\ud800""#), "ab\u{fffd}");
     }
 
     #[test]

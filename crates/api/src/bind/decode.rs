@@ -4,6 +4,9 @@
 //! value comes out canonical: member names in the contract's spelling, nulls gone. Only then
 //! does [`super::check`] look at what the values say.
 
+use std::borrow::Cow;
+
+use muster_model::storable_json;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
@@ -30,13 +33,32 @@ enum What {
     NulCharacter,
 }
 
+/// What becomes of characters that no store can keep, and of bytes that are no characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadCharacters {
+    /// The request is refused: its sender can correct it.
+    Refused,
+    /// They are taken out or replaced: the rest of the report matters more.
+    Replaced,
+}
+
 /// Parses a body and makes it canonical. The error is the cause in words.
 ///
 /// Text after the first JSON value is ignored, as the reference does; nesting is limited by the
 /// parser.
-pub(super) fn decode(rule: &Rule, body: &[u8], unknown: UnknownMembers) -> Result<Value, String> {
-    let mut parser = serde_json::Deserializer::from_slice(body);
-    let mut value = Value::deserialize(&mut parser).map_err(|why| format!("json: {why}"))?;
+pub(super) fn decode(
+    rule: &Rule,
+    body: &[u8],
+    unknown: UnknownMembers,
+    bad: BadCharacters,
+) -> Result<Value, String> {
+    let mut value = match bad {
+        BadCharacters::Refused => parse(body).map_err(|why| in_words(body, &why))?,
+        BadCharacters::Replaced => {
+            let text = text_of(body);
+            parse(storable_json(&text).as_bytes()).map_err(|why| format!("json: {why}"))?
+        }
+    };
     if value.is_null() {
         value = nothing(rule);
     }
@@ -44,6 +66,36 @@ pub(super) fn decode(rule: &Rule, body: &[u8], unknown: UnknownMembers) -> Resul
         Ok(()) => Ok(value),
         Err(misfit) => Err(misfit.in_words()),
     }
+}
+
+fn parse(json: &[u8]) -> Result<Value, serde_json::Error> {
+    Value::deserialize(&mut serde_json::Deserializer::from_slice(json))
+}
+
+/// Why a body could not be parsed. The parser's words for half of a surrogate pair are about escapes.
+fn in_words(body: &[u8], why: &serde_json::Error) -> String {
+    match std::str::from_utf8(body).map(storable_json) {
+        Ok(Cow::Owned(clean)) if parse(clean.as_bytes()).is_ok() => format!(
+            "json: a text contains half of a surrogate pair, remove it, at line {} column {}",
+            why.line(),
+            why.column()
+        ),
+        _ => format!("json: {why}"),
+    }
+}
+
+/// A body as text. A byte that is no UTF-8 becomes one `?`, so that the text stays within the limits
+/// the body was read with.
+fn text_of(body: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(body) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(body.len());
+    for chunk in body.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    Cow::Owned(text)
 }
 
 /// What a literal `null` stands for as a whole body.

@@ -23,6 +23,7 @@ use serde_json::Value;
 pub use args::Args;
 
 use crate::contract::{Operation, PathParams};
+use decode::BadCharacters;
 use params::{Sources, bind_parameter};
 use rule::{Rule, rules};
 
@@ -131,12 +132,16 @@ pub fn bind(operation: &'static Operation, given: &Given<'_>) -> Result<Bound, V
         args: Args::default(),
         body: None,
     };
+    let bad = match operation.is_report() {
+        true => BadCharacters::Replaced,
+        false => BadCharacters::Refused,
+    };
     let body_name = operation.body.as_ref().map(|body| body.name.as_str());
     let take_body = |bound: &mut Bound| -> Result<(), Violation> {
         if let Some((name, rule)) = &rules.body
             && bound.body.is_none()
         {
-            bound.body = Some(bind_body(name, rule, body, unknown)?);
+            bound.body = Some(bind_body(name, rule, body, unknown, bad)?);
         }
         Ok(())
     };
@@ -156,12 +161,13 @@ fn bind_body(
     rule: &Rule,
     body: Option<&[u8]>,
     unknown: UnknownMembers,
+    bad: BadCharacters,
 ) -> Result<Value, Violation> {
     let body = body.map(<[u8]>::trim_ascii).filter(|body| !body.is_empty());
     let Some(body) = body else {
         return Err(Violation::new(format!("{name} in body is required")));
     };
-    let value = decode::decode(rule, body, unknown).map_err(|why| {
+    let value = decode::decode(rule, body, unknown, bad).map_err(|why| {
         Violation::new(format!(
             "parsing {name} body from \"\" failed, because {why}"
         ))

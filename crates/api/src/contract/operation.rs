@@ -135,6 +135,13 @@ impl Operation {
         &self.call.path
     }
 
+    /// Whether only agents and controllers call it. They pass on what firmware, programs and the
+    /// cluster printed, and cannot correct it.
+    #[must_use]
+    pub fn is_report(&self) -> bool {
+        self.security == [Scheme::Agent]
+    }
+
     /// The media type a body must have.
     #[must_use]
     pub fn consumes(&self) -> &'static str {

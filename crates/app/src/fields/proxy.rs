@@ -56,8 +56,11 @@ fn check(address: &str, schemes: &[&str]) -> Result<(), Invalid> {
     if !has_host || !after_scheme.starts_with("://") || after_scheme.starts_with(":///") {
         return Err(format!("has no host; write a URL {example}").into());
     }
-    if address.contains(char::is_whitespace) {
-        return Err(format!("contains a space; write a URL {example}").into());
+    // The parser drops or escapes these; other readers of the setting do not.
+    if address.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(
+            format!("contains a space or a control character; write a URL {example}").into(),
+        );
     }
     Ok(())
 }

@@ -230,6 +230,13 @@ fn kernel_arguments(given: &[wire::KernelArgument]) -> Result<Vec<KernelArgument
     for (index, argument) in given.iter().enumerate() {
         let value = argument.value.clone().unwrap_or_default();
         match argument.operation.as_deref() {
+            // Images and boot scripts hold all arguments in one line.
+            Some("append") if value.chars().any(char::is_control) => {
+                return Err(format!(
+                    "kernel_arguments[{index}]: {value:?} has a control character, remove it"
+                )
+                .into());
+            }
             Some("append") if !value.is_empty() => {
                 arguments.push(KernelArgument {
                     operation: "append".to_owned(),

@@ -98,6 +98,11 @@ fn a_body_of_the_wrong_shape_is_refused_with_the_cause() {
         ),
         (
             "V2UpdateCluster",
+            r#"{"name":"a\ud800b"}"#,
+            "json: a text contains half of a surrogate pair, remove it, at line 1 column 17",
+        ),
+        (
+            "V2UpdateCluster",
             "[]",
             "json: the body must be an object, not an array",
         ),
@@ -319,7 +324,7 @@ fn characters_are_counted_not_bytes() {
 }
 
 #[test]
-fn free_maps_take_any_value_but_no_nul_inside() {
+fn free_maps_take_any_value() {
     let complete = |data: &str| {
         let body = format!(r#"{{"is_success":false,"data":{data}}}"#);
         request("v2CompleteInstallation")
@@ -332,9 +337,39 @@ fn free_maps_take_any_value_but_no_nul_inside() {
         body["data"]["report"]["any"],
         json!([1, null, {"thing": "x"}])
     );
-    assert!(complete(r#"{"report":{"any":["a\u0000"]}}"#).is_err());
     assert!(complete(r#"{"report":[{"name":"dns"}],"note":"text"}"#).is_ok());
     assert!(complete(r#"[1]"#).is_err());
+}
+
+#[test]
+fn reports_lose_characters_that_cannot_be_kept_and_nothing_else() {
+    let report = |body: &[u8]| {
+        let bound = request("v2UpdateHostInstallProgress").body(body).bind();
+        bound.unwrap().body.unwrap()["progress_info"].clone()
+    };
+    let of = |info: &[u8]| {
+        let start = br#"{"current_stage":"Installing","progress_info":""#.as_slice();
+        report(&[start, info, br#""}"#].concat())
+    };
+    assert_eq!(of(br"a\u0000b\ud800c\u0001"), "ab\u{fffd}c\u{1}");
+    assert_eq!(of(b"a\xff\xfe\xc3\xbcb"), "a??üb");
+    assert_eq!(of(br"\\u0000"), r"\u0000");
+    let complete = request("v2CompleteInstallation")
+        .body(r#"{"is_success":false,"data":{"re\u0000port":{"any":["a\u0000"]}}}"#)
+        .bind()
+        .unwrap();
+    assert_eq!(
+        complete.body.unwrap()["data"]["report"]["any"],
+        json!(["a"])
+    );
+    // Who can correct the text is asked to.
+    for (operation, body) in [
+        ("V2UpdateCluster", br#"{"name":"a\u0000"}"#.as_slice()),
+        ("v2UpdateHost", br#"{"host_name":"\udfff"}"#),
+        ("v2UpdateHost", b"{\"host_name\":\"\xff\"}"),
+    ] {
+        assert!(request(operation).body(body).bind().is_err(), "{operation}");
+    }
 }
 
 #[test]
