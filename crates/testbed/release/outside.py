@@ -158,7 +158,8 @@ class ForNodes(Handler):
 
 
 def serve_configs(port, context=None):
-    server = http.server.ThreadingHTTPServer((address, port), ForNodes)
+    # Under the virtual address of the API as well, where a cluster has one.
+    server = http.server.ThreadingHTTPServer(("", port), ForNodes)
     if context:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -162,6 +162,14 @@ impl Network {
         Ok(network)
     }
 
+    /// Our side has one more address from now on, as the virtual address of a cluster that was free before.
+    ///
+    /// # Errors
+    /// It is taken.
+    pub fn answer_at(&self, address: IpAddr) -> Result<()> {
+        self.take(IpNet::from(address))
+    }
+
     /// Our side has this address from now on.
     fn take(&self, address: IpNet) -> Result<()> {
         // It is ours alone, and it is needed at once.

@@ -1,7 +1,7 @@
 //! Clusters of two control-plane nodes, from power-on to `installed`: with an arbiter, and with nodes that
 //! fence each other. While one of them runs the bootstrap there is only the other.
 
-use std::time::Duration;
+use std::{net::Ipv4Addr, time::Duration};
 
 use anyhow::Result;
 use muster_testbed::ControlPlane;
@@ -16,6 +16,8 @@ use crate::{
 /// Three emulated machines share two cores.
 const INSTALLATION: Duration = Duration::from_secs(3600);
 const ADDITION: Duration = Duration::from_secs(1800);
+/// The virtual address of the API.
+const API: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 5);
 /// An arbiter is installed as a control-plane node is that does not run the bootstrap.
 const ARBITER_STAGES: &[&str] = &[
     "Starting installation",
@@ -82,12 +84,12 @@ fn site(story: &str, feature: &str) -> Result<Site> {
         story,
         Plan {
             settings: vec![small_machines(), feature.to_owned()],
-            // Before 4.22 only platform baremetal has such clusters. Nobody answers at its virtual
-            // addresses: the names of the API lead to the API outside of the machines.
+            // Before 4.22 only platform baremetal has such clusters. No node has its virtual addresses: we
+            // answer at that of the API, where nodes fetch their configs.
             cluster: json!({
                 "control_plane_count": 2,
                 "user_managed_networking": false,
-                "api_vips": [{"ip": "192.168.77.5"}],
+                "api_vips": [{"ip": API}],
                 "ingress_vips": [{"ip": "192.168.77.6"}],
             }),
             quick_bootstrap: true,
@@ -120,6 +122,8 @@ fn install(
     lab.wait_for("ready")?;
     lab.install()?;
     lab.wait_for("installing")?;
+    // Until then it must be free.
+    site.scene.network.answer_at(API.into())?;
     let mut plane = lab.start_control_plane(DOMAIN)?;
     lab.follow_to_installed(
         &mut plane,
