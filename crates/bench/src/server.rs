@@ -52,6 +52,7 @@ impl Server {
             .args(arguments)
             // Registrations are measured as fast as they go.
             .env("MUSTER_QUOTAS_NEW_HOSTS_PER_MINUTE", "0")
+            .env("MUSTER_QUOTAS_NEW_HOSTS_PER_MINUTE_OF_ADDRESS", "0")
             .env("MUSTER_QUOTAS_HOSTS_PER_INFRA_ENV", "0")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
