@@ -167,7 +167,7 @@ pub fn plan_joining(
     let checked = cluster_manifests::load(&rendered, &expected).map_err(findings)?;
     reports.extend(checked.reports);
     reports.retain(|report| !report.findings().is_empty());
-    // For the agent of the host; others come by an address that nobody knows yet.
+    // For the agent of the host; others reach it at an address that is not known yet.
     let rendezvous = IpAddr::V4(Ipv4Addr::LOCALHOST);
     Ok(Planned {
         manifests: checked.manifests,

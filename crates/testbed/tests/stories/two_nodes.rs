@@ -67,7 +67,7 @@ fn two_nodes_that_fence_each_other_are_installed() -> Result<()> {
     let (plane, _machines) = install(&mut site, machines.into(), &[], |lab, host| {
         lab.update_host(
             host,
-            // Nobody answers there: fencing is the business of the cluster, which is stood in.
+            // Nothing answers there: the cluster does the fencing, and it is stood in.
             &json!({"fencing_credentials": {
                 "address": "redfish+https://192.168.77.9/redfish/v1/Systems/1",
                 "username": "fence", "password": "not used", "certificate_verification": "Disabled",
