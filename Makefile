@@ -100,10 +100,8 @@ stories: machines agents packages boot ## The same with the long stories that `m
 	$(run_stories) $(addprefix --skip ,$(unfinished_stories))
 
 .PHONY: machines
-machines:
-	@scripts/prepare build test boot agents testbed
-	$(build_programs)
-	@tests/setup-coreos-installer
+machines: tools programs
+	@scripts/prepare boot agents testbed
 	scripts/build-static x86_64
 
 programs: web
