@@ -102,23 +102,29 @@ pub fn decide<'a>(
     }
     let (mut ready, mut is_underway, mut is_over) = (Vec::new(), false, !hosts.is_empty());
     for host in hosts {
-        is_over &= host.status == HostStatus::AddedToExistingCluster;
+        if host.status == HostStatus::AddedToExistingCluster {
+            continue;
+        }
+        is_over = false;
         let name = muster_engine::inventory::hostname(host);
-        match host.status {
-            HostStatus::AddedToExistingCluster => {}
-            HostStatus::Installing | HostStatus::InstallingInProgress => is_underway = true,
-            HostStatus::Known if are_hosts_listed && configured.strangers.contains(&host.key()) => {
-                reasons.push(format!(
-                    "host {name} is not among the hosts of nodes-config.yaml; make the image again \
-                     with one of its hardware addresses"
-                ));
-            }
-            HostStatus::Known => ready.push(*host),
-            _ => reasons.push(format!(
+        if matches!(
+            host.status,
+            HostStatus::Installing | HostStatus::InstallingInProgress
+        ) {
+            is_underway = true;
+        } else if host.status != HostStatus::Known {
+            reasons.push(format!(
                 "host {name} is {}{}",
                 host.status,
                 because(&host.status_info, host.validations_info.as_deref())
-            )),
+            ));
+        } else if are_hosts_listed && configured.strangers.contains(&host.key()) {
+            reasons.push(format!(
+                "host {name} is not among the hosts of nodes-config.yaml; make the image again \
+                 with one of its hardware addresses"
+            ));
+        } else {
+            ready.push(*host);
         }
     }
     let gate = match (reasons.is_empty(), is_over, is_underway) {

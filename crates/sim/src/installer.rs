@@ -50,17 +50,14 @@ const fn takes(step: Step, flow: Flow) -> u64 {
 
 /// What a step waits for in the cluster, if anything.
 fn waits(step: Step, day2: bool) -> Option<fn(&Nodes) -> bool> {
-    match step {
-        Step::WaitForNodes => {
-            Some(|nodes| nodes.control_plane_at(NodeState::Joined) >= nodes.quorum())
-        }
-        Step::WaitForController => {
-            Some(|nodes| nodes.control_plane_at(NodeState::Ready) >= nodes.quorum())
-        }
-        Step::WaitForControlPlane if !day2 => {
-            Some(|nodes| nodes.control_plane_done() >= nodes.quorum())
-        }
-        _ => None,
+    if step == Step::WaitForNodes {
+        Some(|nodes| nodes.control_plane_at(NodeState::Joined) >= nodes.quorum())
+    } else if step == Step::WaitForController {
+        Some(|nodes| nodes.control_plane_at(NodeState::Ready) >= nodes.quorum())
+    } else if step == Step::WaitForControlPlane && !day2 {
+        Some(|nodes| nodes.control_plane_done() >= nodes.quorum())
+    } else {
+        None
     }
 }
 
@@ -193,16 +190,17 @@ impl Installer {
             self.nodes.until(waits).await;
         }
         let seconds = takes(step, flow);
-        match step {
-            Step::WriteImage | Step::DeployIntoRoot => return self.write_image(seconds).await,
-            Step::ApplyBootstrap => self.fetch_bootstrap_config(command).await?,
-            Step::FetchIgnition => self.fetch_ignition().await?,
-            Step::SendLogs => {
-                let (infra_env, machine) = (self.infra_env, &self.machine);
-                // An installation does not fail for want of logs.
-                let _ = logs::send_host(&self.line, command.cluster_id, infra_env, machine).await;
-            }
-            _ => {}
+        if matches!(step, Step::WriteImage | Step::DeployIntoRoot) {
+            return self.write_image(seconds).await;
+        }
+        if step == Step::ApplyBootstrap {
+            self.fetch_bootstrap_config(command).await?;
+        } else if step == Step::FetchIgnition {
+            self.fetch_ignition().await?;
+        } else if step == Step::SendLogs {
+            let (infra_env, machine) = (self.infra_env, &self.machine);
+            // An installation does not fail for want of logs.
+            let _ = logs::send_host(&self.line, command.cluster_id, infra_env, machine).await;
         }
         self.pace.sleep(Duration::from_secs(seconds)).await;
         Ok(None)
@@ -252,10 +250,15 @@ impl Installer {
 
 /// What people see beside a stage when it begins.
 fn detail(step: Step, command: &Command) -> String {
-    match step {
-        Step::CheckDisk | Step::CheckRoot | Step::FetchIgnition => command.role.clone(),
-        Step::WaitForControlPlane | Step::WaitForNodes => "waiting for control plane nodes".into(),
-        _ => String::new(),
+    if matches!(
+        step,
+        Step::CheckDisk | Step::CheckRoot | Step::FetchIgnition
+    ) {
+        command.role.clone()
+    } else if matches!(step, Step::WaitForControlPlane | Step::WaitForNodes) {
+        "waiting for control plane nodes".into()
+    } else {
+        String::new()
     }
 }
 

@@ -117,36 +117,36 @@ pub fn host_needs(
     settings: &OperatorSettings,
 ) -> Requirement {
     let open = host.role == HostRole::AutoAssign;
-    match operator {
-        Operator::Odf if open && !cluster.roles.allows_open_roles() => Requirement::default(),
-        Operator::Odf => OdfMode::of(cluster.roles, &settings.odf).host_needs(
+    if operator == Operator::Odf {
+        if open && !cluster.roles.allows_open_roles() {
+            return Requirement::default();
+        }
+        return OdfMode::of(cluster.roles, &settings.odf).host_needs(
             host.role,
             host.odf_disks,
             &settings.odf,
-        ),
-        // Only workers carry models; a host that may become a master is not asked for it yet.
-        Operator::OpenshiftAi if open => Requirement::default(),
-        Operator::Lvm if host.role == HostRole::Master && !cluster.masters_schedulable => {
-            Requirement::default()
-        }
-        // The only node of a cluster is its control plane, whatever role it was given.
-        Operator::Mce if cluster.single_node => {
-            planned(operator, HostRole::Master, cluster, settings)
-        }
-        Operator::Cnv => {
-            let role = match host.role {
-                _ if cluster.single_node => HostRole::Master,
-                given => given,
-            };
-            let mut need = planned(operator, role, cluster, settings);
-            if cluster.single_node || matches!(role, HostRole::Worker | HostRole::AutoAssign) {
-                let devices = host.cnv_devices.saturating_mul(CNV_DEVICE_MIB);
-                need.ram_mib = need.ram_mib.saturating_add(devices);
-            }
-            need
-        }
-        _ => planned(operator, host.role, cluster, settings),
+        );
     }
+    // Only workers carry models; a host that may become a master is not asked for it yet.
+    if operator == Operator::OpenshiftAi && open {
+        return Requirement::default();
+    }
+    if operator == Operator::Lvm && host.role == HostRole::Master && !cluster.masters_schedulable {
+        return Requirement::default();
+    }
+    // The only node of a cluster is its control plane, whatever role it was given.
+    let role = match cluster.single_node && matches!(operator, Operator::Mce | Operator::Cnv) {
+        true => HostRole::Master,
+        false => host.role,
+    };
+    let mut need = planned(operator, role, cluster, settings);
+    let takes_devices =
+        cluster.single_node || matches!(role, HostRole::Worker | HostRole::AutoAssign);
+    if operator == Operator::Cnv && takes_devices {
+        let devices = host.cnv_devices.saturating_mul(CNV_DEVICE_MIB);
+        need.ram_mib = need.ram_mib.saturating_add(devices);
+    }
+    need
 }
 
 /// By how much the smallest data disk grows when MCE shares LVM or ODF storage, in GB.

@@ -18,10 +18,10 @@ pub fn handed_out(host: &Host, steps: &Steps, settings: &Settings, now: Timestam
     let mut after = host.clone();
     let mut events = Vec::new();
     for step in &steps.steps {
-        match step.step_type {
-            StepType::Install => install(&mut after, settings, now, &mut events),
-            StepType::UpgradeAgent => upgrade(&mut after, settings, now, &mut events),
-            _ => {}
+        if step.step_type == StepType::Install {
+            install(&mut after, settings, now, &mut events);
+        } else if step.step_type == StepType::UpgradeAgent {
+            upgrade(&mut after, settings, now, &mut events);
         }
     }
     draft::about_host(host, after, events, now)

@@ -34,8 +34,12 @@ impl Scene<'_> {
 
 /// Manifests that need no operator to be understood, by path.
 pub fn at_once(operator: Operator, scene: &Scene<'_>) -> Vec<(String, Value)> {
-    match operator {
-        Operator::Cnv => [Role::Master, Role::Worker]
+    // The descheduler looks at pressure, which kernels measure only on request.
+    let measures_pressure = operator == Operator::KubeDescheduler
+        && scene.has(Operator::Cnv)
+        && scene.version.at_least(4, 18);
+    if operator == Operator::Cnv {
+        [Role::Master, Role::Worker]
             .map(|role| {
                 let path = format!(
                     "openshift/50_openshift-cnv_{}s_schedstats.yaml",
@@ -44,19 +48,19 @@ pub fn at_once(operator: Operator, scene: &Scene<'_>) -> Vec<(String, Value)> {
                 let name = format!("50-{}s-enable-schedstats", role.word());
                 (path, kernel_argument(&name, role, "schedstats=enable"))
             })
-            .into(),
-        Operator::Lso => monitoring_rights(operator.namespace()).into(),
-        // The descheduler looks at pressure, which kernels measure only on request.
-        Operator::KubeDescheduler if scene.has(Operator::Cnv) && scene.version.at_least(4, 18) => {
-            [Role::Master, Role::Worker]
-                .map(|role| {
-                    let name = format!("99-openshift-machineconfig-{}-psi-karg", role.word());
-                    let path = format!("openshift/{name}.yaml");
-                    (path, kernel_argument(&name, role, "psi=1"))
-                })
-                .into()
-        }
-        _ => Vec::new(),
+            .into()
+    } else if operator == Operator::Lso {
+        monitoring_rights(operator.namespace()).into()
+    } else if measures_pressure {
+        [Role::Master, Role::Worker]
+            .map(|role| {
+                let name = format!("99-openshift-machineconfig-{}-psi-karg", role.word());
+                let path = format!("openshift/{name}.yaml");
+                (path, kernel_argument(&name, role, "psi=1"))
+            })
+            .into()
+    } else {
+        Vec::new()
     }
 }
 

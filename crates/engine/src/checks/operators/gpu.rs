@@ -15,9 +15,10 @@ use crate::{checks::CheckResult, inventory::Inventory};
 
 /// The settings of a GPU operator; only the two of them come here.
 fn settings_of(operator: Operator, settings: &OperatorSettings) -> &GpuSettings {
-    match operator {
-        Operator::AmdGpu => &settings.amd,
-        _ => &settings.nvidia,
+    if operator == Operator::AmdGpu {
+        &settings.amd
+    } else {
+        &settings.nvidia
     }
 }
 

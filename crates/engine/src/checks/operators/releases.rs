@@ -38,12 +38,12 @@ fn version(
     scene: &Scene,
     settings: &OperatorSettings,
 ) -> Option<String> {
-    let first = match operator {
-        Operator::Mce => Some(settings.mce_min_version.to_string()),
-        _ => operator
-            .first_version(scene.is_single_node())
-            .map(|(major, minor)| format!("{major}.{minor}")),
-    }?;
+    let first = if operator == Operator::Mce {
+        settings.mce_min_version.to_string()
+    } else {
+        let (major, minor) = operator.first_version(scene.is_single_node())?;
+        format!("{major}.{minor}")
+    };
     let title = operator.title();
     let Some(version) = scene.version() else {
         return Some(format!(
@@ -51,15 +51,17 @@ fn version(
             cluster.openshift_version
         ));
     };
-    let new_enough = match operator {
-        Operator::Mce => *version >= settings.mce_min_version,
-        _ => operator
+    let new_enough = if operator == Operator::Mce {
+        *version >= settings.mce_min_version
+    } else {
+        operator
             .first_version(scene.is_single_node())
-            .is_none_or(|(major, minor)| version.at_least(major, minor)),
+            .is_none_or(|(major, minor)| version.at_least(major, minor))
     };
-    let many = match operator {
-        Operator::Lvm if !scene.is_single_node() => " on several nodes",
-        _ => "",
+    let many = if operator == Operator::Lvm && !scene.is_single_node() {
+        " on several nodes"
+    } else {
+        ""
     };
     (!new_enough).then(|| {
         format!(

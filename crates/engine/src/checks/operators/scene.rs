@@ -192,20 +192,21 @@ impl<'a> OnHost<'a> {
 
     /// What one operator takes of this host. ODF goes by the given role, because its mode does.
     pub(super) fn share(&self, operator: Operator) -> Requirement {
-        let role = match operator {
-            Operator::Odf => self.given,
-            _ => self.role,
+        let (role, odf_disks) = if operator == Operator::Odf {
+            let disks = self.data_disks(self.settings.odf.min_disk_gb);
+            (self.given, disks.large)
+        } else {
+            (self.role, 0)
+        };
+        let cnv_devices = if operator == Operator::Cnv {
+            self.cnv_devices()
+        } else {
+            0
         };
         let shape = HostShape {
             role: catalogued(role),
-            odf_disks: match operator {
-                Operator::Odf => self.data_disks(self.settings.odf.min_disk_gb).large,
-                _ => 0,
-            },
-            cnv_devices: match operator {
-                Operator::Cnv => self.cnv_devices(),
-                _ => 0,
-            },
+            odf_disks,
+            cnv_devices,
         };
         needs::host_needs(operator, shape, self.scene.shape(), self.settings)
     }
