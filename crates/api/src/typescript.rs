@@ -57,10 +57,11 @@ fn write_operation(text: &mut String, contract: &Contract, operation: &Operation
             .filter(|parameter| parameter.place == place);
         let members: Vec<String> = parameters
             .map(|parameter| {
-                let kind = match (parameter.schema.kind, parameter.collection_format) {
+                let is_list = parameter.schema.kind == Some(Kind::Array);
+                let kind = match parameter.collection_format {
                     // Between commas in one value.
-                    (Some(Kind::Array), ListForm::Csv) => "string".to_owned(),
-                    _ => write_type(contract, &parameter.schema, 2),
+                    ListForm::Csv if is_list => "string".to_owned(),
+                    ListForm::Csv | ListForm::Multi => write_type(contract, &parameter.schema, 2),
                 };
                 let optional = if parameter.is_required() { "" } else { "?" };
                 format!("{}{optional}: {kind}", key(&parameter.name))

@@ -56,7 +56,12 @@ pub(super) fn check(rule: &Rule, value: &Value) -> Result<(), Fault> {
         }
         (Rule::Record(record), Value::Object(given)) => record.check(given),
         // Flags, free objects and numbers have no rules beyond their type.
-        _ => Ok(()),
+        (Rule::Number | Rule::Flag | Rule::Free, _) => Ok(()),
+        // Decoding refuses values of other types.
+        (
+            Rule::Text(_) | Rule::Integer { .. } | Rule::List(_) | Rule::Map(_) | Rule::Record(_),
+            _,
+        ) => Ok(()),
     }
 }
 

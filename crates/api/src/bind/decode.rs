@@ -102,7 +102,13 @@ fn text_of(body: &[u8]) -> Cow<'_, str> {
 fn nothing(rule: &Rule) -> Value {
     match rule {
         Rule::Text(_) => Value::String(String::new()),
-        _ => Value::Object(Map::new()),
+        Rule::Integer { .. }
+        | Rule::Number
+        | Rule::Flag
+        | Rule::List(_)
+        | Rule::Map(_)
+        | Rule::Record(_)
+        | Rule::Free => Value::Object(Map::new()),
     }
 }
 
@@ -127,11 +133,12 @@ fn shape(rule: &Rule, value: &mut Value, unknown: UnknownMembers) -> Result<(), 
         }
         (Rule::Map(rule), Value::Object(entries)) => {
             entries.retain(|_, entry| !entry.is_null());
+            // The values of a free map are any JSON: controllers send lists in them.
+            let is_free = matches!(**rule, Rule::Free);
             for (key, entry) in entries.iter_mut() {
-                // The values of a free map are any JSON: controllers send lists in them.
-                let fits = |entry: &mut Value| match **rule {
-                    Rule::Free => all_without_nul(entry),
-                    _ => shape(rule, entry, unknown),
+                let fits = |entry: &mut Value| match is_free {
+                    true => all_without_nul(entry),
+                    false => shape(rule, entry, unknown),
                 };
                 without_nul(key)
                     .and_then(|()| fits(entry))
@@ -141,7 +148,17 @@ fn shape(rule: &Rule, value: &mut Value, unknown: UnknownMembers) -> Result<(), 
         }
         (Rule::Record(record), Value::Object(given)) => record.shape(given, unknown),
         (Rule::Free, value @ Value::Object(_)) => all_without_nul(value),
-        (_, value) => Err(Misfit::here(What::WrongType {
+        (
+            Rule::Text(_)
+            | Rule::Integer { .. }
+            | Rule::Number
+            | Rule::Flag
+            | Rule::List(_)
+            | Rule::Map(_)
+            | Rule::Record(_)
+            | Rule::Free,
+            value,
+        ) => Err(Misfit::here(What::WrongType {
             wanted: wanted(rule),
             got: got(value),
         })),

@@ -38,13 +38,13 @@ pub(super) fn bind_parameter(
     args: &mut Args,
 ) -> Result<(), Violation> {
     let raw = raw_values(parameter, sources)?;
-    let values = match (rule, parameter.collection_format) {
-        (Rule::List(_), ListForm::Multi) => raw,
-        (Rule::List(_), ListForm::Csv) => raw
+    let values = match (rule.item(), parameter.collection_format) {
+        (Some(_), ListForm::Multi) => raw,
+        (Some(_), ListForm::Csv) => raw
             .last()
             .map(|value| split_list(value))
             .unwrap_or_default(),
-        _ => raw
+        (None, ListForm::Multi | ListForm::Csv) => raw
             .into_iter()
             .next_back()
             .filter(|value| !value.is_empty())
@@ -60,9 +60,9 @@ pub(super) fn bind_parameter(
         }
         return Ok(());
     }
-    let arg = match rule {
-        Rule::List(item) => list(parameter, item, values)?,
-        _ => single(parameter, rule, values)?,
+    let arg = match rule.item() {
+        Some(item) => list(parameter, item, values)?,
+        None => single(parameter, rule, values)?,
     };
     args.insert(&parameter.name, arg);
     Ok(())
@@ -84,7 +84,12 @@ fn single(parameter: &Parameter, rule: &Rule, values: Vec<String>) -> Result<Arg
                 .map_err(|why| complain(parameter, None, &why))?;
             Ok(Arg::Int(number))
         }
-        _ => {
+        Rule::Text(_)
+        | Rule::Number
+        | Rule::List(_)
+        | Rule::Map(_)
+        | Rule::Record(_)
+        | Rule::Free => {
             check_text(rule, &text).map_err(|why| complain(parameter, None, &why))?;
             Ok(Arg::Text(text))
         }
@@ -104,7 +109,13 @@ fn check_text(rule: &Rule, text: &str) -> Result<(), String> {
     }
     match rule {
         Rule::Text(rule) => rule.check(text),
-        _ => Ok(()),
+        Rule::Integer { .. }
+        | Rule::Number
+        | Rule::Flag
+        | Rule::List(_)
+        | Rule::Map(_)
+        | Rule::Record(_)
+        | Rule::Free => Ok(()),
     }
 }
 

@@ -32,6 +32,22 @@ pub(super) enum Rule {
     Free,
 }
 
+impl Rule {
+    /// The rule of the items, if this is one of lists.
+    pub(super) fn item(&self) -> Option<&Self> {
+        match self {
+            Self::List(item) => Some(item),
+            Self::Text(_)
+            | Self::Integer { .. }
+            | Self::Number
+            | Self::Flag
+            | Self::Map(_)
+            | Self::Record(_)
+            | Self::Free => None,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct TextRule {
     pub(super) choices: Vec<String>,

@@ -123,6 +123,14 @@ fn responses(drawer: &Drawer<'_>, operation: &Operation) -> Value {
 fn answer_schema(drawer: &Drawer<'_>, schema: &Schema) -> Value {
     match schema.kind {
         Some(Kind::File) => json!({"type": "file"}),
-        _ => drawer.draw(schema),
+        Some(
+            Kind::Object
+            | Kind::Array
+            | Kind::String
+            | Kind::Integer
+            | Kind::Number
+            | Kind::Boolean,
+        )
+        | None => drawer.draw(schema),
     }
 }

@@ -36,7 +36,22 @@ fn spelled_as(kind: &Kind, value: Value) -> Value {
             }
             Value::Object(out)
         }
-        (_, value) => value,
+        (
+            Kind::Text
+            | Kind::OnlyText
+            | Kind::Secret
+            | Kind::Flag
+            | Kind::Number(..)
+            | Kind::Cidr
+            | Kind::Ip
+            | Kind::Word(_)
+            | Kind::List(_)
+            | Kind::Object(_)
+            | Kind::Labels
+            | Kind::Anything
+            | Kind::Foreign,
+            value,
+        ) => value,
     }
 }
 

@@ -148,7 +148,17 @@ impl Kind {
         match self {
             Self::Object(fields) => fields,
             Self::List(kind) => kind.fields(),
-            _ => &[],
+            Self::Text
+            | Self::OnlyText
+            | Self::Secret
+            | Self::Flag
+            | Self::Number(..)
+            | Self::Cidr
+            | Self::Ip
+            | Self::Word(_)
+            | Self::Labels
+            | Self::Anything
+            | Self::Foreign => &[],
         }
     }
 }

@@ -94,17 +94,35 @@ impl Walker {
                 self.foreign(node, path);
                 None
             }
-            (_, _) => {
+            (Kind::Object(_) | Kind::Labels, Value::Scalar(_) | Value::Sequence(_)) => {
                 let Document { name, begins, .. } = self.document;
                 let start = format!("begin with `{begins}`; is this an {name}?");
-                let help = match kind {
-                    Kind::List(_) => "write one `- …` line per entry",
-                    Kind::Object(_) | Kind::Labels if path.is_empty() => &start,
-                    Kind::Object(_) | Kind::Labels => "write `key: value` lines below it, indented",
-                    Kind::Secret => "put the text in single quotes",
-                    _ => "write a single value behind the colon",
+                let help = match path.is_empty() {
+                    true => start.as_str(),
+                    false => "write `key: value` lines below it, indented",
                 };
                 self.wrong_kind(kind, node, path, help);
+                None
+            }
+            (Kind::List(_), Value::Scalar(_) | Value::Mapping(_)) => {
+                self.wrong_kind(kind, node, path, "write one `- …` line per entry");
+                None
+            }
+            (Kind::Secret, Value::Sequence(_) | Value::Mapping(_)) => {
+                self.wrong_kind(kind, node, path, "put the text in single quotes");
+                None
+            }
+            (
+                Kind::Text
+                | Kind::OnlyText
+                | Kind::Flag
+                | Kind::Number(..)
+                | Kind::Cidr
+                | Kind::Ip
+                | Kind::Word(_),
+                Value::Sequence(_) | Value::Mapping(_),
+            ) => {
+                self.wrong_kind(kind, node, path, "write a single value behind the colon");
                 None
             }
         }
