@@ -168,7 +168,7 @@ fn walk(machine: &dyn Machine, path: &Path, depth: usize, files: &mut Vec<PathBu
                 walk(machine, &path.join(name), depth + 1, files);
             }
         }
-        Ok(_) | Err(_) => {}
+        Ok(Kind::File | Kind::Directory | Kind::Block | Kind::Other) | Err(_) => {}
     }
 }
 

@@ -29,9 +29,10 @@ fn main() -> ExitCode {
     let mut logging = cli.logging;
     // What a person tries by hand is answered on the terminal.
     logging.with_journal_logging &= matches!(cli.command, None | Some(Command::Install(_)));
-    match cli.command {
-        Some(Command::Controller(_)) => journal::begin_at(logging, muster_controller::OWN_LOG, tag),
-        _ => journal::begin(logging, name, tag),
+    if let Some(Command::Controller(_)) = cli.command {
+        journal::begin_at(logging, muster_controller::OWN_LOG, tag);
+    } else {
+        journal::begin(logging, name, tag);
     }
     // Another part of the program may have chosen a provider already; then it stays.
     let _ = rustls::crypto::ring::default_provider().install_default();

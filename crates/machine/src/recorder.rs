@@ -105,7 +105,16 @@ impl<'a> Recorder<'a> {
                 old.len() < new.len()
             }
             (Ok(Node::Other), _) => true,
-            (Ok(_), _) => false,
+            (
+                Ok(
+                    Node::File(_)
+                    | Node::Directory
+                    | Node::Link(_)
+                    | Node::Block(_)
+                    | Node::Unreadable(_),
+                ),
+                _,
+            ) => false,
         };
         if fuller {
             seen.record.tree.insert(path, node);

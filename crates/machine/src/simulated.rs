@@ -125,7 +125,9 @@ impl Machine for Simulated {
         let mut state = self.state();
         match state.tree.kind(path) {
             Ok(Kind::Directory) => {}
-            Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+            Ok(Kind::File | Kind::Block | Kind::Other) => {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
             Err(_) => state.tree.insert(path, Node::Directory),
         }
         Ok(())

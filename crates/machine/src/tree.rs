@@ -88,7 +88,13 @@ impl Tree {
                             let rest = done.join(target).join(parts.as_path());
                             return self.walk(&rest, links_left);
                         }
-                        Some(_) => done = here,
+                        Some(
+                            Node::File(_)
+                            | Node::Directory
+                            | Node::Block(_)
+                            | Node::Other
+                            | Node::Unreadable(_),
+                        ) => done = here,
                     }
                 }
                 Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
@@ -119,7 +125,9 @@ impl Tree {
         match self.nodes.get(&path) {
             Some(Node::Directory) => {}
             Some(Node::Unreadable(number)) => return Err(io::Error::from_raw_os_error(*number)),
-            Some(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            Some(Node::File(_) | Node::Link(_) | Node::Block(_) | Node::Other) => {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
             None => return Err(missing()),
         }
         let mut names: Vec<String> = Vec::new();
@@ -147,7 +155,13 @@ impl Tree {
         let path = self.resolve(folder)?.join(name);
         match self.nodes.get(&path) {
             Some(Node::Link(target)) => Ok(target.clone()),
-            Some(_) => Err(io::ErrorKind::InvalidInput.into()),
+            Some(
+                Node::File(_)
+                | Node::Directory
+                | Node::Block(_)
+                | Node::Other
+                | Node::Unreadable(_),
+            ) => Err(io::ErrorKind::InvalidInput.into()),
             None => Err(missing()),
         }
     }

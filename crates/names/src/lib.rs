@@ -98,7 +98,7 @@ impl Resolver {
             .ok()?;
         let name = answer.records.into_iter().find_map(|record| match record {
             Record::Pointer(name) => Some(name),
-            _ => None,
+            Record::Address(..) | Record::Alias(..) => None,
         })?;
         Some(name.trim_end_matches('.').to_owned())
     }

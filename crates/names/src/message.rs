@@ -49,7 +49,7 @@ impl Answer {
         for _ in 0..self.records.len() {
             let next = self.records.iter().find_map(|record| match record {
                 Record::Alias(owner, target) if owner.eq_ignore_ascii_case(&end) => Some(target),
-                _ => None,
+                Record::Address(..) | Record::Alias(..) | Record::Pointer(_) => None,
             });
             match next {
                 Some(target) => end.clone_from(target),
@@ -58,7 +58,7 @@ impl Answer {
         }
         let addresses = self.records.iter().filter_map(|record| match record {
             Record::Address(owner, ip) if owner.eq_ignore_ascii_case(&end) => Some(*ip),
-            _ => None,
+            Record::Address(..) | Record::Alias(..) | Record::Pointer(_) => None,
         });
         (addresses.collect(), end)
     }

@@ -134,15 +134,17 @@ impl Sources {
     pub async fn look(&mut self, at: Duration) -> Observation {
         let service = self.ask_service().await;
         let api = self.ask_api().await;
-        let host_answers = match (&service, &api, self.rendezvous) {
-            (ServiceSeen::Silent(_), ApiSeen::Silent(_), Some(ip)) if !self.service_seen => {
+        let is_silent =
+            matches!(service, ServiceSeen::Silent(_)) && matches!(api, ApiSeen::Silent(_));
+        let host_answers = match self.rendezvous {
+            Some(ip) if is_silent && !self.service_seen => {
                 let connecting = TcpStream::connect(SocketAddr::new(ip, SSH_PORT));
                 Some(matches!(
                     timeout(CONNECT_TIMEOUT, connecting).await,
                     Ok(Ok(_))
                 ))
             }
-            _ => None,
+            Some(_) | None => None,
         };
         Observation {
             at,

@@ -166,7 +166,7 @@ impl Machine {
             let order = match (index, &self.boot) {
                 (0, Boot::Network) => ",bootindex=0",
                 (0, Boot::DiskThenNetwork) => ",bootindex=1",
-                _ => "",
+                (0, Boot::Cd(_) | Boot::DiskThenCd(_) | Boot::Usb(_) | Boot::Disk) | (1.., _) => "",
             };
             let device = format!(
                 "virtio-net-pci,netdev=net{index},id=nic{index},mac={}{order}",
@@ -187,8 +187,8 @@ impl Machine {
             // The first disk is next when there is nothing else to start from.
             let order = match (index, &self.boot) {
                 (0, Boot::Disk | Boot::DiskThenCd(_) | Boot::DiskThenNetwork) => ",bootindex=0",
-                (0, _) => ",bootindex=1",
-                _ => "",
+                (0, Boot::Cd(_) | Boot::Usb(_) | Boot::Network) => ",bootindex=1",
+                (1.., _) => "",
             };
             let device = device(disk, index, order);
             qemu.args(["-drive", &drive, "-device", &device]);

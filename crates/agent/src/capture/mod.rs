@@ -62,7 +62,11 @@ fn shorten_pci_names(record: &mut Record, vendors: &[String]) {
         .filter(|(path, _)| path.ends_with("pci.ids"))
         .filter_map(|(path, node)| match node {
             Node::File(content) => Some((path.to_owned(), content.clone())),
-            _ => None,
+            Node::Directory
+            | Node::Link(_)
+            | Node::Block(_)
+            | Node::Other
+            | Node::Unreadable(_) => None,
         })
         .collect();
     for (path, content) in databases {

@@ -126,7 +126,9 @@ impl Exchange<'_> {
                 };
                 let fits = match kind {
                     Kind::Discover => offer.kind == Kind::Offer,
-                    _ => matches!(offer.kind, Kind::Ack | Kind::Nak),
+                    Kind::Request | Kind::Offer | Kind::Ack | Kind::Nak => {
+                        matches!(offer.kind, Kind::Ack | Kind::Nak)
+                    }
                 };
                 if fits {
                     return Ok(offer);

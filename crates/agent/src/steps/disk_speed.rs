@@ -54,7 +54,9 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
     };
     match context.machine.kind(Path::new(&*path)) {
         Ok(Kind::Block) => {}
-        Ok(_) => return Ok(failed(format!("{path:?} is no disk"))),
+        Ok(Kind::File | Kind::Directory | Kind::Other) => {
+            return Ok(failed(format!("{path:?} is no disk")));
+        }
         Err(cause) => return Ok(failed(about(Path::new(&*path), &cause))),
     }
     let cancel = Switch::default();

@@ -151,7 +151,10 @@ impl BaseImages {
                         .ok()?;
                     Some((used, *image, record.size))
                 }
-                _ => None,
+                State::Missing
+                | State::Fetching { .. }
+                | State::Ready(_)
+                | State::Broken { .. } => None,
             })
             .collect();
         fetched.sort_by_key(|(used, ..)| *used);

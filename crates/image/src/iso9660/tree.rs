@@ -271,7 +271,9 @@ impl Iso {
     fn root(&self) -> Extent {
         match (self.names, self.joliet()) {
             (Names::Joliet, Some(joliet)) => joliet.root,
-            _ => self.primary().root,
+            (Names::Joliet, None) | (Names::RockRidge { .. } | Names::Plain, _) => {
+                self.primary().root
+            }
         }
     }
 

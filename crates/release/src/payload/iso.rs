@@ -68,7 +68,9 @@ impl Release {
                 (State::Found, Target::Memory(memory)) => {
                     memory.files.into_values().next().unwrap_or_default()
                 }
-                _ => Vec::new(),
+                (State::Found, Target::File(_)) | (State::Open | State::Missing(_), _) => {
+                    Vec::new()
+                }
             }
         };
         let (stream, stated) = (text(2), text(1));

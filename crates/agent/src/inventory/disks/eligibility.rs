@@ -29,7 +29,17 @@ pub fn reasons(device: &Device<'_>, drive_type: DriveType, mounts: &[Mount]) -> 
     match drive_type {
         DriveType::Lvm => reasons.push("This is a logical volume (LVM), not a disk".to_owned()),
         DriveType::Iscsi => reasons.extend(iscsi::reasons(device)),
-        _ => {}
+        DriveType::Unknown
+        | DriveType::HardDisk
+        | DriveType::Floppy
+        | DriveType::Optical
+        | DriveType::SolidState
+        | DriveType::Multipath
+        | DriveType::FibreChannel
+        | DriveType::Raid
+        | DriveType::Eckd
+        | DriveType::EckdEse
+        | DriveType::Fba => {}
     }
     reasons.extend(unreachable_at_start(device));
     reasons.extend(in_use(device, mounts));
