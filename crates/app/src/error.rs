@@ -241,7 +241,15 @@ fn store_message(error: &StoreError) -> String {
                 "{error}. It was left unchanged; the service log says what is wrong with it"
             );
         }
-        _ => "the record could not be read or written; the service log says why",
+        StoreError::Missing { .. }
+        | StoreError::Invalid { .. }
+        | StoreError::Address { .. }
+        | StoreError::InUse { .. }
+        | StoreError::TooNew { .. }
+        | StoreError::TooOld { .. }
+        | StoreError::NotEmpty { .. }
+        | StoreError::WrongKey { .. }
+        | StoreError::Closed => "the record could not be read or written; the service log says why",
     };
     message.to_owned()
 }
@@ -251,7 +259,12 @@ fn blob_message(error: &BlobError) -> &'static str {
         BlobError::DiskFull { .. } => {
             "the disk of the file store is full or over its quota; free some space"
         }
-        _ => "the file store does not answer; the service log says why",
+        BlobError::Path { .. }
+        | BlobError::Address { .. }
+        | BlobError::Source { .. }
+        | BlobError::Unavailable { .. } => {
+            "the file store does not answer; the service log says why"
+        }
     }
 }
 

@@ -94,15 +94,22 @@ pub fn start(app: Arc<App>, job: Job) {
 
 /// The record that the job worked for was deleted meanwhile.
 fn is_moot(job: &Job, error: &Error) -> bool {
-    match (job, error) {
+    let Error::Missing(missing) = error else {
+        return false;
+    };
+    match (job, missing) {
         (
             Job::MakeClusterFiles(id) | Job::DeleteClusterFiles(id) | Job::DeleteLogs(id),
-            Error::Missing(Missing::Cluster(gone)),
+            Missing::Cluster(gone),
         ) => id == gone,
-        (Job::MakeHostFiles(key), Error::Missing(Missing::Host(gone))) => key == gone,
+        (Job::MakeHostFiles(key), Missing::Host(gone)) => key == gone,
         // The host may outlive its cluster, and its files are those of the cluster.
-        (Job::MakeHostFiles(_), Error::Missing(Missing::Cluster(_))) => true,
-        _ => false,
+        (Job::MakeHostFiles(_), Missing::Cluster(_)) => true,
+        (
+            Job::MakeClusterFiles(_) | Job::DeleteClusterFiles(_) | Job::DeleteLogs(_),
+            Missing::Host(_),
+        )
+        | (_, Missing::InfraEnv(_)) => false,
     }
 }
 

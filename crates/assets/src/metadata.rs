@@ -55,7 +55,10 @@ pub fn json(plan: &Plan) -> String {
     );
     let custom = match config.feature_set {
         Some(FeatureSet::CustomNoUpgrade) => custom_gates(&config.feature_gates),
-        _ => Value::Null,
+        Some(
+            FeatureSet::TechPreviewNoUpgrade | FeatureSet::DevPreviewNoUpgrade | FeatureSet::Okd,
+        )
+        | None => Value::Null,
     };
     out.insert("customFeatureSet".into(), custom);
     Value::Object(out).to_string()

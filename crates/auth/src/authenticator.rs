@@ -409,13 +409,12 @@ fn not_in_this_mode(scheme: Scheme, mode: &str) -> Denied {
 
 /// People's tools send `Bearer <token>`, the installer's send the token alone; both are fine.
 fn bare(scheme: Scheme, carried: &str) -> &str {
-    match (scheme, carried.split_once(' ')) {
-        (Scheme::User | Scheme::Watcher, Some((word, token)))
-            if word.eq_ignore_ascii_case("bearer") =>
-        {
-            token.trim()
-        }
-        _ => carried,
+    match scheme {
+        Scheme::User | Scheme::Watcher => match carried.split_once(' ') {
+            Some((word, token)) if word.eq_ignore_ascii_case("bearer") => token.trim(),
+            Some(_) | None => carried,
+        },
+        Scheme::Agent | Scheme::Url | Scheme::Image | Scheme::ImageUrl => carried,
     }
 }
 

@@ -99,10 +99,10 @@ podman rmi "$operator" >/dev/null || true"#;
 
 /// Scripts, the generator and units, for this way of finding the image.
 pub(super) fn files(way: NodeImage, stream: &str, okd: bool) -> Vec<File> {
-    let tag = match (way.found, stream) {
+    let tag = match way.found {
         _ if okd => "stream-coreos",
-        (Found::TagOfStream, "rhel-10") => "rhel-coreos-10",
-        _ => "rhel-coreos",
+        Found::TagOfStream if stream == "rhel-10" => "rhel-coreos-10",
+        Found::Tag | Found::TagOfStream | Found::Program => "rhel-coreos",
     };
     let find = match way.found {
         Found::Tag | Found::TagOfStream => BY_TAG.replace("@TAG@", tag),

@@ -265,7 +265,7 @@ fn roles(platform: &BareMetal, masters: usize, arbiters: usize) -> Vec<(&Host, H
                 Some(HostRole::Arbiter) if left[1] > 0 => HostRole::Arbiter,
                 Some(HostRole::Master) | None if left[0] > 0 => HostRole::Master,
                 None if left[1] > 0 => HostRole::Arbiter,
-                _ => HostRole::Worker,
+                Some(HostRole::Master | HostRole::Arbiter) | None => HostRole::Worker,
             };
             match role {
                 HostRole::Master => left[0] -= 1,

@@ -385,7 +385,7 @@ fn create_ignition(
     let manifests = user_files::merged(manifests::generate(source), on_disk);
     let (kind, name) = match request.target {
         Target::SingleNodeIgnitionConfig => (Kind::InPlace, "bootstrap-in-place-for-live-iso.ign"),
-        _ => (Kind::Bootstrap, "bootstrap.ign"),
+        Target::Manifests | Target::IgnitionConfigs => (Kind::Bootstrap, "bootstrap.ign"),
     };
     let config = bootstrap(plan, &pki, &pointers, manifests, kind)?;
     let mut files = vec![File::secret(name, config.to_text())];

@@ -167,7 +167,10 @@ pub fn create(wanted: &Wanted) -> anyhow::Result<Printed> {
     write_private(&path, &text).with_context(|| format!("writing {}", path.display()))?;
     let command = match wanted.topology {
         Some(Topology::SingleNode) => "single-node-ignition-config",
-        _ => "ignition-configs",
+        Some(
+            Topology::Compact | Topology::HighlyAvailable | Topology::Arbiter | Topology::TwoNode,
+        )
+        | None => "ignition-configs",
     };
     let next = format!("muster create {command} --dir {}", wanted.dir.display());
     let _ = writeln!(

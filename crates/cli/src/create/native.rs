@@ -102,7 +102,14 @@ fn needs_the_release(error: &WorkdirError) -> bool {
             unknown(profile)
         }
         WorkdirError::Plan(PlanError::Ecdsa) => true,
-        _ => false,
+        WorkdirError::Plan(PlanError::Incomplete(_) | PlanError::SingleNode(_))
+        | WorkdirError::NoInput
+        | WorkdirError::NoRelease
+        | WorkdirError::InstallConfig(_)
+        | WorkdirError::EditsInTheWay(_)
+        | WorkdirError::Tls(_)
+        | WorkdirError::Pki(_)
+        | WorkdirError::Ignition(_) => false,
     }
 }
 

@@ -222,7 +222,9 @@ pub(super) async fn os_images(config: &Config) -> Finding {
             "none is here, and images.fetch says never",
             "`muster os-images add FILE --release VERSION` brings one",
         ),
-        (0, _) => Finding::ok("none is here yet; they are fetched when they are needed"),
+        (0, FetchOsImages::WhenAsked | FetchOsImages::WhenNeeded) => {
+            Finding::ok("none is here yet; they are fetched when they are needed")
+        }
         (here, _) => Finding::ok(format!("{here} here")),
     }
 }

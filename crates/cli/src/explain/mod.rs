@@ -151,7 +151,22 @@ fn page(topic: &Topic) -> Option<String> {
             &image_based_config::DOCUMENT,
             include_str!("image_based_config.md"),
         ),
-        _ => return None,
+        Topic::States { .. }
+        | Topic::Validations { .. }
+        | Topic::Events { .. }
+        | Topic::Steps { .. }
+        | Topic::Installation
+        | Topic::InstallConfig { .. }
+        | Topic::AgentConfig { .. }
+        | Topic::ImageBasedInstallationConfig { .. }
+        | Topic::ImageBasedConfig { .. }
+        | Topic::AgentClusterInstall { .. }
+        | Topic::ClusterDeployment { .. }
+        | Topic::ClusterImageSet { .. }
+        | Topic::Infraenv { .. }
+        | Topic::Nmstateconfig { .. }
+        | Topic::PullSecret { .. }
+        | Topic::Parity => return None,
     };
     Some(format!("{head}\n{}", document.page()))
 }

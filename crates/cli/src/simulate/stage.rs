@@ -119,7 +119,7 @@ impl Stage {
             .iter()
             .filter_map(|(_, end)| match end {
                 Some(Ok(End::Noticed(faults))) => Some(faults),
-                _ => None,
+                Some(Ok(End::Reached) | Err(_)) | None => None,
             })
             .flatten()
             .map(ToString::to_string)

@@ -67,7 +67,18 @@ pub async fn answer(app: &Shared, page: Page, request: Request<Incoming>) -> Rep
     let method = request.method();
     let known = match page {
         Page::Login | Page::Logout => method == Method::POST,
-        _ => method == Method::GET || method == Method::HEAD,
+        Page::Web(_)
+        | Page::NotBuilt
+        | Page::ApiReference
+        | Page::Health
+        | Page::Ready
+        | Page::Metrics
+        | Page::OpenApi
+        | Page::Swagger
+        | Page::Caller
+        | Page::Users
+        | Page::Validations
+        | Page::Settings => method == Method::GET || method == Method::HEAD,
     };
     if !known {
         return Reply::failure(&Failure::infra(
@@ -132,9 +143,10 @@ async fn ready(app: &Shared) -> Reply {
         Ok(()) => app.disks.full(),
         Err(error) => {
             tracing::warn!(%error, "not ready");
-            Some(match error {
-                StoreError::DiskFull { .. } => error.to_string(),
-                _ => "the database does not answer".to_owned(),
+            let is_full = matches!(error, StoreError::DiskFull { .. });
+            Some(match is_full {
+                true => error.to_string(),
+                false => "the database does not answer".to_owned(),
             })
         }
     };

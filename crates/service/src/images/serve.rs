@@ -89,7 +89,9 @@ async fn respond(app: &Shared, route: &Route<'_>, parts: &Parts) -> Result<Reply
             };
             let arch = match product {
                 Product::InitrdAddrsize => Arch::S390x.to_string(),
-                _ => parameter(query, "arch").unwrap_or_else(|| Arch::X86_64.to_string()),
+                Product::FullIso | Product::MinimalIso | Product::Initrd => {
+                    parameter(query, "arch").unwrap_or_else(|| Arch::X86_64.to_string())
+                }
             };
             let version = required(query, "version")?;
             let image = os_image(app, &version, &arch, StatusCode::BAD_REQUEST)?;
@@ -341,7 +343,7 @@ async fn with_base<T: Send + 'static>(
     match outcome {
         Ok(made) => made,
         Err(broken @ State::Broken { .. }) => Err(absent::refusal(image, broken)),
-        Err(_) => {
+        Err(State::Missing | State::Fetching { .. } | State::Ready(_)) => {
             if asker == Asker::Anyone && !links::is_booted(app, image).await? {
                 return Err(unused(app, image));
             }
