@@ -90,27 +90,6 @@ impl Addresses<'_> {
     }
 }
 
-/// Where an s390x machine puts what its INS file lists.
-mod address {
-    pub const KERNEL: u64 = 0;
-    pub const INITRD: u64 = 0x0200_0000;
-    pub const PARAMETERS: u64 = 0x0001_0480;
-    pub const INITRD_SIZE: u64 = 0x0001_0408;
-}
-
-/// The INS file that lists what an s390x partition loads, and where.
-pub fn ins_file(kernel: &str, initrd: &str, parameters: &str, addrsize: &str) -> String {
-    use address::{INITRD, INITRD_SIZE, KERNEL, PARAMETERS};
-    [
-        (kernel, KERNEL),
-        (initrd, INITRD),
-        (parameters, PARAMETERS),
-        (addrsize, INITRD_SIZE),
-    ]
-    .map(|(file, place)| format!("{file} 0x{place:08x}\n"))
-    .concat()
-}
-
 /// The 16 bytes from which an s390x kernel reads where its initrd is: the address in the image,
 /// and the length of the initrd as served.
 ///
@@ -148,15 +127,5 @@ mod tests {
         );
         assert!(lines[2].ends_with(" x=1"));
         assert_eq!(lines[3], "boot");
-    }
-
-    #[test]
-    fn the_ins_file_has_the_addresses_the_live_image_uses() {
-        let text = ins_file("vmlinuz", "initrd.img", "generic.prm", "initrd.addrsize");
-        assert_eq!(
-            text,
-            "vmlinuz 0x00000000\ninitrd.img 0x02000000\ngeneric.prm 0x00010480\n\
-             initrd.addrsize 0x00010408\n"
-        );
     }
 }
