@@ -204,7 +204,8 @@ pub async fn perform(context: Arc<Context>, name: &str, args: Vec<String>) -> Ou
             "this agent knows no step {shown:?}; nothing was done"
         ));
     };
-    if let Some(lost) = media::lost().await {
+    let machine = Arc::clone(&context.machine);
+    if let Some(lost) = media::lost(&machine).await {
         return lost;
     }
     let outcome = match tokio::time::timeout(kind.deadline, (kind.run)(context, args)).await {
@@ -214,7 +215,7 @@ pub async fn perform(context: Arc<Context>, name: &str, args: Vec<String>) -> Ou
             format!("given up after {} s", kind.deadline.as_secs()),
         ),
     };
-    match media::lost().await {
+    match media::lost(&machine).await {
         Some(lost) if outcome.exit_code != 0 => Outcome {
             exit_code: lost.exit_code,
             ..outcome
