@@ -10,7 +10,7 @@
 //!
 //! The archive is the same for all images with these programs: it is made once, and images refer to it.
 
-use muster_ignition::{Builder, Version, file};
+use muster_ignition::{Builder, Faults, Version, file};
 use muster_image::initrd::Archive;
 
 /// Where the initrd has the programs, each at the path it will have on the live system.
@@ -20,15 +20,29 @@ pub const CONFIG_PATH: &str = "usr/lib/ignition/base.d/40-muster-programs.ign";
 /// Moves them before Ignition looks for them. If that fails the unit fails, and with it the boot.
 pub const DROPIN_PATH: &str = "etc/systemd/system/ignition-files.service.d/10-muster-programs.conf";
 
+/// Why programs cannot travel in an image.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramsError {
+    /// The config that names them would be refused, such as for a path that is not absolute.
+    #[error("{0}")]
+    Config(#[from] Faults),
+    /// The archive cannot be made, such as of a program that is too large for it.
+    #[error(transparent)]
+    Archive(#[from] muster_image::Error),
+}
+
 /// The initrd archive that brings `programs` (path and content) onto a live system, and `links` (path and
 /// target) to them.
 ///
 /// # Errors
 /// A path is not absolute, or a program is larger than an archive can carry.
-pub fn archive(programs: &[(&str, &[u8])], links: &[(&str, &str)]) -> Result<Vec<u8>, String> {
+pub fn archive(
+    programs: &[(&str, &[u8])],
+    links: &[(&str, &str)],
+) -> Result<Vec<u8>, ProgramsError> {
     let mut archive = Archive::default();
     add(&mut archive, programs, links)?;
-    archive.gzip().map_err(|cause| cause.to_string())
+    Ok(archive.gzip()?)
 }
 
 /// Adds the same to an archive that has other members.
@@ -39,7 +53,7 @@ pub fn add(
     archive: &mut Archive,
     programs: &[(&str, &[u8])],
     links: &[(&str, &str)],
-) -> Result<(), String> {
+) -> Result<(), ProgramsError> {
     // All that is needed of it; every release can read it.
     let mut config = Builder::new(Version::V3_1);
     let mut dropin = String::from("[Service]\n");
@@ -56,7 +70,7 @@ pub fn add(
     for (path, target) in links {
         config.link(path, target);
     }
-    let config = config.finish().map_err(|faults| faults.to_string())?;
+    let config = config.finish()?;
     archive.put(CONFIG_PATH, 0o100_644, config.to_text());
     archive.put(DROPIN_PATH, 0o100_644, dropin);
     Ok(())

@@ -8,10 +8,10 @@
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
-use muster_assets::discovery::agent;
+use muster_assets::discovery::agent::{self, AgentFault};
 use muster_image::View;
 use muster_model::{Arch, ArchName};
 
@@ -23,6 +23,64 @@ const NAME: &str = "muster-agent";
 /// Architectures that agents are built for.
 const ARCHITECTURES: [Arch; 2] = [Arch::X86_64, Arch::Arm64];
 
+/// Why hosts of an architecture have no program from us.
+#[derive(Debug, thiserror::Error)]
+pub enum NoAgent {
+    /// Nobody builds one.
+    #[error("there are no agents for {0}")]
+    Architecture(ArchName),
+    /// Without a setting it is looked for near this program.
+    #[error("the folder of this program cannot be found; set images.agent_dir")]
+    NoFolder,
+    /// It is not where it could be.
+    #[error("there is no agents/{arch}/{program} in {}", folder.display())]
+    Missing {
+        /// Which one.
+        arch: Arch,
+        /// Its name.
+        program: String,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// A file that has its name is of no use.
+    #[error("{place}: {fault}")]
+    Unusable {
+        /// Where it is.
+        place: String,
+        /// What is wrong with it.
+        fault: AgentFault,
+    },
+    /// A file that has its name cannot be read.
+    #[error("{place}: {cause}")]
+    Unreadable {
+        /// Where it is.
+        place: String,
+        /// The refusal.
+        cause: io::Error,
+    },
+    /// One reason for each place.
+    #[error("{}", list(.0))]
+    Several(Vec<NoAgent>),
+}
+
+fn list(reasons: &[NoAgent]) -> String {
+    let reasons: Vec<String> = reasons.iter().map(NoAgent::to_string).collect();
+    reasons.join("; ")
+}
+
+impl NoAgent {
+    /// The only reason by itself.
+    fn of(mut reasons: Vec<Self>) -> Self {
+        match reasons.pop() {
+            Some(only) if reasons.is_empty() => only,
+            last => {
+                reasons.extend(last);
+                Self::Several(reasons)
+            }
+        }
+    }
+}
+
 /// The agents of a service.
 #[derive(Debug, Default)]
 pub struct Agents {
@@ -32,8 +90,8 @@ pub struct Agents {
 #[derive(Debug)]
 struct Row {
     arch: Arch,
-    executable: Result<Executable, String>,
-    packed: OnceLock<Result<View, String>>,
+    executable: Result<Executable, Arc<NoAgent>>,
+    packed: OnceLock<Result<View, Arc<NoAgent>>>,
 }
 
 /// Where an agent is.
@@ -78,7 +136,7 @@ impl Agents {
             }
             Row {
                 arch,
-                executable,
+                executable: executable.map_err(Arc::new),
                 packed: OnceLock::new(),
             }
         });
@@ -102,22 +160,29 @@ impl Agents {
     ///
     /// # Errors
     /// There is none; says why.
-    pub fn payload(&self, architecture: &ArchName) -> Result<View, String> {
+    pub fn payload(&self, architecture: &ArchName) -> Result<View, Arc<NoAgent>> {
         let row = self.rows.iter().find(|row| architecture.is(row.arch));
-        row.ok_or_else(|| format!("there are no agents for {architecture}"))?
+        row.ok_or_else(|| NoAgent::Architecture(architecture.clone()))?
             .payload()
             .clone()
     }
 }
 
 impl Row {
-    fn payload(&self) -> &Result<View, String> {
+    fn payload(&self) -> &Result<View, Arc<NoAgent>> {
         self.packed.get_or_init(|| {
             let path = self.executable.as_ref().map_err(Clone::clone)?;
-            let at = |cause: &dyn fmt::Display| format!("{path}: {cause}");
-            let executable = path.read().map_err(|cause| at(&cause))?;
+            let place = || path.to_string();
+            let executable = path.read().map_err(|cause| NoAgent::Unreadable {
+                place: place(),
+                cause,
+            })?;
             let packed = agent::payload(&executable, self.arch);
-            packed.map(View::bytes).map_err(|cause| at(&cause))
+            let packed = packed.map_err(|fault| NoAgent::Unusable {
+                place: place(),
+                fault,
+            })?;
+            Ok(View::bytes(packed))
         })
     }
 }
@@ -140,7 +205,7 @@ pub fn executables(folder: Option<&Path>) -> io::Result<Vec<(Vec<u8>, Arch)>> {
 fn find_each(
     folder: Option<&Path>,
     program: Option<&Path>,
-) -> Vec<(Arch, Result<Executable, String>)> {
+) -> Vec<(Arch, Result<Executable, NoAgent>)> {
     let folders = folders(folder);
     let inside = match (folder, program) {
         (None, Some(program)) => inside_program::list(program)
@@ -172,7 +237,7 @@ fn find_each(
 ///
 /// # Errors
 /// There is none that such a host could run; says why.
-pub fn find_program(folder: Option<&Path>, program: &str, arch: Arch) -> Result<PathBuf, String> {
+pub fn find_program(folder: Option<&Path>, program: &str, arch: Arch) -> Result<PathBuf, NoAgent> {
     find_first(&folders(folder), program, arch)
 }
 
@@ -194,22 +259,22 @@ fn folders(named: Option<&Path>) -> Vec<PathBuf> {
     folders
 }
 
-fn find_first(folders: &[PathBuf], program: &str, arch: Arch) -> Result<PathBuf, String> {
-    let mut faults = Vec::new();
+fn find_first(folders: &[PathBuf], program: &str, arch: Arch) -> Result<PathBuf, NoAgent> {
+    let mut reasons = Vec::new();
     for folder in folders {
         match find_one(folder, program, arch) {
             Ok(path) => return Ok(path),
-            Err(why) => faults.push(why),
+            Err(why) => reasons.push(why),
         }
     }
-    if faults.is_empty() {
-        return Err("the folder of this program cannot be found; set images.agent_dir".into());
+    if reasons.is_empty() {
+        return Err(NoAgent::NoFolder);
     }
-    Err(faults.join("; "))
+    Err(NoAgent::of(reasons))
 }
 
 /// The first file that a host of this architecture could run; else why there is none.
-fn find_one(folder: &Path, program: &str, arch: Arch) -> Result<PathBuf, String> {
+fn find_one(folder: &Path, program: &str, arch: Arch) -> Result<PathBuf, NoAgent> {
     // Folders may have any of the names of the architecture.
     let mut names = vec![arch.as_str()];
     for name in [arch.rpm(), arch.go()] {
@@ -224,29 +289,33 @@ fn find_one(folder: &Path, program: &str, arch: Arch) -> Result<PathBuf, String>
     };
     // `make agents` and `scripts/build-static` write to the first two.
     let places = ["agents", "programs", ""].into_iter().flat_map(below);
-    let mut faults = Vec::new();
+    let mut reasons = Vec::new();
     for path in places.chain([folder.join(program)]) {
         let content = match read(&path) {
             Ok(content) => content,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
             Err(cause) => {
-                faults.push(format!("{}: {cause}", path.display()));
+                let place = path.display().to_string();
+                reasons.push(NoAgent::Unreadable { place, cause });
                 continue;
             }
         };
         match agent::check(&content, arch) {
             Ok(()) => return Ok(path),
-            Err(why) => faults.push(format!("{}: {why}", path.display())),
+            Err(fault) => {
+                let place = path.display().to_string();
+                reasons.push(NoAgent::Unusable { place, fault });
+            }
         }
     }
-    if faults.is_empty() {
-        Err(format!(
-            "there is no agents/{arch}/{program} in {}",
-            folder.display()
-        ))
-    } else {
-        Err(faults.join("; "))
+    if reasons.is_empty() {
+        return Err(NoAgent::Missing {
+            arch,
+            program: program.to_owned(),
+            folder: folder.to_owned(),
+        });
     }
+    Err(NoAgent::of(reasons))
 }
 
 /// The file, unless it is far too large to be an agent.
@@ -300,12 +369,8 @@ mod tests {
             let name = format!("{}{}", live_programs::FOLDER, agent::PATH);
             assert!(archive.get(&name).is_some(), "{archive:?}");
         }
-        assert!(
-            agents
-                .payload(&"s390x".into())
-                .unwrap_err()
-                .contains("s390x")
-        );
+        let why = agents.payload(&"s390x".into()).unwrap_err();
+        assert!(matches!(&*why, NoAgent::Architecture(name) if name.to_string() == "s390x"));
     }
 
     #[test]
@@ -317,8 +382,17 @@ mod tests {
         let agents = Agents::find(Some(folder.path()));
         assert!(agents.payload(&"x86_64".into()).is_ok());
         let why = agents.payload(&"arm64".into()).unwrap_err();
+        let NoAgent::Several(reasons) = &*why else {
+            panic!("{why}")
+        };
+        let is = |fault: fn(&AgentFault) -> bool| {
+            reasons.iter().any(
+                |reason| matches!(reason, NoAgent::Unusable { fault: found, .. } if fault(found)),
+            )
+        };
+        assert!(is(|fault| matches!(fault, AgentFault::NotElf)), "{why}");
         assert!(
-            why.contains("no 64-bit ELF") && why.contains("another machine"),
+            is(|fault| matches!(fault, AgentFault::OtherMachine { machine: 62, .. })),
             "{why}"
         );
     }
@@ -354,6 +428,9 @@ mod tests {
         let why = Agents::find(Some(folder.path()))
             .payload(&"arm64".into())
             .unwrap_err();
-        assert!(why.contains("agents/arm64/muster-agent"), "{why}");
+        assert!(
+            why.to_string().contains("agents/arm64/muster-agent"),
+            "{why}"
+        );
     }
 }

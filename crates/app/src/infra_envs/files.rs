@@ -1,10 +1,10 @@
 //! Files of an infra-env: discovery config, static network, minimal initrd.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use muster_assets::discovery::{self, Site, size::Sizes};
 use muster_auth::Scope;
-use muster_boot_images::{base::State, mirrors::MirrorFiles};
+use muster_boot_images::{agents::NoAgent, base::State, mirrors::MirrorFiles};
 use muster_ignition::Config;
 use muster_image::View;
 use muster_model::{ArchName, ImageType, InfraEnv, OpenshiftVersion, Secret};
@@ -18,7 +18,8 @@ use crate::{App, Error};
 /// When a stored network is damaged.
 pub fn ramdisk(app: &App, infra_env: &InfraEnv) -> Result<Option<Vec<u8>>, Error> {
     let delay = app.config.images.network_discovery_delay_seconds;
-    discovery::ramdisk(infra_env, delay).map_err(Error::internal)
+    discovery::ramdisk(infra_env, delay)
+        .map_err(|fault| Error::caused("the early files of the image cannot be made", fault))
 }
 
 /// The discovery config for a kind of image.
@@ -88,9 +89,9 @@ pub struct Content {
 enum Carried {
     Inside,
     /// Pulled, because of this.
-    Pulled(String),
+    Pulled(Arc<NoAgent>),
     /// From nowhere, because of this: no image can be made.
-    Nowhere(String),
+    Nowhere(Arc<NoAgent>),
 }
 
 impl Content {
@@ -113,7 +114,7 @@ pub fn agent(app: &App, architecture: &ArchName) -> Result<Option<View>, Error> 
     }
 }
 
-fn no_agent(why: &str) -> String {
+fn no_agent(why: &NoAgent) -> String {
     format!(
         "there is no agent for this image: {why}; install Muster with its agents, build them with \
          `make agents` and set images.agent_dir, or name a container image in images.agent"
@@ -171,7 +172,8 @@ pub fn content(app: &App, infra_env: &InfraEnv) -> Result<Content, Error> {
         let delay = app.config.images.network_discovery_delay_seconds;
         let carried = agent.as_ref().map_or(0, |view| view.len());
         let carried = usize::try_from(carried).unwrap_or(usize::MAX);
-        Sizes::measure(infra_env, &config, delay, carried).map_err(Error::invalid)?
+        Sizes::measure(infra_env, &config, delay, carried)
+            .map_err(|fault| Error::invalid(fault.to_string()))?
     };
     let content = Content {
         sizes,

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Joining, Planned, Secrets, state::service_url};
 use crate::{
     file::File,
-    static_network::{self, carried},
+    static_network::{self, NetworkFault, carried},
 };
 
 /// Requirements of hosts, as the reference has them for this way of installing; larger disks where a
@@ -44,7 +44,7 @@ fn requirements(internal_registry: bool) -> String {
 ///
 /// # Errors
 /// A network cannot be written as profiles; validation has looked at it before.
-pub fn files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, String> {
+pub fn files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, NetworkFault> {
     let mut files = common(planned);
     files.push(File::secret(
         "etc/assisted/rendezvous-host.env",
@@ -72,7 +72,7 @@ pub fn files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, String> 
 }
 
 /// The profiles of all hosts and the script that picks one's own.
-fn network_files(manifests: &ClusterManifests) -> Result<Vec<File>, String> {
+fn network_files(manifests: &ClusterManifests) -> Result<Vec<File>, NetworkFault> {
     let networks = networks(manifests);
     if networks.is_empty() {
         return Ok(Vec::new());

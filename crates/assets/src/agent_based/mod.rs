@@ -131,6 +131,9 @@ pub enum AgentError {
     /// A file has the wrong form.
     #[error("{0}")]
     File(String),
+    /// The network of a host cannot be written as profiles.
+    #[error(transparent)]
+    Network(#[from] static_network::NetworkFault),
     /// The release is not known.
     #[error(transparent)]
     Plan(#[from] PlanError),

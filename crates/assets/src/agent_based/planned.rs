@@ -16,7 +16,7 @@ use super::{
     files::{files, networks},
     units::units,
 };
-use crate::{file::File, workdir::is_internal_release_image};
+use crate::{discovery::DiscoveryFault, file::File, workdir::is_internal_release_image};
 
 /// Version of the specification that the reference writes, too.
 const SPEC: Version = Version::V3_2;
@@ -125,7 +125,7 @@ impl Planned {
     ///
     /// # Errors
     /// A network cannot be written as profiles.
-    pub fn early_ramdisk(&self) -> Result<Option<Vec<u8>>, String> {
+    pub fn early_ramdisk(&self) -> Result<Option<Vec<u8>>, DiscoveryFault> {
         /// Seconds that an initrd waits for cards that come up slowly.
         const DELAY: i64 = 60;
         let proxy = self.manifests.infra_env.as_ref();
@@ -161,7 +161,7 @@ impl Planned {
 /// # Errors
 /// A network cannot be written as profiles.
 pub fn host_files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, AgentError> {
-    files(planned, secrets).map_err(AgentError::File)
+    Ok(files(planned, secrets)?)
 }
 
 /// The Ignition config of all hosts.

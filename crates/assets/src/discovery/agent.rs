@@ -5,7 +5,7 @@
 
 use muster_model::Arch;
 
-use crate::live_programs;
+use crate::live_programs::{self, ProgramsError};
 
 /// Where the live system has the agent.
 pub const PATH: &str = "/usr/local/bin/agent";
@@ -17,7 +17,7 @@ pub const LARGEST: usize = 64 * 1024 * 1024;
 const PT_INTERP: u32 = 3;
 
 /// Why an executable cannot be brought onto hosts.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum AgentFault {
     /// No host has this architecture.
     #[error("there is no agent for {0}")]
@@ -43,8 +43,8 @@ pub enum AgentFault {
     #[error("its program headers are damaged")]
     Damaged,
     /// It cannot be packed.
-    #[error("{0}")]
-    Packing(String),
+    #[error(transparent)]
+    Packing(#[from] ProgramsError),
 }
 
 /// The initrd archive that brings the agent onto a host.
@@ -53,7 +53,7 @@ pub enum AgentFault {
 /// The executable cannot run on hosts of this architecture.
 pub fn payload(executable: &[u8], arch: Arch) -> Result<Vec<u8>, AgentFault> {
     check(executable, arch)?;
-    live_programs::archive(&[(PATH, executable)], &[]).map_err(AgentFault::Packing)
+    Ok(live_programs::archive(&[(PATH, executable)], &[])?)
 }
 
 /// Whether a live system of this architecture can run the executable.

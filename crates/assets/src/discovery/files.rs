@@ -7,7 +7,7 @@ use muster_ignition::{file::text, spec};
 use muster_model::InfraEnv;
 use serde_json::{Value, json};
 
-use super::{Mirrors, Site, environment, filled};
+use super::{DiscoveryFault, Mirrors, Site, environment, filled};
 
 /// CA of the service on a host.
 pub const CA_PATH: &str = "/etc/assisted-service/service-ca-cert.crt";
@@ -87,7 +87,7 @@ const OKD: &[(&str, u32, &str)] = &[
 ];
 
 /// All files but those of the static network.
-pub fn files(infra_env: &InfraEnv, site: &Site<'_>) -> Result<Vec<spec::File>, String> {
+pub fn files(infra_env: &InfraEnv, site: &Site<'_>) -> Result<Vec<spec::File>, DiscoveryFault> {
     let rows = |rows: &[(&str, u32, &str)]| -> Vec<spec::File> {
         rows.iter()
             .map(|(path, mode, content)| text(path, *mode, content))
@@ -137,16 +137,16 @@ fn mirror_files(mirrors: &Mirrors<'_>, insecure_policy: bool) -> Vec<spec::File>
 }
 
 /// The user's pull secret, with the service's own credentials added if it has any.
-fn pull_secret(infra_env: &InfraEnv, site: &Site<'_>) -> Result<String, String> {
+fn pull_secret(infra_env: &InfraEnv, site: &Site<'_>) -> Result<String, DiscoveryFault> {
     let secret = infra_env.pull_secret.reveal();
     let own = &site.registry_credentials;
     if own.is_empty() {
         return Ok(secret.to_owned());
     }
-    let mut document: Value = serde_json::from_str(secret)
-        .map_err(|_| "the stored pull secret is not JSON; set it again".to_owned())?;
+    let mut document: Value =
+        serde_json::from_str(secret).map_err(|_| DiscoveryFault::PullSecret("is not JSON"))?;
     if !document["auths"].is_object() {
-        return Err("the stored pull secret has no auths; set it again".to_owned());
+        return Err(DiscoveryFault::PullSecret("has no auths"));
     }
     document["auths"][STAGING_REGISTRY] = json!({"auth": STANDARD.encode(own.reveal())});
     Ok(document.to_string())

@@ -7,6 +7,7 @@
 
 pub mod agent;
 mod environment;
+mod fault;
 mod files;
 mod ramdisk;
 pub mod size;
@@ -19,6 +20,7 @@ use muster_model::{ImageType, InfraEnv, Secret};
 
 use crate::static_network;
 
+pub use fault::DiscoveryFault;
 pub use ramdisk::{early, ramdisk};
 
 /// Oldest version of the specification that has all we write; the first images know it.
@@ -63,17 +65,19 @@ pub struct Mirrors<'a> {
 ///
 /// # Errors
 /// Stored parts that are damaged, or an override that does not fit on top.
-pub fn config(infra_env: &InfraEnv, image: ImageType, site: &Site<'_>) -> Result<Config, String> {
+pub fn config(
+    infra_env: &InfraEnv,
+    image: ImageType,
+    site: &Site<'_>,
+) -> Result<Config, DiscoveryFault> {
     let base = base(infra_env, image, site)?;
     match filled(&infra_env.ignition_config_override) {
-        Some(text) => Config::read(text)
-            .and_then(|overrides| base.with(overrides))
-            .map_err(|faults| faults.to_string()),
+        Some(text) => Ok(base.with(Config::read(text)?)?),
         None => Ok(base),
     }
 }
 
-fn base(infra_env: &InfraEnv, image: ImageType, site: &Site<'_>) -> Result<Config, String> {
+fn base(infra_env: &InfraEnv, image: ImageType, site: &Site<'_>) -> Result<Config, DiscoveryFault> {
     let mut builder = Builder::new(SPEC);
     if let Some(proxy) = proxy(infra_env) {
         builder.proxy(proxy);
@@ -96,7 +100,7 @@ fn base(infra_env: &InfraEnv, image: ImageType, site: &Site<'_>) -> Result<Confi
         let text = static_network::live_unit();
         builder.unit(unit::enabled(static_network::UNIT_NAME, text));
     }
-    builder.finish().map_err(|faults| faults.to_string())
+    Ok(builder.finish()?)
 }
 
 /// Ignition's own proxy, for configs it fetches; exceptions alone mean nothing to it.

@@ -6,7 +6,10 @@
 use muster_image::initrd::Archive;
 use muster_model::{HostNetwork, InfraEnv};
 
-use super::environment::{assignment, proxy};
+use super::{
+    DiscoveryFault,
+    environment::{assignment, proxy},
+};
 use crate::static_network;
 
 const UNIT_FOLDER: &str = "etc/systemd/system";
@@ -15,7 +18,10 @@ const UNIT_FOLDER: &str = "etc/systemd/system";
 ///
 /// # Errors
 /// A stored network is damaged.
-pub fn ramdisk(infra_env: &InfraEnv, default_delay: u32) -> Result<Option<Vec<u8>>, String> {
+pub fn ramdisk(
+    infra_env: &InfraEnv,
+    default_delay: u32,
+) -> Result<Option<Vec<u8>>, DiscoveryFault> {
     let delay = infra_env.network_discovery_delay_seconds;
     let delay = delay.unwrap_or(default_delay.into());
     early(&infra_env.static_network, delay, proxy(infra_env))
@@ -29,7 +35,7 @@ pub fn early(
     networks: &[HostNetwork],
     delay: i64,
     proxy: [(&'static str, &str); 3],
-) -> Result<Option<Vec<u8>>, String> {
+) -> Result<Option<Vec<u8>>, DiscoveryFault> {
     let mut archive = Archive::default();
     if !networks.is_empty() {
         for carried in static_network::carried(networks)? {
@@ -53,7 +59,7 @@ pub fn early(
     if archive.is_empty() {
         return Ok(None);
     }
-    archive.gzip().map(Some).map_err(|cause| cause.to_string())
+    Ok(Some(archive.gzip()?))
 }
 
 /// The proxy for the unit that fetches the root file system.

@@ -6,7 +6,7 @@ use muster_ignition::Config;
 use muster_image::Customization;
 use muster_model::InfraEnv;
 
-use super::ramdisk;
+use super::{DiscoveryFault, ramdisk};
 
 /// Room that live images keep free. Muster's own images grow where that is not enough; an image
 /// service of the reference refuses more.
@@ -41,26 +41,19 @@ impl Sizes {
         config: &Config,
         default_delay: u32,
         agent: usize,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, DiscoveryFault> {
         let text = config.to_text();
         if text.len() > LARGEST_CONFIG {
-            return Err(format!(
-                "the discovery config is {} bytes long and a host can take {LARGEST_CONFIG}; \
-                 shorten ignition_config_override or static_network_config",
-                text.len()
-            ));
+            return Err(DiscoveryFault::ConfigTooLarge(text.len()));
         }
         let custom = Customization {
             ignition: Some(text.clone().into()),
             ..Customization::default()
         };
-        let payload = custom.payload().map_err(|cause| cause.to_string())?;
+        let payload = custom.payload()?;
         let ramdisk = ramdisk(infra_env, default_delay)?.map_or(0, |bytes| bytes.len());
         if ramdisk > LARGEST_RAMDISK {
-            return Err(format!(
-                "static_network_config is {ramdisk} bytes when packed and a boot image can take \
-                 {LARGEST_RAMDISK}; split the hosts over several infra-envs"
-            ));
+            return Err(DiscoveryFault::NetworksTooLarge(ramdisk));
         }
         Ok(Self {
             config: text.len(),

@@ -139,7 +139,7 @@ fn time_sources_come_with_a_script_and_its_unit() {
 fn a_static_network_is_in_the_config_of_full_images_and_in_the_initrd_of_others() {
     let mut infra_env = an_infra_env();
     infra_env.network_discovery_delay_seconds = Some(7);
-    assert_eq!(ramdisk(&infra_env, 3), Ok(None));
+    assert_eq!(ramdisk(&infra_env, 3).unwrap(), None);
     infra_env.static_network = vec![host(ETH0, &[("eth0", "02:00:00:00:00:01")])];
     let full = made(&infra_env);
     let list = "/etc/assisted/network/host0/mac_interface.ini";
@@ -179,7 +179,7 @@ fn a_static_network_is_in_the_config_of_full_images_and_in_the_initrd_of_others(
 fn a_proxy_reaches_the_unit_that_fetches_the_root_file_system() {
     let mut infra_env = an_infra_env();
     infra_env.proxy.http = Some(String::new());
-    assert_eq!(ramdisk(&infra_env, 0), Ok(None));
+    assert_eq!(ramdisk(&infra_env, 0).unwrap(), None);
     infra_env.proxy.https = Some("http://a%20b@proxy:1".to_owned());
     let archive = Archive::read(&ramdisk(&infra_env, 0).unwrap().unwrap()).unwrap();
     let text = archive.get("etc/systemd/system/coreos-livepxe-rootfs.service.d/10-proxy.conf");
@@ -287,7 +287,7 @@ fn sizes_are_reported_and_oversized_payloads_are_refused() {
     assert!(small.to_string().contains("agent 1000"), "{small}");
     let refusal = measure("A".repeat(size::LARGEST_CONFIG)).unwrap_err();
     assert!(
-        refusal.contains("16777216") && refusal.contains("shorten"),
+        matches!(refusal, DiscoveryFault::ConfigTooLarge(bytes) if bytes > size::LARGEST_CONFIG),
         "{refusal}"
     );
 }
@@ -297,7 +297,10 @@ fn the_same_infra_env_always_gives_the_same_bytes() {
     let mut infra_env = an_infra_env();
     infra_env.static_network = vec![host(ETH0, &[("eth0", "02:00:00:00:00:01")])];
     assert_eq!(made(&infra_env).to_text(), made(&infra_env).to_text());
-    assert_eq!(ramdisk(&infra_env, 0), ramdisk(&infra_env, 0));
+    assert_eq!(
+        ramdisk(&infra_env, 0).unwrap(),
+        ramdisk(&infra_env, 0).unwrap()
+    );
 }
 
 mod carrying_the_agent {
@@ -354,7 +357,8 @@ mod carrying_the_agent {
                 AgentFault::TooLarge(agent::LARGEST + 1),
             ),
         ] {
-            assert_eq!(agent::payload(&program, arch), Err(wanted));
+            let refused = agent::payload(&program, arch).unwrap_err();
+            assert_eq!(refused.to_string(), wanted.to_string());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use muster_model::{HostNetwork, Timestamp};
 
-use super::{keyfiles, policy::policy};
+use super::{NetworkFault, keyfiles, policy::policy};
 
 /// Folder of the files on a host.
 const FOLDER: &str = "/etc/assisted/network";
@@ -57,7 +57,7 @@ pub fn initrd_unit(delay: i64) -> String {
 ///
 /// # Errors
 /// A stored document is damaged.
-pub fn carried(hosts: &[HostNetwork]) -> Result<Vec<Carried>, String> {
+pub fn carried(hosts: &[HostNetwork]) -> Result<Vec<Carried>, NetworkFault> {
     let mut files = Vec::new();
     for (index, host) in hosts.iter().enumerate() {
         let at = |name: &str| format!("{FOLDER}/host{index}/{name}");
@@ -71,8 +71,10 @@ pub fn carried(hosts: &[HostNetwork]) -> Result<Vec<Carried>, String> {
             path: at("mac_interface.ini"),
             text: cards.join("\n"),
         });
-        let profiles = keyfiles(&host.network_yaml)
-            .map_err(|cause| format!("the stored static network {index}: {cause}"))?;
+        let profiles = keyfiles(&host.network_yaml).map_err(|fault| NetworkFault::Stored {
+            index,
+            fault: Box::new(fault),
+        })?;
         files.extend(profiles.into_iter().map(|file| Carried {
             path: at(&file.name),
             text: file.text,
@@ -104,7 +106,7 @@ pub fn tar(
     hosts: &[HostNetwork],
     changed: Timestamp,
     with_policies: bool,
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, NetworkFault> {
     let mut files = carried(hosts)?;
     if with_policies {
         for (index, host) in hosts.iter().enumerate() {
@@ -116,14 +118,13 @@ pub fn tar(
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let mut archive = tar::Builder::new(Vec::new());
-    let broken = |cause: std::io::Error| format!("the archive cannot be written: {cause}");
     for file in files {
         let mut header = tar::Header::new_gnu();
         // Names with a leading slash are part of the contract; the library's own way to set a
         // name refuses them.
         let field = &mut header.as_old_mut().name;
         let Some(place) = field.get_mut(..file.path.len()) else {
-            return Err(format!("the name {} is too long for an archive", file.path));
+            return Err(NetworkFault::PathTooLong(file.path));
         };
         place.copy_from_slice(file.path.as_bytes());
         header.set_mode(0o600);
@@ -131,9 +132,7 @@ pub fn tar(
         header.set_mtime(u64::try_from(changed.unix_seconds()).unwrap_or_default());
         header.set_entry_type(tar::EntryType::Regular);
         header.set_cksum();
-        archive
-            .append(&header, file.text.as_bytes())
-            .map_err(broken)?;
+        archive.append(&header, file.text.as_bytes())?;
     }
-    archive.into_inner().map_err(broken)
+    Ok(archive.into_inner()?)
 }

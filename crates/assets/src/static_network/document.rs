@@ -7,8 +7,10 @@ use saphyr_parser::Event;
 
 use muster_documents::yaml_bounds::{self, Limits};
 
+use super::NetworkFault;
+
 /// Longest document of one host.
-const LONGEST: usize = 256 * 1024;
+pub const LONGEST: usize = 256 * 1024;
 /// How much it may hold.
 const LIMITS: Limits = Limits {
     depth: 64,
@@ -34,20 +36,16 @@ impl Places {
 ///
 /// # Errors
 /// It is too long, too deep, too wide or not YAML.
-pub fn survey(text: &str) -> Result<Places, String> {
+pub fn survey(text: &str) -> Result<Places, NetworkFault> {
     if text.len() > LONGEST {
-        return Err(format!(
-            "it is {} bytes long; the network of one host may take {LONGEST}",
-            text.len()
-        ));
+        return Err(NetworkFault::TooLong(text.len()));
     }
     if let Some(at) = text.find(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
         let line = text[..at].matches('\n').count() + 1;
-        return Err(format!("line {line} has a control character in it"));
+        return Err(NetworkFault::ControlCharacter { line });
     }
     let mut walk = Walk::default();
-    yaml_bounds::walk(text, LIMITS, |event, line| walk.step(event, line))
-        .map_err(|fault| fault.to_string())?;
+    yaml_bounds::walk(text, LIMITS, |event, line| walk.step(event, line))?;
     Ok(walk.places)
 }
 
@@ -146,7 +144,7 @@ mod tests {
             ("a: b\nc: \0", "line 2 has a control character"),
             ("a: &a [*a]\n", "part of what it stands for"),
         ] {
-            let refusal = survey(text).unwrap_err();
+            let refusal = survey(text).unwrap_err().to_string();
             assert!(refusal.contains(wanted), "{wanted}: {refusal}");
         }
     }

@@ -5,6 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use nmstate::NetworkState;
 use serde_yaml_ng::Value;
 
+use super::NetworkFault;
+
 /// What nmstate calls the files of NetworkManager.
 const BACK_END: &str = "NetworkManager";
 
@@ -26,11 +28,11 @@ pub struct Keyfile {
 ///
 /// # Errors
 /// What nmstate says about the document; it knows nothing of lines then.
-pub fn keyfiles(yaml: &str) -> Result<Vec<Keyfile>, String> {
+pub fn keyfiles(yaml: &str) -> Result<Vec<Keyfile>, NetworkFault> {
     let mut made = guarded(|| {
         NetworkState::new_from_yaml(yaml)
             .and_then(|state| state.gen_conf())
-            .map_err(|cause| cause.msg().trim().to_owned())
+            .map_err(|cause| NetworkFault::Nmstate(cause.msg().trim().to_owned()))
     })?;
     let mut files: Vec<Keyfile> = made
         .remove(BACK_END)
@@ -43,14 +45,13 @@ pub fn keyfiles(yaml: &str) -> Result<Vec<Keyfile>, String> {
         .collect();
     files.sort();
     if files.is_empty() {
-        return Err("it describes no network: no profile comes of it".to_owned());
+        return Err(NetworkFault::NoProfile);
     }
     for file in &files {
         check_name(&file.name)?;
     }
     if let Some(one) = files.windows(2).find(|pair| pair[0].name == pair[1].name) {
-        let one = &one[0];
-        return Err(format!("two profiles would both be called {}", one.name));
+        return Err(NetworkFault::SameProfileName(one[0].name.clone()));
     }
     Ok(files)
 }
@@ -59,14 +60,14 @@ pub fn keyfiles(yaml: &str) -> Result<Vec<Keyfile>, String> {
 ///
 /// # Errors
 /// What nmstate says about it.
-pub fn check_interface(interface: &Value) -> Result<(), String> {
+pub fn check_interface(interface: &Value) -> Result<(), NetworkFault> {
     guarded(|| {
         let parsed = serde_yaml_ng::from_value::<nmstate::Interface>(interface.clone())
-            .map_err(|cause| cause.to_string())?;
+            .map_err(|cause| NetworkFault::Nmstate(cause.to_string()))?;
         // nmstate takes any word and makes no profile of it.
         match (parsed, interface["type"].as_str()) {
             (nmstate::Interface::Unknown(_), Some(word)) if word != "unknown" => {
-                Err(format!("there is no interface type {word:?}"))
+                Err(NetworkFault::InterfaceType(word.to_owned()))
             }
             _ => Ok(()),
         }
@@ -74,9 +75,11 @@ pub fn check_interface(interface: &Value) -> Result<(), String> {
 }
 
 /// A document of a user's must not take the service down, whatever is in it.
-fn guarded<T>(ask: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(ask))
-        .unwrap_or_else(|_| Err("nmstate gave up on it without saying why".to_owned()))
+fn guarded<T>(ask: impl FnOnce() -> Result<T, NetworkFault>) -> Result<T, NetworkFault> {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
+        let silent = "nmstate gave up on it without saying why";
+        Err(NetworkFault::Nmstate(silent.to_owned()))
+    })
 }
 
 /// The profile with our settings in its section `[connection]`.
@@ -103,13 +106,11 @@ fn preferred(text: &str) -> String {
 }
 
 /// Names come from the document and become names of files on the host.
-fn check_name(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), NetworkFault> {
     let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && !matches!(c, '/' | '\\');
     if name.len() <= 128 && !name.starts_with('.') && name.chars().all(is_plain) {
         Ok(())
     } else {
-        Err(format!(
-            "a profile would be called {name:?}, which is no name for a file"
-        ))
+        Err(NetworkFault::ProfileName(name.to_owned()))
     }
 }

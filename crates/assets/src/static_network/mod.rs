@@ -9,11 +9,13 @@
 
 mod carried;
 mod document;
+mod fault;
 mod keyfiles;
 mod policy;
 mod rules;
 
 pub use carried::{Carried, SCRIPT, SCRIPT_PATH, UNIT_NAME, carried, initrd_unit, live_unit, tar};
+pub use fault::NetworkFault;
 pub use keyfiles::{Keyfile, keyfiles};
 pub use rules::read;
 

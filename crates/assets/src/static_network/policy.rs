@@ -7,13 +7,14 @@
 use muster_model::HostNetwork;
 use serde_yaml_ng::{Mapping, Value};
 
+use super::NetworkFault;
+
 /// The policy for a host, as YAML text.
 ///
 /// # Errors
 /// The stored document is not YAML (it was checked when it was stored).
-pub fn policy(host: &HostNetwork) -> Result<String, String> {
-    let unreadable = |cause| format!("a stored static network cannot be read: {cause}");
-    let mut desired: Value = serde_yaml_ng::from_str(&host.network_yaml).map_err(unreadable)?;
+pub fn policy(host: &HostNetwork) -> Result<String, NetworkFault> {
+    let mut desired: Value = serde_yaml_ng::from_str(&host.network_yaml)?;
     if let Some(Value::Sequence(interfaces)) = desired.get_mut("interfaces") {
         interfaces.iter_mut().for_each(fix_addresses);
     }
@@ -28,7 +29,7 @@ pub fn policy(host: &HostNetwork) -> Result<String, String> {
     let mut document = Mapping::new();
     document.insert("capture".into(), Value::Mapping(capture));
     document.insert("desiredState".into(), sorted(desired));
-    serde_yaml_ng::to_string(&Value::Mapping(document)).map_err(unreadable)
+    Ok(serde_yaml_ng::to_string(&Value::Mapping(document))?)
 }
 
 /// Who configures addresses by hand does not want others beside them, unless they say so.

@@ -106,7 +106,7 @@ fn document_faults(host: &HostNetwork) -> Result<(), Vec<String>> {
     if faults.is_empty()
         && let Err(why) = keyfiles(yaml)
     {
-        faults.push(match culprit(&why, interfaces) {
+        faults.push(match culprit(&why.to_string(), interfaces) {
             Some((index, name)) => match places.interface(index) {
                 Some(line) => format!("network_yaml, interface {name:?} (line {line}): {why}"),
                 None => format!("network_yaml, interface {name:?}: {why}"),
@@ -227,7 +227,7 @@ fn interface_faults(nic: &Value, all: &[Value], map: &[MacInterface]) -> Vec<Str
     }
     // By itself, so that a fault in one interface is not reported as one of the whole list.
     if let Err(why) = check_interface(nic) {
-        faults.push(why);
+        faults.push(why.to_string());
     }
     faults
 }

@@ -8,7 +8,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use muster_assets::agent_based::{Planned, Secrets, config_files};
 use muster_image::{
     Customization, Iso, Source, View,
@@ -42,7 +42,7 @@ fn iso(planned: &Planned, made: &Boots) -> anyhow::Result<View> {
     if !planned.is_minimal() {
         return Ok(custom.apply(&made.iso)?);
     }
-    let early = planned.early_ramdisk().map_err(|why| anyhow!(why))?;
+    let early = planned.early_ramdisk()?;
     custom.ramdisks.extend(early.map(View::bytes));
     let url = planned.boot_artifacts_url().context(
         "a minimal image fetches its root file system: set bootArtifactsBaseURL in agent-config.yaml",
@@ -86,7 +86,7 @@ pub fn write_rootfs(directory: &Path, planned: &Planned, made: &Boots) -> anyhow
 pub fn pxe(directory: &Path, planned: &Planned, made: &Boots) -> anyhow::Result<String> {
     let folder = fresh_folder(directory)?;
     let mut custom = customization(planned, made);
-    let early = planned.early_ramdisk().map_err(|why| anyhow!(why))?;
+    let early = planned.early_ramdisk()?;
     custom.ramdisks.extend(early.map(View::bytes));
     let set = PxeSet::of(&made.iso, &custom.payload()?)?;
     let prefix = planned.file_prefix();

@@ -30,8 +30,7 @@ pub fn payload(folder: Option<&Path>, arch: Arch) -> anyhow::Result<View> {
     if let Some(view) = kept.as_deref().and_then(open) {
         return Ok(view);
     }
-    let packed = programs::payload(&agent, &service, arch);
-    let packed = packed.map_err(|why| anyhow!(why))?;
+    let packed = programs::payload(&agent, &service, arch)?;
     if let Some(path) = kept {
         // A cache that cannot be written only costs time.
         let _ = keep(&path, &packed);

@@ -33,7 +33,11 @@ const ARTIFACTS: &str = "boot-artifacts";
 
 /// What validates parts of the file that other crates know.
 pub const LOOKUPS: Lookups<'static> = Lookups {
-    network: &|yaml| static_network::keyfiles(yaml).map(drop),
+    network: &|yaml| {
+        static_network::keyfiles(yaml)
+            .map(drop)
+            .map_err(|fault| fault.to_string())
+    },
     ignition: &|text| factory::check_override(text),
 };
 

@@ -159,7 +159,7 @@ fn make(create: &Create) -> anyhow::Result<()> {
         .collect();
     iso::embed(&base, &create.to, |archive| {
         archive.set(IGNITION, config);
-        live_programs::add(archive, &programs, &[]).map_err(anyhow::Error::msg)
+        Ok(live_programs::add(archive, &programs, &[])?)
     })
 }
 

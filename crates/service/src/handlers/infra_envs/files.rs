@@ -44,7 +44,10 @@ pub async fn download(app: Shared, call: Call) -> Result<Reply, Failure> {
             let archive =
                 static_network::tar(hosts, changed, files::has_policies(&app, &infra_env));
             let name = format!("{}-{file}.tar", infra_env.id);
-            Reply::file(&name, archive.map_err(Failure::internal)?)
+            Reply::file(
+                &name,
+                archive.map_err(|fault| Failure::internal(fault.to_string()))?,
+            )
         }
         other => return Err(Failure::bad_request(format!("there is no file {other:?}"))),
     };
