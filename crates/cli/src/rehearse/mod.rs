@@ -10,6 +10,7 @@ mod apart;
 mod described;
 mod plan;
 mod requests;
+mod shape;
 mod stage;
 mod wiring;
 
@@ -28,6 +29,8 @@ use muster_vm::{Evidence, program};
 
 use crate::{agent_config, create, diagnostics, format, os_images, output, stop::Stop};
 use plan::Plan;
+use requests::Requests;
+use shape::Shape;
 use stage::{Stage, Stock};
 
 /// What machines and their wire are made with.
@@ -116,17 +119,24 @@ impl Rehearse {
             Some(file) => Some(agent_config::validate(&file, Some(&config), !self.inside)?.0),
             None => None,
         };
-        let plan = Plan::of(&config, agent.as_ref(), &version)?;
+        let plan = Plan::of(&Shape::of_configs(&config, agent.as_ref())?)?;
+        let requests = Requests::of(&config, &version, &plan);
         if !self.inside {
             program::must_have(&PROGRAMS)?;
             stock.must_have_agent()?;
             return apart::enter();
         }
         let runtime = tokio::runtime::Runtime::new()?;
-        runtime.block_on(self.inside(&plan, &stock, &version))
+        runtime.block_on(self.inside(&plan, &requests, &stock, &version))
     }
 
-    async fn inside(&self, plan: &Plan, stock: &Stock, version: &str) -> anyhow::Result<()> {
+    async fn inside(
+        &self,
+        plan: &Plan,
+        requests: &Requests,
+        stock: &Stock,
+        version: &str,
+    ) -> anyhow::Result<()> {
         let mut stop = Stop::listen()?;
         let folder = tempfile::Builder::new()
             .prefix("muster-rehearse-")
@@ -136,7 +146,7 @@ impl Rehearse {
         note(&announcement(plan, version, &evidence));
         let limit = Duration::from_secs(self.timeout * 60);
         let outcome = tokio::select! {
-            outcome = self.perform(plan, stock, &evidence, limit) => outcome,
+            outcome = self.perform(plan, requests, stock, &evidence, limit) => outcome,
             () = stop.asked() => Err(anyhow::anyhow!("interrupted before the end")),
         };
         if outcome.is_err() || self.keep {
@@ -151,11 +161,12 @@ impl Rehearse {
     async fn perform(
         &self,
         plan: &Plan,
+        requests: &Requests,
         stock: &Stock,
         evidence: &Evidence,
         limit: Duration,
     ) -> anyhow::Result<()> {
-        let mut stage = Stage::build(plan, stock, evidence).await?;
+        let mut stage = Stage::build(plan, requests, stock, evidence).await?;
         let ready = stage.until_ready(plan, limit, self.output.is_json()).await;
         if let Ok(failing) = &ready {
             note(&format!(

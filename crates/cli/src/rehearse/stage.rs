@@ -12,13 +12,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use muster_api::{client::Client, requests, wire};
+use muster_api::{client::Client, requests as calls, wire};
 use muster_sim::{Change, Line, Observed, Observer, Places, Report, Snapshot, Style, View};
 use muster_vm::{Evidence, Network, Offer, Running};
 use tokio::{sync::watch, task::JoinHandle};
 use uuid::Uuid;
 
-use super::plan::Plan;
+use super::{plan::Plan, requests::Requests};
 use crate::{output, own_service::OwnService, terminal};
 
 pub use crate::os_images::Stock;
@@ -46,21 +46,26 @@ pub struct Stage {
 
 impl Stage {
     /// Lays the wire, starts the service and switches the machines on.
-    pub async fn build(plan: &Plan, stock: &Stock, evidence: &Evidence) -> Result<Self> {
+    pub async fn build(
+        plan: &Plan,
+        requests: &Requests,
+        stock: &Stock,
+        evidence: &Evidence,
+    ) -> Result<Self> {
         let mut network = Network::here(&plan.seat, evidence)?;
         let service = start_service(plan, stock, &evidence.part("service")?).await?;
         let client = service.client().await?;
         let cluster = client
-            .fetch(&requests::register_cluster(&plan.cluster))
+            .fetch(&calls::register_cluster(&requests.cluster))
             .await
             .context("the service refuses this cluster")?;
         let cluster = id_of(cluster.id.as_deref())?;
         let body = wire::InfraEnvCreateParams {
             cluster_id: Some(cluster.to_string()),
-            ..plan.infra_env.clone()
+            ..requests.infra_env.clone()
         };
         let infra_env = client
-            .fetch(&requests::register_infra_env(&body))
+            .fetch(&calls::register_infra_env(&body))
             .await
             .context("the service refuses these hosts")?;
         let image = evidence.file("discovery.iso");
@@ -181,7 +186,7 @@ impl Stage {
                     ..wire::HostUpdateParams::default()
                 };
                 self.client
-                    .send(&requests::update_host(self.infra_env, id, &body))
+                    .send(&calls::update_host(self.infra_env, id, &body))
                     .await
                     .with_context(|| format!("{} as {}", host.name, host.role))?;
                 let what = format!("is {} at {}", host.role, host.place());
