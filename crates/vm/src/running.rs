@@ -144,7 +144,7 @@ impl Machine {
             Boot::Cd(image) | Boot::DiskThenCd(image) => {
                 let drive = format!(
                     "if=none,id=cd,media=cdrom,format=raw,readonly=on,file={}",
-                    image.display()
+                    value(&image.display().to_string())
                 );
                 let turn = u8::from(matches!(self.boot, Boot::DiskThenCd(_)));
                 let device = format!("ide-cd,drive=cd,id=cd-drive,bootindex={turn}");
