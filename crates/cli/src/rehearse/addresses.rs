@@ -41,8 +41,13 @@ impl Addresses {
 
     /// Whether an address is in one of the networks.
     pub fn contain(&self, address: IpAddr) -> bool {
+        self.network_of(address).is_some()
+    }
+
+    /// The network an address is in.
+    pub fn network_of(&self, address: IpAddr) -> Option<IpNet> {
         let mut networks = self.networks.iter();
-        networks.any(|network| network.contains(&address))
+        networks.find(|network| network.contains(&address)).copied()
     }
 
     /// These have owners.

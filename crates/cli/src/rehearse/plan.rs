@@ -6,22 +6,30 @@ use anyhow::{Context, Result, bail};
 use ipnet::IpNet;
 use muster_api::wire;
 use muster_documents::install_config::types::HostRole;
-use muster_vm::{Boot, Bus, Disk, Machine, Nic, Seat};
+use muster_vm::{Boot, Disk, Machine, Nic, Seat};
 
-use super::{addresses::Addresses, described::Described, shape::Shape, wiring::Wiring};
+use super::{
+    addresses::Addresses, described::Described, disks, rendezvous::Rendezvous, shape::Shape,
+    wiring::Wiring,
+};
 
 /// Machines of one rehearsal; a laptop gives up long before.
 const MOST_MACHINES: i64 = 50;
-/// Size of their disks, in GiB: what every role is content with.
-const DISK: u64 = 120;
-
 /// The largest packet of an Ethernet with its default settings.
 const USUAL_MTU: u64 = 1500;
 
 /// A part in the play, and the machine the files describe for it, if they do.
-struct Player<'a> {
-    role: HostRole,
-    known: Option<(&'a Described, Wiring)>,
+pub struct Player<'a> {
+    pub role: HostRole,
+    pub known: Option<(&'a Described, Wiring)>,
+}
+
+impl Player<'_> {
+    /// Addresses it gives itself.
+    pub fn own_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let wiring = self.known.iter().map(|(_, wiring)| wiring);
+        wiring.flat_map(Wiring::addresses)
+    }
 }
 
 /// A machine to be.
@@ -33,6 +41,7 @@ pub struct Host {
     /// Those of them that it does not give itself.
     given: Vec<IpAddr>,
     macs: Vec<String>,
+    disks: Vec<Disk>,
     number: u8,
     alone: bool,
 }
@@ -51,6 +60,8 @@ pub struct Plan {
     /// Addresses that DHCP must not hand out.
     pub reserved: Vec<IpAddr>,
     pub hosts: Vec<Host>,
+    /// The machine that runs the service, if it is one of them.
+    pub rendezvous: Option<Rendezvous>,
     pub machine_networks: Vec<IpNet>,
     /// Virtual addresses of API and ingress.
     pub vips: [Vec<IpAddr>; 2],
@@ -67,29 +78,46 @@ impl Plan {
         let players = cast(shape)?;
         addresses.take(shape.vips.iter().flatten().copied());
         addresses.take(wirings(&players).flat_map(Wiring::addresses));
+        addresses.take(shape.rendezvous);
+        let rendezvous = shape.rendezvous;
+        let rendezvous = rendezvous.map(|address| Rendezvous::of(address, &addresses, &players));
+        let rendezvous = rendezvous.transpose()?;
         let vlan = common_vlan(&addresses, &players)?;
         let ntp = &shape.time_sources;
         let (gateways, others) = neighbours(&mut addresses, &players, ntp)?;
         // What has these addresses is not in the way of a machine that asks for an address.
-        let reserved = addresses.taken().collect();
+        let by_dhcp = rendezvous.as_ref().filter(|rendezvous| rendezvous.by_dhcp);
+        let reserved = addresses
+            .taken()
+            .filter(|address| by_dhcp.is_none_or(|by_dhcp| by_dhcp.address != *address))
+            .collect();
 
         let (mut hosts, mut static_networks) = (Vec::new(), Vec::new());
-        for (number, Player { role, known }) in (1..).zip(&players) {
+        for (number, player) in (1..).zip(&players) {
+            let Player { role, known } = player;
             let mut macs = Vec::new();
-            let mut own: Vec<IpAddr> = Vec::new();
             let mut name = String::new();
+            let mut hints = None;
             if let Some((described, wiring)) = known {
                 static_networks.extend(wiring.request(described.network.as_ref())?);
                 macs = wiring.macs();
-                own.extend(wiring.addresses());
                 name.clone_from(&described.name);
+                hints = described.hints.as_ref();
             }
             if name.is_empty() {
                 name = free_name(*role, &shape.machines, &hosts);
             }
-            let addresses = addresses.choose(&own)?;
+            let own: Vec<IpAddr> = player.own_addresses().collect();
+            let leased = by_dhcp.filter(|by_dhcp| by_dhcp.host == hosts.len());
+            let requested: Vec<IpAddr> = own
+                .iter()
+                .copied()
+                .chain(leased.map(|leased| leased.address))
+                .collect();
+            let addresses = addresses.choose(&requested)?;
             let given = addresses.iter().filter(|address| !own.contains(address));
             hosts.push(Host {
+                disks: disks::of(hints, number).with_context(|| format!("host {name}"))?,
                 name,
                 role: *role,
                 given: given.copied().collect(),
@@ -125,6 +153,7 @@ impl Plan {
             names,
             reserved,
             hosts,
+            rendezvous,
             machine_networks: addresses.networks().to_vec(),
             vips: shape.vips.clone(),
             time_sources: ntp.clone(),
@@ -155,8 +184,7 @@ impl Host {
                 .map(|mac| Nic { mac: mac.clone() })
                 .collect();
         }
-        let serial = format!("REHEARSAL-{}", self.number);
-        machine.disks = vec![Disk::new(Bus::Virtio, DISK, &serial)];
+        machine.disks.clone_from(&self.disks);
         machine.addresses.clone_from(&self.given);
         machine
     }
@@ -285,4 +313,6 @@ fn cast(shape: &Shape) -> Result<Vec<Player<'_>>> {
 }
 
 #[cfg(test)]
-mod tests;
+mod image_tests;
+#[cfg(test)]
+pub mod tests;

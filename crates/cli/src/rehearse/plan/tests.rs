@@ -300,3 +300,12 @@ fn what_cannot_be_rehearsed_is_said() {
         assert!(refusal.contains(wanted), "{refusal}");
     }
 }
+
+/// The plan of a cluster `lab` with one machine.
+pub fn single_node() -> Plan {
+    let planned = plan(
+        "controlPlane: {name: master, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n\
+         networking: {machineNetwork: [{cidr: 10.1.0.0/24}]}\nplatform: {none: {}}\n",
+    );
+    planned.unwrap().plan
+}
