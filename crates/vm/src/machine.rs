@@ -53,6 +53,12 @@ pub struct Disk {
     pub serial: String,
     /// The world-wide name it reports; SCSI disks only.
     pub wwn: Option<u64>,
+    /// The vendor it reports, if it is not QEMU's; SCSI disks only.
+    pub vendor: Option<String>,
+    /// The model it reports, if it is not QEMU's; SCSI disks only.
+    pub model: Option<String>,
+    /// It reports that nothing in it turns; SCSI disks only, NVMe disks always do.
+    pub solid_state: bool,
     /// A sector that can be read and not written, of 512 bytes.
     pub bad_sector: Option<u64>,
 }
@@ -66,6 +72,9 @@ impl Disk {
             gib,
             serial: serial.to_owned(),
             wwn: None,
+            vendor: None,
+            model: None,
+            solid_state: false,
             bad_sector: None,
         }
     }

@@ -144,7 +144,7 @@ impl Machine {
             Boot::Cd(image) | Boot::DiskThenCd(image) => {
                 let drive = format!(
                     "if=none,id=cd,media=cdrom,format=raw,readonly=on,file={}",
-                    image.display()
+                    value(&image.display().to_string())
                 );
                 let turn = u8::from(matches!(self.boot, Boot::DiskThenCd(_)));
                 let device = format!("ide-cd,drive=cd,id=cd-drive,bootindex={turn}");
@@ -267,18 +267,33 @@ fn backing(path: &Path, disk: &Disk) -> String {
 }
 
 fn device(disk: &Disk, index: usize, order: &str) -> String {
-    let serial = &disk.serial;
+    let serial = value(&disk.serial);
     let kind = match disk.bus {
         Bus::Virtio => "virtio-blk-pci".to_owned(),
         Bus::Nvme => "nvme".to_owned(),
         Bus::Scsi => {
-            let wwn = disk
-                .wwn
-                .map_or_else(String::new, |wwn| format!(",wwn=0x{wwn:016x}"));
-            format!("scsi-hd,bus=scsi.0{wwn}")
+            let mut kind = "scsi-hd,bus=scsi.0".to_owned();
+            if let Some(wwn) = disk.wwn {
+                kind += &format!(",wwn=0x{wwn:016x}");
+            }
+            if let Some(vendor) = &disk.vendor {
+                kind += &format!(",vendor={}", value(vendor));
+            }
+            if let Some(model) = &disk.model {
+                kind += &format!(",product={}", value(model));
+            }
+            if disk.solid_state {
+                kind += ",rotation_rate=1";
+            }
+            kind
         }
     };
     format!("{kind},drive=disk{index},serial={serial}{order}")
+}
+
+/// A value among QEMU's options, which end at a comma.
+fn value(text: &str) -> String {
+    text.replace(',', ",,")
 }
 
 /// Hardware virtualisation where it works, else software.
@@ -457,5 +472,23 @@ impl Drop for Running {
                 let _ = fs::remove_file(self.evidence.file(&format!("disk{index}.img")));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scsi_disk_reports_what_it_is_made_to() {
+        let mut disk = Disk::new(Bus::Scsi, 1, "S,1").with_wwn(0x5000_c500_a1b2_c3d4);
+        disk.vendor = Some("DELL".to_owned());
+        disk.model = Some("PERC H740P".to_owned());
+        disk.solid_state = true;
+        assert_eq!(
+            device(&disk, 2, ""),
+            "scsi-hd,bus=scsi.0,wwn=0x5000c500a1b2c3d4,vendor=DELL,product=PERC H740P,\
+             rotation_rate=1,drive=disk2,serial=S,,1"
+        );
     }
 }

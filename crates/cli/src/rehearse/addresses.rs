@@ -4,7 +4,6 @@ use std::{collections::HashSet, net::IpAddr};
 
 use anyhow::{Context, Result, bail};
 use ipnet::IpNet;
-use muster_documents::install_config::InstallConfig;
 
 /// One network, or one of each IP family.
 pub struct Addresses {
@@ -13,11 +12,9 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// The machine networks of a config, all addresses free.
-    pub fn of(config: &InstallConfig) -> Result<Self> {
-        let networking = config.networking.iter();
-        let networks = networking.flat_map(|networking| &networking.machine_network);
-        let networks: Vec<IpNet> = networks.map(|network| network.cidr.trunc()).collect();
+    /// The machine networks of a cluster, all addresses free.
+    pub fn of(networks: &[IpNet]) -> Result<Self> {
+        let networks: Vec<IpNet> = networks.iter().map(IpNet::trunc).collect();
         let too_large = |network: &&IpNet| network.addr().is_ipv6() && network.prefix_len() < 64;
         if let Some(network) = networks.iter().find(too_large) {
             bail!(
@@ -44,8 +41,13 @@ impl Addresses {
 
     /// Whether an address is in one of the networks.
     pub fn contain(&self, address: IpAddr) -> bool {
+        self.network_of(address).is_some()
+    }
+
+    /// The network an address is in.
+    pub fn network_of(&self, address: IpAddr) -> Option<IpNet> {
         let mut networks = self.networks.iter();
-        networks.any(|network| network.contains(&address))
+        networks.find(|network| network.contains(&address)).copied()
     }
 
     /// These have owners.

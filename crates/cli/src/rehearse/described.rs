@@ -1,8 +1,13 @@
 //! Machines as the user's files describe them, whichever file that is.
 
+use muster_assets::agent_based::Planned;
 use muster_documents::{
-    agent_config::AgentConfig,
-    install_config::{InstallConfig, types::HostRole},
+    agent_config::{AgentConfig, Host},
+    cluster_manifests::NmStateConfig,
+    install_config::{
+        InstallConfig,
+        types::{HostRole, RootDeviceHints},
+    },
 };
 use serde_json::Value;
 
@@ -17,6 +22,8 @@ pub struct Described {
     pub cards: Vec<Card>,
     /// State of its network in the words of nmstate.
     pub network: Option<Value>,
+    /// How the disk to install on is recognised, where that is applied.
+    pub hints: Option<RootDeviceHints>,
 }
 
 /// A network card.
@@ -36,6 +43,11 @@ impl Described {
             Some(_) | None => &self.name,
         }
     }
+
+    fn has_card(&self, mac: &str) -> bool {
+        let mac = canonical(mac);
+        self.cards.iter().any(|card| card.mac == mac)
+    }
 }
 
 /// A MAC address in its usual spelling.
@@ -48,17 +60,8 @@ pub fn machines(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<Desc
     let named = agent.map_or(&[][..], |agent| &agent.hosts);
     if !named.is_empty() {
         let described = named.iter().map(|host| Described {
-            name: host.hostname.clone(),
-            role: host.role,
-            cards: host
-                .interfaces
-                .iter()
-                .map(|card| Card {
-                    name: (!card.name.is_empty()).then(|| card.name.clone()),
-                    mac: canonical(&card.mac_address),
-                })
-                .collect(),
             network: host.network_config.clone(),
+            ..of_host(host)
         });
         return described.collect();
     }
@@ -72,6 +75,59 @@ pub fn machines(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<Desc
             mac: canonical(&host.boot_mac_address),
         }],
         network: host.network_config.clone(),
+        hints: None,
     });
     described.collect()
+}
+
+/// The machines of an image: those that the user named, with the networks that the image has for them,
+/// and those that only a network is known of.
+pub fn machines_of_image(planned: &Planned) -> Vec<Described> {
+    let mut networks: Vec<&NmStateConfig> = planned.manifests.nm_state_configs.iter().collect();
+    let mut machines: Vec<Described> = Vec::new();
+    for host in &planned.hosts {
+        let described = of_host(host);
+        // The image applies a network to the machine that has one of its cards.
+        let place = networks.iter().position(|network| {
+            let mut cards = network.spec.interfaces.iter();
+            cards.any(|card| described.has_card(&card.mac_address))
+        });
+        let network = place.map(|place| networks.remove(place));
+        machines.push(Described {
+            network: network.map(|network| network.spec.config.clone()),
+            hints: host.root_device_hints.clone(),
+            ..described
+        });
+    }
+    machines.extend(networks.iter().map(|network| {
+        let cards = network.spec.interfaces.iter();
+        Described {
+            cards: cards
+                .map(|card| named_card(&card.name, &card.mac_address))
+                .collect(),
+            network: Some(network.spec.config.clone()),
+            ..Described::default()
+        }
+    }));
+    machines
+}
+
+/// Name, role and cards of a machine.
+fn of_host(host: &Host) -> Described {
+    let cards = host.interfaces.iter();
+    Described {
+        name: host.hostname.clone(),
+        role: host.role,
+        cards: cards
+            .map(|card| named_card(&card.name, &card.mac_address))
+            .collect(),
+        ..Described::default()
+    }
+}
+
+fn named_card(name: &str, mac: &str) -> Card {
+    Card {
+        name: (!name.is_empty()).then(|| name.to_owned()),
+        mac: canonical(mac),
+    }
 }

@@ -1,22 +1,30 @@
-//! `muster rehearse`: the cluster of an install-config in virtual machines, before any hardware is
-//! touched.
+//! `muster rehearse`: the cluster of an install-config, or the image of an agent-based installation,
+//! in virtual machines, before any hardware is touched.
 //!
-//! The file becomes a [`plan`]; this program starts again in a network namespace of its own
-//! ([`apart`]), lays a wire there, runs a service on it and boots its discovery image on every
-//! machine ([`stage`]), until the service would install the cluster or says why not.
+//! The files have the [`shape`] of a cluster, of which follows a [`plan`]; this program starts again in a
+//! network namespace of its own ([`apart`]), lays a wire there and boots every machine ([`stage`]):
+//! from the discovery image of a service that it runs on the wire, or from the very [`image`] that
+//! `muster agent create image` has made, with the service in it ([`backend`]). It ends when that service
+//! would install the cluster, or with what it says against it ([`progress`]).
 
 mod addresses;
 mod apart;
+mod backend;
 mod described;
+mod disks;
+mod image;
 mod plan;
+mod progress;
+mod rendezvous;
 mod requests;
+mod shape;
 mod stage;
 mod wiring;
 
 use std::{
     fs,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
@@ -27,8 +35,12 @@ use muster_model::MinorVersion;
 use muster_vm::{Evidence, program};
 
 use crate::{agent_config, create, diagnostics, format, os_images, output, stop::Stop};
+use backend::Origin;
+use image::Image;
 use plan::Plan;
-use stage::{Stage, Stock};
+use requests::Requests;
+use shape::Shape;
+use stage::Stage;
 
 /// What machines and their wire are made with.
 const PROGRAMS: [&str; 6] = [
@@ -44,15 +56,23 @@ const PROGRAMS: [&str; 6] = [
 ///
 /// Machines with the names, network cards and static networks of the files start from the real
 /// discovery image in a network that exists only for this run; DHCP, DNS, NTP and the gateway are
-/// played. Ends when the service says that the cluster is ready to be installed (exit code 0), or
-/// prints what blocks it. Needs an OS image (`muster os-images`), QEMU, dnsmasq and chrony, and
-/// no privileges where users may make namespaces.
+/// played. With --dir they start from the very image that `muster agent create image` made there.
+/// Ends when the service says that the cluster is ready to be installed (exit code 0), or
+/// prints what blocks it. Needs QEMU, dnsmasq and chrony, without --dir an OS image
+/// (`muster os-images`), and no privileges where users may make namespaces.
 #[derive(Debug, Args)]
 #[command(disable_version_flag = true)]
 pub struct Rehearse {
     /// The install-config
     #[arg(default_value = create::FILE)]
     file: PathBuf,
+    /// Boot the image that `muster agent create image` made in this directory, unchanged
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["file", "agent_config", "openshift_version", "data_dir", "config"]
+    )]
+    dir: Option<PathBuf>,
     /// The agent-config, which describes the machines [default: agent-config.yaml beside it, if any]
     #[arg(long, value_name = "FILE")]
     agent_config: Option<PathBuf>,
@@ -87,6 +107,27 @@ pub fn run(rehearse: &Rehearse) -> ExitCode {
 
 impl Rehearse {
     fn play(&self) -> anyhow::Result<()> {
+        match &self.dir {
+            Some(dir) => self.play_image(dir),
+            None => self.play_configs(),
+        }
+    }
+
+    fn play_image(&self, dir: &Path) -> anyhow::Result<()> {
+        let image = Image::read(dir)?;
+        let newer = image::newer_files(dir)?;
+        if !newer.is_empty() && !self.inside {
+            note(&format!(
+                "not part of the image, which was made before: {}; `muster agent create image` makes \
+                 it again",
+                newer.join(", ")
+            ));
+        }
+        let plan = Plan::of(&Shape::of_image(&image.planned)?)?;
+        self.begin(&plan, &Origin::Image(&image), image.version())
+    }
+
+    fn play_configs(&self) -> anyhow::Result<()> {
         let bytes =
             fs::read(&self.file).with_context(|| format!("reading {}", self.file.display()))?;
         let stock = os_images::stock(self.data_dir.clone(), self.config.clone())?;
@@ -116,27 +157,38 @@ impl Rehearse {
             Some(file) => Some(agent_config::validate(&file, Some(&config), !self.inside)?.0),
             None => None,
         };
-        let plan = Plan::of(&config, agent.as_ref(), &version)?;
+        let plan = Plan::of(&Shape::of_configs(&config, agent.as_ref())?)?;
+        let requests = Requests::of(&config, &version, &plan);
+        if !self.inside {
+            stock.must_have_agent()?;
+        }
+        let origin = Origin::Service {
+            stock: &stock,
+            requests: &requests,
+        };
+        self.begin(&plan, &origin, &version)
+    }
+
+    fn begin(&self, plan: &Plan, origin: &Origin<'_>, version: &str) -> anyhow::Result<()> {
         if !self.inside {
             program::must_have(&PROGRAMS)?;
-            stock.must_have_agent()?;
             return apart::enter();
         }
         let runtime = tokio::runtime::Runtime::new()?;
-        runtime.block_on(self.inside(&plan, &stock, &version))
+        runtime.block_on(self.inside(plan, origin, version))
     }
 
-    async fn inside(&self, plan: &Plan, stock: &Stock, version: &str) -> anyhow::Result<()> {
+    async fn inside(&self, plan: &Plan, origin: &Origin<'_>, version: &str) -> anyhow::Result<()> {
         let mut stop = Stop::listen()?;
         let folder = tempfile::Builder::new()
             .prefix("muster-rehearse-")
             .tempdir()
             .context("a place for what happens")?;
         let evidence = Evidence::at(folder.path())?;
-        note(&announcement(plan, version, &evidence));
+        note(&announcement(plan, origin, version, &evidence));
         let limit = Duration::from_secs(self.timeout * 60);
         let outcome = tokio::select! {
-            outcome = self.perform(plan, stock, &evidence, limit) => outcome,
+            outcome = self.perform(plan, origin, &evidence, limit) => outcome,
             () = stop.asked() => Err(anyhow::anyhow!("interrupted before the end")),
         };
         if outcome.is_err() || self.keep {
@@ -151,11 +203,11 @@ impl Rehearse {
     async fn perform(
         &self,
         plan: &Plan,
-        stock: &Stock,
+        origin: &Origin<'_>,
         evidence: &Evidence,
         limit: Duration,
     ) -> anyhow::Result<()> {
-        let mut stage = Stage::build(plan, stock, evidence).await?;
+        let mut stage = Stage::build(plan, origin, evidence).await?;
         let ready = stage.until_ready(plan, limit, self.output.is_json()).await;
         if let Ok(failing) = &ready {
             note(&format!(
@@ -174,17 +226,29 @@ impl Rehearse {
     }
 }
 
-fn announcement(plan: &Plan, version: &str, evidence: &Evidence) -> String {
+fn announcement(plan: &Plan, origin: &Origin<'_>, version: &str, evidence: &Evidence) -> String {
     let machines = match plan.hosts.len() {
         1 => "one machine".to_owned(),
         count => format!("{count} machines"),
     };
+    let from = match origin {
+        Origin::Service { .. } => String::new(),
+        Origin::Image(image) => format!(" from {}", image.path.display()),
+    };
+    let rendezvous = plan.rendezvous.as_ref();
+    let host = rendezvous.and_then(|rendezvous| plan.hosts.get(rendezvous.host));
+    let servers = match (rendezvous, host) {
+        (Some(rendezvous), Some(host)) => format!(
+            "gateway, DNS and NTP at {}, service on {} at {}",
+            plan.service, host.name, rendezvous.address
+        ),
+        (_, _) => format!("gateway, DNS, NTP and service at {}", plan.service),
+    };
     format!(
-        "rehearsing {} with OpenShift {version}: {machines} on {}, gateway, DNS, NTP and service \
-         at {}\nconsoles and logs: {}",
+        "rehearsing {} with OpenShift {version}{from}: {machines} on {}, {servers}\n\
+         consoles and logs: {}",
         plan.domain,
         wire(plan),
-        plan.service,
         evidence.folder().display()
     )
 }
@@ -200,4 +264,34 @@ fn wire(plan: &Plan) -> String {
 
 fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        rehearse: Rehearse,
+    }
+
+    #[test]
+    fn an_image_or_configs_are_rehearsed_and_not_both() {
+        let parse = |words: &[&str]| Line::try_parse_from(words);
+        let image = parse(&["rehearse", "--dir", "lab", "--timeout", "9"]).unwrap();
+        assert_eq!(image.rehearse.dir.as_deref(), Some(Path::new("lab")));
+        assert!(parse(&["rehearse", "lab/install-config.yaml"]).is_ok());
+        for more in [
+            &["install-config.yaml"][..],
+            &["--agent-config", "a"],
+            &["--release", "4.20"],
+            &["--data-dir", "d"],
+        ] {
+            let words = [&["rehearse", "--dir", "lab"], more].concat();
+            assert!(parse(&words).is_err(), "{words:?}");
+        }
+    }
 }

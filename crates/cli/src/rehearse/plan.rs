@@ -1,38 +1,35 @@
-//! What is rehearsed: the machines and the wire that follow from an install-config.
+//! What is rehearsed: the machines and the wire that follow from a [`Shape`].
 
-use std::{collections::HashSet, net::IpAddr, path::Path};
+use std::{net::IpAddr, path::Path};
 
 use anyhow::{Context, Result, bail};
 use ipnet::IpNet;
 use muster_api::wire;
-use muster_documents::{
-    agent_config::AgentConfig,
-    install_config::{
-        InstallConfig,
-        types::{Architecture, HostRole},
-    },
-};
-use muster_vm::{Boot, Bus, Disk, Machine, Nic, Seat};
+use muster_documents::install_config::types::HostRole;
+use muster_vm::{Boot, Disk, Machine, Nic, Seat};
 
 use super::{
-    addresses::Addresses,
-    described::{Described, machines},
-    requests,
+    addresses::Addresses, described::Described, disks, rendezvous::Rendezvous, shape::Shape,
     wiring::Wiring,
 };
 
 /// Machines of one rehearsal; a laptop gives up long before.
 const MOST_MACHINES: i64 = 50;
-/// Size of their disks, in GiB: what every role is content with.
-const DISK: u64 = 120;
-
 /// The largest packet of an Ethernet with its default settings.
 const USUAL_MTU: u64 = 1500;
 
 /// A part in the play, and the machine the files describe for it, if they do.
-struct Player<'a> {
-    role: HostRole,
-    known: Option<(&'a Described, Wiring)>,
+pub struct Player<'a> {
+    pub role: HostRole,
+    pub known: Option<(&'a Described, Wiring)>,
+}
+
+impl Player<'_> {
+    /// Addresses it gives itself.
+    pub fn own_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let wiring = self.known.iter().map(|(_, wiring)| wiring);
+        wiring.flat_map(Wiring::addresses)
+    }
 }
 
 /// A machine to be.
@@ -44,77 +41,94 @@ pub struct Host {
     /// Those of them that it does not give itself.
     given: Vec<IpAddr>,
     macs: Vec<String>,
+    disks: Vec<Disk>,
     number: u8,
     alone: bool,
 }
 
-/// Everything that follows from the file.
+/// Everything that follows from the files.
 pub struct Plan {
     pub name: String,
     pub domain: String,
-    /// Our side of the wire: gateway, DNS, NTP and the service, and every other server that the files
-    /// expect somewhere.
+    /// Our side of the wire: gateway, DNS, NTP, a service of ours, and every other server that the
+    /// files expect somewhere.
     pub seat: Seat,
-    /// Where the service is.
+    /// Where a service of ours is.
     pub service: IpAddr,
     /// What DNS answers.
     pub names: Vec<(String, IpAddr)>,
     /// Addresses that DHCP must not hand out.
     pub reserved: Vec<IpAddr>,
     pub hosts: Vec<Host>,
-    /// The request for the cluster.
-    pub cluster: wire::ClusterCreateParams,
-    /// The request for its infra-env, but for the cluster's id.
-    pub infra_env: wire::InfraEnvCreateParams,
+    /// The machine that runs the service, if it is one of them.
+    pub rendezvous: Option<Rendezvous>,
+    pub machine_networks: Vec<IpNet>,
+    /// Virtual addresses of API and ingress.
+    pub vips: [Vec<IpAddr>; 2],
+    /// Time servers that the files name.
+    pub time_sources: Vec<String>,
+    /// The networks that machines configure themselves.
+    pub static_networks: Vec<wire::HostStaticNetworkConfig>,
 }
 
 impl Plan {
-    /// Reads validated configs.
-    pub fn of(config: &InstallConfig, agent: Option<&AgentConfig>, version: &str) -> Result<Self> {
-        if config.architecture() != Some(Architecture::Amd64) {
-            bail!("only machines of architecture amd64 can be rehearsed");
-        }
-        let mut addresses = Addresses::of(config)?;
-        let described = machines(config, agent);
-        let players = cast(config, &described)?;
-        let vips = vips(config)?;
-        let ntp = time_sources(config, agent);
-        addresses.take(vips.iter().flatten().copied());
+    /// Plans it.
+    pub fn of(shape: &Shape) -> Result<Self> {
+        let mut addresses = Addresses::of(&shape.machine_networks)?;
+        let players = cast(shape)?;
+        addresses.take(shape.vips.iter().flatten().copied());
         addresses.take(wirings(&players).flat_map(Wiring::addresses));
+        addresses.take(shape.rendezvous);
+        let rendezvous = shape.rendezvous;
+        let rendezvous = rendezvous.map(|address| Rendezvous::of(address, &addresses, &players));
+        let rendezvous = rendezvous.transpose()?;
         let vlan = common_vlan(&addresses, &players)?;
-        let (gateways, others) = neighbours(&mut addresses, &players, &ntp)?;
+        let ntp = &shape.time_sources;
+        let (gateways, others) = neighbours(&mut addresses, &players, ntp)?;
         // What has these addresses is not in the way of a machine that asks for an address.
-        let reserved = addresses.taken().collect();
+        let by_dhcp = rendezvous.as_ref().filter(|rendezvous| rendezvous.by_dhcp);
+        let reserved = addresses
+            .taken()
+            .filter(|address| by_dhcp.is_none_or(|by_dhcp| by_dhcp.address != *address))
+            .collect();
 
-        let (mut hosts, mut networks) = (Vec::new(), Vec::new());
-        for (number, Player { role, known }) in (1..).zip(&players) {
+        let (mut hosts, mut static_networks) = (Vec::new(), Vec::new());
+        for (number, player) in (1..).zip(&players) {
+            let Player { role, known } = player;
             let mut macs = Vec::new();
-            let mut own: Vec<IpAddr> = Vec::new();
             let mut name = String::new();
+            let mut hints = None;
             if let Some((described, wiring)) = known {
-                networks.extend(wiring.request(described.network.as_ref())?);
+                static_networks.extend(wiring.request(described.network.as_ref())?);
                 macs = wiring.macs();
-                own.extend(wiring.addresses());
                 name.clone_from(&described.name);
+                hints = described.hints.as_ref();
             }
             if name.is_empty() {
-                name = free_name(*role, &described, &hosts);
+                name = free_name(*role, &shape.machines, &hosts);
             }
-            let addresses = addresses.choose(&own)?;
+            let own: Vec<IpAddr> = player.own_addresses().collect();
+            let leased = by_dhcp.filter(|by_dhcp| by_dhcp.host == hosts.len());
+            let requested: Vec<IpAddr> = own
+                .iter()
+                .copied()
+                .chain(leased.map(|leased| leased.address))
+                .collect();
+            let addresses = addresses.choose(&requested)?;
             let given = addresses.iter().filter(|address| !own.contains(address));
             hosts.push(Host {
+                disks: disks::of(hints, number).with_context(|| format!("host {name}"))?,
                 name,
                 role: *role,
                 given: given.copied().collect(),
                 addresses,
                 macs,
                 number,
-                alone: config.control_plane_replicas() == 1,
+                alone: shape.control_plane == 1,
             });
         }
 
-        let domain = config.cluster_domain();
-        let mut names = names(&domain, &hosts, &vips)?;
+        let mut names = names(&shape.domain, &hosts, &shape.vips)?;
         let named = ntp
             .iter()
             .filter(|source| source.parse::<IpAddr>().is_err());
@@ -125,13 +139,10 @@ impl Plan {
         let ours = ours.map(|(network, gateway)| IpNet::new(*gateway, network.prefix_len()));
         let ours = ours.collect::<Result<Vec<_>, _>>()?;
         let service = ours.first().context("there is a machine network")?.addr();
-        let clocks = ntp.iter().cloned().chain([service.to_string()]);
-        let clocks = clocks.collect::<Vec<_>>().join(",");
         let mtu = wirings(&players).filter_map(|wiring| wiring.mtu).max();
         Ok(Self {
-            name: config.metadata.name.clone(),
-            cluster: requests::cluster(config, version, addresses.networks(), &vips, &clocks),
-            infra_env: requests::infra_env(config, version, networks),
+            name: shape.name.clone(),
+            domain: shape.domain.clone(),
             seat: Seat {
                 ours,
                 others,
@@ -141,8 +152,12 @@ impl Plan {
             service,
             names,
             reserved,
-            domain,
             hosts,
+            rendezvous,
+            machine_networks: addresses.networks().to_vec(),
+            vips: shape.vips.clone(),
+            time_sources: ntp.clone(),
+            static_networks,
         })
     }
 }
@@ -169,8 +184,7 @@ impl Host {
                 .map(|mac| Nic { mac: mac.clone() })
                 .collect();
         }
-        let serial = format!("REHEARSAL-{}", self.number);
-        machine.disks = vec![Disk::new(Bus::Virtio, DISK, &serial)];
+        machine.disks.clone_from(&self.disks);
         machine.addresses.clone_from(&self.given);
         machine
     }
@@ -244,29 +258,6 @@ fn names(
     Ok(names)
 }
 
-/// Virtual addresses of API and ingress; none where others balance the load.
-fn vips(config: &InstallConfig) -> Result<[Vec<IpAddr>; 2]> {
-    let platform = &config.platform;
-    match &platform.baremetal {
-        Some(metal) => Ok([metal.api_vips.clone(), metal.ingress_vips.clone()]),
-        None if platform.none.is_some() => Ok([Vec::new(), Vec::new()]),
-        None => bail!("platform: only baremetal and none can be rehearsed"),
-    }
-}
-
-fn time_sources(config: &InstallConfig, agent: Option<&AgentConfig>) -> Vec<String> {
-    let metal = config.platform.baremetal.as_ref();
-    let mut sources = metal.map_or_else(Vec::new, |metal| metal.additional_ntp_servers.clone());
-    sources.extend(
-        agent
-            .into_iter()
-            .flat_map(|agent| agent.additional_ntp_sources.clone()),
-    );
-    let mut seen = HashSet::new();
-    sources.retain(|source| seen.insert(source.clone()));
-    sources
-}
-
 /// The VLAN in which all machines have the machine networks, if it is one.
 fn common_vlan(machine_networks: &Addresses, players: &[Player<'_>]) -> Result<Option<u16>> {
     let mut found: Option<(&str, Option<u16>)> = None;
@@ -295,17 +286,17 @@ fn common_vlan(machine_networks: &Addresses, players: &[Player<'_>]) -> Result<O
 }
 
 /// Which machines there are.
-fn cast<'a>(config: &InstallConfig, described: &'a [Described]) -> Result<Vec<Player<'a>>> {
+fn cast(shape: &Shape) -> Result<Vec<Player<'_>>> {
     let wanted = [
-        (HostRole::Master, config.control_plane_replicas()),
-        (HostRole::Arbiter, config.arbiter_replicas()),
-        (HostRole::Worker, config.compute_replicas()),
+        (HostRole::Master, shape.control_plane),
+        (HostRole::Arbiter, shape.arbiters),
+        (HostRole::Worker, shape.workers),
     ];
     let all: i64 = wanted.iter().map(|(_, count)| count).sum();
     if all > MOST_MACHINES {
         bail!("{all} machines are too many for one rehearsal; {MOST_MACHINES} are the most");
     }
-    let mut left: Vec<&Described> = described.iter().collect();
+    let mut left: Vec<&Described> = shape.machines.iter().collect();
     let mut cast = Vec::new();
     let parts = wanted
         .into_iter()
@@ -322,4 +313,6 @@ fn cast<'a>(config: &InstallConfig, described: &'a [Described]) -> Result<Vec<Pl
 }
 
 #[cfg(test)]
-mod tests;
+mod image_tests;
+#[cfg(test)]
+pub mod tests;

@@ -1,20 +1,35 @@
 //! The requests of the REST API that create what an install-config describes.
 
-use std::net::IpAddr;
-
-use ipnet::IpNet;
 use muster_api::wire;
 use muster_documents::install_config::{InstallConfig, types::LoadBalancerType};
 
-/// The request for the cluster. The default time servers cannot be reached from the network of the
-/// machines, so it names those that can.
-pub fn cluster(
-    config: &InstallConfig,
-    version: &str,
-    machine_networks: &[IpNet],
-    [api, ingress]: &[Vec<IpAddr>; 2],
-    clocks: &str,
-) -> wire::ClusterCreateParams {
+use super::plan::Plan;
+
+/// What is sent to a service of ours.
+pub struct Requests {
+    /// Creates the cluster.
+    pub cluster: wire::ClusterCreateParams,
+    /// Creates its infra-env, but for the cluster's id.
+    pub infra_env: wire::InfraEnvCreateParams,
+}
+
+impl Requests {
+    /// For the cluster of a config, on the wire of its plan.
+    pub fn of(config: &InstallConfig, version: &str, plan: &Plan) -> Self {
+        Self {
+            cluster: cluster(config, version, plan),
+            infra_env: infra_env(config, version, plan),
+        }
+    }
+}
+
+/// The default time servers cannot be reached from the network of the machines, so this names those
+/// that can.
+fn cluster(config: &InstallConfig, version: &str, plan: &Plan) -> wire::ClusterCreateParams {
+    let [api, ingress] = &plan.vips;
+    let machine_networks = &plan.machine_networks;
+    let clocks = plan.time_sources.iter().cloned();
+    let clocks = clocks.chain([plan.service.to_string()]);
     let control_plane = config.control_plane_replicas();
     let mut body = wire::ClusterCreateParams {
         name: Some(config.metadata.name.clone()),
@@ -22,7 +37,7 @@ pub fn cluster(
         openshift_version: Some(version.to_owned()),
         pull_secret: Some(config.pull_secret.reveal().to_owned()),
         control_plane_count: Some(control_plane),
-        additional_ntp_source: Some(clocks.to_owned()),
+        additional_ntp_source: Some(clocks.collect::<Vec<_>>().join(",")),
         ssh_public_key: not_empty(&config.ssh_key),
         ..wire::ClusterCreateParams::default()
     };
@@ -88,12 +103,8 @@ pub fn cluster(
     body
 }
 
-/// The request for its infra-env, but for the cluster's id.
-pub fn infra_env(
-    config: &InstallConfig,
-    version: &str,
-    networks: Vec<wire::HostStaticNetworkConfig>,
-) -> wire::InfraEnvCreateParams {
+fn infra_env(config: &InstallConfig, version: &str, plan: &Plan) -> wire::InfraEnvCreateParams {
+    let networks = &plan.static_networks;
     wire::InfraEnvCreateParams {
         name: Some(config.metadata.name.clone()),
         openshift_version: Some(version.to_owned()),
@@ -106,7 +117,7 @@ pub fn infra_env(
         }]),
         ssh_authorized_key: not_empty(&config.ssh_key),
         additional_trust_bundle: not_empty(&config.additional_trust_bundle),
-        static_network_config: (!networks.is_empty()).then_some(networks),
+        static_network_config: (!networks.is_empty()).then(|| networks.clone()),
         ..wire::InfraEnvCreateParams::default()
     }
 }

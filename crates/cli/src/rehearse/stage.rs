@@ -3,41 +3,33 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fmt::Write as _,
-    fs, io,
-    net::SocketAddr,
-    os::unix::fs::symlink,
-    path::Path,
+    io,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
-use muster_api::{client::Client, requests, wire};
-use muster_sim::{Change, Line, Observed, Observer, Places, Report, Snapshot, Style, View};
+use muster_api::{requests as calls, wire};
+use muster_sim::{Change, Line, Observer, Places, Report, Snapshot, Style, View};
 use muster_vm::{Evidence, Network, Offer, Running};
 use tokio::{sync::watch, task::JoinHandle};
 use uuid::Uuid;
 
-use super::plan::Plan;
-use crate::{output, own_service::OwnService, terminal};
+use super::{
+    backend::{Backend, Origin},
+    plan::Plan,
+    progress::{Progress, Starter, Watch, every_machine},
+};
+use crate::{output, terminal};
 
-pub use crate::os_images::Stock;
-
-const PORT: u16 = 8090;
 /// Between two looks.
 const REST: Duration = Duration::from_millis(500);
-/// How long checks that hold nothing back are waited for.
-const SETTLING: Duration = Duration::from_secs(120);
-/// For the boot image: more than any disk needs.
-const DOWNLOAD: Duration = Duration::from_secs(1800);
 
 /// All that runs. Machines go before the wire they are on.
 pub struct Stage {
     machines: Vec<Running>,
     _network: Network,
-    service: OwnService,
-    client: Client,
-    infra_env: Uuid,
+    backend: Backend,
     report: Arc<Report>,
     snapshot: watch::Receiver<Arc<Snapshot>>,
     observer: JoinHandle<()>,
@@ -45,29 +37,12 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Lays the wire, starts the service and switches the machines on.
-    pub async fn build(plan: &Plan, stock: &Stock, evidence: &Evidence) -> Result<Self> {
+    /// Lays the wire, starts the service if it is ours and switches the machines on.
+    pub async fn build(plan: &Plan, origin: &Origin<'_>, evidence: &Evidence) -> Result<Self> {
         let mut network = Network::here(&plan.seat, evidence)?;
-        let service = start_service(plan, stock, &evidence.part("service")?).await?;
-        let client = service.client().await?;
-        let cluster = client
-            .fetch(&requests::register_cluster(&plan.cluster))
-            .await
-            .context("the service refuses this cluster")?;
-        let cluster = id_of(cluster.id.as_deref())?;
-        let body = wire::InfraEnvCreateParams {
-            cluster_id: Some(cluster.to_string()),
-            ..plan.infra_env.clone()
-        };
-        let infra_env = client
-            .fetch(&requests::register_infra_env(&body))
-            .await
-            .context("the service refuses these hosts")?;
-        let image = evidence.file("discovery.iso");
-        download(&client, &infra_env, &image).await?;
-        let infra_env = id_of(infra_env.id.as_deref())?;
-
-        let machines: Vec<_> = plan.hosts.iter().map(|host| host.machine(&image)).collect();
+        let backend = Backend::of(plan, origin, evidence).await?;
+        let image = &backend.image;
+        let machines: Vec<_> = plan.hosts.iter().map(|host| host.machine(image)).collect();
         let offer = Offer {
             names: plan.names.clone(),
             domain: plan.domain.clone(),
@@ -81,13 +56,13 @@ impl Stage {
             names.insert(machine.uuid.parse::<Uuid>()?, machine.name.clone());
         }
         let (places, watched) = watch::channel(Places {
-            cluster: Some(cluster),
-            infra_envs: vec![infra_env],
+            cluster: Some(backend.cluster),
+            infra_envs: vec![backend.infra_env],
             resting: false,
         });
         let (seen, snapshot) = watch::channel(Arc::default());
         let observer = Observer {
-            line: Line::new(client.clone()),
+            line: Line::new(backend.client.clone()),
             places: watched,
             snapshot: seen,
             report: Arc::clone(&report),
@@ -105,9 +80,7 @@ impl Stage {
         Ok(Self {
             machines: machines.collect::<Result<_>>()?,
             _network: network,
-            service,
-            client,
-            infra_env,
+            backend,
             report,
             snapshot,
             observer: tokio::spawn(observer.run()),
@@ -129,22 +102,23 @@ impl Stage {
             (false, false) => Style::Lines,
         };
         let mut view = View::new(style, Arc::clone(&self.report), vec![self.snapshot.clone()]);
-        let (began, mut cast, mut ready) = (Instant::now(), HashSet::new(), None);
+        let (began, mut cast) = (Instant::now(), HashSet::new());
+        let mut watch = Watch::of(self.backend.starter(), self.ids()?);
         loop {
             view.show(&mut io::stdout(), output::height())
                 .context("writing what happens")?;
             let snapshot = Arc::clone(&self.snapshot.borrow());
-            if snapshot.cluster.status == "ready" {
-                let failing = failing(plan, &snapshot);
-                let since: &mut Instant = ready.get_or_insert_with(Instant::now);
-                let settled = since.elapsed() > SETTLING || began.elapsed() > limit;
-                if failing.is_empty() || settled {
-                    return Ok(failing);
-                }
-            } else {
-                ready = None;
+            let is_late = began.elapsed() > limit;
+            match watch.progress(plan, &snapshot, Instant::now(), is_late) {
+                Progress::Ready(failing) => return Ok(failing),
+                Progress::Held => bail!("{}", self.what_holds_it(plan)),
+                Progress::Underway => {}
             }
-            self.give_parts(plan, &snapshot, &mut cast).await?;
+            match self.backend.starter() {
+                Starter::User => self.give_parts(plan, &snapshot, &mut cast).await?,
+                // Its service knows the hosts.
+                Starter::Image => {}
+            }
             for machine in &mut self.machines {
                 if let Err(error) = machine.must_be_well() {
                     machine.screenshot();
@@ -152,11 +126,17 @@ impl Stage {
                     bail!("machine {name}: {error:#}\n{summary}");
                 }
             }
-            if began.elapsed() > limit {
+            if is_late {
                 bail!("{}", self.what_is_missing(plan, &snapshot, limit));
             }
             tokio::time::sleep(REST).await;
         }
+    }
+
+    fn ids(&self) -> Result<Vec<Uuid>> {
+        let ids = self.machines.iter();
+        let ids = ids.map(|running| running.machine.uuid.parse::<Uuid>());
+        ids.collect::<Result<_, _>>().context("the id of a machine")
     }
 
     /// Each machine that has come gets its name and its role.
@@ -180,8 +160,10 @@ impl Stage {
                     host_role: Some(host.role.word().to_owned()),
                     ..wire::HostUpdateParams::default()
                 };
-                self.client
-                    .send(&requests::update_host(self.infra_env, id, &body))
+                let backend = &self.backend;
+                backend
+                    .client
+                    .send(&calls::update_host(backend.infra_env, id, &body))
                     .await
                     .with_context(|| format!("{} as {}", host.name, host.role))?;
                 let what = format!("is {} at {}", host.role, host.place());
@@ -192,10 +174,31 @@ impl Stage {
         Ok(())
     }
 
+    /// Why a service does not start the installation that it could start. It is no check of the API:
+    /// only the screen of its machine names it.
+    fn what_holds_it(&mut self, plan: &Plan) -> String {
+        let ready = "the cluster is ready, but its installation is not started";
+        let host = plan.rendezvous.as_ref().map(|rendezvous| rendezvous.host);
+        let Some(machine) = host.and_then(|host| self.machines.get_mut(host)) else {
+            return ready.to_owned();
+        };
+        machine.screenshot();
+        format!(
+            "{ready}: a host is missing, is not among those of the image, or has no disk that fits its \
+             rootDeviceHints; the screen of {} names it: {}",
+            machine.machine.name,
+            machine.evidence().file("screen.png").display()
+        )
+    }
+
     /// Everything that holds the cluster back, in the service's words.
     fn what_is_missing(&mut self, plan: &Plan, snapshot: &Snapshot, limit: Duration) -> String {
         let minutes = limit.as_secs() / 60;
         let mut text = format!("the cluster is not ready after {minutes} min");
+        if snapshot.looks == 0 {
+            let trouble = snapshot.trouble.as_deref().unwrap_or("no answer");
+            let _ = write!(text, "\nits service has never answered: {trouble}");
+        }
         for machine in &mut self.machines {
             let id = machine.machine.uuid.parse::<Uuid>().unwrap_or_default();
             if !snapshot.hosts.contains_key(&id) {
@@ -217,63 +220,6 @@ impl Stage {
     pub async fn clear(self) {
         self.observer.abort();
         drop(self.machines);
-        self.service.stop().await;
+        self.backend.stop().await;
     }
-}
-
-/// The hosts and the cluster.
-fn every_machine<'a>(
-    plan: &'a Plan,
-    snapshot: &'a Snapshot,
-) -> impl Iterator<Item = (&'a String, &'a Observed)> {
-    let hosts = snapshot.hosts.values().map(|seen| (&seen.name, seen));
-    hosts.chain([(&plan.name, &snapshot.cluster)])
-}
-
-/// Every check that fails.
-fn failing(plan: &Plan, snapshot: &Snapshot) -> Vec<String> {
-    let failing = every_machine(plan, snapshot).flat_map(|(name, seen)| {
-        let checks = seen.failing.iter();
-        checks.map(move |(id, message)| format!("{name}: {id}: {message}"))
-    });
-    failing.collect()
-}
-
-async fn start_service(plan: &Plan, stock: &Stock, folder: &Evidence) -> Result<OwnService> {
-    // The same images, without copying them.
-    let images = stock.folder().canonicalize().context("the OS images")?;
-    let name = images
-        .file_name()
-        .context("the folder of OS images has a name")?;
-    symlink(&images, folder.file(&name.to_string_lossy())).context("lending the OS images")?;
-    let listen = SocketAddr::new(plan.service, PORT).to_string();
-    let agents = stock.agents().map(|folder| folder.display().to_string());
-    let mut settings = vec![
-        ("server.listen", listen.as_str()),
-        ("images.fetch", "never"),
-        // A few machines may poll often.
-        ("timeouts.poll_interval", "10s"),
-    ];
-    if let Some(agents) = &agents {
-        settings.push(("images.agent_dir", agents));
-    }
-    OwnService::start("muster rehearse", folder.folder(), &settings).await
-}
-
-async fn download(client: &Client, infra_env: &wire::InfraEnv, to: &Path) -> Result<()> {
-    let address = infra_env
-        .download_url
-        .as_deref()
-        .context("the infra-env has no image")?;
-    let mut file = fs::File::create(to).with_context(|| to.display().to_string())?;
-    let written = client
-        .download(address, DOWNLOAD, &mut file)
-        .await
-        .context("downloading the discovery image")?;
-    written.with_context(|| format!("writing {}", to.display()))
-}
-
-fn id_of(answered: Option<&str>) -> Result<Uuid> {
-    let id = answered.context("the service created something without an id")?;
-    id.parse().context("an id of the service")
 }

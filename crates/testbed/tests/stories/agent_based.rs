@@ -74,7 +74,7 @@ fn follow(
 }
 
 /// The configs of a single node that gets its address by DHCP.
-fn single_node_order(evidence: &Evidence, registry: &Registry, release: &str) -> Result<Order> {
+pub fn single_node_order(evidence: &Evidence, registry: &Registry, release: &str) -> Result<Order> {
     let machine = single_node(Boot::Disk);
     Ok(Order {
         install_config: json!({

@@ -1,7 +1,13 @@
 //! Where a person works with the agent-based installer: the configs, what Muster makes of them, and
 //! `muster agent wait-for`, which follows from there.
 
-use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -148,6 +154,11 @@ impl Desk {
             cluster,
             infra_env,
         })
+    }
+
+    /// The directory itself.
+    pub fn folder(&self) -> &Path {
+        self.folder.folder()
     }
 
     pub fn image(&self) -> PathBuf {

@@ -4,10 +4,12 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use muster_testbed::{
-    Os, evidence_of,
+    Os, Registry, evidence_of, release,
     service::{VERSION, add_os_image, agent_folder, built, pull_secret},
 };
-use muster_vm::program::command;
+use muster_vm::{Evidence, Network, program::command};
+
+use crate::{agent_based::single_node_order, desk::Desk};
 
 /// A machine as they stand in racks: two cards in a bond, and the cluster in a VLAN upon it. There is
 /// no IPv4 at all.
@@ -98,6 +100,45 @@ pullSecret: '{secret}'
     ] {
         assert!(all.contains(words), "{words:?} is not in\n{all}");
     }
+    assert_nothing_left(&evidence)
+}
+
+/// The image is made where there is a registry, and rehearsed where there is none: its machine has all
+/// that it needs until the installation begins.
+#[test]
+#[ignore = "starts virtual machines; run `make stories`"]
+fn the_image_of_an_agent_based_installation_is_rehearsed_as_it_is() -> Result<()> {
+    let evidence = evidence_of("rehearsal-image")?;
+    let network = Network::new(&evidence)?;
+    let registry = Registry::start(&network, &evidence)?;
+    let release = release::push(&registry, &network)?;
+    let order = single_node_order(&evidence, &registry, &release)?;
+    let desk = Desk::prepare(&network, &evidence, &Os::ready()?, &order)?;
+    let made = fs::metadata(desk.image())?.modified()?;
+
+    let mut rehearse = command(built("debug/muster")?);
+    rehearse.arg("rehearse").arg("--dir").arg(desk.folder());
+    rehearse.env("TMPDIR", evidence.folder());
+    let output = rehearse.output().context("muster rehearse --dir")?;
+    let [said, noted] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let all = format!("{said}\n{noted}");
+    assert!(output.status.success(), "{all}");
+    for words in [
+        "rehearsing lab.example.com with OpenShift",
+        release::VERSION,
+        "agent.x86_64.iso: one machine on 192.168.77.0/24",
+        "service on node-0 at 192.168.77.93",
+        "node-0           switched on",
+        "the cluster is ready",
+    ] {
+        assert!(all.contains(words), "{words:?} is not in\n{all}");
+    }
+    let after = fs::metadata(desk.image())?.modified()?;
+    assert_eq!(made, after, "the image was changed");
+    assert_nothing_left(&evidence)
+}
+
+fn assert_nothing_left(evidence: &Evidence) -> Result<()> {
     let left = fs::read_dir(evidence.folder())?.flatten().any(|entry| {
         entry
             .file_name()

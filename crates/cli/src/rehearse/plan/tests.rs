@@ -4,16 +4,30 @@ use muster_documents::{
 };
 use serde_json::{Value, json};
 
-use super::*;
+use super::{super::requests::Requests, *};
 use crate::create::environment;
 
 const SECRET: &str = r#"'{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'"#;
 
-fn plan(rest: &str) -> Result<Plan> {
+/// A plan, and what a service of ours is sent for it.
+struct Planned {
+    plan: Plan,
+    requests: Requests,
+}
+
+impl std::ops::Deref for Planned {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+fn plan(rest: &str) -> Result<Planned> {
     plan_with(rest, None)
 }
 
-fn plan_with(rest: &str, agent: Option<&str>) -> Result<Plan> {
+fn plan_with(rest: &str, agent: Option<&str>) -> Result<Planned> {
     let text = format!(
         "apiVersion: v1\nbaseDomain: example.com\nmetadata: {{name: lab}}\n\
          pullSecret: {SECRET}\n{rest}"
@@ -28,7 +42,9 @@ fn plan_with(rest: &str, agent: Option<&str>) -> Result<Plan> {
         let loaded = agent_config::load("a", text.as_bytes(), Some(&loaded.config));
         loaded.unwrap_or_else(|report| panic!("{report}")).config
     });
-    Plan::of(&loaded.config, agent.as_ref(), "4.20")
+    let plan = Plan::of(&Shape::of_configs(&loaded.config, agent.as_ref())?)?;
+    let requests = Requests::of(&loaded.config, "4.20", &plan);
+    Ok(Planned { plan, requests })
 }
 
 const METAL: &str = "
@@ -60,9 +76,9 @@ platform:
 ";
 
 /// The requests for the cluster and the infra-env as they are sent.
-fn bodies(plan: &Plan) -> (Value, Value) {
-    let cluster = serde_json::to_value(&plan.cluster).unwrap();
-    (cluster, serde_json::to_value(&plan.infra_env).unwrap())
+fn bodies(Planned { requests, .. }: &Planned) -> (Value, Value) {
+    let cluster = serde_json::to_value(&requests.cluster).unwrap();
+    (cluster, serde_json::to_value(&requests.infra_env).unwrap())
 }
 
 #[test]
@@ -283,4 +299,13 @@ fn what_cannot_be_rehearsed_is_said() {
         let refusal = plan(&text).err().unwrap().to_string();
         assert!(refusal.contains(wanted), "{refusal}");
     }
+}
+
+/// The plan of a cluster `lab` with one machine.
+pub fn single_node() -> Plan {
+    let planned = plan(
+        "controlPlane: {name: master, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n\
+         networking: {machineNetwork: [{cidr: 10.1.0.0/24}]}\nplatform: {none: {}}\n",
+    );
+    planned.unwrap().plan
 }
