@@ -5,15 +5,14 @@
 //! the same label are removed, and the list is read back: a firmware that ignores the change is
 //! reported, because the machine would boot the installation medium again.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use muster_machine::{Machine, Task};
 
-use crate::{
-    disk::{Claim, Devices},
-    error::InstallError,
-    tasks::run,
-};
+use crate::{disk::Claim, error::InstallError, installed_disk::InstalledDisk, tasks::run};
 
 /// What the entry is called; the reference uses the same, so that its entries are replaced.
 const LABEL: &str = "Red Hat Enterprise Linux";
@@ -36,28 +35,12 @@ pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), InstallError> {
     if !machine.exists("/sys/firmware/efi") {
         return Ok(());
     }
-    // Read again: the partitions are new.
-    let devices = Devices::read(machine);
-    let name = &disk.device().name;
-    let partition = devices
-        .partitions(name)
-        .find(|part| part.label.as_deref() == Some("EFI-SYSTEM"))
-        .or_else(|| devices.partitions(name).nth(1))
-        .ok_or_else(|| InstallError::unusable("the installed disk has no EFI partition"))?;
+    let installed = InstalledDisk::read(machine, disk);
+    let partition = installed.efi()?;
     let loader = loader(machine, &partition.path())?;
     let before = listing(machine)?;
-    let add = Task::new("efibootmgr", "make the firmware start the installed disk")
-        .args(["-c", "-d"])
-        .arg(disk.path().display().to_string())
-        .args([
-            "-p",
-            &partition.number_in_table().to_string(),
-            "-L",
-            LABEL,
-            "-l",
-            &loader,
-        ]);
-    run(machine, &add)?;
+    let number = partition.number_in_table().to_string();
+    add(machine, &installed.nodes(), &number, &loader)?;
     for old in before.entries.iter().filter(|entry| entry.label == LABEL) {
         let remove = Task::new("efibootmgr", "remove an older entry of the firmware").args([
             "-B",
@@ -101,6 +84,28 @@ pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), InstallError> {
         ),
         Ok(_) | Err(_) => format!("{kept}; set the order in the firmware, or take the medium out"),
     }))
+}
+
+/// Adds an entry. Not every version of the program can describe a multipath disk by its own node; the
+/// entry is the same when it is described by one of the paths to it.
+fn add(
+    machine: &dyn Machine,
+    nodes: &[PathBuf],
+    partition: &str,
+    loader: &str,
+) -> Result<(), InstallError> {
+    let mut problems = Vec::new();
+    for node in nodes {
+        let add = Task::new("efibootmgr", "make the firmware start the installed disk")
+            .args(["-c", "-d"])
+            .arg(node.display().to_string())
+            .args(["-p", partition, "-L", LABEL, "-l", loader]);
+        match run(machine, &add) {
+            Ok(_) => return Ok(()),
+            Err(cause) => problems.push(cause.into()),
+        }
+    }
+    InstallError::several(problems)
 }
 
 /// The path of the boot loader on the EFI partition, as the firmware writes it.
@@ -190,6 +195,7 @@ mod tests {
     use muster_machine::{Finished, Kernel, Node, Simulated};
 
     use super::*;
+    use crate::disk::Devices;
 
     const LIST: &str = "BootCurrent: 0002\nTimeout: 0 seconds\nBootOrder: 0002,0001,0000\n\
         Boot0000* UiApp\nBoot0001* Red Hat Enterprise Linux\tHD(2,GPT,aa)/File(x)\nBoot0002* UEFI DVD-ROM\n";
@@ -242,6 +248,42 @@ mod tests {
             ran.contains(&"efibootmgr -B -b 0001".to_owned()),
             "{ran:#?}"
         );
+    }
+
+    #[test]
+    fn a_multipath_disk_is_listed_by_one_of_its_paths_where_its_own_node_is_not_understood() {
+        let (machine, _) = uefi(&LIST.replace("0002,0001,0000", "0001,0002,0000"));
+        machine.change(|tree| {
+            for (name, number, uuid) in [
+                ("dm-0", "253:0", "mpath-3600a"),
+                ("dm-1", "253:1", "part2-mpath-3600a"),
+            ] {
+                let folder = format!("/sys/block/{name}");
+                tree.line(format!("{folder}/dev"), number);
+                tree.line(format!("{folder}/dm/name"), name);
+                tree.line(format!("{folder}/dm/uuid"), uuid);
+                tree.insert(format!("/dev/{name}"), Node::Block(vec![]));
+            }
+            tree.line("/sys/block/vda/holders/dm-0", "");
+            tree.line("/sys/block/dm-0/holders/dm-1", "");
+            tree.line("/run/udev/data/b253:1", "E:ID_PART_ENTRY_NAME=EFI-SYSTEM");
+        });
+        machine.on(["kpartx"], Finished::with_output(""));
+        let unknown = Finished::failed(5, "Could not prepare Boot variable");
+        machine.on(["efibootmgr", "-c", "-d", "/dev/dm-0"], unknown);
+        let devices = Devices::read(&machine);
+        let claim = Claim::of(&machine, &devices, Path::new("/dev/dm-0")).unwrap();
+        set(&machine, &claim).unwrap();
+        let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
+        let place = |start: &str| ran.iter().position(|line| line.starts_with(start));
+        assert!(place("kpartx -u -s /dev/dm-0") < place("mount"), "{ran:#?}");
+        assert!(
+            place(&format!("mount -o ro /dev/dm-1 {MOUNT_POINT}")).is_some(),
+            "{ran:#?}"
+        );
+        let by_disk = place("efibootmgr -c -d /dev/dm-0 -p 2");
+        let by_path = place("efibootmgr -c -d /dev/vda -p 2");
+        assert!(by_disk.is_some() && by_disk < by_path, "{ran:#?}");
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub fn check(machine: &dyn Machine, named: &Path) -> Result<(), InstallError> {
                 "this system has no /sysroot, so no other system can be deployed beside it",
             )
         })?;
+    let disk = devices.whole(disk);
     let is_on_disk = devices
         .descendants(&disk.name)
         .into_iter()
@@ -208,6 +209,18 @@ mod tests {
             tree.insert("/dev/vda", Node::Block(vec![]));
         });
         assert!(check(&live, Path::new("/dev/vda")).is_err());
+    }
+
+    #[test]
+    fn a_path_to_the_multipath_disk_of_the_running_root_is_that_disk() {
+        let machine = installed("252:4");
+        machine.change(|tree| {
+            tree.line("/sys/block/dm-0/dm/name", "mpatha");
+            tree.line("/sys/block/dm-0/dm/uuid", "mpath-3600a");
+            tree.line("/sys/block/vda/holders/dm-0", "");
+            tree.line("/sys/block/vdb/holders/dm-0", "");
+        });
+        check(&machine, Path::new("/dev/vdb")).unwrap();
     }
 
     #[test]

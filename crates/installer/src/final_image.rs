@@ -346,6 +346,50 @@ mod tests {
     }
 
     #[test]
+    fn the_root_of_a_multipath_disk_grows_without_the_help_of_the_kernel() {
+        let (machine, _) = installed();
+        machine.change(|tree| {
+            for (name, number, uuid, size) in [
+                ("dm-0", "253:0", "mpath-3600a", 1000),
+                ("dm-1", "253:1", "part3-mpath-3600a", 50),
+                ("dm-2", "253:2", "part4-mpath-3600a", 200),
+            ] {
+                let folder = format!("/sys/block/{name}");
+                tree.line(format!("{folder}/dev"), number);
+                tree.line(format!("{folder}/size"), &size.to_string());
+                tree.line(format!("{folder}/dm/name"), name);
+                tree.line(format!("{folder}/dm/uuid"), uuid);
+                tree.insert(format!("/dev/{name}"), Node::Block(vec![]));
+            }
+            tree.line("/sys/block/vda/holders/dm-0", "");
+            for (number, name, label) in [(1, "dm-1", "boot"), (2, "dm-2", "root")] {
+                tree.line(format!("/sys/block/dm-0/holders/{name}"), "");
+                let label = format!("E:ID_PART_ENTRY_NAME={label}");
+                tree.line(format!("/run/udev/data/b253:{number}"), &label);
+            }
+        });
+        machine.on(["kpartx"], Finished::with_output(""));
+        let devices = Devices::read(&machine);
+        let claim = Claim::of(&machine, &devices, Path::new("/dev/vda")).unwrap();
+        final_image()
+            .deploy(&machine, &options(&[]), &claim)
+            .unwrap();
+        let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
+        for line in [
+            format!("mount /dev/dm-2 {ROOT}"),
+            format!("mount /dev/dm-1 {BOOT}"),
+        ] {
+            assert!(ran.contains(&line), "{line}: {ran:#?}");
+        }
+        let grown = ran
+            .iter()
+            .position(|line| line == "growpart --free-percent=55 --update=off /dev/dm-0 4");
+        let grown = grown.unwrap_or_else(|| panic!("{ran:#?}"));
+        assert_eq!(ran[grown + 1], "kpartx -u -s /dev/dm-0");
+        assert_eq!(ran[grown + 2], format!("xfs_growfs {ROOT}"));
+    }
+
+    #[test]
     fn nothing_stays_mounted_when_the_image_cannot_be_pulled() {
         let (machine, claim) = installed();
         machine.on(["ostree"], Finished::failed(1, "error: unauthorized"));

@@ -34,11 +34,18 @@ pub fn cleanup(devices: &Devices, disk: &Claim) -> Vec<Action> {
     let mut wipes = Vec::new();
     for device in devices.descendants(name) {
         match &device.kind {
-            Kind::Mapped { name } => switches.push(Action::Unmap(name.clone())),
+            Kind::Mapped { name } | Kind::Multipath { name } => {
+                switches.push(Action::Unmap(name.clone()));
+            }
             Kind::Array => switches.push(Action::StopArray(device.path())),
-            // Partitions of an array or of another device built on the disk vanish with it.
             Kind::Partition { of, .. } if of == name => wipes.push(Action::Wipe(device.path())),
-            Kind::Partition { .. } | Kind::Disk => {}
+            // A mapped device is not switched off as long as its partitions are mapped.
+            Kind::Partition {
+                mapping: Some(name),
+                ..
+            } => switches.push(Action::Unmap(name.clone())),
+            // Partitions of an array vanish with it; those on a path to the disk are on the disk too.
+            Kind::Partition { mapping: None, .. } | Kind::Disk => {}
         }
     }
     switches.extend(wipes);

@@ -22,6 +22,7 @@ use super::{
 use crate::{
     disk::{Claim, Device, Devices, cleanup},
     error::{InstallError, ProgramError},
+    installed_disk::{growpart, map_partitions},
     tasks,
 };
 
@@ -240,7 +241,7 @@ impl Installation<'_> {
             .args(self.config.coreos_installer_args.iter().cloned())
             .deadline(HOUR);
         self.run_task(&task)?;
-        self.settle();
+        self.settle(disk);
         Ok(())
     }
 
@@ -281,7 +282,7 @@ impl Installation<'_> {
                 .args(["--append", &path])
                 .input(format!("start={start},name={label}\n"));
             self.run_task(&task)?;
-            self.settle();
+            self.settle(disk);
             let storage = self.wait_for_parts(disk)?.storage;
             let task = Task::new("mkfs.xfs", "make the file system of container storage")
                 .args(["-f".to_owned(), storage.path().display().to_string()])
@@ -289,21 +290,23 @@ impl Installation<'_> {
             self.run_task(&task)?;
         }
         let parts = self.wait_for_parts(disk)?;
-        let task = Task::new("growpart", "grow the partition of the operating system")
-            .args([path, parts.root.number_in_table().to_string()]);
+        let task = growpart(disk.device(), &parts.root, 0);
         let grown = self.machine.run(&task).map_err(ProgramError::from)?;
         // Status 1 without complaint: it is as large as it can be.
         if !grown.succeeded() && !format!("{}{}", grown.out(), grown.err()).contains("NOCHANGE") {
             return Err(InstallError::Unusable(format!("growpart: {}", grown.err())));
         }
-        self.settle();
+        self.settle(disk);
         self.mount(&self.wait_for_parts(disk)?)?;
         self.run_task(&Task::new("xfs_growfs", "grow the root file system").arg(ROOT))?;
         Ok(())
     }
 
     /// Lets udev see new partitions.
-    fn settle(&self) {
+    fn settle(&self, disk: &Claim) {
+        if let Err(why) = map_partitions(self.machine, disk.device()) {
+            tracing::warn!("{why}");
+        }
         let task = Task::new("udevadm", "wait for devices").args(["settle", "--timeout=30"]);
         if let Err(why) = self.run_task(&task) {
             tracing::warn!("{why}");
