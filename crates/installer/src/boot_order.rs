@@ -5,14 +5,16 @@
 //! the same label are removed, and the list is read back: a firmware that ignores the change is
 //! reported, because the machine would boot the installation medium again.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 
 use muster_machine::{Machine, Task};
 
-use crate::{disk::Claim, error::InstallError, installed_disk::InstalledDisk, tasks::run};
+use crate::{
+    disk::Claim,
+    error::InstallError,
+    installed_disk::InstalledDisk,
+    tasks::{flushing, run},
+};
 
 /// What the entry is called; the reference uses the same, so that its entries are replaced.
 const LABEL: &str = "Red Hat Enterprise Linux";
@@ -116,7 +118,7 @@ fn loader(machine: &dyn Machine, partition: &Path) -> Result<String, InstallErro
     };
     let make = Task::new("mkdir", "look at the EFI partition").args(["-p", MOUNT_POINT]);
     run(machine, &make)?;
-    let mount = Task::new("mount", "look at the EFI partition")
+    let mount = flushing("mount", "look at the EFI partition")
         .args(["-o", "ro"])
         .arg(partition.display().to_string())
         .arg(MOUNT_POINT);
@@ -124,9 +126,7 @@ fn loader(machine: &dyn Machine, partition: &Path) -> Result<String, InstallErro
     let vendor = VENDORS
         .iter()
         .find(|vendor| machine.exists(format!("{MOUNT_POINT}/EFI/{vendor}/{shim}")));
-    let unmount = Task::new("umount", "leave the EFI partition")
-        .arg(MOUNT_POINT)
-        .deadline(Duration::from_secs(30));
+    let unmount = flushing("umount", "leave the EFI partition").arg(MOUNT_POINT);
     run(machine, &unmount)?;
     Ok(match vendor {
         Some(vendor) => format!("\\EFI\\{vendor}\\{shim}"),
@@ -195,7 +195,7 @@ mod tests {
     use muster_machine::{Finished, Kernel, Node, Simulated};
 
     use super::*;
-    use crate::disk::Devices;
+    use crate::{disk::Devices, tasks::tests::assert_slow_disks_have_time};
 
     const LIST: &str = "BootCurrent: 0002\nTimeout: 0 seconds\nBootOrder: 0002,0001,0000\n\
         Boot0000* UiApp\nBoot0001* Red Hat Enterprise Linux\tHD(2,GPT,aa)/File(x)\nBoot0002* UEFI DVD-ROM\n";
@@ -240,6 +240,7 @@ mod tests {
         let ours_first = LIST.replace("0002,0001,0000", "0001,0002,0000");
         let (machine, claim) = uefi(&ours_first);
         set(&machine, &claim).unwrap();
+        assert_slow_disks_have_time(&machine);
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
         let add =
             format!("efibootmgr -c -d /dev/vda -p 2 -L {LABEL} -l \\EFI\\redhat\\shimx64.efi");

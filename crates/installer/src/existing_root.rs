@@ -9,7 +9,12 @@ use std::{io, path::Path, time::Duration};
 
 use muster_machine::{Machine, Task, mounts};
 
-use crate::{disk::Devices, error::InstallError, options::InstallOptions, tasks::run};
+use crate::{
+    disk::Devices,
+    error::InstallError,
+    options::InstallOptions,
+    tasks::{flushing, run},
+};
 
 const STATEROOT: &str = "install";
 const NODE_IMAGE_REF: &str = "/ostree/repo/refs/heads/coreos/node-image";
@@ -66,12 +71,12 @@ pub fn deploy(
     ignition: &Path,
 ) -> Result<(), InstallError> {
     for mount in ["/sysroot", "/boot"] {
-        let remount = Task::new("mount", "make the system writable");
+        let remount = flushing("mount", "make the system writable");
         run(machine, &remount.args([mount, "-o", "remount,rw"]))?;
     }
     drop_node_image(machine)?;
     if !machine.exists(format!("/ostree/deploy/{STATEROOT}")) {
-        let init = Task::new("ostree", "create a place for the new system");
+        let init = flushing("ostree", "create a place for the new system");
         run(machine, &init.args(["admin", "stateroot-init", STATEROOT]))?;
     }
     let deploy = Task::new("ostree", "deploy the operating system")
@@ -85,7 +90,7 @@ pub fn deploy(
     finalize(machine)?;
     let arguments = kernel_arguments(&options.installer_args.0);
     if !arguments.is_empty() {
-        let set = Task::new("rpm-ostree", "set the kernel arguments of the new system")
+        let set = flushing("rpm-ostree", "set the kernel arguments of the new system")
             .args(["kargs", "--os", STATEROOT])
             .args(arguments);
         run(machine, &set)?;
@@ -102,7 +107,7 @@ fn drop_node_image(machine: &dyn Machine) -> Result<(), InstallError> {
     if !machine.exists(NODE_IMAGE_REF) {
         return Ok(());
     }
-    let delete = Task::new("ostree", "forget the image of the bootstrap").args([
+    let delete = flushing("ostree", "forget the image of the bootstrap").args([
         "refs",
         "--repo",
         "/ostree/repo",
@@ -118,7 +123,7 @@ fn drop_node_image(machine: &dyn Machine) -> Result<(), InstallError> {
 }
 
 fn finalize(machine: &dyn Machine) -> Result<(), InstallError> {
-    let finalize = Task::new("ostree", "make the new system the one that boots next");
+    let finalize = flushing("ostree", "make the new system the one that boots next");
     run(machine, &finalize.args(["admin", "finalize-staged"]))?;
     Ok(())
 }
@@ -166,7 +171,7 @@ mod tests {
     use muster_machine::{Finished, Node, Simulated};
 
     use super::*;
-    use crate::options::tests::options;
+    use crate::{options::tests::options, tasks::tests::assert_slow_disks_have_time};
 
     fn installed(sysroot: &str) -> Simulated {
         let machine = Simulated::default();
@@ -234,6 +239,7 @@ mod tests {
             arguments,
         ]);
         deploy(&machine, &options, Path::new("/config.ign")).unwrap();
+        assert_slow_disks_have_time(&machine);
         let ran = ran(&machine);
         assert_eq!(ran[2], "ostree admin stateroot-init install");
         assert!(

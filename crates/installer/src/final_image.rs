@@ -223,7 +223,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{disk::Devices, options::tests::options};
+    use crate::{
+        disk::Devices, options::tests::options, tasks::tests::assert_slow_disks_have_time,
+    };
 
     fn pool_config(spec: &Value) -> String {
         let machine_config = json!({"kind": "MachineConfig", "spec": spec}).to_string();
@@ -322,6 +324,7 @@ mod tests {
         let (machine, claim) = installed();
         let options = options(&["--installer-args", r#"["--append-karg","a=1"]"#]);
         final_image().deploy(&machine, &options, &claim).unwrap();
+        assert_slow_disks_have_time(&machine);
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
         // 1000 sectors, 250 taken, 200 more for the root: 55 percent stay free.
         assert!(

@@ -8,7 +8,7 @@ use tracing::warn;
 use crate::{
     disk::{Claim, Device, Devices},
     error::InstallError,
-    tasks::run,
+    tasks::{flushing, run},
 };
 
 /// Label and, for tables without labels, number of partitions in images of CoreOS.
@@ -130,7 +130,7 @@ impl<'a> InstalledDisk<'a> {
     /// # Errors
     /// It cannot.
     pub fn fill(&self, at: &str) -> Result<(), InstallError> {
-        let grow = Task::new("xfs_growfs", "make room on the installed disk").arg(at);
+        let grow = flushing("xfs_growfs", "make room on the installed disk").arg(at);
         run(self.machine, &grow)?;
         Ok(())
     }
@@ -144,7 +144,7 @@ impl<'a> InstalledDisk<'a> {
             let make = Task::new("mkdir", "open the installed disk").args(["-p", at]);
             run(self.machine, &make)?;
         }
-        let mount = Task::new("mount", "open the installed disk")
+        let mount = flushing("mount", "open the installed disk")
             .arg(partition.path().display().to_string())
             .arg(at);
         run(self.machine, &mount)?;
@@ -156,9 +156,9 @@ impl<'a> InstalledDisk<'a> {
     /// # Errors
     /// Something still uses it, or it could not be written out.
     pub fn leave(&self, at: &str) -> Result<(), InstallError> {
-        let freeze = Task::new("fsfreeze", "write out the installed disk").args(["--freeze", at]);
+        let freeze = flushing("fsfreeze", "write out the installed disk").args(["--freeze", at]);
         let frozen = run(self.machine, &freeze);
-        let unmount = Task::new("umount", "leave the installed disk").arg(at);
+        let unmount = flushing("umount", "leave the installed disk").arg(at);
         run(self.machine, &unmount).and(frozen)?;
         Ok(())
     }
@@ -166,7 +166,7 @@ impl<'a> InstalledDisk<'a> {
 
 /// The program that grows a partition until `free_percent` of the disk are free behind it.
 pub fn growpart(disk: &Device, partition: &Device, free_percent: u64) -> Task {
-    let mut grow = Task::new("growpart", "make room on the installed disk");
+    let mut grow = flushing("growpart", "make room on the installed disk");
     if free_percent > 0 {
         grow = grow.arg(format!("--free-percent={free_percent}"));
     }
@@ -186,7 +186,7 @@ pub fn growpart(disk: &Device, partition: &Device, free_percent: u64) -> Task {
 /// The program failed.
 pub fn map_partitions(machine: &dyn Machine, disk: &Device) -> Result<(), InstallError> {
     if disk.has_mapped_partitions() {
-        let map = Task::new("kpartx", "find the partitions of the installed disk")
+        let map = flushing("kpartx", "find the partitions of the installed disk")
             .args(["-u", "-s"])
             .arg(disk.path().display().to_string());
         run(machine, &map)?;

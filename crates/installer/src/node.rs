@@ -32,7 +32,7 @@ use crate::{
     plan::{Failure, Flow, Plan, Step},
     progress::Progress,
     registry_data,
-    tasks::run,
+    tasks::{flushing, run},
 };
 
 const FOLDER: &str = "/opt/install-dir";
@@ -300,7 +300,7 @@ impl Node {
             let erased = match Claim::of(&*self.machine, &devices, named) {
                 Err(refused) => Err(refused.into()),
                 Ok(disk) => {
-                    let erase = Task::new("dd", "erase a boot sector").args([
+                    let erase = flushing("dd", "erase a boot sector").args([
                         "if=/dev/zero".to_owned(),
                         format!("of={}", disk.path().display()),
                         "bs=512".to_owned(),

@@ -13,7 +13,11 @@ use muster_machine::{Machine, Task};
 use tracing::{info, warn};
 
 use crate::{
-    disk::Claim, error::InstallError, image::Meter, installed_disk::InstalledDisk, tasks::run,
+    disk::Claim,
+    error::InstallError,
+    image::Meter,
+    installed_disk::InstalledDisk,
+    tasks::{flushing, run},
 };
 
 /// A boot medium that has this carries a registry.
@@ -74,11 +78,11 @@ fn needed(machine: &dyn Machine) -> Result<u64, InstallError> {
 /// is still so cannot be asked.
 fn unfreeze(installed: &InstalledDisk<'_>, machine: &dyn Machine) -> Result<(), InstallError> {
     installed.mount(installed.root()?, ROOT)?;
-    let unfreeze = Task::new("fsfreeze", "open the installed disk").args(["--unfreeze", ROOT]);
+    let unfreeze = flushing("fsfreeze", "open the installed disk").args(["--unfreeze", ROOT]);
     if let Err(cause) = run(machine, &unfreeze) {
         info!(%cause, "the installed disk was not frozen");
     }
-    let unmount = Task::new("umount", "leave the installed disk").arg(ROOT);
+    let unmount = flushing("umount", "leave the installed disk").arg(ROOT);
     run(machine, &unmount)?;
     Ok(())
 }
@@ -110,7 +114,7 @@ mod tests {
     use muster_machine::{Finished, Node, Simulated};
 
     use super::*;
-    use crate::disk::Devices;
+    use crate::{disk::Devices, tasks::tests::assert_slow_disks_have_time};
 
     /// A disk of 1000 GiB with a root partition of 4 GiB, and a registry of `bytes` bytes.
     fn appliance(bytes: u64) -> (Simulated, Claim) {
@@ -150,6 +154,7 @@ mod tests {
             heard.lock().unwrap().push(text)
         })
         .unwrap();
+        assert_slow_disks_have_time(&machine);
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
         // 1000 GiB, of which 4 are taken and 250 are needed.
         assert!(

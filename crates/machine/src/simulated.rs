@@ -1,10 +1,10 @@
 //! A computer that exists in memory and does what a test or the simulator scripts.
 
 use std::{
-    io,
+    fmt, io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use crate::{Finished, Kernel, Kind, Machine, Network, Node, Task, TaskError, Tree};
@@ -23,7 +23,17 @@ struct State {
     kernel: Kernel,
     clock: SystemTime,
     script: Vec<(Vec<String>, Finished)>,
-    ran: Vec<Vec<String>>,
+    effects: Vec<(Vec<String>, Effect)>,
+    ran: Vec<(Vec<String>, Duration)>,
+}
+
+/// What a command changes.
+struct Effect(Box<dyn Fn(&mut Tree) + Send>);
+
+impl fmt::Debug for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Effect")
+    }
 }
 
 impl Default for Simulated {
@@ -42,6 +52,7 @@ impl Simulated {
                 kernel: Kernel::default(),
                 clock: SystemTime::UNIX_EPOCH,
                 script: Vec::new(),
+                effects: Vec::new(),
                 ran: Vec::new(),
             }),
         }
@@ -78,8 +89,24 @@ impl Simulated {
         self.state().script.push((words, finished));
     }
 
+    /// Lets every command that begins with these words change its files.
+    pub fn changes<T: Into<String>>(
+        &self,
+        words: impl IntoIterator<Item = T>,
+        effect: impl Fn(&mut Tree) + Send + 'static,
+    ) {
+        let words = words.into_iter().map(Into::into).collect();
+        self.state().effects.push((words, Effect(Box::new(effect))));
+    }
+
     /// The commands that were run, in order.
     pub fn ran(&self) -> Vec<Vec<String>> {
+        let ran = &self.state().ran;
+        ran.iter().map(|(command, _)| command.clone()).collect()
+    }
+
+    /// The same with their deadlines.
+    pub fn ran_within(&self) -> Vec<(Vec<String>, Duration)> {
         self.state().ran.clone()
     }
 }
@@ -154,7 +181,14 @@ impl Machine for Simulated {
     fn run(&self, task: &Task) -> Result<Finished, TaskError> {
         let mut state = self.state();
         let command = task.command();
-        state.ran.push(command.clone());
+        state.ran.push((command.clone(), task.deadline));
+        let State { tree, effects, .. } = &mut *state;
+        for (_, effect) in effects
+            .iter()
+            .filter(|(words, _)| command.starts_with(words))
+        {
+            (effect.0)(tree);
+        }
         let ended = state
             .script
             .iter()
@@ -199,6 +233,21 @@ mod tests {
                 .is_missing()
         );
         assert_eq!(machine.ran()[0], ["podman", "pull", "image"]);
+    }
+
+    #[test]
+    fn a_command_changes_files_and_is_remembered_with_its_deadline() {
+        let machine = Simulated::default();
+        machine.on(["umount"], Finished::default());
+        machine.changes(["umount", "/mnt"], |tree| tree.line("/mounts", "none"));
+        let unmount = Task::new("umount", "test").deadline(Duration::from_secs(7));
+        machine.run(&unmount.clone().arg("/other")).unwrap();
+        assert!(machine.read(Path::new("/mounts")).is_err());
+        machine.run(&unmount.arg("/mnt")).unwrap();
+        assert_eq!(machine.read(Path::new("/mounts")).unwrap(), b"none\n");
+        let (command, deadline) = machine.ran_within().remove(1);
+        assert_eq!(command, ["umount", "/mnt"]);
+        assert_eq!(deadline, Duration::from_secs(7));
     }
 
     #[test]

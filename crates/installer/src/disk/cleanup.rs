@@ -6,7 +6,7 @@
 //! erased. Nothing is run on a device that is not on the disk: a volume group or an array with
 //! members elsewhere is not removed (that would write to those members), only switched off here.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use muster_machine::Task;
 
@@ -14,6 +14,7 @@ use super::{
     claim::Claim,
     devices::{Devices, Kind},
 };
+use crate::tasks::flushing;
 
 /// One thing to do, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +75,6 @@ impl Action {
                 vec!["--all".into(), "--force".into(), path.display().to_string()],
             ),
         };
-        Task::new(program, reason)
-            .args(args)
-            .deadline(Duration::from_secs(120))
+        flushing(program, reason).args(args)
     }
 }

@@ -28,6 +28,7 @@ use crate::{
 
 /// Where the installed disk is mounted.
 pub const ROOT: &str = "/mnt";
+const BOOT: &str = "/mnt/boot";
 /// Where container storage is mounted.
 const STORAGE: &str = "/var/lib/containers";
 /// Where the journal and the unpacked seed lie. On the file system of the object store, so that
@@ -278,7 +279,7 @@ impl Installation<'_> {
         let start = self.partition_start(disk)?;
         // A kept partition may have the label already; then nothing is added, and its content stays.
         if self.parts(disk).is_err() {
-            let task = Task::new("sfdisk", "add the partition of container storage")
+            let task = tasks::flushing("sfdisk", "add the partition of container storage")
                 .args(["--append", &path])
                 .input(format!("start={start},name={label}\n"));
             self.run_task(&task)?;
@@ -298,7 +299,7 @@ impl Installation<'_> {
         }
         self.settle(disk);
         self.mount(&self.wait_for_parts(disk)?)?;
-        self.run_task(&Task::new("xfs_growfs", "grow the root file system").arg(ROOT))?;
+        self.run_task(&tasks::flushing("xfs_growfs", "grow the root file system").arg(ROOT))?;
         Ok(())
     }
 
@@ -356,7 +357,7 @@ impl Installation<'_> {
 
     fn mount(&self, parts: &Parts) -> Result<(), InstallError> {
         self.mount_root(parts, "rw")?;
-        self.mount_one(&parts.boot, "/mnt/boot", "rw")?;
+        self.mount_one(&parts.boot, BOOT, "rw")?;
         let made = self.machine.make_directory(Path::new(STORAGE), 0o755);
         made.map_err(InstallError::file(STORAGE))?;
         self.mount_one(&parts.storage, STORAGE, "rw")?;
@@ -371,7 +372,7 @@ impl Installation<'_> {
 
     fn mount_one(&self, part: &Device, at: &str, mode: &str) -> Result<(), InstallError> {
         let device = part.path().display().to_string();
-        let task = Task::new("mount", "mount a partition of the installation disk")
+        let task = tasks::flushing("mount", "mount a partition of the installation disk")
             .args(["-o", mode, &device, at]);
         self.run_task(&task).map(drop)
     }
@@ -382,7 +383,7 @@ impl Installation<'_> {
         if self.machine.kind(Path::new(MOUNTED)).is_err() {
             return Ok(());
         }
-        let ours = ["/mnt/boot", STORAGE, ROOT];
+        let ours = [BOOT, STORAGE, ROOT];
         for at in ours {
             // CoreOS has /mnt as a link into /var, and the kernel names what the link leads to.
             let place = self.machine.resolve(Path::new(at));
@@ -392,7 +393,7 @@ impl Installation<'_> {
                 .iter()
                 .any(|mount| Path::new(&mount.target) == place)
             {
-                let task = Task::new("umount", "unmount the installation disk").arg(at);
+                let task = tasks::flushing("umount", "unmount the installation disk").arg(at);
                 self.run_task(&task)?;
             }
         }
@@ -627,8 +628,11 @@ impl Installation<'_> {
         Ok(())
     }
 
+    /// Only what is mounted of the installation disk: another disk, or a medium that does not answer any
+    /// more, would be waited for as well.
     fn sync(&self) -> Result<(), InstallError> {
-        let task = Task::new("sync", "write everything to the disk").deadline(HOUR);
+        let task = tasks::flushing("sync", "write everything to the disk")
+            .args(["-f", ROOT, BOOT, STORAGE]);
         self.run_task(&task).map(drop)
     }
 
