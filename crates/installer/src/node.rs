@@ -28,6 +28,7 @@ use crate::{
     final_image::{FinalImage, PoolConfig},
     image,
     journal::{self, Journal},
+    leftovers,
     options::{InstallOptions, Role},
     plan::{Failure, Flow, Plan, Step},
     progress::Progress,
@@ -43,7 +44,7 @@ const CONTROL_PLANE_LIMIT: Duration = Duration::from_secs(4 * 3600);
 const POLL: Duration = Duration::from_secs(5);
 /// Control-plane nodes and arbiters that must be done before a worker leaves its live system.
 const NEEDED: usize = 2;
-const WRITE_ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 3;
 /// The bootstrap serves the configs of pools by then, or the node does without.
 const POOL_CONFIG_LIMIT: Duration = Duration::from_secs(20 * 60);
 /// A service that is silent for so long may be gone for good.
@@ -171,7 +172,7 @@ impl Node {
 
     async fn perform(&self, step: Step, flow: Flow, found: &mut Found) -> Result<(), InstallError> {
         match step {
-            Step::CheckDisk => self.check_disk(found),
+            Step::CheckDisk => self.check_disk(found).await,
             Step::CheckRoot => {
                 let named = self.options.boot_device.clone();
                 self.blocking(move |machine| existing_root::check(machine, &named))
@@ -208,7 +209,15 @@ impl Node {
         }
     }
 
-    fn check_disk(&self, found: &mut Found) -> Result<(), InstallError> {
+    async fn check_disk(&self, found: &mut Found) -> Result<(), InstallError> {
+        let what = "unmounting what an earlier attempt left mounted";
+        // A killed program may still be ending. If it is another disk, it is not in the way.
+        let left = self.attempts(HostStage::StartingInstallation, what, || {
+            self.blocking(leftovers::unmount)
+        });
+        if let Err(cause) = left.await {
+            warn!(%cause, "going on without it");
+        }
         let devices = Devices::read(&*self.machine);
         let claim = Claim::of(&*self.machine, &devices, &self.options.boot_device);
         found.disk = Some(claim?);
@@ -369,8 +378,8 @@ impl Node {
         .await
     }
 
-    /// Tries to write to the disk a few times; each failure is shown by the service.
-    async fn attempts<F>(
+    /// Tries something a few times; each failure is shown by the service.
+    pub(crate) async fn attempts<F>(
         &self,
         stage: HostStage,
         what: &str,
@@ -387,10 +396,10 @@ impl Node {
             warn!(number, %cause, what, "attempt failed");
             self.progress.report(
                 stage,
-                format!("attempt {number} of {WRITE_ATTEMPTS} failed: {cause}"),
+                format!("attempt {number} of {ATTEMPTS} failed: {cause}"),
             );
             tokio::time::sleep(Duration::from_secs(1)).await;
-            if number == WRITE_ATTEMPTS {
+            if number == ATTEMPTS {
                 return Err(InstallError::part(format!("{what} failed"))(cause));
             }
             number += 1;

@@ -15,7 +15,7 @@ use muster_api::client::ClientOptions;
 use muster_machine::{Finished, Node as Entry, Simulated};
 
 use super::*;
-use crate::disk::Refused;
+use crate::{disk::Refused, tasks::tests::assert_slow_disks_have_time};
 
 mod waits;
 
@@ -301,6 +301,45 @@ async fn a_disk_in_use_ends_the_installation_before_it_begins() {
     );
     assert!(machine.ran().is_empty());
     assert_eq!(service.stages(), ["Starting installation", "Failed"]);
+}
+
+/// Mounted by an installer before this one.
+fn left_mounted(at: &str) -> String {
+    format!("36 25 8:0 / {at} rw - xfs /dev/sda rw")
+}
+
+#[tokio::test]
+async fn what_a_killed_installer_left_mounted_does_not_keep_the_disk_in_use() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    let root = "/run/muster-installer/root";
+    machine.change(|tree| tree.line("/proc/1/mountinfo", &left_mounted(root)));
+    machine.on(["umount"], Finished::with_output(""));
+    machine.changes(["umount", root], |tree| tree.line("/proc/1/mountinfo", ""));
+    node(&machine, &service.start(), "worker")
+        .install()
+        .await
+        .unwrap();
+    assert_slow_disks_have_time(&machine);
+    let ran = programs(&machine);
+    assert_eq!(ran[..3], ["fsfreeze", "umount", "wipefs"], "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_mount_that_stays_is_named_after_three_attempts_and_nothing_is_written() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    let esp = "/run/muster-installer/esp";
+    machine.change(|tree| tree.line("/proc/1/mountinfo", &left_mounted(esp)));
+    machine.on(["umount"], Finished::failed(32, "target is busy"));
+    let failure = node(&machine, &service.start(), "worker").install().await;
+    let failure = failure.unwrap_err();
+    assert!(
+        matches!(&failure, InstallError::Disk(Refused::Mounted { at, .. }) if at == esp),
+        "{failure}"
+    );
+    let unmounted = programs(&machine);
+    let unmounted = unmounted.iter().filter(|name| *name == "umount");
+    assert_eq!(unmounted.count(), 3);
+    assert!(!programs(&machine).contains(&"wipefs".to_owned()));
 }
 
 #[tokio::test]
