@@ -1,6 +1,7 @@
 //! A computer that exists in memory and does what a test or the simulator scripts.
 
 use std::{
+    collections::VecDeque,
     fmt, io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -22,7 +23,7 @@ struct State {
     network: Network,
     kernel: Kernel,
     clock: SystemTime,
-    script: Vec<(Vec<String>, Finished)>,
+    script: Vec<(Vec<String>, VecDeque<Finished>)>,
     effects: Vec<(Vec<String>, Effect)>,
     ran: Vec<(Vec<String>, Duration)>,
 }
@@ -85,7 +86,18 @@ impl Simulated {
     /// Lets every command that begins with these words end like this. The longest beginning
     /// wins, of equal ones the last that was given.
     pub fn on<T: Into<String>>(&self, words: impl IntoIterator<Item = T>, finished: Finished) {
+        self.on_in_turn(words, [finished]);
+    }
+
+    /// The same for commands that are repeated: each time they end like the next of these, and in the
+    /// end always like the last.
+    pub fn on_in_turn<T: Into<String>>(
+        &self,
+        words: impl IntoIterator<Item = T>,
+        finished: impl IntoIterator<Item = Finished>,
+    ) {
         let words = words.into_iter().map(Into::into).collect();
+        let finished = finished.into_iter().collect();
         self.state().script.push((words, finished));
     }
 
@@ -182,19 +194,26 @@ impl Machine for Simulated {
         let mut state = self.state();
         let command = task.command();
         state.ran.push((command.clone(), task.deadline));
-        let State { tree, effects, .. } = &mut *state;
+        let State {
+            tree,
+            effects,
+            script,
+            ..
+        } = &mut *state;
         for (_, effect) in effects
             .iter()
             .filter(|(words, _)| command.starts_with(words))
         {
             (effect.0)(tree);
         }
-        let ended = state
-            .script
-            .iter()
+        let ended = script
+            .iter_mut()
             .filter(|(words, _)| command.starts_with(words))
             .max_by_key(|(words, _)| words.len())
-            .map(|(_, finished)| finished.clone())
+            .and_then(|(_, answers)| match answers.len() {
+                0 | 1 => answers.front().cloned(),
+                _ => answers.pop_front(),
+            })
             .ok_or_else(|| TaskError::NotStarted {
                 program: task.program.clone(),
                 reason: task.reason.clone(),
@@ -233,6 +252,16 @@ mod tests {
                 .is_missing()
         );
         assert_eq!(machine.ran()[0], ["podman", "pull", "image"]);
+    }
+
+    #[test]
+    fn a_command_that_is_repeated_ends_differently_until_the_last_answer() {
+        let machine = Simulated::default();
+        let answers = [Finished::failed(1, "busy"), Finished::with_output("yes")];
+        machine.on_in_turn(["show"], answers);
+        let ask = Task::new("show", "test");
+        let codes: Vec<_> = (0..3).map(|_| machine.run(&ask).unwrap().code).collect();
+        assert_eq!(codes, [Some(1), Some(0), Some(0)]);
     }
 
     #[test]
