@@ -5,7 +5,7 @@
 //! the next boot starts it as a first boot with the host's Ignition config. Every action can be
 //! repeated: an attempt that failed in the middle does not prevent the next one.
 
-use std::{io, path::Path, time::Duration};
+use std::{io, path::Path};
 
 use muster_machine::{Machine, Task, mounts};
 
@@ -13,7 +13,7 @@ use crate::{
     disk::Devices,
     error::InstallError,
     options::InstallOptions,
-    tasks::{flushing, run},
+    tasks::{PULL_LIMIT, flushing, run},
 };
 
 const STATEROOT: &str = "install";
@@ -23,8 +23,6 @@ const NODE_IMAGE_MARK: &str = "/ostree/repo/tmp/node-image";
 const REGISTRY_AUTH: &str = "/root/.docker/config.json";
 const NETWORK_PROFILES: &str = "/etc/NetworkManager/system-connections";
 const FIRST_BOOT_NETWORK: &str = "/boot/coreos-firstboot-network";
-/// The whole operating system is pulled.
-const PULL_LIMIT: Duration = Duration::from_secs(2 * 3600);
 
 /// Checks that the disk that was named is the one the running root is on.
 ///

@@ -5,19 +5,19 @@
 //! system still runs, the node needs one reboot less. Whatever goes wrong here only costs that
 //! reboot, so every failure is a warning.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use muster_ignition::{Config, data_url};
 use muster_machine::{Machine, Task};
 use serde_json::Value;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::{
     disk::{Claim, Device},
     error::InstallError,
     installed_disk::InstalledDisk,
     options::InstallOptions,
-    tasks::run,
+    tasks::{PULL_LIMIT, run},
 };
 
 const ENCAPSULATED: &str = "/etc/ignition-machine-config-encapsulated.json";
@@ -26,7 +26,7 @@ const ROOT: &str = "/run/muster-installer/root";
 const BOOT: &str = "/run/muster-installer/root/boot";
 const FETCHED: &str = "/run/muster-installer/pool-config.json";
 const CA: &str = "/run/muster-installer/pool-config-ca.pem";
-const PULL_LIMIT: Duration = Duration::from_secs(3600);
+const PULLS: u32 = 3;
 
 /// What the machine-config server wants on the disk of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,6 +212,12 @@ impl FinalImage {
             deploy = deploy.args(["--karg", argument]);
         }
         info!(image = self.image, "deploying the final operating system");
+        for attempt in 1..PULLS {
+            match run(machine, &deploy) {
+                Ok(_) => return Ok(()),
+                Err(cause) => warn!(attempt, %cause, "the final operating system is not deployed"),
+            }
+        }
         run(machine, &deploy)?;
         Ok(())
     }
@@ -398,11 +404,11 @@ mod tests {
         machine.on(["ostree"], Finished::failed(1, "error: unauthorized"));
         let failure = final_image().deploy(&machine, &options(&[]), &claim);
         assert!(failure.unwrap_err().to_string().contains("unauthorized"));
-        let unmounted = machine
-            .ran()
-            .iter()
-            .filter(|words| words[0] == "umount")
-            .count();
-        assert_eq!(unmounted, 2);
+        let times = |program: &str| {
+            let ran = machine.ran();
+            ran.iter().filter(|words| words[0] == program).count()
+        };
+        assert_eq!(times("umount"), 2);
+        assert_eq!(times("ostree"), 3);
     }
 }

@@ -6,6 +6,7 @@
 use std::{
     fmt,
     path::{Path, PathBuf},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
@@ -39,9 +40,11 @@ use crate::{
 const FOLDER: &str = "/opt/install-dir";
 /// How long the service may be away before an installation that needs it gives up.
 const SERVICE_LIMIT: Duration = Duration::from_secs(30 * 60);
-/// A control plane that is not there by then will not come; the service gives up earlier.
+/// A control plane that is not there by then will not come.
 const CONTROL_PLANE_LIMIT: Duration = Duration::from_secs(4 * 3600);
 const POLL: Duration = Duration::from_secs(5);
+/// Between two looks whether work that goes on has to be shown.
+const BETWEEN_SIGNS: Duration = Duration::from_secs(60);
 /// Control-plane nodes and arbiters that must be done before a worker leaves its live system.
 const NEEDED: usize = 2;
 const ATTEMPTS: u32 = 3;
@@ -112,6 +115,11 @@ impl Node {
         for &step in &plan.steps {
             if step.is_done_once() && journal.has(step) {
                 info!(?step, "was finished before; not repeated");
+                if let Some(stage) = step.stage() {
+                    // What comes next is reported as a part of it.
+                    found.stage = Some(stage);
+                    self.progress.report(stage, "finished before");
+                }
                 continue;
             }
             if let Some(stage) = step.stage() {
@@ -119,10 +127,8 @@ impl Node {
                 self.progress.report(stage, self.detail(step, &found));
             }
             info!(?step, "step begins");
-            match (
-                self.perform(step, plan.flow, &mut found).await,
-                step.failure(),
-            ) {
+            let performed = self.alive(self.perform(step, plan.flow, &mut found)).await;
+            match (performed, step.failure()) {
                 (Ok(()), _) => {}
                 (Err(reason), Failure::Fatal) => return Err(reason),
                 (Err(reason), Failure::Warning) => {
@@ -138,6 +144,17 @@ impl Node {
             }
         }
         Ok(())
+    }
+
+    /// Shows the service that work goes on, as long as it does.
+    pub(crate) async fn alive<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            match tokio::time::timeout(BETWEEN_SIGNS, &mut work).await {
+                Ok(done) => return done,
+                Err(_) => self.progress.still_at_work(),
+            }
+        }
     }
 
     /// What the service shows beside a stage when it begins.
@@ -345,7 +362,7 @@ impl Node {
                 &disk,
                 &ignition,
                 &self.options.installer_args.0,
-                move |reached| progress.report(HostStage::WritingImageToDisk, reached),
+                move |reached| progress.report_reached(HostStage::WritingImageToDisk, &reached),
             );
             for (name, value) in self.proxies() {
                 task = task.env(name, value);
@@ -371,7 +388,7 @@ impl Node {
             let (progress, disk) = (self.progress.clone(), disk.clone());
             self.blocking(move |machine| {
                 registry_data::copy(machine, &disk, move |reached| {
-                    progress.report(stage, reached);
+                    progress.report_reached(stage, &reached);
                 })
             })
         })

@@ -17,6 +17,7 @@ use crate::{
     error::InstallError,
     image::Meter,
     installed_disk::InstalledDisk,
+    progress::Reached,
     tasks::{flushing, run},
 };
 
@@ -29,14 +30,14 @@ const ROOT: &str = "/run/muster-installer/root";
 const TARGET: &str = "/run/muster-installer/root/ostree/deploy/rhcos/var/lib/iri-registry/";
 const COPY_LIMIT: Duration = Duration::from_secs(2 * 3600);
 
-/// Copies it. `percent` is called with how far it is.
+/// Copies it. `report` is called with how far it is.
 ///
 /// # Errors
 /// The disk is too small, or a program failed. Nothing stays mounted.
 pub fn copy(
     machine: &dyn Machine,
     disk: &Claim,
-    percent: impl Fn(String) + Send + Sync + 'static,
+    report: impl Fn(Reached) + Send + Sync + 'static,
 ) -> Result<(), InstallError> {
     let needed = needed(machine)?;
     let installed = InstalledDisk::read(machine, disk);
@@ -55,7 +56,7 @@ pub fn copy(
     installed.mount(root, ROOT)?;
     let copied = installed
         .fill(ROOT)
-        .and_then(|()| copy_onto_mounted(machine, percent));
+        .and_then(|()| copy_onto_mounted(machine, report));
     installed.leave(ROOT).and(copied)
 }
 
@@ -89,7 +90,7 @@ fn unfreeze(installed: &InstalledDisk<'_>, machine: &dyn Machine) -> Result<(), 
 
 fn copy_onto_mounted(
     machine: &dyn Machine,
-    percent: impl Fn(String) + Send + Sync + 'static,
+    report: impl Fn(Reached) + Send + Sync + 'static,
 ) -> Result<(), InstallError> {
     let make = Task::new("mkdir", "make the folder of the registry").args(["-p", TARGET]);
     run(machine, &make)?;
@@ -100,7 +101,7 @@ fn copy_onto_mounted(
         .observed_by(move |piece| {
             let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(reached) = meter.read(piece, Instant::now()) {
-                percent(reached);
+                report(reached);
             }
         });
     run(machine, &copy).inspect_err(|cause| warn!(%cause, "the registry was not copied"))?;
@@ -150,8 +151,8 @@ mod tests {
         let (machine, claim) = appliance(100 << 30);
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
-        copy(&machine, &claim, move |text| {
-            heard.lock().unwrap().push(text)
+        copy(&machine, &claim, move |reached| {
+            heard.lock().unwrap().push(reached.detail);
         })
         .unwrap();
         assert_slow_disks_have_time(&machine);

@@ -13,6 +13,9 @@ pub const FLUSH_LIMIT: Duration = Duration::from_secs(3600);
 /// As much of a program's complaint as a person reads in a status line.
 const LONGEST: usize = 400;
 
+/// How long one attempt to pull an image may take. What was pulled is kept, so the next one goes on from there.
+pub const PULL_LIMIT: Duration = Duration::from_secs(25 * 60);
+
 /// A program that may wait until a disk is written: it changes a partition table, a mapped device or a
 /// mount.
 pub fn flushing(program: &str, reason: &str) -> Task {

@@ -18,7 +18,7 @@ const KUBECONFIG: &str = "/opt/openshift/auth/kubeconfig";
 const POLL: Duration = Duration::from_secs(5);
 /// A reason to wait is shown for so long at least.
 const SHOWN: Duration = Duration::from_secs(30);
-/// Longer than any limit of the service, which gives up first and says so.
+/// A cluster that did not come up by then will not. The service waits as long as it sees signs of life.
 const LONGEST_WAIT: Duration = Duration::from_secs(4 * 3600);
 
 /// What a look at a condition found.
