@@ -47,14 +47,7 @@ impl Node {
     /// Waits until the cluster has taken over etcd: the unit that reports it has ended.
     pub(crate) async fn wait_for_etcd(&self) -> Result<(), InstallError> {
         self.wait(HostStage::WaitingForBootkube, async || {
-            let ask = Task::new("systemctl", "see whether the cluster runs on its own").args([
-                "show",
-                "--property=ActiveState",
-                "--value",
-                "progress.service",
-            ]);
-            let state = self.program(ask).await?;
-            match state.out().trim() {
+            match self.unit_state("progress.service").await.as_str() {
                 "inactive" => Ok(Look::Done),
                 _ => Ok(Look::Waiting(format!(
                     "waiting for the cluster to run etcd and the API on its own: {}",

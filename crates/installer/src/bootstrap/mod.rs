@@ -96,6 +96,21 @@ impl Node {
             .map_err(|cause| InstallError::Unusable(format!("oc did not answer in JSON: {cause}")))
     }
 
+    /// The state of a unit, as systemd names it. A systemd that is too busy to answer has not said that
+    /// anything is over.
+    async fn unit_state(&self, unit: &str) -> String {
+        let ask = Task::new("systemctl", "look at a unit").args([
+            "show",
+            "--property=ActiveState",
+            "--value",
+            unit,
+        ]);
+        match self.program(ask).await {
+            Ok(finished) => finished.out().trim().to_owned(),
+            Err(cause) => format!("in a state that is not known: {cause}"),
+        }
+    }
+
     async fn last_line(&self, unit: &str) -> String {
         let ask = Task::new("journalctl", "see what a unit said last").args([
             "--unit",

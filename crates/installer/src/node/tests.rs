@@ -496,6 +496,24 @@ async fn a_single_node_runs_its_bootstrap_and_writes_what_it_made_with_its_own_c
     );
 }
 
+/// What the config asks for may be busy at first.
+#[tokio::test]
+async fn the_config_of_the_bootstrap_is_applied_three_times_before_it_is_given_up() {
+    let service = Arc::new(Service::default());
+    let busy = || Finished::failed(1, "Failed to reload daemon: Connection timed out");
+    let reload = ["systemctl", "daemon-reload"];
+    let (machine, node) = bootstrapped("1", &service.start());
+    machine.on_in_turn(reload, [busy(), busy(), Finished::with_output("")]);
+    node.apply_bootstrap().await.unwrap();
+    machine.on(reload, busy());
+    let failure = node.apply_bootstrap().await.unwrap_err().to_string();
+    let what = "applying the config of the bootstrap failed";
+    assert!(failure.starts_with(what), "{failure}");
+    let ran = machine.ran();
+    let reloads = ran.iter().filter(|words| **words == reload);
+    assert_eq!(reloads.count(), 6);
+}
+
 #[tokio::test]
 async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
     let service = Arc::new(Service::default());

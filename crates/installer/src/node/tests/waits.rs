@@ -96,6 +96,30 @@ async fn a_cluster_that_never_stands_alone_is_explained_by_its_unit() {
     gave_up(node.wait_for_etcd().await, "1 API servers run");
 }
 
+/// Its bus is busy while many units start.
+#[tokio::test(start_paused = true)]
+async fn a_systemd_that_does_not_answer_is_asked_again() {
+    let busy = || Finished::failed(1, "Failed to get properties: Connection timed out");
+    let (machine, node) = forsaken();
+    let answers = [busy(), busy(), Finished::with_output("inactive\n")];
+    machine.on_in_turn(["systemctl", "show"], answers);
+    node.wait_for_etcd().await.unwrap();
+    let of_unit = |unit| {
+        [
+            "systemctl",
+            "show",
+            "--property=ActiveState",
+            "--value",
+            unit,
+        ]
+    };
+    for unit in ["node-image-pull.service", "node-image-overlay.service"] {
+        let active = Finished::with_output("active\n");
+        machine.on_in_turn(of_unit(unit), [busy(), active]);
+    }
+    node.bring_node_image().await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_controller_whose_image_cannot_be_pulled_is_explained_by_its_pod() {
     let (machine, node) = forsaken();
