@@ -19,6 +19,7 @@ use muster_ignition::Config;
 use muster_machine::{Finished, Machine, Task};
 use muster_model::HostStage;
 use serde_json::Value;
+use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
 use crate::{
@@ -56,6 +57,7 @@ const SILENT_SERVICE: Duration = Duration::from_secs(10 * 60);
 const LAST_REPORTS: Duration = Duration::from_secs(120);
 
 /// One installation of this machine.
+#[derive(Clone)]
 pub struct Node {
     /// The computer.
     pub machine: Arc<dyn Machine>,
@@ -87,6 +89,8 @@ struct Found {
     ignition: Option<PathBuf>,
     stage: Option<HostStage>,
     warnings: Vec<String>,
+    /// What goes on beside the steps; it ends with them.
+    beside: JoinSet<()>,
 }
 
 impl Node {
@@ -196,7 +200,13 @@ impl Node {
                     .await
             }
             Step::ApplyBootstrap => self.apply_bootstrap().await,
-            Step::StartBootstrap => self.start_bootstrap(flow == Flow::SingleNode).await,
+            Step::StartBootstrap => {
+                self.start_bootstrap(flow == Flow::SingleNode).await?;
+                if flow == Flow::Bootstrap {
+                    found.beside.spawn(self.clone().report_for_others());
+                }
+                Ok(())
+            }
             Step::FetchIgnition => self.fetch_ignition(found).await,
             Step::EraseBootSectors => self.erase_boot_sectors().await,
             Step::CleanDisk => self.clean_disk(found).await,

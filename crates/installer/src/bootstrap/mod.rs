@@ -3,6 +3,7 @@
 
 mod cluster;
 mod node_config;
+mod others;
 mod start;
 
 use std::time::Duration;

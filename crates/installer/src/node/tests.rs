@@ -436,19 +436,27 @@ fn bootstrapped(count: &str, url: &str) -> (Arc<Simulated>, Node) {
     (machine, node)
 }
 
+/// The bootstrap host's disk takes nothing, so it never comes to wait for others.
 #[tokio::test]
-async fn a_host_that_fetched_its_config_is_reported_as_configuring() {
+async fn what_other_hosts_do_is_reported_from_the_start_of_the_control_plane() {
     let service = Arc::new(Service::default());
     let (machine, node) = bootstrapped("3", &service.start());
     machine.change(|tree| {
+        tree.line("/var/log/containers/machine-config-server-1.log", "");
         tree.line(
-            "/var/log/containers/machine-config-server.log",
+            "/var/log/containers/machine-config-server-2.log",
             r#"Pool master requested by address:"192.168.77.82:41234" User-Agent:"Ignition/2.14.0""#,
         );
     });
-    node.wait_for_nodes().await.unwrap();
+    let ready = r#"{"items":[{"metadata":{"name":"c"},
+        "status":{"conditions":[{"type":"Ready","status":"True"}]}}]}"#;
+    machine.on(["oc", "get", "nodes"], Finished::with_output(ready));
+    machine.on(["coreos-installer"], Finished::failed(1, "I/O error"));
+    node.install().await.unwrap_err();
     let stages = service.stages();
-    assert!(stages.contains(&"Configuring".to_owned()), "{stages:?}");
+    for stage in ["Configuring", "Joined"] {
+        assert!(stages.contains(&stage.to_owned()), "{stages:?}");
+    }
 }
 
 #[tokio::test]
