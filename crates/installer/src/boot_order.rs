@@ -5,14 +5,15 @@
 //! the same label are removed, and the list is read back: a firmware that ignores the change is
 //! reported, because the machine would boot the installation medium again.
 
-use std::{path::Path, time::Duration};
+use std::path::{Path, PathBuf};
 
 use muster_machine::{Machine, Task};
 
 use crate::{
-    disk::{Claim, Devices},
+    disk::Claim,
     error::InstallError,
-    tasks::run,
+    installed_disk::InstalledDisk,
+    tasks::{flushing, run},
 };
 
 /// What the entry is called; the reference uses the same, so that its entries are replaced.
@@ -36,28 +37,12 @@ pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), InstallError> {
     if !machine.exists("/sys/firmware/efi") {
         return Ok(());
     }
-    // Read again: the partitions are new.
-    let devices = Devices::read(machine);
-    let name = &disk.device().name;
-    let partition = devices
-        .partitions(name)
-        .find(|part| part.label.as_deref() == Some("EFI-SYSTEM"))
-        .or_else(|| devices.partitions(name).nth(1))
-        .ok_or_else(|| InstallError::unusable("the installed disk has no EFI partition"))?;
+    let installed = InstalledDisk::read(machine, disk);
+    let partition = installed.efi()?;
     let loader = loader(machine, &partition.path())?;
     let before = listing(machine)?;
-    let add = Task::new("efibootmgr", "make the firmware start the installed disk")
-        .args(["-c", "-d"])
-        .arg(disk.path().display().to_string())
-        .args([
-            "-p",
-            &partition.number_in_table().to_string(),
-            "-L",
-            LABEL,
-            "-l",
-            &loader,
-        ]);
-    run(machine, &add)?;
+    let number = partition.number_in_table().to_string();
+    add(machine, &installed.nodes(), &number, &loader)?;
     for old in before.entries.iter().filter(|entry| entry.label == LABEL) {
         let remove = Task::new("efibootmgr", "remove an older entry of the firmware").args([
             "-B",
@@ -103,6 +88,28 @@ pub fn set(machine: &dyn Machine, disk: &Claim) -> Result<(), InstallError> {
     }))
 }
 
+/// Adds an entry. Not every version of the program can describe a multipath disk by its own node; the
+/// entry is the same when it is described by one of the paths to it.
+fn add(
+    machine: &dyn Machine,
+    nodes: &[PathBuf],
+    partition: &str,
+    loader: &str,
+) -> Result<(), InstallError> {
+    let mut problems = Vec::new();
+    for node in nodes {
+        let add = Task::new("efibootmgr", "make the firmware start the installed disk")
+            .args(["-c", "-d"])
+            .arg(node.display().to_string())
+            .args(["-p", partition, "-L", LABEL, "-l", loader]);
+        match run(machine, &add) {
+            Ok(_) => return Ok(()),
+            Err(cause) => problems.push(cause.into()),
+        }
+    }
+    InstallError::several(problems)
+}
+
 /// The path of the boot loader on the EFI partition, as the firmware writes it.
 fn loader(machine: &dyn Machine, partition: &Path) -> Result<String, InstallError> {
     let (arch, shim) = match machine.kernel().architecture.as_str() {
@@ -111,7 +118,7 @@ fn loader(machine: &dyn Machine, partition: &Path) -> Result<String, InstallErro
     };
     let make = Task::new("mkdir", "look at the EFI partition").args(["-p", MOUNT_POINT]);
     run(machine, &make)?;
-    let mount = Task::new("mount", "look at the EFI partition")
+    let mount = flushing("mount", "look at the EFI partition")
         .args(["-o", "ro"])
         .arg(partition.display().to_string())
         .arg(MOUNT_POINT);
@@ -119,9 +126,7 @@ fn loader(machine: &dyn Machine, partition: &Path) -> Result<String, InstallErro
     let vendor = VENDORS
         .iter()
         .find(|vendor| machine.exists(format!("{MOUNT_POINT}/EFI/{vendor}/{shim}")));
-    let unmount = Task::new("umount", "leave the EFI partition")
-        .arg(MOUNT_POINT)
-        .deadline(Duration::from_secs(30));
+    let unmount = flushing("umount", "leave the EFI partition").arg(MOUNT_POINT);
     run(machine, &unmount)?;
     Ok(match vendor {
         Some(vendor) => format!("\\EFI\\{vendor}\\{shim}"),
@@ -190,6 +195,7 @@ mod tests {
     use muster_machine::{Finished, Kernel, Node, Simulated};
 
     use super::*;
+    use crate::{disk::Devices, tasks::tests::assert_slow_disks_have_time};
 
     const LIST: &str = "BootCurrent: 0002\nTimeout: 0 seconds\nBootOrder: 0002,0001,0000\n\
         Boot0000* UiApp\nBoot0001* Red Hat Enterprise Linux\tHD(2,GPT,aa)/File(x)\nBoot0002* UEFI DVD-ROM\n";
@@ -234,6 +240,7 @@ mod tests {
         let ours_first = LIST.replace("0002,0001,0000", "0001,0002,0000");
         let (machine, claim) = uefi(&ours_first);
         set(&machine, &claim).unwrap();
+        assert_slow_disks_have_time(&machine);
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
         let add =
             format!("efibootmgr -c -d /dev/vda -p 2 -L {LABEL} -l \\EFI\\redhat\\shimx64.efi");
@@ -242,6 +249,42 @@ mod tests {
             ran.contains(&"efibootmgr -B -b 0001".to_owned()),
             "{ran:#?}"
         );
+    }
+
+    #[test]
+    fn a_multipath_disk_is_listed_by_one_of_its_paths_where_its_own_node_is_not_understood() {
+        let (machine, _) = uefi(&LIST.replace("0002,0001,0000", "0001,0002,0000"));
+        machine.change(|tree| {
+            for (name, number, uuid) in [
+                ("dm-0", "253:0", "mpath-3600a"),
+                ("dm-1", "253:1", "part2-mpath-3600a"),
+            ] {
+                let folder = format!("/sys/block/{name}");
+                tree.line(format!("{folder}/dev"), number);
+                tree.line(format!("{folder}/dm/name"), name);
+                tree.line(format!("{folder}/dm/uuid"), uuid);
+                tree.insert(format!("/dev/{name}"), Node::Block(vec![]));
+            }
+            tree.line("/sys/block/vda/holders/dm-0", "");
+            tree.line("/sys/block/dm-0/holders/dm-1", "");
+            tree.line("/run/udev/data/b253:1", "E:ID_PART_ENTRY_NAME=EFI-SYSTEM");
+        });
+        machine.on(["kpartx"], Finished::with_output(""));
+        let unknown = Finished::failed(5, "Could not prepare Boot variable");
+        machine.on(["efibootmgr", "-c", "-d", "/dev/dm-0"], unknown);
+        let devices = Devices::read(&machine);
+        let claim = Claim::of(&machine, &devices, Path::new("/dev/dm-0")).unwrap();
+        set(&machine, &claim).unwrap();
+        let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
+        let place = |start: &str| ran.iter().position(|line| line.starts_with(start));
+        assert!(place("kpartx -u -s /dev/dm-0") < place("mount"), "{ran:#?}");
+        assert!(
+            place(&format!("mount -o ro /dev/dm-1 {MOUNT_POINT}")).is_some(),
+            "{ran:#?}"
+        );
+        let by_disk = place("efibootmgr -c -d /dev/dm-0 -p 2");
+        let by_path = place("efibootmgr -c -d /dev/vda -p 2");
+        assert!(by_disk.is_some() && by_disk < by_path, "{ran:#?}");
     }
 
     #[test]

@@ -312,6 +312,15 @@ impl Reported {
         news
     }
 
+    /// A report did not arrive; it is due again.
+    pub fn forget(&mut self, host: Uuid, stage: HostStage) {
+        if stage == HostStage::Joined {
+            self.joined.remove(&host);
+        } else {
+            self.configuring.remove(&host);
+        }
+    }
+
     /// Hosts that have fetched their config since the last call, by the log of its server.
     pub fn configuring(&mut self, log: &str, hosts: &[Value], own: Uuid) -> Vec<(Uuid, HostStage)> {
         let mut news = Vec::new();
@@ -577,6 +586,8 @@ mod tests {
         assert_eq!(reported.joined(&nodes, &hosts, a), []);
         assert_eq!(reported.joined(&nodes, &hosts, b), [(a, HostStage::Joined)]);
         assert_eq!(reported.joined(&nodes, &hosts, b), []);
+        reported.forget(a, HostStage::Joined);
+        assert_eq!(reported.joined(&nodes, &hosts, b), [(a, HostStage::Joined)]);
     }
 
     #[test]

@@ -5,11 +5,16 @@
 //! the next boot starts it as a first boot with the host's Ignition config. Every action can be
 //! repeated: an attempt that failed in the middle does not prevent the next one.
 
-use std::{io, path::Path, time::Duration};
+use std::{io, path::Path};
 
 use muster_machine::{Machine, Task, mounts};
 
-use crate::{disk::Devices, error::InstallError, options::InstallOptions, tasks::run};
+use crate::{
+    disk::Devices,
+    error::InstallError,
+    options::InstallOptions,
+    tasks::{PULL_LIMIT, flushing, run},
+};
 
 const STATEROOT: &str = "install";
 const NODE_IMAGE_REF: &str = "/ostree/repo/refs/heads/coreos/node-image";
@@ -18,8 +23,6 @@ const NODE_IMAGE_MARK: &str = "/ostree/repo/tmp/node-image";
 const REGISTRY_AUTH: &str = "/root/.docker/config.json";
 const NETWORK_PROFILES: &str = "/etc/NetworkManager/system-connections";
 const FIRST_BOOT_NETWORK: &str = "/boot/coreos-firstboot-network";
-/// The whole operating system is pulled.
-const PULL_LIMIT: Duration = Duration::from_secs(2 * 3600);
 
 /// Checks that the disk that was named is the one the running root is on.
 ///
@@ -40,6 +43,7 @@ pub fn check(machine: &dyn Machine, named: &Path) -> Result<(), InstallError> {
                 "this system has no /sysroot, so no other system can be deployed beside it",
             )
         })?;
+    let disk = devices.whole(disk);
     let is_on_disk = devices
         .descendants(&disk.name)
         .into_iter()
@@ -65,12 +69,12 @@ pub fn deploy(
     ignition: &Path,
 ) -> Result<(), InstallError> {
     for mount in ["/sysroot", "/boot"] {
-        let remount = Task::new("mount", "make the system writable");
+        let remount = flushing("mount", "make the system writable");
         run(machine, &remount.args([mount, "-o", "remount,rw"]))?;
     }
     drop_node_image(machine)?;
     if !machine.exists(format!("/ostree/deploy/{STATEROOT}")) {
-        let init = Task::new("ostree", "create a place for the new system");
+        let init = flushing("ostree", "create a place for the new system");
         run(machine, &init.args(["admin", "stateroot-init", STATEROOT]))?;
     }
     let deploy = Task::new("ostree", "deploy the operating system")
@@ -84,7 +88,7 @@ pub fn deploy(
     finalize(machine)?;
     let arguments = kernel_arguments(&options.installer_args.0);
     if !arguments.is_empty() {
-        let set = Task::new("rpm-ostree", "set the kernel arguments of the new system")
+        let set = flushing("rpm-ostree", "set the kernel arguments of the new system")
             .args(["kargs", "--os", STATEROOT])
             .args(arguments);
         run(machine, &set)?;
@@ -101,7 +105,7 @@ fn drop_node_image(machine: &dyn Machine) -> Result<(), InstallError> {
     if !machine.exists(NODE_IMAGE_REF) {
         return Ok(());
     }
-    let delete = Task::new("ostree", "forget the image of the bootstrap").args([
+    let delete = flushing("ostree", "forget the image of the bootstrap").args([
         "refs",
         "--repo",
         "/ostree/repo",
@@ -117,7 +121,7 @@ fn drop_node_image(machine: &dyn Machine) -> Result<(), InstallError> {
 }
 
 fn finalize(machine: &dyn Machine) -> Result<(), InstallError> {
-    let finalize = Task::new("ostree", "make the new system the one that boots next");
+    let finalize = flushing("ostree", "make the new system the one that boots next");
     run(machine, &finalize.args(["admin", "finalize-staged"]))?;
     Ok(())
 }
@@ -165,7 +169,7 @@ mod tests {
     use muster_machine::{Finished, Node, Simulated};
 
     use super::*;
-    use crate::options::tests::options;
+    use crate::{options::tests::options, tasks::tests::assert_slow_disks_have_time};
 
     fn installed(sysroot: &str) -> Simulated {
         let machine = Simulated::default();
@@ -211,6 +215,18 @@ mod tests {
     }
 
     #[test]
+    fn a_path_to_the_multipath_disk_of_the_running_root_is_that_disk() {
+        let machine = installed("252:4");
+        machine.change(|tree| {
+            tree.line("/sys/block/dm-0/dm/name", "mpatha");
+            tree.line("/sys/block/dm-0/dm/uuid", "mpath-3600a");
+            tree.line("/sys/block/vda/holders/dm-0", "");
+            tree.line("/sys/block/vdb/holders/dm-0", "");
+        });
+        check(&machine, Path::new("/dev/vdb")).unwrap();
+    }
+
+    #[test]
     fn the_system_is_deployed_with_kernel_arguments_network_and_config() {
         let machine = installed("252:4");
         let arguments = r#"["--append-karg","a=1","--copy-network","--delete-karg","quiet"]"#;
@@ -221,6 +237,7 @@ mod tests {
             arguments,
         ]);
         deploy(&machine, &options, Path::new("/config.ign")).unwrap();
+        assert_slow_disks_have_time(&machine);
         let ran = ran(&machine);
         assert_eq!(ran[2], "ostree admin stateroot-init install");
         assert!(

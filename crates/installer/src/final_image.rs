@@ -5,19 +5,19 @@
 //! system still runs, the node needs one reboot less. Whatever goes wrong here only costs that
 //! reboot, so every failure is a warning.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use muster_ignition::{Config, data_url};
 use muster_machine::{Machine, Task};
 use serde_json::Value;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::{
     disk::{Claim, Device},
     error::InstallError,
     installed_disk::InstalledDisk,
     options::InstallOptions,
-    tasks::run,
+    tasks::{PULL_LIMIT, run},
 };
 
 const ENCAPSULATED: &str = "/etc/ignition-machine-config-encapsulated.json";
@@ -26,7 +26,7 @@ const ROOT: &str = "/run/muster-installer/root";
 const BOOT: &str = "/run/muster-installer/root/boot";
 const FETCHED: &str = "/run/muster-installer/pool-config.json";
 const CA: &str = "/run/muster-installer/pool-config-ca.pem";
-const PULL_LIMIT: Duration = Duration::from_secs(3600);
+const PULLS: u32 = 3;
 
 /// What the machine-config server wants on the disk of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,6 +212,12 @@ impl FinalImage {
             deploy = deploy.args(["--karg", argument]);
         }
         info!(image = self.image, "deploying the final operating system");
+        for attempt in 1..PULLS {
+            match run(machine, &deploy) {
+                Ok(_) => return Ok(()),
+                Err(cause) => warn!(attempt, %cause, "the final operating system is not deployed"),
+            }
+        }
         run(machine, &deploy)?;
         Ok(())
     }
@@ -223,7 +229,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{disk::Devices, options::tests::options};
+    use crate::{
+        disk::Devices, options::tests::options, tasks::tests::assert_slow_disks_have_time,
+    };
 
     fn pool_config(spec: &Value) -> String {
         let machine_config = json!({"kind": "MachineConfig", "spec": spec}).to_string();
@@ -322,6 +330,7 @@ mod tests {
         let (machine, claim) = installed();
         let options = options(&["--installer-args", r#"["--append-karg","a=1"]"#]);
         final_image().deploy(&machine, &options, &claim).unwrap();
+        assert_slow_disks_have_time(&machine);
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
         // 1000 sectors, 250 taken, 200 more for the root: 55 percent stay free.
         assert!(
@@ -346,16 +355,60 @@ mod tests {
     }
 
     #[test]
+    fn the_root_of_a_multipath_disk_grows_without_the_help_of_the_kernel() {
+        let (machine, _) = installed();
+        machine.change(|tree| {
+            for (name, number, uuid, size) in [
+                ("dm-0", "253:0", "mpath-3600a", 1000),
+                ("dm-1", "253:1", "part3-mpath-3600a", 50),
+                ("dm-2", "253:2", "part4-mpath-3600a", 200),
+            ] {
+                let folder = format!("/sys/block/{name}");
+                tree.line(format!("{folder}/dev"), number);
+                tree.line(format!("{folder}/size"), &size.to_string());
+                tree.line(format!("{folder}/dm/name"), name);
+                tree.line(format!("{folder}/dm/uuid"), uuid);
+                tree.insert(format!("/dev/{name}"), Node::Block(vec![]));
+            }
+            tree.line("/sys/block/vda/holders/dm-0", "");
+            for (number, name, label) in [(1, "dm-1", "boot"), (2, "dm-2", "root")] {
+                tree.line(format!("/sys/block/dm-0/holders/{name}"), "");
+                let label = format!("E:ID_PART_ENTRY_NAME={label}");
+                tree.line(format!("/run/udev/data/b253:{number}"), &label);
+            }
+        });
+        machine.on(["kpartx"], Finished::with_output(""));
+        let devices = Devices::read(&machine);
+        let claim = Claim::of(&machine, &devices, Path::new("/dev/vda")).unwrap();
+        final_image()
+            .deploy(&machine, &options(&[]), &claim)
+            .unwrap();
+        let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
+        for line in [
+            format!("mount /dev/dm-2 {ROOT}"),
+            format!("mount /dev/dm-1 {BOOT}"),
+        ] {
+            assert!(ran.contains(&line), "{line}: {ran:#?}");
+        }
+        let grown = ran
+            .iter()
+            .position(|line| line == "growpart --free-percent=55 --update=off /dev/dm-0 4");
+        let grown = grown.unwrap_or_else(|| panic!("{ran:#?}"));
+        assert_eq!(ran[grown + 1], "kpartx -u -s /dev/dm-0");
+        assert_eq!(ran[grown + 2], format!("xfs_growfs {ROOT}"));
+    }
+
+    #[test]
     fn nothing_stays_mounted_when_the_image_cannot_be_pulled() {
         let (machine, claim) = installed();
         machine.on(["ostree"], Finished::failed(1, "error: unauthorized"));
         let failure = final_image().deploy(&machine, &options(&[]), &claim);
         assert!(failure.unwrap_err().to_string().contains("unauthorized"));
-        let unmounted = machine
-            .ran()
-            .iter()
-            .filter(|words| words[0] == "umount")
-            .count();
-        assert_eq!(unmounted, 2);
+        let times = |program: &str| {
+            let ran = machine.ran();
+            ran.iter().filter(|words| words[0] == program).count()
+        };
+        assert_eq!(times("umount"), 2);
+        assert_eq!(times("ostree"), 3);
     }
 }

@@ -8,7 +8,10 @@ use std::{
 
 use muster_machine::Task;
 
-use crate::disk::Claim;
+use crate::{
+    disk::Claim,
+    progress::{Reached, SIGN_OF_LIFE},
+};
 
 /// A slow disk and a slow link together; the service's own limit for the stage is shorter.
 const LIMIT: Duration = Duration::from_secs(2 * 3600);
@@ -17,12 +20,12 @@ const STEP: u8 = 5;
 const MIB: f64 = 1_048_576.0;
 
 /// The program that writes an image and an Ignition config to a claimed disk. `report` is called
-/// with how far it is, for people: `50% (1.2 of 2.4 GiB, 85 MiB/s)`.
+/// with how far it is: `50% (1.2 of 2.4 GiB, 85 MiB/s)`.
 pub fn write(
     disk: &Claim,
     ignition: &Path,
     arguments: &[String],
-    report: impl Fn(String) + Send + Sync + 'static,
+    report: impl Fn(Reached) + Send + Sync + 'static,
 ) -> Task {
     let meter = Arc::new(Mutex::new(Meter::default()));
     Task::new("coreos-installer", "write the operating system to the disk")
@@ -45,14 +48,31 @@ pub fn write(
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     line: Vec<u8>,
-    reported: Option<u8>,
+    reported: Option<Mark>,
     /// Bytes at an earlier moment, from which the rate follows.
     measured: Option<(f64, Instant)>,
 }
 
+/// What was reported last.
+#[derive(Debug)]
+struct Mark {
+    percent: u8,
+    line: Vec<u8>,
+    at: Instant,
+}
+
+impl Mark {
+    /// Whether it is time for the next report. A disk may need long for a few percent.
+    fn is_passed(&self, percent: u8, line: &[u8], now: Instant) -> bool {
+        percent >= self.percent.saturating_add(STEP)
+            || percent == 100 && self.percent != 100
+            || line != self.line && now.saturating_duration_since(self.at) >= SIGN_OF_LIFE
+    }
+}
+
 impl Meter {
     /// What to report after another piece of output, if it is time to.
-    pub(crate) fn read(&mut self, piece: &[u8], now: Instant) -> Option<String> {
+    pub(crate) fn read(&mut self, piece: &[u8], now: Instant) -> Option<Reached> {
         let mut due = None;
         for &byte in piece {
             if matches!(byte, b'\r' | b'\n') {
@@ -64,19 +84,17 @@ impl Meter {
         due
     }
 
-    fn line_ended(&mut self, now: Instant) -> Option<String> {
+    fn line_ended(&mut self, now: Instant) -> Option<Reached> {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);
         let (percent, amount) = parse(&text)?;
-        let is_due = match self.reported {
-            None => true,
-            Some(last) => percent >= last.saturating_add(STEP) || percent == 100 && last != 100,
-        };
-        if !is_due {
+        let last = self.reported.as_ref();
+        if last.is_some_and(|last| !last.is_passed(percent, &line, now)) {
             return None;
         }
-        self.reported = Some(percent);
-        Some(match amount {
+        let at = now;
+        self.reported = Some(Mark { percent, line, at });
+        let detail = match amount {
             Amount::Unknown => format!("{percent}%"),
             Amount::Rate(rate) => format!("{percent}% ({rate})"),
             Amount::Of { text, bytes } => {
@@ -84,7 +102,8 @@ impl Meter {
                 let rate = rate.map(|rate| format!(", {rate:.0} MiB/s"));
                 format!("{percent}% ({text}{})", rate.unwrap_or_default())
             }
-        })
+        };
+        Some(Reached { percent, detail })
     }
 
     /// MiB per second since the last report.
@@ -158,7 +177,7 @@ mod tests {
             let mut seen: Vec<String> = Vec::new();
             for piece in output.chunks(size) {
                 // A large piece reports only the newest of what is in it.
-                seen.extend(meter.read(piece, now));
+                seen.extend(meter.read(piece, now).map(|reached| reached.detail));
             }
             if size == 1 {
                 assert_eq!(seen, expected);
@@ -181,9 +200,8 @@ mod tests {
         let (mut meter, began) = (Meter::default(), Instant::now());
         let mut after = |seconds, line: &str| {
             let now = began + Duration::from_secs(seconds);
-            meter
-                .read(format!("{line}\r").as_bytes(), now)
-                .unwrap_or_default()
+            let reached = meter.read(format!("{line}\r").as_bytes(), now);
+            reached.map(|reached| reached.detail).unwrap_or_default()
         };
         let first = after(0, "> Read disk 512.0 MiB/2.0 GiB (25%)");
         assert_eq!(first, "25% (512.0 MiB of 2.0 GiB)");
@@ -191,7 +209,21 @@ mod tests {
         assert_eq!(second, "50% (1.0 of 2.0 GiB, 64 MiB/s)");
         let mut rsync = Meter::default();
         let line = b"          1.20G  50%   85.00MB/s    0:00:14\r";
-        let said = rsync.read(line, began);
+        let said = rsync.read(line, began).map(|reached| reached.detail);
         assert_eq!(said.as_deref(), Some("50% (85.00MB/s)"));
+    }
+
+    #[test]
+    fn a_slow_disk_is_reported_within_minutes_and_one_that_stands_still_is_not() {
+        let (mut meter, began) = (Meter::default(), Instant::now());
+        let mut reported = Vec::new();
+        for minute in 0..30 {
+            let now = began + Duration::from_secs(60 * minute);
+            // Ten mebibytes a minute, until nothing comes any more.
+            let done = 100 + 10 * minute.min(10);
+            let line = format!("> Read disk {done}.0 MiB/10.0 GiB ({}%)\r", done / 102);
+            reported.extend(meter.read(line.as_bytes(), now).map(|_| minute));
+        }
+        assert_eq!(reported, [0, 4, 8, 12]);
     }
 }

@@ -19,6 +19,7 @@ pub mod image_based;
 mod installed_disk;
 pub mod installer_args;
 pub mod journal;
+mod leftovers;
 pub mod node;
 pub mod options;
 pub mod plan;

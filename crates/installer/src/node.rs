@@ -6,6 +6,7 @@
 use std::{
     fmt,
     path::{Path, PathBuf},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
@@ -18,6 +19,7 @@ use muster_ignition::Config;
 use muster_machine::{Finished, Machine, Task};
 use muster_model::HostStage;
 use serde_json::Value;
+use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
 use crate::{
@@ -28,22 +30,25 @@ use crate::{
     final_image::{FinalImage, PoolConfig},
     image,
     journal::{self, Journal},
+    leftovers,
     options::{InstallOptions, Role},
     plan::{Failure, Flow, Plan, Step},
     progress::Progress,
     registry_data,
-    tasks::run,
+    tasks::{flushing, run},
 };
 
 const FOLDER: &str = "/opt/install-dir";
 /// How long the service may be away before an installation that needs it gives up.
 const SERVICE_LIMIT: Duration = Duration::from_secs(30 * 60);
-/// A control plane that is not there by then will not come; the service gives up earlier.
+/// A control plane that is not there by then will not come.
 const CONTROL_PLANE_LIMIT: Duration = Duration::from_secs(4 * 3600);
 const POLL: Duration = Duration::from_secs(5);
+/// Between two looks whether work that goes on has to be shown.
+const BETWEEN_SIGNS: Duration = Duration::from_secs(60);
 /// Control-plane nodes and arbiters that must be done before a worker leaves its live system.
 const NEEDED: usize = 2;
-const WRITE_ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 3;
 /// The bootstrap serves the configs of pools by then, or the node does without.
 const POOL_CONFIG_LIMIT: Duration = Duration::from_secs(20 * 60);
 /// A service that is silent for so long may be gone for good.
@@ -52,6 +57,7 @@ const SILENT_SERVICE: Duration = Duration::from_secs(10 * 60);
 const LAST_REPORTS: Duration = Duration::from_secs(120);
 
 /// One installation of this machine.
+#[derive(Clone)]
 pub struct Node {
     /// The computer.
     pub machine: Arc<dyn Machine>,
@@ -83,6 +89,8 @@ struct Found {
     ignition: Option<PathBuf>,
     stage: Option<HostStage>,
     warnings: Vec<String>,
+    /// What goes on beside the steps; it ends with them.
+    beside: JoinSet<()>,
 }
 
 impl Node {
@@ -111,6 +119,11 @@ impl Node {
         for &step in &plan.steps {
             if step.is_done_once() && journal.has(step) {
                 info!(?step, "was finished before; not repeated");
+                if let Some(stage) = step.stage() {
+                    // What comes next is reported as a part of it.
+                    found.stage = Some(stage);
+                    self.progress.report(stage, "finished before");
+                }
                 continue;
             }
             if let Some(stage) = step.stage() {
@@ -118,10 +131,8 @@ impl Node {
                 self.progress.report(stage, self.detail(step, &found));
             }
             info!(?step, "step begins");
-            match (
-                self.perform(step, plan.flow, &mut found).await,
-                step.failure(),
-            ) {
+            let performed = self.alive(self.perform(step, plan.flow, &mut found)).await;
+            match (performed, step.failure()) {
                 (Ok(()), _) => {}
                 (Err(reason), Failure::Fatal) => return Err(reason),
                 (Err(reason), Failure::Warning) => {
@@ -137,6 +148,17 @@ impl Node {
             }
         }
         Ok(())
+    }
+
+    /// Shows the service that work goes on, as long as it does.
+    pub(crate) async fn alive<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            match tokio::time::timeout(BETWEEN_SIGNS, &mut work).await {
+                Ok(done) => return done,
+                Err(_) => self.progress.still_at_work(),
+            }
+        }
     }
 
     /// What the service shows beside a stage when it begins.
@@ -171,14 +193,20 @@ impl Node {
 
     async fn perform(&self, step: Step, flow: Flow, found: &mut Found) -> Result<(), InstallError> {
         match step {
-            Step::CheckDisk => self.check_disk(found),
+            Step::CheckDisk => self.check_disk(found).await,
             Step::CheckRoot => {
                 let named = self.options.boot_device.clone();
                 self.blocking(move |machine| existing_root::check(machine, &named))
                     .await
             }
             Step::ApplyBootstrap => self.apply_bootstrap().await,
-            Step::StartBootstrap => self.start_bootstrap(flow == Flow::SingleNode).await,
+            Step::StartBootstrap => {
+                self.start_bootstrap(flow == Flow::SingleNode).await?;
+                if flow == Flow::Bootstrap {
+                    found.beside.spawn(self.clone().report_for_others());
+                }
+                Ok(())
+            }
             Step::FetchIgnition => self.fetch_ignition(found).await,
             Step::EraseBootSectors => self.erase_boot_sectors().await,
             Step::CleanDisk => self.clean_disk(found).await,
@@ -208,7 +236,15 @@ impl Node {
         }
     }
 
-    fn check_disk(&self, found: &mut Found) -> Result<(), InstallError> {
+    async fn check_disk(&self, found: &mut Found) -> Result<(), InstallError> {
+        let what = "unmounting what an earlier attempt left mounted";
+        // A killed program may still be ending. If it is another disk, it is not in the way.
+        let left = self.attempts(HostStage::StartingInstallation, what, || {
+            self.blocking(leftovers::unmount)
+        });
+        if let Err(cause) = left.await {
+            warn!(%cause, "going on without it");
+        }
         let devices = Devices::read(&*self.machine);
         let claim = Claim::of(&*self.machine, &devices, &self.options.boot_device);
         found.disk = Some(claim?);
@@ -300,7 +336,7 @@ impl Node {
             let erased = match Claim::of(&*self.machine, &devices, named) {
                 Err(refused) => Err(refused.into()),
                 Ok(disk) => {
-                    let erase = Task::new("dd", "erase a boot sector").args([
+                    let erase = flushing("dd", "erase a boot sector").args([
                         "if=/dev/zero".to_owned(),
                         format!("of={}", disk.path().display()),
                         "bs=512".to_owned(),
@@ -336,7 +372,7 @@ impl Node {
                 &disk,
                 &ignition,
                 &self.options.installer_args.0,
-                move |reached| progress.report(HostStage::WritingImageToDisk, reached),
+                move |reached| progress.report_reached(HostStage::WritingImageToDisk, &reached),
             );
             for (name, value) in self.proxies() {
                 task = task.env(name, value);
@@ -362,15 +398,15 @@ impl Node {
             let (progress, disk) = (self.progress.clone(), disk.clone());
             self.blocking(move |machine| {
                 registry_data::copy(machine, &disk, move |reached| {
-                    progress.report(stage, reached);
+                    progress.report_reached(stage, &reached);
                 })
             })
         })
         .await
     }
 
-    /// Tries to write to the disk a few times; each failure is shown by the service.
-    async fn attempts<F>(
+    /// Tries something a few times; each failure is shown by the service.
+    pub(crate) async fn attempts<F>(
         &self,
         stage: HostStage,
         what: &str,
@@ -387,10 +423,10 @@ impl Node {
             warn!(number, %cause, what, "attempt failed");
             self.progress.report(
                 stage,
-                format!("attempt {number} of {WRITE_ATTEMPTS} failed: {cause}"),
+                format!("attempt {number} of {ATTEMPTS} failed: {cause}"),
             );
             tokio::time::sleep(Duration::from_secs(1)).await;
-            if number == WRITE_ATTEMPTS {
+            if number == ATTEMPTS {
                 return Err(InstallError::part(format!("{what} failed"))(cause));
             }
             number += 1;

@@ -4,6 +4,10 @@
 //! restarting, or gone for good with the node it ran on. So posts wait in a queue that a task
 //! empties, retrying with growing pauses. Every stage is delivered; of several details of one
 //! stage only the newest is, because the others are history.
+//!
+//! A service gives up a stage that shows no progress for long, half an hour for some, and takes only a
+//! detail that has changed as a sign of it. So while work goes on that has nothing new to report, the
+//! last detail is repeated now and then with how long it has been so.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +18,7 @@ use std::{
 use http::StatusCode;
 use muster_api::{client::Client, requests, wire::HostProgress};
 use muster_model::HostStage;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tracing::{debug, info, warn};
 use uuid::Uuid;
 
@@ -24,6 +28,18 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_DETAIL: usize = 1000;
 /// A service that answered 500 to the same report so often will not take it; those after it wait.
 const MOST_ERRORS: u32 = 6;
+
+/// A detail that stays the same is repeated after so long.
+pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(4 * 60);
+
+/// How far a program is that shows it itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// In percent.
+    pub percent: u8,
+    /// The same for people, with bytes and rate.
+    pub detail: String,
+}
 
 /// One report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +66,63 @@ struct Queue {
     /// The first one is on its way and can no longer be replaced.
     sending: bool,
     /// What was reported last.
-    last: Option<Post>,
+    last: Option<Last>,
+}
+
+#[derive(Clone, Debug)]
+struct Last {
+    post: Post,
+    /// Since when it is so.
+    since: Instant,
+    /// When it was reported, or repeated.
+    reported: Instant,
+    /// It comes from a program that shows its progress itself. If it shows none any more, it has stalled,
+    /// and the service should learn that.
+    is_midway: bool,
+}
+
+impl Queue {
+    /// Takes in a report; whether there is something to deliver.
+    fn take_in(&mut self, post: Post, is_midway: bool, now: Instant) -> bool {
+        let post = match &mut self.last {
+            // Who waits says so again and again.
+            Some(last) if last.post == post => {
+                if now.duration_since(last.reported) < SIGN_OF_LIFE {
+                    return false;
+                }
+                last.reported = now;
+                post.unchanged_for(now.duration_since(last.since))
+            }
+            Some(_) | None => {
+                self.last = Some(Last {
+                    post: post.clone(),
+                    since: now,
+                    reported: now,
+                    is_midway,
+                });
+                post
+            }
+        };
+        let replaceable = usize::from(self.sending);
+        let is_same_stage = |last: &Post| last.current_stage == post.current_stage;
+        if self.posts.len() > replaceable && self.posts.back().is_some_and(is_same_stage) {
+            self.posts.pop_back();
+        }
+        self.posts.push_back(post);
+        true
+    }
+}
+
+impl Post {
+    fn unchanged_for(self, age: Duration) -> Self {
+        let age = format!("(unchanged for {} minutes)", age.as_secs() / 60);
+        let room = LONGEST_DETAIL.saturating_sub(age.len() + 1);
+        let detail: String = self.progress_info.chars().take(room).collect();
+        Self {
+            progress_info: format!("{detail} {age}").trim_start().to_owned(),
+            ..self
+        }
+    }
 }
 
 impl Shared {
@@ -70,28 +142,44 @@ impl Progress {
 
     /// Reports a stage with a detail.
     pub fn report(&self, stage: HostStage, detail: impl Into<String>) {
-        let detail = storable(&detail.into());
+        self.take_in(stage, &detail.into(), false);
+    }
+
+    /// Reports how far a program is that shows its progress itself. Until it is done, only that is a
+    /// sign of life.
+    pub fn report_reached(&self, stage: HostStage, reached: &Reached) {
+        self.take_in(stage, &reached.detail, reached.percent < 100);
+    }
+
+    /// Repeats the last report if it is time to. For whoever works or waits without anything new to
+    /// report; often enough is once a minute.
+    pub fn still_at_work(&self) {
+        let last = self.shared.queue().last.clone();
+        if let Some(last) = last.filter(|last| !last.is_midway) {
+            self.report(last.post.current_stage, last.post.progress_info);
+        }
+    }
+
+    fn take_in(&self, stage: HostStage, detail: &str, is_midway: bool) {
+        let detail = storable(detail);
         debug!(%stage, detail, "progress");
-        let mut queue = self.shared.queue();
-        let replaceable = usize::from(queue.sending);
         let post = Post {
             current_stage: stage,
             progress_info: detail,
         };
-        // Who waits says so again and again.
-        if queue.last.as_ref() == Some(&post) {
+        let mut queue = self.shared.queue();
+        if !queue.take_in(post, is_midway, Instant::now()) {
             return;
         }
-        queue.last = Some(post.clone());
-        match queue.posts.back() {
-            Some(last) if last.current_stage == stage && queue.posts.len() > replaceable => {
-                queue.posts.pop_back();
-            }
-            Some(_) | None => {}
-        }
-        queue.posts.push_back(post);
         drop(queue);
         self.shared.changed.notify_waiters();
+    }
+
+    /// The detail that is to be delivered last.
+    #[cfg(test)]
+    pub(crate) fn newest(&self) -> Option<String> {
+        let queue = self.shared.queue();
+        queue.posts.back().map(|post| post.progress_info.clone())
     }
 
     /// Waits until everything is delivered, within a limit. Whether it was.
@@ -201,6 +289,38 @@ mod tests {
             "failed:  [31mInput/output \nerror"
         );
         assert_eq!(storable(&"ä".repeat(2000)).chars().count(), LONGEST_DETAIL);
+    }
+
+    fn post(detail: &str) -> Post {
+        Post {
+            current_stage: HostStage::WaitingForControlPlane,
+            progress_info: detail.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_detail_that_stays_is_repeated_with_its_age_before_a_service_gives_up() {
+        let (mut queue, began) = (Queue::default(), Instant::now());
+        let long = "x".repeat(LONGEST_DETAIL);
+        for detail in ["0 of 2", "", &long] {
+            let mut told = Vec::new();
+            for second in (0..=600).step_by(5) {
+                let now = began + Duration::from_secs(second);
+                if queue.take_in(post(detail), false, now) {
+                    told.push((second, queue.posts.back().unwrap().progress_info.clone()));
+                }
+            }
+            let seconds: Vec<u64> = told.iter().map(|(second, _)| *second).collect();
+            assert_eq!(seconds, [0, 240, 480]);
+            assert_eq!(told[0].1, detail);
+            // A service ignores what it knows already, and cuts what is too long.
+            for (minutes, told) in [(4, &told[1].1), (8, &told[2].1)] {
+                let age = format!("(unchanged for {minutes} minutes)");
+                assert!(told.ends_with(&age), "{told}");
+                assert!(told.chars().count() <= LONGEST_DETAIL);
+            }
+        }
+        assert_eq!(queue.posts.len(), 1, "only the newest is delivered");
     }
 
     #[test]

@@ -13,7 +13,12 @@ use muster_machine::{Machine, Task};
 use tracing::{info, warn};
 
 use crate::{
-    disk::Claim, error::InstallError, image::Meter, installed_disk::InstalledDisk, tasks::run,
+    disk::Claim,
+    error::InstallError,
+    image::Meter,
+    installed_disk::InstalledDisk,
+    progress::Reached,
+    tasks::{flushing, run},
 };
 
 /// A boot medium that has this carries a registry.
@@ -25,14 +30,14 @@ const ROOT: &str = "/run/muster-installer/root";
 const TARGET: &str = "/run/muster-installer/root/ostree/deploy/rhcos/var/lib/iri-registry/";
 const COPY_LIMIT: Duration = Duration::from_secs(2 * 3600);
 
-/// Copies it. `percent` is called with how far it is.
+/// Copies it. `report` is called with how far it is.
 ///
 /// # Errors
 /// The disk is too small, or a program failed. Nothing stays mounted.
 pub fn copy(
     machine: &dyn Machine,
     disk: &Claim,
-    percent: impl Fn(String) + Send + Sync + 'static,
+    report: impl Fn(Reached) + Send + Sync + 'static,
 ) -> Result<(), InstallError> {
     let needed = needed(machine)?;
     let installed = InstalledDisk::read(machine, disk);
@@ -51,7 +56,7 @@ pub fn copy(
     installed.mount(root, ROOT)?;
     let copied = installed
         .fill(ROOT)
-        .and_then(|()| copy_onto_mounted(machine, percent));
+        .and_then(|()| copy_onto_mounted(machine, report));
     installed.leave(ROOT).and(copied)
 }
 
@@ -74,18 +79,18 @@ fn needed(machine: &dyn Machine) -> Result<u64, InstallError> {
 /// is still so cannot be asked.
 fn unfreeze(installed: &InstalledDisk<'_>, machine: &dyn Machine) -> Result<(), InstallError> {
     installed.mount(installed.root()?, ROOT)?;
-    let unfreeze = Task::new("fsfreeze", "open the installed disk").args(["--unfreeze", ROOT]);
+    let unfreeze = flushing("fsfreeze", "open the installed disk").args(["--unfreeze", ROOT]);
     if let Err(cause) = run(machine, &unfreeze) {
         info!(%cause, "the installed disk was not frozen");
     }
-    let unmount = Task::new("umount", "leave the installed disk").arg(ROOT);
+    let unmount = flushing("umount", "leave the installed disk").arg(ROOT);
     run(machine, &unmount)?;
     Ok(())
 }
 
 fn copy_onto_mounted(
     machine: &dyn Machine,
-    percent: impl Fn(String) + Send + Sync + 'static,
+    report: impl Fn(Reached) + Send + Sync + 'static,
 ) -> Result<(), InstallError> {
     let make = Task::new("mkdir", "make the folder of the registry").args(["-p", TARGET]);
     run(machine, &make)?;
@@ -96,7 +101,7 @@ fn copy_onto_mounted(
         .observed_by(move |piece| {
             let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(reached) = meter.read(piece, Instant::now()) {
-                percent(reached);
+                report(reached);
             }
         });
     run(machine, &copy).inspect_err(|cause| warn!(%cause, "the registry was not copied"))?;
@@ -110,7 +115,7 @@ mod tests {
     use muster_machine::{Finished, Node, Simulated};
 
     use super::*;
-    use crate::disk::Devices;
+    use crate::{disk::Devices, tasks::tests::assert_slow_disks_have_time};
 
     /// A disk of 1000 GiB with a root partition of 4 GiB, and a registry of `bytes` bytes.
     fn appliance(bytes: u64) -> (Simulated, Claim) {
@@ -146,10 +151,11 @@ mod tests {
         let (machine, claim) = appliance(100 << 30);
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
-        copy(&machine, &claim, move |text| {
-            heard.lock().unwrap().push(text)
+        copy(&machine, &claim, move |reached| {
+            heard.lock().unwrap().push(reached.detail);
         })
         .unwrap();
+        assert_slow_disks_have_time(&machine);
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
         // 1000 GiB, of which 4 are taken and 250 are needed.
         assert!(

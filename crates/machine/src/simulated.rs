@@ -1,10 +1,11 @@
 //! A computer that exists in memory and does what a test or the simulator scripts.
 
 use std::{
-    io,
+    collections::VecDeque,
+    fmt, io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use crate::{Finished, Kernel, Kind, Machine, Network, Node, Task, TaskError, Tree};
@@ -22,8 +23,18 @@ struct State {
     network: Network,
     kernel: Kernel,
     clock: SystemTime,
-    script: Vec<(Vec<String>, Finished)>,
-    ran: Vec<Vec<String>>,
+    script: Vec<(Vec<String>, VecDeque<Finished>)>,
+    effects: Vec<(Vec<String>, Effect)>,
+    ran: Vec<(Vec<String>, Duration)>,
+}
+
+/// What a command changes.
+struct Effect(Box<dyn Fn(&mut Tree) + Send>);
+
+impl fmt::Debug for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Effect")
+    }
 }
 
 impl Default for Simulated {
@@ -42,6 +53,7 @@ impl Simulated {
                 kernel: Kernel::default(),
                 clock: SystemTime::UNIX_EPOCH,
                 script: Vec::new(),
+                effects: Vec::new(),
                 ran: Vec::new(),
             }),
         }
@@ -74,12 +86,39 @@ impl Simulated {
     /// Lets every command that begins with these words end like this. The longest beginning
     /// wins, of equal ones the last that was given.
     pub fn on<T: Into<String>>(&self, words: impl IntoIterator<Item = T>, finished: Finished) {
+        self.on_in_turn(words, [finished]);
+    }
+
+    /// The same for commands that are repeated: each time they end like the next of these, and in the
+    /// end always like the last.
+    pub fn on_in_turn<T: Into<String>>(
+        &self,
+        words: impl IntoIterator<Item = T>,
+        finished: impl IntoIterator<Item = Finished>,
+    ) {
         let words = words.into_iter().map(Into::into).collect();
+        let finished = finished.into_iter().collect();
         self.state().script.push((words, finished));
+    }
+
+    /// Lets every command that begins with these words change its files.
+    pub fn changes<T: Into<String>>(
+        &self,
+        words: impl IntoIterator<Item = T>,
+        effect: impl Fn(&mut Tree) + Send + 'static,
+    ) {
+        let words = words.into_iter().map(Into::into).collect();
+        self.state().effects.push((words, Effect(Box::new(effect))));
     }
 
     /// The commands that were run, in order.
     pub fn ran(&self) -> Vec<Vec<String>> {
+        let ran = &self.state().ran;
+        ran.iter().map(|(command, _)| command.clone()).collect()
+    }
+
+    /// The same with their deadlines.
+    pub fn ran_within(&self) -> Vec<(Vec<String>, Duration)> {
         self.state().ran.clone()
     }
 }
@@ -154,13 +193,27 @@ impl Machine for Simulated {
     fn run(&self, task: &Task) -> Result<Finished, TaskError> {
         let mut state = self.state();
         let command = task.command();
-        state.ran.push(command.clone());
-        let ended = state
-            .script
+        state.ran.push((command.clone(), task.deadline));
+        let State {
+            tree,
+            effects,
+            script,
+            ..
+        } = &mut *state;
+        for (_, effect) in effects
             .iter()
             .filter(|(words, _)| command.starts_with(words))
+        {
+            (effect.0)(tree);
+        }
+        let ended = script
+            .iter_mut()
+            .filter(|(words, _)| command.starts_with(words))
             .max_by_key(|(words, _)| words.len())
-            .map(|(_, finished)| finished.clone())
+            .and_then(|(_, answers)| match answers.len() {
+                0 | 1 => answers.front().cloned(),
+                _ => answers.pop_front(),
+            })
             .ok_or_else(|| TaskError::NotStarted {
                 program: task.program.clone(),
                 reason: task.reason.clone(),
@@ -199,6 +252,31 @@ mod tests {
                 .is_missing()
         );
         assert_eq!(machine.ran()[0], ["podman", "pull", "image"]);
+    }
+
+    #[test]
+    fn a_command_that_is_repeated_ends_differently_until_the_last_answer() {
+        let machine = Simulated::default();
+        let answers = [Finished::failed(1, "busy"), Finished::with_output("yes")];
+        machine.on_in_turn(["show"], answers);
+        let ask = Task::new("show", "test");
+        let codes: Vec<_> = (0..3).map(|_| machine.run(&ask).unwrap().code).collect();
+        assert_eq!(codes, [Some(1), Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn a_command_changes_files_and_is_remembered_with_its_deadline() {
+        let machine = Simulated::default();
+        machine.on(["umount"], Finished::default());
+        machine.changes(["umount", "/mnt"], |tree| tree.line("/mounts", "none"));
+        let unmount = Task::new("umount", "test").deadline(Duration::from_secs(7));
+        machine.run(&unmount.clone().arg("/other")).unwrap();
+        assert!(machine.read(Path::new("/mounts")).is_err());
+        machine.run(&unmount.arg("/mnt")).unwrap();
+        assert_eq!(machine.read(Path::new("/mounts")).unwrap(), b"none\n");
+        let (command, deadline) = machine.ran_within().remove(1);
+        assert_eq!(command, ["umount", "/mnt"]);
+        assert_eq!(deadline, Duration::from_secs(7));
     }
 
     #[test]

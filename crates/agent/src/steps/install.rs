@@ -2,7 +2,8 @@
 //!
 //! The installer is this same program (`muster-agent install`). It runs outside of the agent's
 //! unit, so that a restart of the agent does not end an installation, and this step waits for
-//! it, because the service expects the reply when the installation is over.
+//! it, because the service expects the reply when the installation is over. How the unit is, and how
+//! it ended, is what systemd says of it.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -10,10 +11,12 @@ use muster_installer::{installer_args, journal};
 use muster_machine::Task;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use tokio::time::Instant;
+use tracing::debug;
 use uuid::Uuid;
 
 use super::{
-    Context, Outcome,
+    Context, OUT_OF_TIME, Outcome, REFUSED,
     args::{Device, Image, Unusable, WebUrl, json, one},
     web::null_is_empty,
 };
@@ -22,8 +25,15 @@ use super::{
 pub(super) const UNIT: &str = "assisted-installer.service";
 /// The token of the installer, readable by root alone; a command line would show it.
 const ENVIRONMENT: &str = "/run/muster-installer/environment";
-/// The longest installation that is waited for.
-const LONGEST: Duration = Duration::from_secs(4 * 3600);
+/// The longest installation that is waited for. Each wait of the installer has a limit of its own, and an
+/// answer that comes too early would end an installation that works.
+const LONGEST: Duration = Duration::from_secs(72 * 3600);
+/// Between two looks at the unit.
+const LOOK: Duration = Duration::from_secs(5);
+/// How often systemd is asked for a state that is needed now.
+const LOOKS: u32 = 6;
+/// A machine that is busy takes its time to start a unit.
+const START_LIMIT: Duration = Duration::from_secs(300);
 /// What podman answers if a container of that name exists. The service ignores this reply, and
 /// only this one, so that asking twice does no harm.
 const RUNNING_ALREADY: (i64, &str) = (
@@ -129,7 +139,7 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
              no disk was touched",
         ));
     };
-    if is_running(context).await {
+    if let Ok(State::Runs) = state_now(context).await {
         let (code, reason) = RUNNING_ALREADY;
         return Ok(Outcome::failed(code, reason));
     }
@@ -139,11 +149,18 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
              no disk was touched"
         )));
     }
+    forget_last(context).await;
+    Ok(match start(context, program, words).await {
+        Ok(()) => wait(context).await,
+        Err(problem) => Outcome::refused(problem),
+    })
+}
+
+/// Starts the unit, which stays until it has ended, or until the next start if it fails.
+async fn start(context: &Context, program: &Path, words: Vec<String>) -> Result<(), String> {
     let start = Task::new("systemd-run", "install this machine")
         .args([
             "--quiet",
-            "--wait",
-            "--collect",
             "--service-type=exec",
             "--unit",
             UNIT,
@@ -157,30 +174,126 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
         .arg("--")
         .arg(program.display().to_string())
         .args(words)
-        .deadline(LONGEST);
-    Ok(match context.task(start).await {
-        Ok(finished) if finished.succeeded() => Outcome::default(),
-        Ok(finished) => {
-            let reason = context.machine.read(Path::new(journal::FAILURE));
-            let reason = reason.map(|text| String::from_utf8_lossy(&text).into_owned());
-            let reason = reason.unwrap_or_else(|_| finished.err());
-            Outcome::failed(
-                finished.code.unwrap_or(-1).into(),
-                format!("the installation failed: {}", reason.trim()),
-            )
-        }
-        Err(cause) => Outcome::refused(cause.to_string()),
-    })
+        .deadline(START_LIMIT);
+    let problem = match context.task(start).await {
+        Ok(finished) if finished.succeeded() => return Ok(()),
+        Ok(finished) => format!("the installer cannot be started: {}", finished.err().trim()),
+        Err(cause) => cause.to_string(),
+    };
+    // A busy systemd may have done what it was asked without an answer in time.
+    match state_now(context).await {
+        Ok(State::Runs) => Ok(()),
+        Ok(State::Failed { .. } | State::Ended) | Err(_) => Err(problem),
+    }
 }
 
-async fn is_running(context: &Context) -> bool {
-    let ask = Task::new("systemctl", "see whether an installation is under way").args([
-        "is-active",
-        "--quiet",
+/// What is left of an earlier installation would be taken for that of this one.
+async fn forget_last(context: &Context) {
+    if let Err(cause) = context.machine.remove(Path::new(journal::FAILURE)) {
+        debug!(%cause, "no reason of an earlier failure");
+    }
+    let reset = Task::new("systemctl", "forget how the last installation ended");
+    if let Err(cause) = context.task(reset.args(["reset-failed", UNIT])).await {
+        debug!(%cause, "nothing to forget");
+    }
+}
+
+/// Waits until the unit has ended.
+async fn wait(context: &Context) -> Outcome {
+    let began = Instant::now();
+    loop {
+        match state(context).await {
+            Ok(State::Runs) => {}
+            Ok(State::Failed { status }) => return failed(context, status),
+            // Failed too, if somebody else made systemd forget it.
+            Ok(State::Ended) if context.machine.kind(Path::new(journal::FAILURE)).is_ok() => {
+                return failed(context, None);
+            }
+            Ok(State::Ended) => return Outcome::default(),
+            Err(cause) => debug!(cause, "the state of the installer is not known"),
+        }
+        if began.elapsed() > LONGEST {
+            return Outcome::failed(
+                OUT_OF_TIME,
+                format!("{UNIT} still runs after {} hours", LONGEST.as_secs() / 3600),
+            );
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn failed(context: &Context, status: Option<i64>) -> Outcome {
+    let reason = context.machine.read(Path::new(journal::FAILURE));
+    let reason = reason.map(|text| String::from_utf8_lossy(&text).trim().to_owned());
+    let reason =
+        reason.unwrap_or_else(|_| format!("see `journalctl --unit {UNIT}` on this machine"));
+    Outcome::failed(
+        status.filter(|code| *code != 0).unwrap_or(REFUSED),
+        format!("the installation failed: {reason}"),
+    )
+}
+
+/// How the unit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It runs, or is about to, also again after a crash.
+    Runs,
+    /// It failed, with this exit status.
+    Failed {
+        /// None if a signal ended it.
+        status: Option<i64>,
+    },
+    /// It ended, or never began.
+    Ended,
+}
+
+impl State {
+    /// Reads the properties that systemd prints.
+    fn parse(shown: &str) -> Option<Self> {
+        let value = |key: &str| {
+            let mut lines = shown.lines();
+            lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+        };
+        match value("ActiveState")?.trim() {
+            "failed" => Some(Self::Failed {
+                status: value("ExecMainStatus").and_then(|status| status.trim().parse().ok()),
+            }),
+            "inactive" => Some(Self::Ended),
+            "active" | "activating" | "deactivating" | "reloading" | "refreshing"
+            | "maintenance" => Some(Self::Runs),
+            _ => None,
+        }
+    }
+}
+
+/// Asks systemd; it may be too busy to answer.
+async fn state(context: &Context) -> Result<State, String> {
+    let ask = Task::new("systemctl", "see how the installation is").args([
+        "show",
+        "--property=ActiveState",
+        "--property=ExecMainStatus",
         UNIT,
     ]);
-    let ended = context.task(ask).await;
-    ended.is_ok_and(|finished| finished.succeeded())
+    match context.task(ask).await {
+        Ok(finished) if finished.succeeded() => {
+            let shown = finished.out();
+            State::parse(&shown)
+                .ok_or_else(|| format!("systemd names no state of {UNIT}: {shown:?}"))
+        }
+        Ok(finished) => Err(finished.err()),
+        Err(cause) => Err(cause.to_string()),
+    }
+}
+
+/// The same, with some patience.
+async fn state_now(context: &Context) -> Result<State, String> {
+    for _ in 1..LOOKS {
+        if let Ok(state) = state(context).await {
+            return Ok(state);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    state(context).await
 }
 
 fn hand_over_token(context: &Context) -> std::io::Result<()> {
@@ -333,8 +446,17 @@ mod tests {
     fn machine() -> Simulated {
         let machine = Simulated::default();
         machine.change(|tree| tree.line("/dev/vda", ""));
-        machine.on(["systemctl", "is-active"], Finished::failed(3, ""));
+        machine.on(["systemctl"], Finished::with_output(""));
         machine
+    }
+
+    /// What systemd answers when it is asked again and again.
+    fn shows(machine: &Simulated, answers: &[Finished]) {
+        machine.on_in_turn(["systemctl", "show"], answers.to_vec());
+    }
+
+    fn shown(state: &str, status: i32) -> Finished {
+        Finished::with_output(format!("ExecMainStatus={status}\nActiveState={state}\n"))
     }
 
     fn with_program(machine: Simulated) -> (Context, std::sync::Arc<Simulated>) {
@@ -348,11 +470,14 @@ mod tests {
     async fn the_installer_runs_as_a_unit_of_its_own_and_its_token_is_on_no_command_line() {
         let machine = machine();
         machine.on(["systemd-run"], Finished::with_output(""));
+        shows(&machine, &[shown("inactive", 0)]);
         let (context, machine) = with_program(machine);
         let args = r#"["--append-karg","ip=52-54-00-00-00-01:dhcp"]"#;
         let outcome = run(&context, request(json!({"installer_args": args}))).await;
         assert_eq!(outcome.unwrap(), Outcome::default());
-        let command = machine.ran().pop().unwrap().join(" ");
+        let ran = machine.ran();
+        let mut started = ran.iter().filter(|words| words[0] == "systemd-run");
+        let command = started.next().unwrap().join(" ");
         for word in [
             "--unit assisted-installer.service",
             "-- /usr/local/bin/muster-agent install --role=bootstrap",
@@ -369,7 +494,8 @@ mod tests {
     #[tokio::test]
     async fn a_second_request_is_answered_with_what_the_service_ignores() {
         let machine = machine();
-        machine.on(["systemctl", "is-active"], Finished::with_output(""));
+        // Between a crash and the next start.
+        shows(&machine, &[shown("activating", 9)]);
         let (context, machine) = with_program(machine);
         let outcome = run(&context, request(json!({}))).await.unwrap();
         assert_eq!(outcome.exit_code, 125);
@@ -381,15 +507,74 @@ mod tests {
         assert!(!machine.ran().iter().any(|ran| ran[0] == "systemd-run"));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_failure_is_reported_with_the_reason_of_the_installer() {
         let machine = machine();
-        machine.on(["systemd-run"], Finished::failed(1, ""));
-        machine.change(|tree| tree.line(journal::FAILURE, "the disk is in use"));
-        let (context, _) = with_program(machine);
+        machine.on(["systemd-run"], Finished::with_output(""));
+        machine.changes(["systemd-run"], |tree| {
+            tree.line(journal::FAILURE, "the disk is in use");
+        });
+        // A reason of an earlier attempt.
+        machine.change(|tree| tree.line(journal::FAILURE, "another reason"));
+        let ends = [shown("inactive", 0), shown("active", 0), shown("failed", 1)];
+        shows(&machine, &ends);
+        let (context, machine) = with_program(machine);
         let outcome = run(&context, request(json!({}))).await.unwrap();
         assert_eq!(outcome.exit_code, 1);
         assert_eq!(outcome.error, "the installation failed: the disk is in use");
+        let reset = ["systemctl", "reset-failed", UNIT];
+        assert!(machine.ran().iter().any(|words| *words == reset));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_earlier_failure_does_not_make_this_installation_fail() {
+        let machine = machine();
+        machine.on(["systemd-run"], Finished::with_output(""));
+        machine.change(|tree| tree.line(journal::FAILURE, "another reason"));
+        let ends = [shown("failed", 1), shown("active", 0), shown("inactive", 0)];
+        shows(&machine, &ends);
+        let (context, _) = with_program(machine);
+        let outcome = run(&context, request(json!({}))).await.unwrap();
+        assert_eq!(outcome, Outcome::default());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_installation_is_waited_for_until_systemd_says_that_it_ended() {
+        let machine = machine();
+        // Too busy to answer, also when it was asked to start the unit.
+        let busy = Finished::failed(1, "Failed to get properties: Connection timed out");
+        machine.on(["systemd-run"], busy.clone());
+        let mut answers = vec![shown("inactive", 0), busy, shown("activating", 0)];
+        // Longer than a step usually may take.
+        answers.extend(vec![shown("active", 0); 5 * 720]);
+        answers.push(Finished::with_output("ActiveState=\n"));
+        answers.push(shown("inactive", 0));
+        shows(&machine, &answers);
+        let (context, _) = with_program(machine);
+        let began = Instant::now();
+        let outcome = perform_install(context).await;
+        assert_eq!(outcome, Outcome::default());
+        let hours = began.elapsed().as_secs() / 3600;
+        assert_eq!(hours, 5);
+    }
+
+    /// Within the deadline of the step.
+    async fn perform_install(context: Context) -> Outcome {
+        let args = request(json!({}));
+        crate::steps::perform(std::sync::Arc::new(context), "install", args).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_unit_that_cannot_be_started_is_reported_with_what_systemd_said() {
+        let machine = machine();
+        machine.on(["systemd-run"], Finished::failed(1, "Unit is masked.\n"));
+        shows(&machine, &[shown("inactive", 0)]);
+        let (context, _) = with_program(machine);
+        let outcome = run(&context, request(json!({}))).await.unwrap();
+        assert_eq!(
+            outcome.error,
+            "the installer cannot be started: Unit is masked."
+        );
     }
 
     #[tokio::test]

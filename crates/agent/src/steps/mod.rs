@@ -178,7 +178,7 @@ kinds! {
     "domain-resolution" 120 once domains::run;
     "download-boot-artifacts" 3600 always reclaim::download;
     "free-network-addresses" 300 once free_addresses::run;
-    "install" 14400 always install::run;
+    "install" 262800 always install::run;
     "installation-disk-speed-check" 3600 always disk_speed::run;
     "inventory" 300 once inventory::run;
     "logs-gather" 3600 always logs::run;

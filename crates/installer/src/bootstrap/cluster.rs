@@ -1,17 +1,12 @@
-//! What the bootstrap host waits for until the cluster stands on its own, and what it reports for
-//! hosts that cannot report it themselves.
+//! What the bootstrap host waits for until the cluster stands on its own.
 
 use std::time::Duration;
 
-use muster_api::{
-    requests::{self, ListClusterHostsOptions},
-    wire::HostProgress,
-};
+use muster_api::requests::{self, ListClusterHostsOptions};
 use muster_machine::{Machine, Task};
 use muster_model::HostStage;
 use serde_json::Value;
 use tracing::{info, warn};
-use uuid::Uuid;
 
 use super::{KUBECONFIG, Look, POLL};
 use crate::{
@@ -21,7 +16,6 @@ use crate::{
 };
 
 const DONE: &str = "/opt/openshift/.bootkube.done";
-const CONTAINER_LOGS: &str = "/var/log/containers";
 /// Nodes that disagree for longer cost a reboot more, and no installation.
 const MACHINE_CONFIG_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// An API that lists nodes, but no configs for so long, does not have that kind.
@@ -47,14 +41,7 @@ impl Node {
     /// Waits until the cluster has taken over etcd: the unit that reports it has ended.
     pub(crate) async fn wait_for_etcd(&self) -> Result<(), InstallError> {
         self.wait(HostStage::WaitingForBootkube, async || {
-            let ask = Task::new("systemctl", "see whether the cluster runs on its own").args([
-                "show",
-                "--property=ActiveState",
-                "--value",
-                "progress.service",
-            ]);
-            let state = self.program(ask).await?;
-            match state.out().trim() {
+            match self.unit_state("progress.service").await.as_str() {
                 "inactive" => Ok(Look::Done),
                 _ => Ok(Look::Waiting(format!(
                     "waiting for the cluster to run etcd and the API on its own: {}",
@@ -65,13 +52,9 @@ impl Node {
         .await
     }
 
-    /// Waits for enough other control-plane nodes, and reports for them what they cannot report
-    /// themselves: that they fetched their config, and that they joined.
+    /// Waits for enough other control-plane nodes.
     pub(crate) async fn wait_for_nodes(&self) -> Result<(), InstallError> {
-        let mut reported = cluster_nodes::Reported::default();
         self.wait(HostStage::WaitingForControlPlane, async || {
-            let hosts = self.cluster_hosts().await.unwrap_or_default();
-            self.report_configuring(&hosts, &mut reported).await;
             let (nodes, config) = match self.look_at_cluster().await {
                 Ok(found) => found,
                 Err(cause) => {
@@ -81,12 +64,7 @@ impl Node {
                 }
             };
             self.untaint(&nodes, &config).await;
-            let nodes = SeenNode::all(&nodes);
-            for (host, stage) in reported.joined(&nodes, &hosts, self.options.host_id) {
-                self.report_for(&hosts, host, stage).await;
-            }
-            let needed = cluster_nodes::needed(&config);
-            let missing = needed.missing(&nodes);
+            let missing = cluster_nodes::needed(&config).missing(&SeenNode::all(&nodes));
             match missing {
                 None => Ok(Look::Done),
                 Some(what) => Ok(Look::Waiting(what)),
@@ -251,48 +229,12 @@ impl Node {
     }
 
     /// The hosts with their inventories, which hold the addresses that they are known by in logs.
-    async fn cluster_hosts(&self) -> Option<Vec<Value>> {
+    pub(super) async fn cluster_hosts(&self) -> Option<Vec<Value>> {
         let options = ListClusterHostsOptions {
             with_inventory: Some(true),
             ..ListClusterHostsOptions::default()
         };
         let request = requests::list_cluster_hosts(self.options.cluster_id, &options);
         self.client.fetch(&request.answered_as()).await.ok()
-    }
-
-    /// Hosts whose request for their config is in the log of the config server.
-    async fn report_configuring(&self, hosts: &[Value], reported: &mut cluster_nodes::Reported) {
-        let machine: &dyn Machine = &*self.machine;
-        let Some(log) = machine
-            .names(CONTAINER_LOGS)
-            .into_iter()
-            .filter(|name| name.contains("machine-config-server") && name.ends_with(".log"))
-            .find_map(|name| machine.text(format!("{CONTAINER_LOGS}/{name}")))
-        else {
-            return;
-        };
-        for (host, stage) in reported.configuring(&log, hosts, self.options.host_id) {
-            self.report_for(hosts, host, stage).await;
-        }
-    }
-
-    async fn report_for(&self, hosts: &[Value], host: Uuid, stage: HostStage) {
-        let infra_env = hosts
-            .iter()
-            .find(|known| known["id"] == host.to_string())
-            .and_then(|known| known["infra_env_id"].as_str()?.parse().ok())
-            .unwrap_or_default();
-        let body = HostProgress {
-            current_stage: Some(stage.as_str().to_owned()),
-            progress_info: Some(String::new()),
-        };
-        let request = requests::update_host_install_progress(infra_env, host, &body);
-        match self.client.send(&request).await {
-            Ok(()) => info!(%host, %stage, "reported for another host"),
-            // Another program may have reported it already.
-            Err(cause) => {
-                warn!(%host, %stage, %cause, "the service refuses a report for another host")
-            }
-        }
     }
 }

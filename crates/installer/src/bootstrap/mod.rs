@@ -3,6 +3,7 @@
 
 mod cluster;
 mod node_config;
+mod others;
 mod start;
 
 use std::time::Duration;
@@ -18,7 +19,7 @@ const KUBECONFIG: &str = "/opt/openshift/auth/kubeconfig";
 const POLL: Duration = Duration::from_secs(5);
 /// A reason to wait is shown for so long at least.
 const SHOWN: Duration = Duration::from_secs(30);
-/// Longer than any limit of the service, which gives up first and says so.
+/// A cluster that did not come up by then will not. The service waits as long as it sees signs of life.
 const LONGEST_WAIT: Duration = Duration::from_secs(4 * 3600);
 
 /// What a look at a condition found.
@@ -94,6 +95,21 @@ impl Node {
         let finished = self.program(task).await?;
         serde_json::from_str(&finished.out())
             .map_err(|cause| InstallError::Unusable(format!("oc did not answer in JSON: {cause}")))
+    }
+
+    /// The state of a unit, as systemd names it. A systemd that is too busy to answer has not said that
+    /// anything is over.
+    async fn unit_state(&self, unit: &str) -> String {
+        let ask = Task::new("systemctl", "look at a unit").args([
+            "show",
+            "--property=ActiveState",
+            "--value",
+            unit,
+        ]);
+        match self.program(ask).await {
+            Ok(finished) => finished.out().trim().to_owned(),
+            Err(cause) => format!("in a state that is not known: {cause}"),
+        }
     }
 
     async fn last_line(&self, unit: &str) -> String {

@@ -58,8 +58,12 @@ impl Node {
                 )));
             }
         }
-        self.blocking(move |machine| apply::apply(machine, &config))
-            .await
+        let what = "applying the config of the bootstrap";
+        self.attempts(HostStage::StartingInstallation, what, || {
+            let config = config.clone();
+            self.blocking(move |machine| apply::apply(machine, &config))
+        })
+        .await
     }
 
     /// Starts the temporary control plane. Starting it again changes nothing.
@@ -104,21 +108,14 @@ impl Node {
         Ok(())
     }
 
-    async fn bring_node_image(&self) -> Result<(), InstallError> {
+    pub(crate) async fn bring_node_image(&self) -> Result<(), InstallError> {
         let start = Task::new("systemctl", "bring the node image of the release")
             .args(["start", "--no-block"])
             .args(NODE_IMAGE.iter().copied());
         self.task(start).await?;
         for unit in NODE_IMAGE {
             self.wait(HostStage::StartingInstallation, async || {
-                let state = Task::new("systemctl", "look at a unit").args([
-                    "show",
-                    "--property=ActiveState",
-                    "--value",
-                    unit,
-                ]);
-                let state = self.program(state).await?;
-                match state.out().trim() {
+                match self.unit_state(unit).await.as_str() {
                     "active" => Ok(Look::Done),
                     "failed" => Err(InstallError::Unusable(format!(
                         "{unit} failed: {}",

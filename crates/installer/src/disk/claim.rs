@@ -7,7 +7,8 @@ use muster_machine::{Machine, Mount, mounts};
 use super::devices::{Device, Devices, Kind};
 
 /// The right to write to one disk: it was named by the user, it is a disk, and nothing that runs
-/// on this machine uses it. Whatever writes to a disk takes one of these.
+/// on this machine uses it. Whatever writes to a disk takes one of these. If a path to a multipath disk
+/// was named, the disk is the one that is reached on all paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     named: PathBuf,
@@ -84,7 +85,9 @@ impl Claim {
             let whole = of.clone();
             return Err(Refused::Partition { named, whole });
         }
+        let device = devices.whole(device);
         let mut parts = devices.descendants(&device.name);
+        parts.extend(devices.paths(device));
         parts.push(device);
         let mounts = mounts(machine);
         let swaps = machine.text("/proc/swaps").unwrap_or_default();

@@ -6,7 +6,7 @@
 //! erased. Nothing is run on a device that is not on the disk: a volume group or an array with
 //! members elsewhere is not removed (that would write to those members), only switched off here.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use muster_machine::Task;
 
@@ -14,6 +14,7 @@ use super::{
     claim::Claim,
     devices::{Devices, Kind},
 };
+use crate::tasks::flushing;
 
 /// One thing to do, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +35,18 @@ pub fn cleanup(devices: &Devices, disk: &Claim) -> Vec<Action> {
     let mut wipes = Vec::new();
     for device in devices.descendants(name) {
         match &device.kind {
-            Kind::Mapped { name } => switches.push(Action::Unmap(name.clone())),
+            Kind::Mapped { name } | Kind::Multipath { name } => {
+                switches.push(Action::Unmap(name.clone()));
+            }
             Kind::Array => switches.push(Action::StopArray(device.path())),
-            // Partitions of an array or of another device built on the disk vanish with it.
             Kind::Partition { of, .. } if of == name => wipes.push(Action::Wipe(device.path())),
-            Kind::Partition { .. } | Kind::Disk => {}
+            // A mapped device is not switched off as long as its partitions are mapped.
+            Kind::Partition {
+                mapping: Some(name),
+                ..
+            } => switches.push(Action::Unmap(name.clone())),
+            // Partitions of an array vanish with it; those on a path to the disk are on the disk too.
+            Kind::Partition { mapping: None, .. } | Kind::Disk => {}
         }
     }
     switches.extend(wipes);
@@ -67,8 +75,6 @@ impl Action {
                 vec!["--all".into(), "--force".into(), path.display().to_string()],
             ),
         };
-        Task::new(program, reason)
-            .args(args)
-            .deadline(Duration::from_secs(120))
+        flushing(program, reason).args(args)
     }
 }

@@ -20,8 +20,17 @@ pub enum Kind {
         of: String,
         /// Its number in the partition table.
         number: u32,
+        /// Its name in device mapper. The kernel knows no partitions of mapped devices, so each of
+        /// those is a mapped device itself.
+        mapping: Option<String>,
     },
-    /// A device-mapper device (LVM, LUKS, multipath), with its name there.
+    /// A disk that is reached on several paths, with its name in device mapper. Each path is a
+    /// [`Kind::Disk`] too, and shows the same content.
+    Multipath {
+        /// As `dmsetup` calls it.
+        name: String,
+    },
+    /// Any other device-mapper device (LVM, LUKS), with its name there.
     Mapped {
         /// As `dmsetup` calls it.
         name: String,
@@ -53,12 +62,36 @@ impl Device {
         Path::new("/dev").join(self.name.replace('!', "/"))
     }
 
+    /// Its folder in sysfs.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        match &self.kind {
+            Kind::Partition {
+                of, mapping: None, ..
+            } => format!("{BLOCK}/{of}/{}", self.name),
+            Kind::Partition { .. }
+            | Kind::Disk
+            | Kind::Multipath { .. }
+            | Kind::Mapped { .. }
+            | Kind::Array => format!("{BLOCK}/{}", self.name),
+        }
+    }
+
     /// The number of a partition in its table; 0 for everything else.
     #[must_use]
     pub fn number_in_table(&self) -> u32 {
         match self.kind {
             Kind::Partition { number, .. } => number,
-            Kind::Disk | Kind::Mapped { .. } | Kind::Array => 0,
+            Kind::Disk | Kind::Multipath { .. } | Kind::Mapped { .. } | Kind::Array => 0,
+        }
+    }
+
+    /// Whether its partitions are devices of device mapper, which `kpartx` makes and updates.
+    #[must_use]
+    pub fn has_mapped_partitions(&self) -> bool {
+        match self.kind {
+            Kind::Multipath { .. } | Kind::Mapped { .. } => true,
+            Kind::Partition { .. } | Kind::Disk | Kind::Array => false,
         }
     }
 }
@@ -82,12 +115,13 @@ impl Devices {
                     let kind = Kind::Partition {
                         of: name.clone(),
                         number,
+                        mapping: None,
                     };
                     devices.add(machine, &format!("{folder}/{part}"), part, kind);
                 }
             }
-            let kind = if let Some(name) = machine.text(format!("{folder}/dm/name")) {
-                Kind::Mapped { name }
+            let kind = if let Some(kind) = mapped(machine, &folder) {
+                kind
             } else if machine.exists(format!("{folder}/md")) {
                 Kind::Array
             } else {
@@ -95,7 +129,34 @@ impl Devices {
             };
             devices.add(machine, &folder, name, kind);
         }
+        devices.find_mapped_partitions(machine);
         devices
+    }
+
+    /// Partitions of mapped devices are told from other devices built on those by the identifier that
+    /// `kpartx` gives them, whatever they are called (`mpatha1`, `mpatha-part1`, `mpathap1`).
+    fn find_mapped_partitions(&mut self, machine: &dyn Machine) {
+        let mut found = Vec::new();
+        for device in self.iter().filter(|device| device.has_mapped_partitions()) {
+            for holder in &device.holders {
+                let uuid = machine.text(format!("{BLOCK}/{holder}/dm/uuid"));
+                if let Some(number) = uuid.as_deref().and_then(partition_number) {
+                    found.push((holder.clone(), device.name.clone(), number));
+                }
+            }
+        }
+        for (name, of, number) in found {
+            if let Some(device) = self.by_name.get_mut(&name)
+                && let Kind::Mapped { name } = &device.kind
+            {
+                let mapping = Some(name.clone());
+                device.kind = Kind::Partition {
+                    of,
+                    number,
+                    mapping,
+                };
+            }
+        }
     }
 
     fn add(&mut self, machine: &dyn Machine, folder: &str, name: String, kind: Kind) {
@@ -139,14 +200,34 @@ impl Devices {
         self.iter().find(|device| device.path() == resolved)
     }
 
-    /// The partitions of a device, by number. Those of a mapped device are mapped themselves and
-    /// are found through its holders.
+    /// The disk that a device is: itself, or the multipath disk it is a path to.
+    #[must_use]
+    pub fn whole<'a>(&'a self, device: &'a Device) -> &'a Device {
+        let holders = device.holders.iter().filter_map(|name| self.get(name));
+        holders
+            .into_iter()
+            .find(|holder| matches!(holder.kind, Kind::Multipath { .. }))
+            .unwrap_or(device)
+    }
+
+    /// The paths to a multipath disk; none for everything else.
+    pub fn paths<'a>(&'a self, disk: &'a Device) -> impl Iterator<Item = &'a Device> {
+        let is_multipath = matches!(disk.kind, Kind::Multipath { .. });
+        self.iter()
+            .filter(move |device| is_multipath && device.holders.contains(&disk.name))
+    }
+
+    /// The partitions of a device, by number.
     pub fn partitions<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Device> {
         let mut parts: Vec<_> = self
             .iter()
             .filter_map(|device| match &device.kind {
-                Kind::Partition { of, number } if of == name => Some((*number, device)),
-                Kind::Partition { .. } | Kind::Disk | Kind::Mapped { .. } | Kind::Array => None,
+                Kind::Partition { of, number, .. } if of == name => Some((*number, device)),
+                Kind::Partition { .. }
+                | Kind::Disk
+                | Kind::Multipath { .. }
+                | Kind::Mapped { .. }
+                | Kind::Array => None,
             })
             .collect();
         parts.sort_by_key(|(number, _)| *number);
@@ -154,12 +235,18 @@ impl Devices {
     }
 
     /// Everything built on a device, directly or not, in an order in which each comes before
-    /// what it is built on. The device itself is not in it.
+    /// what it is built on. The device itself is not in it. On a multipath disk is also what is built on a
+    /// single path to it, such as the partitions that the kernel finds there; the paths are not in it.
     #[must_use]
     pub fn descendants<'a>(&'a self, name: &'a str) -> Vec<&'a Device> {
+        let disk = self.get(name).into_iter();
+        let paths = disk.flat_map(|disk| self.paths(disk));
+        let starts: Vec<&str> = paths.map(|path| path.name.as_str()).chain([name]).collect();
         let mut found = Vec::new();
-        let mut seen = BTreeSet::from([name]);
-        self.descend(name, &mut seen, &mut found);
+        let mut seen = starts.iter().copied().collect();
+        for start in starts {
+            self.descend(start, &mut seen, &mut found);
+        }
         found
     }
 
@@ -185,6 +272,22 @@ impl Devices {
             }
         }
     }
+}
+
+/// What a device of device mapper is; none for other devices.
+fn mapped(machine: &dyn Machine, folder: &str) -> Option<Kind> {
+    let name = machine.text(format!("{folder}/dm/name"))?;
+    let uuid = machine.text(format!("{folder}/dm/uuid"));
+    Some(match uuid {
+        Some(uuid) if uuid.starts_with("mpath-") => Kind::Multipath { name },
+        Some(_) | None => Kind::Mapped { name },
+    })
+}
+
+/// The number in `part3-mpath-3600…`.
+fn partition_number(uuid: &str) -> Option<u32> {
+    let (number, _) = uuid.strip_prefix("part")?.split_once('-')?;
+    number.parse().ok()
 }
 
 /// The rest of the line that begins with a key.

@@ -56,6 +56,12 @@ impl Bench {
         self
     }
 
+    /// A mapped device with its identifier, which says what it is.
+    fn mapped(self, name: &str, uuid: &str, below: &[&str]) -> Self {
+        self.on(name, below)
+            .file(&format!("/sys/block/{name}/dm/uuid"), uuid)
+    }
+
     fn file(self, path: &str, line: &str) -> Self {
         self.machine.change(|tree| tree.line(path, line));
         self
@@ -196,6 +202,89 @@ fn the_medium_of_the_live_system_is_refused() {
         refused.contains("rootfs.img on it backs /dev/loop0"),
         "{refused}"
     );
+}
+
+/// A disk on two paths, with two mapped partitions and a volume on the second; the kernel found
+/// partitions on the first path as well. Numbers: sda 1, sda1 2, sda2 3, sdb 4, dm-0 5, dm-1 6, dm-2 7, dm-3 8.
+fn multipath() -> Bench {
+    Bench::default()
+        .disk("sda")
+        .partition("sda", "sda1", 1)
+        .partition("sda", "sda2", 2)
+        .disk("sdb")
+        .mapped("dm-0", "mpath-3600a", &["sda", "sdb"])
+        .mapped("dm-1", "part2-mpath-3600a", &["dm-0"])
+        .mapped("dm-2", "part1-mpath-3600a", &["dm-0"])
+        .mapped("dm-3", "LVM-abc", &["dm-1"])
+}
+
+#[test]
+fn partitions_of_a_multipath_disk_are_the_mapped_ones_by_number() {
+    let bench = multipath().file("/run/udev/data/b8:6", "E:ID_PART_ENTRY_NAME=root");
+    let devices = Devices::read(&bench.machine);
+    let parts: Vec<_> = devices.partitions("dm-0").collect();
+    let names: Vec<_> = parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(names, ["dm-2", "dm-1"]);
+    assert_eq!(parts[1].number_in_table(), 2);
+    assert_eq!(parts[1].label.as_deref(), Some("root"));
+    assert_eq!(parts[1].folder(), "/sys/block/dm-1");
+    let refused = bench.claim("/dev/dm-1").unwrap_err();
+    assert!(
+        matches!(&refused, Refused::Partition { whole, .. } if whole == "dm-0"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_path_to_a_multipath_disk_is_that_disk() {
+    let bench = multipath();
+    for named in ["/dev/dm-0", "/dev/sda", "/dev/sdb"] {
+        assert_eq!(
+            bench.claim(named).unwrap().path(),
+            Path::new("/dev/dm-0"),
+            "{named}"
+        );
+        assert_eq!(
+            bench.cleanup(named),
+            [
+                unmap("dm-3"),
+                wipe("/dev/dm-2"),
+                wipe("/dev/dm-1"),
+                wipe("/dev/dm-0")
+            ],
+            "{named}"
+        );
+        // Whatever is used: the disk, a path to it, a partition that the kernel found on a path, a
+        // mapped one, a volume on that.
+        for number in 1..=8 {
+            let line = format!("36 25 8:{number} / /var/data rw - xfs none rw");
+            let used = multipath().file("/proc/1/mountinfo", &line);
+            let refused = used.claim(named);
+            assert!(
+                matches!(refused, Err(Refused::Mounted { .. })),
+                "{named} {number}: {refused:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_volume_on_a_path_to_a_multipath_disk_is_switched_off_before_the_disk_is_wiped() {
+    let bench = multipath().on("dm-4", &["sda/sda2"]);
+    let actions = bench.cleanup("/dev/dm-0");
+    assert_eq!(actions.first(), Some(&unmap("dm-4")));
+    assert!(!actions.contains(&unmap("dm-0")), "{actions:?}");
+    assert!(!actions.contains(&wipe("/dev/sda2")), "{actions:?}");
+}
+
+#[test]
+fn partitions_of_a_volume_are_unmapped_before_it() {
+    let bench = Bench::default()
+        .disk("sda")
+        .mapped("dm-0", "LVM-abc", &["sda"])
+        .mapped("dm-1", "part1-LVM-abc", &["dm-0"]);
+    let expected = [unmap("dm-1"), unmap("dm-0"), wipe("/dev/sda")];
+    assert_eq!(bench.cleanup("/dev/sda"), expected);
 }
 
 /// Disks whose names are beginnings of each other.

@@ -15,13 +15,12 @@ use std::{
 use muster_machine::{Machine, Task};
 
 use super::{plan::Step, progress::Event, run::Around};
-use crate::error::ProgramError;
+use crate::{error::ProgramError, tasks::PULL_LIMIT};
 
 /// Pulls at the same time.
 const WORKERS: usize = 4;
 /// Attempts per image.
 const ATTEMPTS: u32 = 6;
-const LONGEST_PULL: Duration = Duration::from_secs(30 * 60);
 
 /// Pulls images; returns those that could not be had, with the reason.
 pub fn pull(
@@ -65,7 +64,7 @@ fn pull_one(machine: &dyn Machine, around: &Around<'_>, image: &str) -> Result<(
         .args(["pull", "--quiet", "--authfile"])
         .arg(around.pull_secret.display().to_string())
         .arg(image)
-        .deadline(LONGEST_PULL);
+        .deadline(PULL_LIMIT);
     let mut pause = 2;
     for attempt in 1.. {
         match crate::tasks::run(machine, &task) {

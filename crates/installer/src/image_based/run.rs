@@ -22,11 +22,13 @@ use super::{
 use crate::{
     disk::{Claim, Device, Devices, cleanup},
     error::{InstallError, ProgramError},
+    installed_disk::{growpart, map_partitions},
     tasks,
 };
 
 /// Where the installed disk is mounted.
 pub const ROOT: &str = "/mnt";
+const BOOT: &str = "/mnt/boot";
 /// Where container storage is mounted.
 const STORAGE: &str = "/var/lib/containers";
 /// Where the journal and the unpacked seed lie. On the file system of the object store, so that
@@ -240,7 +242,7 @@ impl Installation<'_> {
             .args(self.config.coreos_installer_args.iter().cloned())
             .deadline(HOUR);
         self.run_task(&task)?;
-        self.settle();
+        self.settle(disk);
         Ok(())
     }
 
@@ -277,11 +279,11 @@ impl Installation<'_> {
         let start = self.partition_start(disk)?;
         // A kept partition may have the label already; then nothing is added, and its content stays.
         if self.parts(disk).is_err() {
-            let task = Task::new("sfdisk", "add the partition of container storage")
+            let task = tasks::flushing("sfdisk", "add the partition of container storage")
                 .args(["--append", &path])
                 .input(format!("start={start},name={label}\n"));
             self.run_task(&task)?;
-            self.settle();
+            self.settle(disk);
             let storage = self.wait_for_parts(disk)?.storage;
             let task = Task::new("mkfs.xfs", "make the file system of container storage")
                 .args(["-f".to_owned(), storage.path().display().to_string()])
@@ -289,21 +291,23 @@ impl Installation<'_> {
             self.run_task(&task)?;
         }
         let parts = self.wait_for_parts(disk)?;
-        let task = Task::new("growpart", "grow the partition of the operating system")
-            .args([path, parts.root.number_in_table().to_string()]);
+        let task = growpart(disk.device(), &parts.root, 0);
         let grown = self.machine.run(&task).map_err(ProgramError::from)?;
         // Status 1 without complaint: it is as large as it can be.
         if !grown.succeeded() && !format!("{}{}", grown.out(), grown.err()).contains("NOCHANGE") {
             return Err(InstallError::Unusable(format!("growpart: {}", grown.err())));
         }
-        self.settle();
+        self.settle(disk);
         self.mount(&self.wait_for_parts(disk)?)?;
-        self.run_task(&Task::new("xfs_growfs", "grow the root file system").arg(ROOT))?;
+        self.run_task(&tasks::flushing("xfs_growfs", "grow the root file system").arg(ROOT))?;
         Ok(())
     }
 
     /// Lets udev see new partitions.
-    fn settle(&self) {
+    fn settle(&self, disk: &Claim) {
+        if let Err(why) = map_partitions(self.machine, disk.device()) {
+            tracing::warn!("{why}");
+        }
         let task = Task::new("udevadm", "wait for devices").args(["settle", "--timeout=30"]);
         if let Err(why) = self.run_task(&task) {
             tracing::warn!("{why}");
@@ -353,7 +357,7 @@ impl Installation<'_> {
 
     fn mount(&self, parts: &Parts) -> Result<(), InstallError> {
         self.mount_root(parts, "rw")?;
-        self.mount_one(&parts.boot, "/mnt/boot", "rw")?;
+        self.mount_one(&parts.boot, BOOT, "rw")?;
         let made = self.machine.make_directory(Path::new(STORAGE), 0o755);
         made.map_err(InstallError::file(STORAGE))?;
         self.mount_one(&parts.storage, STORAGE, "rw")?;
@@ -368,7 +372,7 @@ impl Installation<'_> {
 
     fn mount_one(&self, part: &Device, at: &str, mode: &str) -> Result<(), InstallError> {
         let device = part.path().display().to_string();
-        let task = Task::new("mount", "mount a partition of the installation disk")
+        let task = tasks::flushing("mount", "mount a partition of the installation disk")
             .args(["-o", mode, &device, at]);
         self.run_task(&task).map(drop)
     }
@@ -379,7 +383,7 @@ impl Installation<'_> {
         if self.machine.kind(Path::new(MOUNTED)).is_err() {
             return Ok(());
         }
-        let ours = ["/mnt/boot", STORAGE, ROOT];
+        let ours = [BOOT, STORAGE, ROOT];
         for at in ours {
             // CoreOS has /mnt as a link into /var, and the kernel names what the link leads to.
             let place = self.machine.resolve(Path::new(at));
@@ -389,7 +393,7 @@ impl Installation<'_> {
                 .iter()
                 .any(|mount| Path::new(&mount.target) == place)
             {
-                let task = Task::new("umount", "unmount the installation disk").arg(at);
+                let task = tasks::flushing("umount", "unmount the installation disk").arg(at);
                 self.run_task(&task)?;
             }
         }
@@ -624,8 +628,11 @@ impl Installation<'_> {
         Ok(())
     }
 
+    /// Only what is mounted of the installation disk: another disk, or a medium that does not answer any
+    /// more, would be waited for as well.
     fn sync(&self) -> Result<(), InstallError> {
-        let task = Task::new("sync", "write everything to the disk").deadline(HOUR);
+        let task = tasks::flushing("sync", "write everything to the disk")
+            .args(["-f", ROOT, BOOT, STORAGE]);
         self.run_task(&task).map(drop)
     }
 

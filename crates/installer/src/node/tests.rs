@@ -15,7 +15,7 @@ use muster_api::client::ClientOptions;
 use muster_machine::{Finished, Node as Entry, Simulated};
 
 use super::*;
-use crate::disk::Refused;
+use crate::{disk::Refused, tasks::tests::assert_slow_disks_have_time};
 
 mod waits;
 
@@ -303,6 +303,45 @@ async fn a_disk_in_use_ends_the_installation_before_it_begins() {
     assert_eq!(service.stages(), ["Starting installation", "Failed"]);
 }
 
+/// Mounted by an installer before this one.
+fn left_mounted(at: &str) -> String {
+    format!("36 25 8:0 / {at} rw - xfs /dev/sda rw")
+}
+
+#[tokio::test]
+async fn what_a_killed_installer_left_mounted_does_not_keep_the_disk_in_use() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    let root = "/run/muster-installer/root";
+    machine.change(|tree| tree.line("/proc/1/mountinfo", &left_mounted(root)));
+    machine.on(["umount"], Finished::with_output(""));
+    machine.changes(["umount", root], |tree| tree.line("/proc/1/mountinfo", ""));
+    node(&machine, &service.start(), "worker")
+        .install()
+        .await
+        .unwrap();
+    assert_slow_disks_have_time(&machine);
+    let ran = programs(&machine);
+    assert_eq!(ran[..3], ["fsfreeze", "umount", "wipefs"], "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_mount_that_stays_is_named_after_three_attempts_and_nothing_is_written() {
+    let (service, machine) = (Arc::new(Service::default()), machine());
+    let esp = "/run/muster-installer/esp";
+    machine.change(|tree| tree.line("/proc/1/mountinfo", &left_mounted(esp)));
+    machine.on(["umount"], Finished::failed(32, "target is busy"));
+    let failure = node(&machine, &service.start(), "worker").install().await;
+    let failure = failure.unwrap_err();
+    assert!(
+        matches!(&failure, InstallError::Disk(Refused::Mounted { at, .. }) if at == esp),
+        "{failure}"
+    );
+    let unmounted = programs(&machine);
+    let unmounted = unmounted.iter().filter(|name| *name == "umount");
+    assert_eq!(unmounted.count(), 3);
+    assert!(!programs(&machine).contains(&"wipefs".to_owned()));
+}
+
 #[tokio::test]
 async fn a_clean_up_that_fails_is_a_warning_the_service_shows() {
     let (service, machine) = (Arc::new(Service::default()), machine());
@@ -397,19 +436,27 @@ fn bootstrapped(count: &str, url: &str) -> (Arc<Simulated>, Node) {
     (machine, node)
 }
 
+/// The bootstrap host's disk takes nothing, so it never comes to wait for others.
 #[tokio::test]
-async fn a_host_that_fetched_its_config_is_reported_as_configuring() {
+async fn what_other_hosts_do_is_reported_from_the_start_of_the_control_plane() {
     let service = Arc::new(Service::default());
     let (machine, node) = bootstrapped("3", &service.start());
     machine.change(|tree| {
+        tree.line("/var/log/containers/machine-config-server-1.log", "");
         tree.line(
-            "/var/log/containers/machine-config-server.log",
+            "/var/log/containers/machine-config-server-2.log",
             r#"Pool master requested by address:"192.168.77.82:41234" User-Agent:"Ignition/2.14.0""#,
         );
     });
-    node.wait_for_nodes().await.unwrap();
+    let ready = r#"{"items":[{"metadata":{"name":"c"},
+        "status":{"conditions":[{"type":"Ready","status":"True"}]}}]}"#;
+    machine.on(["oc", "get", "nodes"], Finished::with_output(ready));
+    machine.on(["coreos-installer"], Finished::failed(1, "I/O error"));
+    node.install().await.unwrap_err();
     let stages = service.stages();
-    assert!(stages.contains(&"Configuring".to_owned()), "{stages:?}");
+    for stage in ["Configuring", "Joined"] {
+        assert!(stages.contains(&stage.to_owned()), "{stages:?}");
+    }
 }
 
 #[tokio::test]
@@ -455,6 +502,24 @@ async fn a_single_node_runs_its_bootstrap_and_writes_what_it_made_with_its_own_c
         ran.last().unwrap().starts_with("shutdown -r now"),
         "{ran:?}"
     );
+}
+
+/// What the config asks for may be busy at first.
+#[tokio::test]
+async fn the_config_of_the_bootstrap_is_applied_three_times_before_it_is_given_up() {
+    let service = Arc::new(Service::default());
+    let busy = || Finished::failed(1, "Failed to reload daemon: Connection timed out");
+    let reload = ["systemctl", "daemon-reload"];
+    let (machine, node) = bootstrapped("1", &service.start());
+    machine.on_in_turn(reload, [busy(), busy(), Finished::with_output("")]);
+    node.apply_bootstrap().await.unwrap();
+    machine.on(reload, busy());
+    let failure = node.apply_bootstrap().await.unwrap_err().to_string();
+    let what = "applying the config of the bootstrap failed";
+    assert!(failure.starts_with(what), "{failure}");
+    let ran = machine.ran();
+    let reloads = ran.iter().filter(|words| **words == reload);
+    assert_eq!(reloads.count(), 6);
 }
 
 #[tokio::test]

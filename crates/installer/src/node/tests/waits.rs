@@ -2,6 +2,7 @@
 //! pass in a moment; nothing here depends on the service, which does not exist.
 
 use super::*;
+use crate::progress::Reached;
 
 const NOWHERE: &str = "http://127.0.0.1:1";
 
@@ -26,6 +27,38 @@ fn gave_up(outcome: Result<(), InstallError>, reason: &str) {
     assert!(missing.contains(reason), "{missing}");
     let text = failure.to_string();
     assert!(text.starts_with("gave up after 240 minutes: "), "{text}");
+}
+
+/// What the service is to see after so many minutes of work.
+async fn shown_after(node: &Node, minutes: u64, work: impl Future) -> Option<String> {
+    let limit = Duration::from_secs(60 * minutes);
+    assert!(
+        tokio::time::timeout(limit, node.alive(work)).await.is_err(),
+        "it still goes on"
+    );
+    node.progress.newest()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_without_news_shows_that_it_goes_on() {
+    let (_, node) = forsaken();
+    let shown = shown_after(&node, 31, node.wait_for_etcd()).await.unwrap();
+    assert!(shown.ends_with("(unchanged for 28 minutes)"), "{shown}");
+    let shown = shown_after(&node, 31, std::future::pending::<()>()).await;
+    assert!(shown.unwrap().ends_with("(unchanged for 60 minutes)"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_stops_to_show_progress_is_not_called_alive_until_it_is_done() {
+    let (_, node) = forsaken();
+    let stage = HostStage::WritingImageToDisk;
+    for (percent, shown) in [(43, "43%"), (100, "100% (unchanged for 28 minutes)")] {
+        let detail = format!("{percent}%");
+        node.progress
+            .report_reached(stage, &Reached { percent, detail });
+        let newest = shown_after(&node, 31, std::future::pending::<()>()).await;
+        assert_eq!(newest.as_deref(), Some(shown));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,6 +94,30 @@ async fn a_cluster_that_never_stands_alone_is_explained_by_its_unit() {
     let said = "1 API servers run on nodes of the cluster\n";
     machine.on(["journalctl"], Finished::with_output(said));
     gave_up(node.wait_for_etcd().await, "1 API servers run");
+}
+
+/// Its bus is busy while many units start.
+#[tokio::test(start_paused = true)]
+async fn a_systemd_that_does_not_answer_is_asked_again() {
+    let busy = || Finished::failed(1, "Failed to get properties: Connection timed out");
+    let (machine, node) = forsaken();
+    let answers = [busy(), busy(), Finished::with_output("inactive\n")];
+    machine.on_in_turn(["systemctl", "show"], answers);
+    node.wait_for_etcd().await.unwrap();
+    let of_unit = |unit| {
+        [
+            "systemctl",
+            "show",
+            "--property=ActiveState",
+            "--value",
+            unit,
+        ]
+    };
+    for unit in ["node-image-pull.service", "node-image-overlay.service"] {
+        let active = Finished::with_output("active\n");
+        machine.on_in_turn(of_unit(unit), [busy(), active]);
+    }
+    node.bring_node_image().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
