@@ -98,7 +98,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         .map_err(|cause| StartError::because("the CA for hosts could not be read", cause))?;
 
     raise_file_limit();
-    let main = listen(config.server.listen, server_tls.clone(), ListenerKind::Main).await?;
+    let main = listen(config.server.listen, server_tls.clone(), ListenerKind::Main)?;
     let address = main
         .address()
         .map_err(|cause| StartError::because("the listener has no address", cause))?;
@@ -142,8 +142,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
             SocketAddr::new(address.ip(), port),
             None,
             ListenerKind::Firmware,
-        )
-        .await?;
+        )?;
         listeners.push(tokio::spawn(firmware.serve(
             Arc::clone(&service),
             stopping,
@@ -287,12 +286,12 @@ impl Running {
     }
 }
 
-async fn listen(
+fn listen(
     address: SocketAddr,
     tls: Option<TlsSettings>,
     kind: ListenerKind,
 ) -> Result<Listener, StartError> {
-    Listener::bind(address, tls, kind).await.map_err(|cause| {
+    Listener::bind(address, tls, kind).map_err(|cause| {
         let advice = match cause.kind() {
             io::ErrorKind::AddrInUse => "another program uses it; server.listen chooses another port",
             io::ErrorKind::PermissionDenied => {
