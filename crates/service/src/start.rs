@@ -114,7 +114,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
             StartError::because("the key for secrets in the database is not usable", cause)
         })?;
     let stores = Stores::open(&config, sealing_key).await?;
-    let (auth, first_user) = access::authenticator(&config.auth, &data_dir)
+    let (auth, first_user) = access::authenticator(&config)
         .map_err(|cause| StartError::because("authentication could not be set up", cause))?;
     let (host_guard, intake) = (HostGuard::of(&config), Intake::new(&config.server));
     let changes = ChangeNotifier::new(&config.quotas);
