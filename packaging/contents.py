@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import licences
 from tree import Tree
 
 FILES = Path(__file__).parent / "files"
@@ -20,6 +21,7 @@ ABOUT = {
     "url": "https://localhost/muster",
 }
 ARCHITECTURES = ["x86_64", "aarch64"]
+LICENCES = "THIRD-PARTY-LICENSES.gz"
 # Any free number will do; the group is 0 because OpenShift runs containers under a number of its own
 # in that group.
 CONTAINER_USER, CONTAINER_GROUP = 1001, 0
@@ -30,6 +32,16 @@ def programs(tree, root, architecture, hosts):
     tree.file("/usr/bin/muster", program_file(root, "programs", architecture), mode=0o755)
     for host, agent in agents(root, architecture, hosts):
         tree.file(f"/usr/lib/muster/agents/{host}/muster-agent", agent, mode=0o755)
+
+
+def terms(tree, root):
+    """Our licence, and those of what is inside the programs."""
+    tree.file("/usr/share/doc/muster/copyright", root / "LICENSE")
+    tree.file(f"/usr/share/doc/muster/{LICENCES}", third_party(root))
+
+
+def third_party(root):
+    return gzip.compress(licences.document(root).encode(), 9, mtime=0)
 
 
 def agents(root, architecture, hosts):
@@ -69,7 +81,7 @@ def package_tree(root, architecture, epoch, runnable, zsh, hosts):
     tree.file("/usr/lib/tmpfiles.d/muster.conf", FILES / "tmpfiles.conf")
     tree.file("/etc/muster/muster.toml", FILES / "muster.toml", config=True)
     tree.folder("/etc/muster")
-    tree.file("/usr/share/doc/muster/copyright", root / "LICENSE")
+    terms(tree, root)
     tree.file("/usr/share/doc/muster/changelog.gz", gzip.compress((root / "CHANGELOG.md").read_bytes(), 9, mtime=0))
     printed = {
         "/usr/share/bash-completion/completions/muster": "bash",
@@ -92,7 +104,7 @@ def container_tree(root, architecture, epoch, hosts):
     tree.file("/etc/group", "root:x:0:\n")
     tree.folder("/data", 0o770, uid=CONTAINER_USER, gid=CONTAINER_GROUP)
     tree.folder("/tmp", 0o1777)
-    tree.file("/usr/share/doc/muster/copyright", root / "LICENSE")
+    terms(tree, root)
     return tree
 
 

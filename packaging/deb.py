@@ -20,6 +20,8 @@ def package(tree, architecture, version, about, scripts, level):
         "Section": "admin",
         "Priority": "optional",
         "Homepage": about["url"],
+        # It has useradd, for the script that makes the user.
+        "Depends": "passwd",
         "Recommends": "ca-certificates",
         "Description": about["summary"] + "\n" + indented(about["description"]),
     }

@@ -17,6 +17,8 @@ INT16, INT32, STRING, BINARY, STRINGS, TRANSLATED = 3, 4, 6, 7, 8, 9
 CONFIG_NOREPLACE = 1 | 16
 # Flags of dependencies.
 LESS, EQUAL, RPMLIB = 2, 8, 1 << 24
+# When they are needed: before the files are there, and right after.
+BEFORE, AFTER = 1 << 9, 1 << 10
 # Scripts before and after; tags of their text and of their interpreter.
 SCRIPTS = {"pre": (1023, 1085), "post": (1024, 1086), "preun": (1025, 1087), "postun": (1026, 1088)}
 
@@ -52,10 +54,14 @@ def header_tags(own, epoch, architecture, version, about, scripts, packed, level
     count = len(own)
     needs = [
         ("/bin/sh", "", 0),
+        # The scripts make the user and its folder.
+        ("/usr/bin/getent", "", BEFORE),
+        ("/usr/bin/install", "", AFTER),
         ("rpmlib(CompressedFileNames)", "3.0.4-1", RPMLIB | LESS | EQUAL),
         ("rpmlib(FileDigests)", "4.6.0-1", RPMLIB | LESS | EQUAL),
         ("rpmlib(PayloadFilesHavePrefix)", "4.0-1", RPMLIB | LESS | EQUAL),
         ("rpmlib(PayloadIsXz)", "5.2-1", RPMLIB | LESS | EQUAL),
+        ("shadow-utils", "", BEFORE),
     ]
     tags = [
         (100, STRINGS, ["C"]),

@@ -133,8 +133,13 @@ def test_a_database_moves_to_postgres_and_back(servers, postgres, tmp_path):
     server.start()
     assert server.api().cluster(cluster["id"])["name"] == "traveller"
     second = server.api().new_cluster("born-there")
-    server.stop()
     back = f"sqlite://{tmp_path}/back.db"
+    words = ["migrate", "--data-dir", server.data_dir]
+    refused = muster(*words, "--database-to", back, ok=False, MUSTER_DATABASE_URL=there)
+    assert "is in use" in refused and "stop the service" in refused
+    refused = muster(*words, "--files-to", f"file://{tmp_path}/files", ok=False, MUSTER_DATABASE_URL=there)
+    assert "is in use" in refused and not (tmp_path / "files").exists()
+    server.stop()
     muster("migrate", "--data-dir", server.data_dir, "--database-to", back, MUSTER_DATABASE_URL=there)
     server.env["MUSTER_DATABASE_URL"] = back
     server.start()

@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 from boot_images import VERSION, catalogue, fetch, os_images, stock
 from machines import Machine, resolutions
 from muster import BINARY, ROOT, eventually, pull_secret, quiet_environment
+from test_storage import SEALING_KEY
 
 
 def run(*arguments, expect=0, prefix=(), **variables):
@@ -379,5 +380,40 @@ def test_the_first_line_of_help_is_a_way_on(servers):
         [str(BINARY), *words, "--user", "admin"],
         env={**quiet_environment(), "HOME": str(server.work_dir)}, input=password + "\n", capture_output=True, text=True,
         timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_first_screen_says_whether_hosts_reach_the_service(servers):
+    local = servers("local-screen").start()
+    assert "hosts        cannot reach it" in local.log() and "server.listen" in local.log()
+
+
+def test_a_replica_without_users_is_refused_before_it_makes_one_of_its_own(tmp_path, postgres):
+    shared = {"MUSTER_DATABASE_URL": postgres.new_database(), "MUSTER_DATABASE_SEALING_KEY": SEALING_KEY}
+    words = ["serve", "--auth", "users", "--listen", "127.0.0.1:0", "--data-dir", tmp_path]
+    refusal = run(*words, expect=1, **shared)
+    assert "MUSTER_AUTH_USERS" in refusal and "hash-password" in refusal
+    assert not list(tmp_path.glob("first-user*"))
+
+
+def test_one_listener_for_ipv6_and_ipv4_where_the_system_separates_them(tmp_path):
+    """In a network of its own, whose default for new sockets is IPv6 alone."""
+    script = f"""
+        ip link set lo up
+        echo 1 >/proc/sys/net/ipv6/bindv6only
+        {BINARY} serve --listen '[::]:8090' --plain-http --auth none --data-dir {tmp_path} >{tmp_path}/log 2>&1 &
+        for _ in $(seq 100); do
+          curl --silent --fail 'http://[::1]:8090/health' >/dev/null && break
+          sleep 0.1
+        done
+        curl --silent --show-error --fail http://127.0.0.1:8090/health
+        status=$?
+        kill $!; wait
+        exit $status
+    """
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script],
+        env=quiet_environment(), capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

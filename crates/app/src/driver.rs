@@ -22,6 +22,7 @@ use crate::{
     App,
     aggregate::{Aggregate, Cause},
     error_chain, jobs,
+    metrics::Evaluated,
 };
 
 /// A busy cluster is evaluated in the background at most this often; readers need not wait.
@@ -212,8 +213,8 @@ impl Driver {
     async fn evaluate(&self, app: &Arc<App>, scope: Scope) {
         let began = Instant::now();
         let kind = match scope {
-            Scope::Cluster(_) => "cluster",
-            Scope::Host(_) => "host",
+            Scope::Cluster(_) => Evaluated::Cluster,
+            Scope::Host(_) => Evaluated::Host,
         };
         let result = match scope {
             Scope::Cluster(id) => {

@@ -245,6 +245,7 @@ fn store_message(error: &StoreError) -> String {
         | StoreError::Invalid { .. }
         | StoreError::Address { .. }
         | StoreError::InUse { .. }
+        | StoreError::ServerInUse { .. }
         | StoreError::TooNew { .. }
         | StoreError::TooOld { .. }
         | StoreError::NotEmpty { .. }

@@ -52,6 +52,26 @@ pub struct Metrics {
     installations: Installations,
 }
 
+/// What the driver evaluates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evaluated {
+    /// A cluster with all its hosts.
+    Cluster,
+    /// A host without a cluster.
+    Host,
+}
+
+impl Evaluated {
+    const ALL: [Self; 2] = [Self::Cluster, Self::Host];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Host => "host",
+        }
+    }
+}
+
 /// Validations counted by their ids, those of hosts and those of clusters.
 #[derive(Debug)]
 struct Checks {
@@ -275,7 +295,7 @@ impl Metrics {
     }
 
     /// The driver has evaluated a cluster or a host without one.
-    pub fn evaluation(&self, kind: &str, began: Instant) {
+    pub fn evaluation(&self, kind: Evaluated, began: Instant) {
         self.installations
             .evaluation(kind, began.elapsed().as_secs_f64() * 1000.0);
     }
@@ -388,6 +408,44 @@ mod tests {
             result: "success".into(),
             rate: 12.0,
         }
+    }
+
+    /// Families that are not on this page, or come with the first request.
+    const ELSEWHERE: &[&str] = &[
+        "muster_image_based_installations_total",
+        "http_request_duration_seconds_count",
+    ];
+
+    #[test]
+    fn what_alerts_ask_the_growth_of_is_there_before_it_grows() {
+        let rules = include_str!("../../../deploy/monitoring/muster-alerts.yml");
+        let asked = regex::Regex::new(r#"(?:rate|increase)\((\w+)(?:\{(\w+="[^"]*")\})?"#).unwrap();
+        let page = page([]);
+        let mut looked_at = 0;
+        for found in asked.captures_iter(rules) {
+            let name = &found[1];
+            if ELSEWHERE.contains(&name) {
+                continue;
+            }
+            let label = found.get(2).map_or("", |label| label.as_str());
+            let sample = |line: &&str| {
+                line.strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with(['{', ' ']))
+            };
+            let mut samples = page
+                .lines()
+                .filter(sample)
+                .filter(|line| line.contains(label));
+            let first = samples
+                .next()
+                .unwrap_or_else(|| panic!("{name} {label} is not in\n{page}"));
+            assert!(first.ends_with(" 0"), "{first}");
+            looked_at += 1;
+        }
+        assert!(
+            looked_at >= 4,
+            "the expressions of the rules are not recognised"
+        );
     }
 
     #[test]

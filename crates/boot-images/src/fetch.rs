@@ -3,12 +3,13 @@
 //! What has arrived stays in an unfinished file with a note of what it belongs to; a later try,
 //! also by another process, goes on with it if the source still has the same content.
 
-use std::{fs, io, time::Duration};
+use std::{collections::BTreeMap, fs, io, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use muster_catalog::OsImage;
 use muster_config::sections::Images;
-use reqwest::{Certificate, Client, Response, Url};
+use reqwest::{Certificate, Client, RequestBuilder, Response, Url};
+use tokio::task::JoinSet;
 
 use crate::{
     base::{BaseImages, PartNote, Record},
@@ -20,6 +21,16 @@ use crate::{
 /// Tries in a row that bring nothing before we give up.
 const TRIES: u32 = 5;
 const GIB: u64 = 1 << 30;
+/// A server that takes longer for one byte is hardly one to fetch a gigabyte from.
+const PROBE: Duration = Duration::from_secs(10);
+
+async fn first_byte(request: RequestBuilder) -> Result<(), FetchError> {
+    let response = request.header(header::RANGE, "bytes=0-0").send().await;
+    match response.map_err(source)?.status() {
+        StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(()),
+        other => Err(FetchError::Refused(other)),
+    }
+}
 
 /// Why an image was not fetched.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +65,15 @@ pub enum FetchError {
     /// Files, or what is in them.
     #[error(transparent)]
     File(#[from] io::Error),
+}
+
+/// What a server of images answered.
+#[derive(Debug)]
+pub struct Probed {
+    /// Its host, and the port if it is not the usual one.
+    pub server: String,
+    /// Whether it gave the beginning of an image.
+    pub answer: Result<(), FetchError>,
 }
 
 /// How to reach sources, and how much room there is.
@@ -124,6 +144,32 @@ impl Downloads {
             keeps_others: true,
             ..self
         }
+    }
+
+    /// Asks each server of these images for the first byte of one of them; returns the servers with
+    /// their answers. What comes from a file or a registry is left out.
+    pub async fn probe(&self, images: impl Iterator<Item = &OsImage>) -> Vec<Probed> {
+        let mut first_of = BTreeMap::new();
+        for image in images {
+            if let Ok(Source::Web(url)) = Source::of(image) {
+                let server = url.authority().rsplit('@').next().unwrap_or_default();
+                first_of.entry(server.to_owned()).or_insert(url);
+            }
+        }
+        let mut asked = JoinSet::new();
+        for (server, mut url) in first_of {
+            if !self.query.is_empty() {
+                url.query_pairs_mut().extend_pairs(&self.query);
+            }
+            let request = self.client.get(url).timeout(PROBE);
+            asked.spawn(async {
+                let answer = first_byte(request).await;
+                Probed { server, answer }
+            });
+        }
+        let mut probed = asked.join_all().await;
+        probed.sort_by(|one, other| one.server.cmp(&other.server));
+        probed
     }
 
     fn make_room(
@@ -350,5 +396,46 @@ mod tests {
         };
         entitled.make_room(&store, &known, &wanted, 100).unwrap();
         assert_eq!(store.state(&here), State::Missing);
+    }
+
+    /// A server that gives every request this answer.
+    fn server(answer: &'static str) -> String {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        address.to_string()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn each_server_of_images_is_asked_once() {
+        let good = server("HTTP/1.1 206 Partial Content\r\ncontent-length: 1\r\n\r\nx");
+        let closed = server("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+        let images = [
+            an_image("1", &format!("http://{good}/a.iso")),
+            an_image("2", &format!("http://{good}/b.iso")),
+            an_image("3", &format!("http://me:secret@{closed}/c.iso")),
+            an_image("4", "http://127.0.0.1:1/d.iso"),
+            an_image("5", "file:///srv/e.iso"),
+        ];
+        let downloads = Downloads::new(&Images::default()).unwrap();
+        let mut probed = downloads.probe(images.iter()).await;
+        assert_eq!(probed.len(), 3, "{probed:?}");
+        let mut answer = |server: &str| {
+            let at = probed.iter().position(|probed| probed.server == server);
+            probed.remove(at.expect(server)).answer
+        };
+        answer(&good).unwrap();
+        assert!(matches!(
+            answer(&closed),
+            Err(FetchError::Refused(StatusCode::FORBIDDEN))
+        ));
+        assert!(matches!(answer("127.0.0.1:1"), Err(FetchError::Source(_))));
     }
 }

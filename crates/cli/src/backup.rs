@@ -53,7 +53,7 @@ pub struct Restore {
 
 /// Makes a backup.
 pub fn run(backup: &Backup) -> anyhow::Result<Printed> {
-    let config = backup.of.load()?.config;
+    let config = backup.of.load_to_write()?;
     let installation = settings::installation(&config);
     let runtime = tokio::runtime::Runtime::new()?;
     let with = backup.with_os_images;
@@ -93,7 +93,7 @@ pub fn run(backup: &Backup) -> anyhow::Result<Printed> {
 
 /// Restores one.
 pub fn restore(restore: &Restore) -> anyhow::Result<Printed> {
-    let config = restore.of.load()?.config;
+    let config = restore.of.load_to_write()?;
     let installation = settings::installation(&config);
     let runtime = tokio::runtime::Runtime::new()?;
     let contents = if restore.input == Path::new("-") {

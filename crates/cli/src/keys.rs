@@ -82,7 +82,7 @@ pub fn run(keys: &Keys) -> ExitCode {
 }
 
 fn rotate_sealing(of: &OfService) -> anyhow::Result<Printed> {
-    let config = of.load()?.config;
+    let config = of.load_to_write()?;
     if !config.database.sealing_key.is_empty() {
         bail!(
             "the sealing key comes from the setting database.sealing_key, of which other replicas have \
@@ -143,7 +143,7 @@ fn wait_for_service(files: &KeyFiles) -> anyhow::Result<Printed> {
 }
 
 fn rotate_signing(of: &OfService, end_tokens: bool) -> anyhow::Result<Printed> {
-    let config = of.load()?.config;
+    let config = of.load_to_write()?;
     if !config.auth.ec_private_key.is_empty() || !config.auth.ec_public_key.is_empty() {
         bail!(
             "the signing key comes from the settings (EC_PRIVATE_KEY_PEM, EC_PUBLIC_KEY_PEM); only a key in \
@@ -171,7 +171,7 @@ fn rotate_signing(of: &OfService, end_tokens: bool) -> anyhow::Result<Printed> {
 }
 
 fn rotate_tls(of: &OfService) -> anyhow::Result<Printed> {
-    let config = of.load()?.config;
+    let config = of.load_to_write()?;
     if config.server.tls_cert.is_some() {
         bail!(
             "the certificate comes from server.tls_cert; replace the files of it and of server.tls_key, \

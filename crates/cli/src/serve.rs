@@ -11,7 +11,7 @@ use muster_config::{Loaded, Overrides};
 use muster_service::Running;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{connection, logging, output, reload, settings};
+use crate::{connection, first_screen::Started, logging, output, reload, settings};
 
 /// Run the service: REST API v2, embedded database, no configuration needed.
 ///
@@ -174,52 +174,22 @@ async fn reload_changes(running: &Running, flags: &Overrides, hang_up: &mut Sign
     }
 }
 
-/// Prints where the service is. The first line is for scripts.
+/// Prints where the service is.
 fn announce(running: &Running) {
-    let url = format!("{}://{}", running.scheme, running.address);
-    let config = running.config();
-    let mut lines = format!("listening on {url}\n");
-    // An address that stands for all of them cannot be opened.
-    let open = match running.address.ip().is_unspecified() {
-        true => config.server.base_url.as_str(),
-        false => &url,
+    let user = running.first_user.as_ref();
+    let started = Started {
+        config: running.config(),
+        address: running.address,
+        scheme: running.scheme,
+        first_login: user.map(|user| (user.name.as_str(), user.password.reveal())),
     };
-    lines += &format!(
-        "  web page     {open}/\n  API          {open}/api/assisted-install/v2/…   reference: {open}/docs\n"
-    );
-    if running.scheme == "https" {
-        lines += &format!(
-            "  CA           {}\n",
-            config.data_dir.join("tls/ca.crt").display()
-        );
-    }
-    if let Some(user) = &running.first_user {
-        lines += &format!(
-            "  first login  user {}  password {}   (shown only now)\n",
-            user.name,
-            user.password.reveal()
-        );
-    }
-    lines += &format!("  next step    {}\n", next_step(running, open));
-    lines += "  first image  web page: Create cluster, then Add hosts; or aicli download iso NAME   (docs/aicli.md)\n";
     let mut out = io::stdout().lock();
-    let shown = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
-    if let Some(user) = &running.first_user
+    let shown = out
+        .write_all(started.screen().as_bytes())
+        .and_then(|()| out.flush());
+    if let Some(user) = user
         && let Err(error) = shown.and_then(|()| user.announced())
     {
         tracing::error!(%error, "the first login could not be stored; the next start shows it again");
-    }
-}
-
-/// The command that works as it stands: in mode `users` nothing does before a login.
-fn next_step(running: &Running, url: &str) -> String {
-    let config = running.config();
-    if config.auth.mode != muster_config::sections::AuthMode::Users {
-        return "muster get clusters   (aicli and other clients: docs/aicli.md)".to_owned();
-    }
-    let ca = config.data_dir.join("tls/ca.crt");
-    match running.scheme == "https" {
-        true => format!("muster login --url {url} --cacert {}", ca.display()),
-        false => format!("muster login --url {url}"),
     }
 }

@@ -277,6 +277,13 @@ impl BaseUrl {
         Url::parse(&self.0).is_ok_and(|url| url.port() == Some(0))
     }
 
+    /// Its host, IPv6 addresses in brackets, and its port, which is that of the scheme if none is
+    /// named.
+    pub fn host_and_port(&self) -> Option<(String, u16)> {
+        let url = Url::parse(&self.0).ok()?;
+        Some((url.host_str()?.to_owned(), url.port_or_known_default()?))
+    }
+
     /// Whether others connect without TLS.
     pub fn is_plain_http(&self) -> bool {
         self.0
@@ -332,6 +339,11 @@ impl DatabaseUrl {
     /// Whether nothing was given.
     pub fn is_unset(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether it is a server, which several services may share.
+    pub fn is_server(&self) -> bool {
+        self.0.starts_with("postgres")
     }
 }
 

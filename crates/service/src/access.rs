@@ -49,6 +49,12 @@ pub enum AccessError {
         /// The file.
         path: PathBuf,
     },
+    /// Each replica would make a first user of its own.
+    #[error(
+        "no user is configured, and every replica would make its own: give all of them the same \
+         auth.users (MUSTER_AUTH_USERS), with hashes of `muster hash-password`"
+    )]
+    NoSharedUsers,
     /// A file of ours.
     #[error("{path}")]
     File {
@@ -61,10 +67,8 @@ pub enum AccessError {
 }
 
 /// Sets up the mode in force; in mode `users` with no user at all a first one is made.
-pub fn authenticator(
-    auth: &Auth,
-    data_dir: &Path,
-) -> Result<(Authenticator, Option<FirstUser>), AccessError> {
+pub fn authenticator(config: &Config) -> Result<(Authenticator, Option<FirstUser>), AccessError> {
+    let (auth, data_dir) = (&config.auth, config.data_dir.as_path());
     let rules = Rules {
         enforce_scope: auth.enforce_resource_scope,
         token_lifetime: seconds(auth.token_lifetime),
@@ -75,7 +79,7 @@ pub fn authenticator(
         AuthMode::None => Mode::None,
         AuthMode::Local => Mode::Local(own_keys(auth, data_dir)?),
         AuthMode::Users => {
-            let (users, made) = users(auth, data_dir)?;
+            let (users, made) = users(config)?;
             first_user = made;
             Mode::Users(own_keys(auth, data_dir)?, users)
         }
@@ -111,13 +115,26 @@ pub fn reload_signing_keys(
     }
 }
 
-fn users(auth: &Auth, data_dir: &Path) -> Result<(Users, Option<FirstUser>), AccessError> {
-    let users = configured_users(auth);
+fn users(config: &Config) -> Result<(Users, Option<FirstUser>), AccessError> {
+    let users = configured_users(&config.auth);
     if !users.is_empty() {
         return Ok((Users::new(users)?, None));
     }
-    let (user, made) = first_user::open(data_dir)?;
+    if lacks_shared_users(config) {
+        return Err(AccessError::NoSharedUsers);
+    }
+    let (user, made) = first_user::open(&config.data_dir)?;
     Ok((Users::new([user])?, made))
+}
+
+/// Whether this is a replica that people cannot log in to with what the others know: it would make
+/// a first user of its own. One that was made here before is used as it is.
+#[must_use]
+pub fn lacks_shared_users(config: &Config) -> bool {
+    config.auth.mode == AuthMode::Users
+        && config.auth.users.0.is_empty()
+        && config.is_replica()
+        && !first_user::exists(&config.data_dir)
 }
 
 /// Replaces the users by those that are configured now; without any, by the first user.
@@ -245,6 +262,8 @@ fn seconds(duration: std::time::Duration) -> i64 {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use muster_config::{DatabaseUrl, Parse};
+
     use super::*;
 
     #[test]
@@ -277,6 +296,37 @@ mod tests {
                 .starts_with("the setting database.sealing_key holds no"),
             "{bad}"
         );
+    }
+
+    #[test]
+    fn replicas_share_users_and_make_none_of_their_own() {
+        let data = tempfile::tempdir().unwrap();
+        let mut config = Config {
+            data_dir: data.path().to_owned(),
+            ..Config::default()
+        };
+        config.auth.mode = AuthMode::Users;
+        config.database.sealing_key = SealingKey::generate().unwrap();
+        config.database.url = DatabaseUrl::parse("postgres://db/muster").unwrap();
+        let refused = authenticator(&config).unwrap_err().to_string();
+        assert!(refused.contains("MUSTER_AUTH_USERS"), "{refused}");
+        assert!(!first_user::exists(data.path()));
+
+        let mut with_users = config.clone();
+        with_users.auth.users.0 = vec![muster_config::sections::User {
+            name: "alice".to_owned(),
+            password_hash: Secret::new(muster_auth::hash_password("correct horse").unwrap()),
+            role: UserRole::Admin,
+        }];
+        assert!(authenticator(&with_users).unwrap().1.is_none());
+
+        // Keys in the data directory: no other service can use that database.
+        config.database.sealing_key = Secret::default();
+        let (_, first) = authenticator(&config).unwrap();
+        first.expect("a first user").announced().unwrap();
+        // It existed before the keys moved to the settings.
+        config.database.sealing_key = SealingKey::generate().unwrap();
+        authenticator(&config).unwrap();
     }
 
     #[test]

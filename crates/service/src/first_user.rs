@@ -50,6 +50,11 @@ impl FirstUser {
     }
 }
 
+/// Whether one was made here and announced.
+pub fn exists(data_dir: &Path) -> bool {
+    data_dir.join(HASH_FILE).exists()
+}
+
 /// The first user, and its password if that has yet to be announced.
 ///
 /// # Errors

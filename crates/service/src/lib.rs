@@ -18,6 +18,6 @@ mod systemd;
 mod views;
 mod watch;
 
-pub use access::FirstUser;
+pub use access::{FirstUser, lacks_shared_users};
 pub use images::ranges;
 pub use start::{Running, StartError, start};

@@ -98,7 +98,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
         .map_err(|cause| StartError::because("the CA for hosts could not be read", cause))?;
 
     raise_file_limit();
-    let main = listen(config.server.listen, server_tls.clone(), ListenerKind::Main).await?;
+    let main = listen(config.server.listen, server_tls.clone(), ListenerKind::Main)?;
     let address = main
         .address()
         .map_err(|cause| StartError::because("the listener has no address", cause))?;
@@ -114,7 +114,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
             StartError::because("the key for secrets in the database is not usable", cause)
         })?;
     let stores = Stores::open(&config, sealing_key).await?;
-    let (auth, first_user) = access::authenticator(&config.auth, &data_dir)
+    let (auth, first_user) = access::authenticator(&config)
         .map_err(|cause| StartError::because("authentication could not be set up", cause))?;
     let (host_guard, intake) = (HostGuard::of(&config), Intake::new(&config.server));
     let changes = ChangeNotifier::new(&config.quotas);
@@ -142,8 +142,7 @@ pub async fn start(mut config: Config) -> Result<Running, StartError> {
             SocketAddr::new(address.ip(), port),
             None,
             ListenerKind::Firmware,
-        )
-        .await?;
+        )?;
         listeners.push(tokio::spawn(firmware.serve(
             Arc::clone(&service),
             stopping,
@@ -287,12 +286,12 @@ impl Running {
     }
 }
 
-async fn listen(
+fn listen(
     address: SocketAddr,
     tls: Option<TlsSettings>,
     kind: ListenerKind,
 ) -> Result<Listener, StartError> {
-    Listener::bind(address, tls, kind).await.map_err(|cause| {
+    Listener::bind(address, tls, kind).map_err(|cause| {
         let advice = match cause.kind() {
             io::ErrorKind::AddrInUse => "another program uses it; server.listen chooses another port",
             io::ErrorKind::PermissionDenied => {

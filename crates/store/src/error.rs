@@ -46,6 +46,15 @@ pub enum StoreError {
         /// The database file.
         path: PathBuf,
     },
+    /// Services work on the same database of a server.
+    #[error(
+        "the database is in use: {sessions} other sessions of muster are open; stop the service, all \
+         replicas of it, and try again"
+    )]
+    ServerInUse {
+        /// How many.
+        sessions: i64,
+    },
     /// The database was written by a newer Muster.
     #[error(
         "the database has schema version {found}, this program knows up to {known}; start a newer program"

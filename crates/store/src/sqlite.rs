@@ -92,6 +92,14 @@ impl SqliteFile {
         }
     }
 
+    /// Whether a process holds it; makes no file, as the lock of the service must be the service's.
+    pub(crate) fn is_locked(&self) -> bool {
+        let Ok(lock) = File::open(self.beside(".lock")) else {
+            return false;
+        };
+        matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
     /// Makes the file readable by its owner only, whatever the folder and the umask allow. SQLite
     /// gives the files it makes beside it the same mode.
     pub(crate) fn make_private(&self) -> Result<(), StoreError> {

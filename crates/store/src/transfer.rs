@@ -10,6 +10,7 @@ use crate::{
     database::{Address, Limits, Pool},
     error::StoreError,
     migrations,
+    reserve::{lock, require_alone},
     sqlite::{Access, SqliteFile},
     statement::{Arg, Connection, Options, RawRow, Statement, aside},
 };
@@ -122,18 +123,20 @@ const TABLES: &[Table] = &[
 /// How many rows of each table were copied.
 pub type Copied = Vec<(&'static str, u64)>;
 
-/// Copies a database into another one, which must be new or empty. An SQLite file on either side
-/// must not be in use; one of an older release is brought up to date first.
+/// Copies a database into another one, which must be new or empty. Neither may be in use; an SQLite
+/// file of an older release is brought up to date first.
 pub async fn copy(from: &str, to: &str) -> Result<Copied, StoreError> {
     let (from, to) = (Address::parse(from)?, Address::parse(to)?);
     aside(async move {
         let from_lock = lock(&from)?;
         let to_lock = lock(&to)?;
         let mut source = connect(&from, Access::Write).await?;
+        require_alone(&mut source).await?;
         if from_lock.is_some() {
             migrations::run(&mut source).await?;
         }
         let mut target = connect(&to, Access::Write).await?;
+        require_alone(&mut target).await?;
         if let Address::Sqlite(file) = &to {
             file.make_private()?;
         }
@@ -194,7 +197,7 @@ pub async fn version_of(url: &str) -> Result<i64, StoreError> {
 #[must_use]
 pub fn in_use(url: &str) -> bool {
     match Address::parse(url) {
-        Ok(Address::Sqlite(file)) => matches!(file.lock(), Err(StoreError::InUse { .. })),
+        Ok(Address::Sqlite(file)) => file.is_locked(),
         Ok(Address::Postgres(_)) | Err(_) => false,
     }
 }
@@ -208,13 +211,6 @@ async fn vacuum(source: &mut Connection, file: &Path) -> Result<(), StoreError> 
         .run(&Statement::new("VACUUM INTO $1").once().text(path))
         .await?;
     Ok(())
-}
-
-fn lock(address: &Address) -> Result<Option<std::fs::File>, StoreError> {
-    match address {
-        Address::Sqlite(file) => file.lock().map(Some),
-        Address::Postgres(_) => Ok(None),
-    }
 }
 
 async fn connect(address: &Address, access: Access) -> Result<Connection, StoreError> {

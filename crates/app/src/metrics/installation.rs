@@ -7,6 +7,8 @@ use muster_model::{Category, Cluster, ClusterStatus, Event, Host, Timestamp};
 use prometheus::{Error, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry};
 use serde_json::Value;
 
+use super::Evaluated;
+
 /// What dashboards know about installations.
 #[derive(Debug)]
 pub(super) struct Installations {
@@ -28,6 +30,13 @@ pub(super) struct Installations {
 
 /// Clusters that are shown one by one while they are being installed; more are only counted.
 const MOST_SHOWN: usize = 100;
+
+/// How an installation can end.
+const ENDS: [ClusterStatus; 3] = [
+    ClusterStatus::Installed,
+    ClusterStatus::Error,
+    ClusterStatus::Cancelled,
+];
 
 /// Phases take from milliseconds (simulated) to a day (waiting for a person).
 const PHASE_SECONDS: [f64; 14] = [
@@ -63,13 +72,28 @@ impl Installations {
         registry.register(Box::new(hosts.clone()))?;
         let milliseconds = [10.0, 100.0, 200.0, 500.0, 1_000.0, 10_000.0, 30_000.0];
         let by_role = ["role", "result"];
+        let clusters = of(
+            "cluster_installation_seconds",
+            "Duration of installations",
+            &["result"],
+            &seconds,
+        )?;
+        let evaluations = histogram(
+            registry,
+            "muster_evaluation_duration_ms",
+            "Time to evaluate a cluster with its hosts, or a host without one",
+            &["kind"],
+            &milliseconds,
+        )?;
+        // Alerts ask by how much these grow: a series that begins at 1 has not grown.
+        for end in ENDS {
+            clusters.with_label_values(&[end.as_str()]);
+        }
+        for kind in Evaluated::ALL {
+            evaluations.with_label_values(&[kind.label()]);
+        }
         Ok(Self {
-            clusters: of(
-                "cluster_installation_seconds",
-                "Duration of installations",
-                &["result"],
-                &seconds,
-            )?,
+            clusters,
             host_stages: of(
                 "host_installation_phase_seconds",
                 "Duration of the stages of a host's installation",
@@ -107,13 +131,7 @@ impl Installations {
                 &["operation"],
                 &operation_buckets(),
             )?,
-            evaluations: histogram(
-                registry,
-                "muster_evaluation_duration_ms",
-                "Time to evaluate a cluster with its hosts, or a host without one",
-                &["kind"],
-                &milliseconds,
-            )?,
+            evaluations,
             cluster_phases: own(
                 "muster_cluster_phase_seconds",
                 "Time clusters spent in a status, when they leave it",
@@ -144,10 +162,7 @@ impl Installations {
         self.cluster_phases
             .with_label_values(&labels)
             .observe(seconds(since, now));
-        let ended = matches!(
-            after.status,
-            ClusterStatus::Installed | ClusterStatus::Error | ClusterStatus::Cancelled
-        );
+        let ended = ENDS.contains(&after.status);
         if let (true, Some(began)) = (ended, after.install_started_at) {
             self.clusters
                 .with_label_values(&[after.status.as_str()])
@@ -213,9 +228,9 @@ impl Installations {
     }
 
     /// An evaluation took this long.
-    pub(super) fn evaluation(&self, kind: &str, milliseconds: f64) {
+    pub(super) fn evaluation(&self, kind: Evaluated, milliseconds: f64) {
         self.evaluations
-            .with_label_values(&[kind])
+            .with_label_values(&[kind.label()])
             .observe(milliseconds);
     }
 

@@ -1,6 +1,10 @@
 //! The service on Kubernetes.
 
-use clap::Args;
+use std::net::IpAddr;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use muster_config::{BaseUrl, Parse};
 
 use super::{
     Files, own_image,
@@ -16,6 +20,9 @@ pub struct Kubernetes {
     /// URL at which hosts reach the service, such as https://muster.example.com
     #[arg(long, value_name = "URL")]
     base_url: String,
+    /// What the cluster is
+    #[arg(long, value_enum, default_value_t = Platform::Kubernetes)]
+    platform: Platform,
     /// Image of the service
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
@@ -23,29 +30,91 @@ pub struct Kubernetes {
     #[arg(long, value_name = "NAME", default_value = "muster")]
     namespace: String,
     /// Several replicas on a PostgreSQL server and an S3 bucket, whose addresses and credentials you
-    /// fill into the Secret
+    /// fill into the Secret, with the users who may log in
     #[arg(long)]
     replicated: bool,
+}
+
+/// What differs between clusters: how requests come in, and who chooses the user of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Platform {
+    /// A Service of type LoadBalancer
+    Kubernetes,
+    /// A Route, and users of containers as the project's security context constraints give them
+    Openshift,
+}
+
+impl Platform {
+    fn service_type(self) -> &'static str {
+        match self {
+            Self::Kubernetes => "LoadBalancer",
+            Self::Openshift => "ClusterIP",
+        }
+    }
+
+    /// The group of the volume. OpenShift gives each namespace its own range and refuses others.
+    fn volume_group(self) -> &'static str {
+        match self {
+            Self::Kubernetes => "        fsGroup: 1001\n",
+            Self::Openshift => "",
+        }
+    }
 }
 
 impl Kubernetes {
     /// The manifest.
     pub fn files(&self) -> anyhow::Result<Files> {
+        let (host, port) = self.reached_at()?;
         let image = self.image.clone().unwrap_or_else(own_image);
         let variables = [
             ("SERVICE_BASE_URL", self.base_url.clone()),
             ("IMAGE_SERVICE_BASE_URL", self.base_url.clone()),
             ("AUTH_TYPE", "users".to_owned()),
         ];
-        let workload = if self.replicated { REPLICATED } else { SINGLE };
-        let text = format!(
-            "{HEAD}{}---\n{SERVICE}---\n{workload}",
-            entries(&variables, 2)
-        )
-        .replace("{container}", CONTAINER)
-        .replace("{image}", &quoted(&image))
-        .replace("{namespace}", &self.namespace);
+        let mut documents = vec![format!("{HEAD}{}", entries(&variables, 2))];
+        documents.push(SERVICE.to_owned());
+        match self.platform {
+            Platform::Kubernetes => {}
+            Platform::Openshift => documents.push(ROUTE.replace("{host}", &quoted(&host))),
+        }
+        documents.push(if self.replicated { REPLICATED } else { SINGLE }.to_owned());
+        let text = documents
+            .join("---\n")
+            .replace("{container}", CONTAINER)
+            .replace("{volume-group}", self.platform.volume_group())
+            .replace("{service-type}", self.platform.service_type())
+            .replace("{port}", &port.to_string())
+            .replace("{image}", &quoted(&image))
+            .replace("{namespace}", &self.namespace);
         Ok(vec![("muster.yaml", text)])
+    }
+
+    /// Host and port of the URL, if requests to it can arrive at the service.
+    fn reached_at(&self) -> anyhow::Result<(String, u16)> {
+        let named = || format!("--base-url {}", self.base_url);
+        let url = BaseUrl::parse(&self.base_url).with_context(named)?;
+        if url.is_plain_http() {
+            bail!(
+                "{}: the service in these manifests speaks TLS, and agents verify its certificate; \
+                 write https://",
+                named()
+            );
+        }
+        let reached = url.host_and_port().with_context(named)?;
+        let (host, port) = &reached;
+        let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+        match self.platform {
+            Platform::Openshift if *port != 443 => bail!(
+                "{}: routes are reached at port 443; leave the port out",
+                named()
+            ),
+            Platform::Openshift if is_address => bail!(
+                "{}: the router finds a route by its host name; give the URL a name, such as \
+                 muster.apps.example.com",
+                named()
+            ),
+            Platform::Kubernetes | Platform::Openshift => Ok(reached),
+        }
     }
 }
 
@@ -71,13 +140,31 @@ metadata:
   name: muster-api
   namespace: {namespace}
 spec:
-  type: LoadBalancer
+  type: {service-type}
   selector:
     app: muster
   ports:
     - name: https
-      port: 8090
+      port: {port}
       targetPort: https
+";
+
+/// TLS ends in the service, whose certificate agents verify.
+const ROUTE: &str = "apiVersion: route.openshift.io/v1
+kind: Route
+metadata:
+  name: muster
+  namespace: {namespace}
+spec:
+  host: {host}
+  to:
+    kind: Service
+    name: muster-api
+  port:
+    targetPort: https
+  tls:
+    termination: passthrough
+    insecureEdgeTerminationPolicy: None
 ";
 
 /// The container, in the template of a pod.
@@ -85,8 +172,7 @@ const CONTAINER: &str = "      automountServiceAccountToken: false
       enableServiceLinks: false
       securityContext:
         runAsNonRoot: true
-        fsGroup: 1001
-        seccompProfile:
+{volume-group}        seccompProfile:
           type: RuntimeDefault
       terminationGracePeriodSeconds: 30
       containers:
@@ -162,6 +248,7 @@ spec:
 const REPLICATED: &str =
     "# Fill in before applying. All replicas need the same keys: the sealing key by
 # `openssl rand -base64 32`, the signing key by `openssl ecparam -name prime256v1 -genkey -noout`.
+# They need the same users, too: the hash of a password by `muster hash-password`.
 apiVersion: v1
 kind: Secret
 metadata:
@@ -171,6 +258,7 @@ stringData:
   MUSTER_DATABASE_URL: postgres://muster:PASSWORD@postgresql.example.com/muster
   MUSTER_DATABASE_SEALING_KEY: \"\"
   EC_PRIVATE_KEY_PEM: \"\"
+  MUSTER_AUTH_USERS: '[{\"name\": \"admin\", \"password_hash\": \"\", \"role\": \"admin\"}]'
   MUSTER_STORAGE_URL: s3://muster?endpoint=https://s3.example.com
   AWS_ACCESS_KEY_ID: \"\"
   AWS_SECRET_ACCESS_KEY: \"\"
@@ -263,32 +351,133 @@ spec:
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use serde_json::Value;
+
     use super::*;
     use crate::deploy::tests::is_current;
 
-    fn text(replicated: bool) -> String {
-        let options = Kubernetes {
-            base_url: "https://muster.example.com:8090".to_owned(),
-            image: Some("registry.example.com/muster:0.1.0".to_owned()),
-            namespace: "muster".to_owned(),
-            replicated,
-        };
-        options.files().unwrap().remove(0).1
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        kubernetes: Kubernetes,
     }
+
+    fn made(words: &str) -> anyhow::Result<String> {
+        let words = ["kubernetes"].into_iter().chain(words.split_whitespace());
+        let files = Line::parse_from(words).kubernetes.files()?;
+        Ok(files[0].1.clone())
+    }
+
+    fn documents(words: &str) -> Vec<Value> {
+        made(words)
+            .unwrap()
+            .split("---\n")
+            .map(|text| serde_yaml_ng::from_str(text).expect(words))
+            .collect()
+    }
+
+    fn of_kind(documents: &[Value], kind: &str) -> Value {
+        let found = documents.iter().find(|document| document["kind"] == kind);
+        found.expect(kind).clone()
+    }
+
+    const IMAGE: &str = "--image registry.example.com/muster:0.1.0";
+    const LOAD_BALANCER: &str = "--base-url https://muster.example.com:8090";
+    const ROUTED: &str = "--platform openshift --base-url https://muster.apps.example.com";
+
+    /// The files in `deploy/kubernetes`, and the options that make them.
+    const KEPT: &[(&str, &str, &str)] = &[
+        ("muster.yaml", LOAD_BALANCER, ""),
+        ("muster-replicated.yaml", LOAD_BALANCER, "--replicated"),
+        ("muster-openshift.yaml", ROUTED, ""),
+    ];
 
     #[test]
     fn the_files_in_deploy_are_current() {
-        is_current("kubernetes/muster.yaml", &text(false));
-        is_current("kubernetes/muster-replicated.yaml", &text(true));
+        for (name, url, more) in KEPT {
+            let text = made(&format!("{IMAGE} {url} {more}")).unwrap();
+            is_current(&format!("kubernetes/{name}"), &text);
+        }
     }
 
     #[test]
-    fn every_document_is_yaml() {
-        for replicated in [false, true] {
-            for document in text(replicated).split("---\n") {
-                let document: serde_json::Value = serde_yaml_ng::from_str(document).unwrap();
-                assert!(document["kind"].is_string(), "{document}");
+    fn every_document_is_yaml_and_nothing_is_left_open() {
+        for url in [LOAD_BALANCER, ROUTED] {
+            for more in ["", "--replicated"] {
+                for document in documents(&format!("{url} {more}")) {
+                    assert!(document["kind"].is_string(), "{document}");
+                    let text = document.to_string();
+                    assert!(
+                        !text.contains("{port}") && !text.contains("{host}"),
+                        "{text}"
+                    );
+                }
             }
         }
+    }
+
+    #[test]
+    fn the_service_has_the_port_of_the_url() {
+        let port = |words: &str| of_kind(&documents(words), "Service")["spec"]["ports"][0].clone();
+        assert_eq!(port(LOAD_BALANCER)["port"], 8090);
+        assert_eq!(port("--base-url https://m.example.com")["port"], 443);
+        assert_eq!(
+            port("--base-url https://m.example.com")["targetPort"],
+            "https"
+        );
+    }
+
+    #[test]
+    fn on_openshift_a_route_passes_tls_on_and_the_project_chooses_users() {
+        for more in ["", "--replicated"] {
+            let made = documents(&format!("{ROUTED} {more}"));
+            let route = of_kind(&made, "Route");
+            assert_eq!(route["spec"]["host"], "muster.apps.example.com");
+            assert_eq!(route["spec"]["tls"]["termination"], "passthrough");
+            assert_eq!(of_kind(&made, "Service")["spec"]["type"], "ClusterIP");
+            let text = serde_json::to_string(&made).unwrap();
+            assert!(
+                !text.contains("fsGroup") && !text.contains("runAsUser\":"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn urls_at_which_nothing_would_answer_are_refused() {
+        for (words, expected) in [
+            ("--base-url http://m.example.com:8090", "write https://"),
+            ("--base-url m.example.com", "--base-url m.example.com"),
+            (
+                "--platform openshift --base-url https://m.example.com:8090",
+                "port 443",
+            ),
+            (
+                "--platform openshift --base-url https://192.0.2.7",
+                "give the URL a name",
+            ),
+        ] {
+            let error = format!("{:#}", made(words).unwrap_err());
+            assert!(error.contains(expected), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn replicas_get_their_users_from_the_secret_in_the_form_the_service_reads() {
+        let secret = of_kind(
+            &documents(&format!("{LOAD_BALANCER} --replicated")),
+            "Secret",
+        );
+        let users = secret["stringData"]["MUSTER_AUTH_USERS"].as_str().unwrap();
+        // As it stands it is refused, and the refusal names what is to be filled in.
+        let refused = muster_config::sections::Users::parse(users).unwrap_err();
+        assert!(refused.to_string().contains("password_hash"), "{refused}");
+        let filled = users.replace(
+            "\"password_hash\": \"\"",
+            "\"password_hash\": \"$argon2id$x\"",
+        );
+        let users = muster_config::sections::Users::parse(&filled).unwrap();
+        assert_eq!(users.show(), "admin (admin)");
     }
 }

@@ -5,6 +5,7 @@
 
 mod kubernetes;
 mod podman;
+mod site_files;
 mod yaml;
 
 use std::{fs, path::PathBuf};

@@ -1,12 +1,12 @@
 //! The service as a pod of podman.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::{Args, ValueEnum};
 
 use super::{
     Files, own_image,
+    site_files::SiteFiles,
     yaml::{entries, quoted},
 };
 
@@ -33,7 +33,8 @@ pub struct Podman {
     /// Who may call
     #[arg(long, value_enum, default_value_t = Auth::Users)]
     auth: Auth,
-    /// Your own certificate chain (PEM), with --tls-key; without them one is made and renewed
+    /// Your own certificate chain (PEM), with --tls-key; without them one is made and renewed. The
+    /// folder of these and other files is mounted
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// Its private key (PEM)
@@ -67,48 +68,23 @@ enum Auth {
     None,
 }
 
-/// A file of this machine inside the container.
-struct Mount<'a> {
-    name: &'static str,
-    from: &'a Path,
-    to: &'static str,
-}
-
 impl Podman {
     /// The pod, and the unit that runs it.
     pub fn files(&self) -> anyhow::Result<Files> {
-        let mounts = self.mounts();
-        if let Some(mount) = mounts.iter().find(|mount| !mount.from.is_absolute()) {
-            bail!(
-                "{} is mounted into the container: give its absolute path",
-                mount.from.display()
-            );
-        }
+        let given = [
+            &self.tls_cert,
+            &self.tls_key,
+            &self.mirrors,
+            &self.mirrors_ca,
+        ];
+        let site = SiteFiles::of(given.into_iter().flatten())?;
         Ok(vec![
-            ("muster.yml", self.pod(&mounts)),
+            ("muster.yml", self.pod(&site)),
             ("muster.kube", quadlet()),
         ])
     }
 
-    fn mounts(&self) -> Vec<Mount<'_>> {
-        let files = [
-            ("tls-cert", &self.tls_cert, "/etc/muster/tls.crt"),
-            ("tls-key", &self.tls_key, "/etc/muster/tls.key"),
-            ("mirrors", &self.mirrors, "/etc/containers/registries.conf"),
-            (
-                "mirrors-ca",
-                &self.mirrors_ca,
-                "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-            ),
-        ];
-        let given = files.into_iter().filter_map(|(name, from, to)| {
-            let from = from.as_deref()?;
-            Some(Mount { name, from, to })
-        });
-        given.collect()
-    }
-
-    fn variables(&self) -> Vec<(&'static str, String)> {
+    fn variables(&self, site: &SiteFiles) -> Vec<(&'static str, String)> {
         let scheme = if self.plain_http { "http" } else { "https" };
         let host = if self.address.contains(':') {
             format!("[{}]", self.address)
@@ -131,19 +107,21 @@ impl Podman {
             variables.push(("PUBLIC_CONTAINER_REGISTRIES", public.to_owned()));
             variables.push(("ENABLE_OKD_SUPPORT", "true".to_owned()));
         }
-        if self.tls_cert.is_some() {
-            variables.push(("HTTPS_CERT_FILE", "/etc/muster/tls.crt".to_owned()));
-            variables.push(("HTTPS_KEY_FILE", "/etc/muster/tls.key".to_owned()));
+        if let (Some(cert), Some(key)) = (&self.tls_cert, &self.tls_key) {
+            variables.push(("HTTPS_CERT_FILE", site.inside(cert)));
+            variables.push(("HTTPS_KEY_FILE", site.inside(key)));
             // Hosts trust it even if no public authority signed it.
-            variables.push(("SERVICE_CA_CERT_PATH", "/etc/muster/tls.crt".to_owned()));
+            variables.push(("SERVICE_CA_CERT_PATH", site.inside(cert)));
         }
-        if self.mirrors.is_some() {
+        if let (Some(mirrors), Some(ca)) = (&self.mirrors, &self.mirrors_ca) {
+            variables.push(("MUSTER_IMAGES_MIRRORS_FILE", site.inside(mirrors)));
+            variables.push(("MUSTER_IMAGES_MIRRORS_CA_FILE", site.inside(ca)));
             variables.push(("MUSTER_IMAGES_FETCH", "never".to_owned()));
         }
         variables
     }
 
-    fn pod(&self, mounts: &[Mount<'_>]) -> String {
+    fn pod(&self, site: &SiteFiles) -> String {
         let image = self.image.clone().unwrap_or_else(own_image);
         let (claim, data) = if self.ephemeral {
             (String::new(), "      emptyDir: {}\n")
@@ -153,28 +131,17 @@ impl Podman {
                 "      persistentVolumeClaim:\n        claimName: muster-data\n",
             )
         };
-        let mut pod = format!(
+        format!(
             "# Made by `muster deploy podman`; start it with `podman kube play muster.yml`.\n\
-             apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: muster-config\ndata:\n{}---\n{claim}{POD}",
-            entries(&self.variables(), 2)
+             apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: muster-config\ndata:\n{}---\n\
+             {claim}{POD}{}  volumes:\n    - name: data\n{data}{}",
+            entries(&self.variables(site), 2),
+            site.mount(),
+            site.volume(),
         )
+        .replace("{annotations}", &site.annotation())
         .replace("{image}", &quoted(&image))
-        .replace("{port}", &self.port.to_string());
-        for mount in mounts {
-            pod += &format!(
-                "        - name: {}\n          mountPath: {}\n          readOnly: true\n",
-                mount.name, mount.to
-            );
-        }
-        pod += &format!("  volumes:\n    - name: data\n{data}");
-        for mount in mounts {
-            pod += &format!(
-                "    - name: {}\n      hostPath:\n        path: {}\n        type: File\n",
-                mount.name,
-                quoted(&mount.from.display().to_string())
-            );
-        }
-        pod
+        .replace("{port}", &self.port.to_string())
     }
 }
 
@@ -196,7 +163,7 @@ metadata:
   name: muster
   labels:
     app: muster
-spec:
+{annotations}spec:
   restartPolicy: Always
   containers:
     - name: service
@@ -257,11 +224,11 @@ mod tests {
         ),
         (
             "muster-tls.yml",
-            "--address muster.example.com --tls-cert /etc/muster/tls.crt --tls-key /etc/muster/tls.key",
+            "--address muster.example.com --tls-cert /etc/muster/site/tls.crt --tls-key /etc/muster/site/tls.key",
         ),
         (
             "muster-disconnected.yml",
-            "--address muster.example.com --mirrors /etc/muster/registries.conf --mirrors-ca /etc/muster/mirrors.pem",
+            "--address muster.example.com --mirrors /etc/muster/site/registries.conf --mirrors-ca /etc/muster/site/mirrors.pem",
         ),
         (
             "muster-no-login.yml",
@@ -297,18 +264,25 @@ mod tests {
     }
 
     #[test]
-    fn relative_paths_are_refused_and_ipv6_addresses_get_brackets() {
-        let words = [
-            "podman",
-            "--address",
-            "fd00::7",
-            "--tls-cert",
-            "a",
-            "--tls-key",
-            "/b",
-        ];
-        let error = Line::parse_from(words).podman.files().unwrap_err();
-        assert!(error.to_string().contains("absolute path"), "{error}");
+    fn files_of_the_site_are_in_one_folder_that_podman_labels() {
+        let all = pod(
+            "--address m.example.com --tls-cert /srv/site/a.crt --tls-key /srv/site/a.key \
+                       --mirrors /srv/site/r.conf --mirrors-ca /srv/site/r.pem",
+        );
+        for line in [
+            "  HTTPS_KEY_FILE: \"/etc/muster/site/a.key\"\n",
+            "  MUSTER_IMAGES_MIRRORS_FILE: \"/etc/muster/site/r.conf\"\n",
+            "  annotations:\n    bind-mount-options: \"/srv/site:z\"\n",
+            "        - name: site\n          mountPath: /etc/muster/site\n          readOnly: true\n",
+            "    - name: site\n      hostPath:\n        path: \"/srv/site\"\n        type: Directory\n",
+        ] {
+            assert!(all.contains(line), "{line} in\n{all}");
+        }
+        assert!(!pod("--address m.example.com").contains("annotations"));
+    }
+
+    #[test]
+    fn ipv6_addresses_get_brackets() {
         assert!(pod("--address fd00::7").contains("\"https://[fd00::7]:8090\""));
     }
 }

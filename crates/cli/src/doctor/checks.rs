@@ -84,6 +84,11 @@ pub(super) async fn access(config: &Config) -> Finding {
             "set auth.mode to users",
         ),
         AuthMode::None => Finding::ok("only this machine can call"),
+        AuthMode::Users if muster_service::lacks_shared_users(config) => Finding::problem(
+            "this is one of several replicas, and no user is configured",
+            "give all of them the same auth.users (MUSTER_AUTH_USERS), with hashes of \
+             `muster hash-password`",
+        ),
         AuthMode::Users => Finding::ok("people log in"),
         AuthMode::Local | AuthMode::AgentInstallerLocal => Finding::ok("tokens only"),
     }

@@ -104,6 +104,11 @@ const CHECKS: &[Check] = &[
         look: |config| Box::pin(network::port(config)),
     },
     Check {
+        name: "http-port",
+        outside: false,
+        look: |config| Box::pin(network::http_port(config)),
+    },
+    Check {
         name: "certificate",
         outside: false,
         look: |config| Box::pin(checks::certificate(config)),
@@ -142,6 +147,11 @@ const CHECKS: &[Check] = &[
         name: "os-images",
         outside: false,
         look: |config| Box::pin(checks::os_images(config)),
+    },
+    Check {
+        name: "os-servers",
+        outside: true,
+        look: |config| Box::pin(network::os_servers(config)),
     },
     Check {
         name: "mirrors",

@@ -3,40 +3,38 @@
 use std::{
     collections::BTreeSet,
     io,
-    net::{IpAddr, TcpListener},
+    net::{IpAddr, SocketAddr},
     time::Duration,
 };
 
-use muster_config::Config;
-use muster_release::Mirrors;
-use tokio::net::{TcpStream, lookup_host};
+use muster_boot_images::{
+    base::{BaseImages, State},
+    catalogue,
+    fetch::Downloads,
+    mirrors::MirrorFiles,
+};
+use muster_catalog::ReleaseCatalog;
+use muster_config::{Config, sections::FetchOsImages};
+use muster_model::Arch;
+use muster_release::{Client, ImageRef, Mirrors, PullSecret, Settings};
+use muster_service::http::socket;
+use tokio::net::lookup_host;
 
 use super::Finding;
+use crate::reach::out_of_reach;
 
 /// A registry that takes longer than this to accept a connection is not reachable.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Hosts call the URL that is baked into their image.
 pub(super) async fn address(config: &Config) -> Finding {
-    let url = config.server.base_url.as_str();
-    let host = config.server.url_hosts().next().unwrap_or_default();
-    let ip: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-    if host == "localhost" || ip.is_some_and(|ip| ip.is_loopback()) {
-        return Finding::warning(
-            format!("hosts are given {url}, which is each host itself"),
-            "set server.listen to 0.0.0.0:8090 and server.base_url to a name or address of this machine",
-        );
+    match out_of_reach(config) {
+        Some(found) => Finding::warning(format!("hosts cannot reach it: {}", found.why), found.fix),
+        None => Finding::ok(format!(
+            "hosts are given {}",
+            config.server.base_url.as_str()
+        )),
     }
-    if config.server.on_loopback_only() {
-        return Finding::warning(
-            format!(
-                "hosts are given {url}, but the service listens on {}",
-                config.server.listen
-            ),
-            "set server.listen to 0.0.0.0:8090, unless a proxy on this machine passes requests on",
-        );
-    }
-    Finding::ok(format!("hosts are given {url}"))
 }
 
 /// The name in that URL must lead here.
@@ -63,8 +61,22 @@ pub(super) async fn name(config: &Config) -> Finding {
 
 /// The port must be free, or ours.
 pub(super) async fn port(config: &Config) -> Finding {
-    let listen = config.server.listen;
-    match TcpListener::bind(listen) {
+    free(config, config.server.listen, "server.listen")
+}
+
+/// The same for the port of network boot.
+pub(super) async fn http_port(config: &Config) -> Finding {
+    match config.server.http_listen_port {
+        Some(port) => {
+            let listen = SocketAddr::new(config.server.listen.ip(), port);
+            free(config, listen, "server.http_listen_port")
+        }
+        None => Finding::skipped("no port for network boot by HTTP is set"),
+    }
+}
+
+fn free(config: &Config, listen: SocketAddr, setting: &str) -> Finding {
+    match socket::listening(listen) {
         Ok(_) => Finding::ok(format!("{listen} is free")),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             match muster_store::in_use(config.database.url.reveal()) {
@@ -72,7 +84,7 @@ pub(super) async fn port(config: &Config) -> Finding {
                 false => Finding::problem(
                     format!("{listen} is used by another program"),
                     format!(
-                        "`ss -ltnp sport = :{}` names it; stop it, or set server.listen",
+                        "`ss -ltnp sport = :{}` names it; stop it, or set {setting}",
                         listen.port()
                     ),
                 ),
@@ -80,7 +92,10 @@ pub(super) async fn port(config: &Config) -> Finding {
         }
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Finding::problem(
             format!("{listen}: only root may listen on this port"),
-            "use a port above 1023, or AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit",
+            format!(
+                "set {setting} to a port above 1023, or AmbientCapabilities=CAP_NET_BIND_SERVICE in \
+                 the unit"
+            ),
         ),
         Err(error) => Finding::problem(
             format!("{listen}: {error}"),
@@ -89,70 +104,149 @@ pub(super) async fn port(config: &Config) -> Finding {
     }
 }
 
-/// Releases are read from their registry, or from its mirrors.
-pub(super) async fn registry(config: &Config) -> Finding {
-    let hosts = match mirrors(config) {
-        Ok(hosts) if hosts.is_empty() => BTreeSet::from(["quay.io:443".to_owned()]),
-        Ok(hosts) => hosts,
-        Err(_) => return Finding::skipped("the list of mirrors cannot be read"),
-    };
-    let mut away = Vec::new();
-    for host in &hosts {
-        match tokio::time::timeout(CONNECT, TcpStream::connect(host)).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(_)) | Err(_) => away.push(host.as_str()),
-        }
+/// Servers of OS images that are not here yet.
+pub(super) async fn os_servers(config: &Config) -> Finding {
+    match config.images.fetch {
+        FetchOsImages::Never => return Finding::skipped("images.fetch says never"),
+        FetchOsImages::WhenAsked | FetchOsImages::WhenNeeded => {}
     }
-    let listed: Vec<&str> = hosts.iter().map(String::as_str).collect();
-    match away.is_empty() {
-        true => Finding::ok(format!("{} can be reached", listed.join(", "))),
-        false => Finding::warning(
-            format!("{} cannot be reached", away.join(", ")),
-            "open the port, set a proxy (HTTPS_PROXY), or configure other mirrors \
-             (images.mirrors_file, images.registry_mirrors_file)",
+    // Another check reports what is wrong with the catalogue.
+    let Ok(images) = catalogue(config) else {
+        return Finding::skipped("the OS images of the configuration cannot be read");
+    };
+    let downloads = match Downloads::new(&config.images) {
+        Ok(downloads) => downloads,
+        Err(error) => return Finding::problem(error.to_string(), "correct that setting"),
+    };
+    let store = BaseImages::in_data_dir(&config.data_dir);
+    let missing = images
+        .iter()
+        .filter(|image| !matches!(store.state(image), State::Ready(_)));
+    let probed = downloads.probe(missing).await;
+    let away: Vec<String> = probed
+        .iter()
+        .filter_map(|probed| {
+            let error = probed.answer.as_ref().err()?;
+            Some(format!("{}: {error}", probed.server))
+        })
+        .collect();
+    if away.is_empty() {
+        let servers: Vec<&str> = probed.iter().map(|probed| probed.server.as_str()).collect();
+        return match servers.as_slice() {
+            [] => Finding::ok("no server of OS images is needed"),
+            _ => Finding::ok(format!("{} gives OS images", servers.join(", "))),
+        };
+    }
+    Finding::warning(
+        away.join("; "),
+        "open the way to it, set a proxy (HTTPS_PROXY), or bring images by `muster os-images add`",
+    )
+}
+
+/// The recommended release is looked up as an installation would: with mirrors, certificates and
+/// credentials of the settings.
+pub(super) async fn registry(config: &Config) -> Finding {
+    let outcome = look_up(config).await;
+    match outcome {
+        Ok(Looked::Found(image)) => Finding::ok(format!("{image} can be read")),
+        Ok(Looked::Nothing) => Finding::skipped("there is no release to look up"),
+        Err(error) => Finding::warning(
+            format!("{error:#}"),
+            "check the way to it (HTTPS_PROXY), its mirrors (images.mirrors_file, \
+             images.registry_mirrors_file), certificates (images.fetch_ca_file) and credentials \
+             (cluster.pull_secret_file)",
         ),
     }
 }
 
-/// Hosts and ports of the mirrors that are configured.
-fn mirrors(config: &Config) -> Result<BTreeSet<String>, muster_release::Error> {
-    let images = &config.images;
-    let mut hosts = BTreeSet::new();
-    for file in [&images.mirrors_file, &images.registry_mirrors_file]
-        .into_iter()
-        .flatten()
-    {
-        let list = Mirrors::read(file)?;
-        let mirrors = list.rules().iter().flat_map(|rule| &rule.mirrors);
-        hosts.extend(mirrors.map(|mirror| host_and_port(&mirror.location)));
-    }
-    Ok(hosts)
+enum Looked {
+    Found(ImageRef),
+    Nothing,
 }
 
-fn host_and_port(location: &str) -> String {
-    let host = location.split('/').next().unwrap_or(location);
-    match host.rsplit_once(':') {
-        Some((_, port)) if port.parse::<u16>().is_ok() => host.to_owned(),
-        _ => format!("{host}:443"),
+async fn look_up(config: &Config) -> anyhow::Result<Looked> {
+    let releases = match &config.catalog.release_images {
+        Some(list) => ReleaseCatalog::from_json(&serde_json::to_string(&list.0)?)?,
+        None => ReleaseCatalog::embedded(),
+    };
+    let mirror = config.catalog.release_image_mirror.as_str();
+    let image = match releases.recommended(Arch::X86_64) {
+        _ if !mirror.is_empty() => mirror,
+        Some(release) => release.url.as_str(),
+        None => return Ok(Looked::Nothing),
+    };
+    let image: ImageRef = image.parse()?;
+    Client::new(reach(config)?)?.look_up(&image).await?;
+    Ok(Looked::Found(image))
+}
+
+/// What the settings say about registries.
+fn reach(config: &Config) -> anyhow::Result<Settings> {
+    let images = &config.images;
+    let mut reach = Settings::default();
+    reach.retry.connect = CONNECT;
+    reach.retry.tries = 1;
+    let secrets = [
+        &config.cluster.pull_secret_file,
+        &images.registry_pull_secret_file,
+    ];
+    if let Some(file) = secrets.into_iter().flatten().next() {
+        reach.pull_secret = PullSecret::read(file)?;
     }
+    if let Some(file) = &images.registry_mirrors_file {
+        reach.mirrors = Mirrors::read(file)?;
+    }
+    if let Some(files) = MirrorFiles::read(images)? {
+        let files = files.as_mirrors();
+        reach.mirrors.extend(Mirrors::parse(files.registries_conf)?);
+        if !files.ca_bundle.is_empty() {
+            reach.ca_bundles.push(files.ca_bundle.as_bytes().to_vec());
+        }
+    }
+    if let Some(file) = &images.fetch_ca_file {
+        reach.trust_file(file)?;
+    }
+    Ok(reach)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::net::TcpListener;
 
-    #[test]
-    fn a_mirror_is_reached_at_its_own_port() {
-        for (location, expected) in [
-            (
-                "mirror.example.com:5000/ocp/release",
-                "mirror.example.com:5000",
-            ),
-            ("mirror.example.com/ocp", "mirror.example.com:443"),
-            ("[2001:db8::1]:5000/x", "[2001:db8::1]:5000"),
-            ("[2001:db8::1]/x", "[2001:db8::1]:443"),
-        ] {
-            assert_eq!(host_and_port(location), expected);
-        }
+    use super::*;
+    use crate::{doctor::Level, reach::tests::config};
+
+    #[tokio::test]
+    async fn a_port_of_network_boot_that_another_program_has_is_a_problem() {
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = other.local_addr().unwrap().port().to_string();
+        let config = config(&[("server.http_listen_port", &port)]);
+        let finding = http_port(&config).await;
+        assert_eq!(finding.level, Level::Problem);
+        assert!(finding.fix.unwrap().contains("server.http_listen_port"));
+        drop(other);
+        assert_eq!(http_port(&config).await.level, Level::Ok);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_registry_is_asked_by_its_mirror_with_certificates_and_credentials() {
+        let folder = tempfile::tempdir().unwrap();
+        let mirrors = folder.path().join("registries.conf");
+        let text = "[[registry]]\nlocation = \"quay.io/openshift-release-dev/ocp-release\"\n\
+                    [[registry.mirror]]\nlocation = \"127.0.0.1:1/ocp\"\n";
+        std::fs::write(&mirrors, text).unwrap();
+        let release =
+            "quay.io/openshift-release-dev/ocp-release@sha256:".to_owned() + &"0".repeat(64);
+        let config = config(&[
+            ("images.mirrors_file", mirrors.to_str().unwrap()),
+            ("catalog.release_image_mirror", &release),
+        ]);
+        assert!(!reach(&config).unwrap().mirrors.rules().is_empty());
+        let wrong = reach_of(&[("cluster.pull_secret_file", "/missing")]).unwrap_err();
+        assert!(format!("{wrong:#}").contains("/missing"), "{wrong:#}");
+    }
+
+    fn reach_of(settings: &[(&'static str, &str)]) -> anyhow::Result<Settings> {
+        reach(&config(settings))
     }
 }

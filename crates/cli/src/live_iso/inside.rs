@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::Read,
-    net::{IpAddr, UdpSocket},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, bail};
 use muster_boot_images::{base::BaseImages, catalogue};
 use muster_catalog::OsImage;
-use muster_config::{Config, Overrides, Sources};
+use muster_config::{Config, ConfigFile, Loaded, Origin, Overrides, Sources};
 use muster_image::{Customization, Iso, Source, View, partition::image_len};
 use sha2::{Digest, Sha256};
 
@@ -33,30 +33,55 @@ pub fn prepare() -> anyhow::Result<String> {
         take_settings(&folder.join("stick"))?;
     }
     let settings = fs::read_to_string(SETTINGS).unwrap_or_default();
-    let lines = environment(&settings, own_address(), Path::new(PULL_SECRET).exists());
+    let lines = environment(&settings, own_address(), Path::new(PULL_SECRET).exists())?;
     fs::write(ENVIRONMENT, &lines).context(ENVIRONMENT)?;
     Ok(lines)
 }
 
-fn environment(settings: &str, address: Option<IpAddr>, has_pull_secret: bool) -> String {
-    let given = |key: &str| {
-        settings
-            .lines()
-            .any(|line| line.trim_start().starts_with(key))
+fn environment(
+    settings: &str,
+    address: Option<IpAddr>,
+    has_pull_secret: bool,
+) -> anyhow::Result<String> {
+    let sources = Sources {
+        file: Some(ConfigFile {
+            path: SETTINGS.into(),
+            text: settings.to_owned(),
+        }),
+        root: true,
+        ..Sources::default()
     };
+    let Loaded {
+        config, origins, ..
+    } = Config::load(&sources)?;
+    let given = |key: &str| matches!(origins.get(key), Some(Origin::File { .. }));
     let mut lines = format!("MUSTER_DATA_DIR={DATA_DIR}\n");
-    if !given("listen") {
-        lines += "MUSTER_SERVER_LISTEN=0.0.0.0:8090\n";
+    let mut listen = config.server.listen;
+    if !given("server.listen") {
+        // The IPv6 one is for IPv4, too, but there are systems without IPv6.
+        listen.set_ip(match address {
+            Some(IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
+            Some(IpAddr::V4(_)) | None => Ipv4Addr::UNSPECIFIED.into(),
+        });
+        lines += &format!("MUSTER_SERVER_LISTEN={listen}\n");
     }
-    if !given("base_url")
+    // Of another address the service makes the URL itself.
+    if !given("server.base_url")
+        && listen.ip().is_unspecified()
         && let Some(address) = address
     {
-        lines += &format!("SERVICE_BASE_URL=https://{}:8090\n", bracketed(address));
+        let scheme = if config.server.plain_http {
+            "http"
+        } else {
+            "https"
+        };
+        let reached = SocketAddr::new(address, listen.port());
+        lines += &format!("SERVICE_BASE_URL={scheme}://{reached}\n");
     }
-    if has_pull_secret && !given("pull_secret_file") {
+    if has_pull_secret && !given("cluster.pull_secret_file") {
         lines += &format!("MUSTER_CLUSTER_PULL_SECRET_FILE={PULL_SECRET}\n");
     }
-    lines
+    Ok(lines)
 }
 
 /// Copies the files of the stick with settings over those of the image.
@@ -116,13 +141,6 @@ fn own_address() -> Option<IpAddr> {
             socket.connect(to).ok()?;
             Some(socket.local_addr().ok()?.ip())
         })
-}
-
-fn bracketed(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
-    }
 }
 
 /// Copies the boot medium in as OS image, so that nothing is fetched.
@@ -230,8 +248,9 @@ mod tests {
 
     #[test]
     fn what_the_settings_leave_open_is_found_out() {
-        let address = "192.0.2.7".parse().ok();
-        let all = environment("", address, true);
+        let four = "192.0.2.7".parse().ok();
+        let lines = |settings, address, secret| environment(settings, address, secret).unwrap();
+        let all = lines("", four, true);
         for line in [
             "MUSTER_SERVER_LISTEN=0.0.0.0:8090\n",
             "SERVICE_BASE_URL=https://192.0.2.7:8090\n",
@@ -239,13 +258,41 @@ mod tests {
         ] {
             assert!(all.contains(line), "{all}");
         }
+        let nothing = "MUSTER_DATA_DIR=/var/lib/muster\n";
         let settings = "[server]\nlisten = \"[::]:443\"\nbase_url = \"https://m.test\"\n";
-        assert_eq!(
-            environment(settings, address, false),
-            "MUSTER_DATA_DIR=/var/lib/muster\n"
-        );
-        let six = environment("", "2001:db8::7".parse().ok(), false);
-        assert!(six.contains("https://[2001:db8::7]:8090\n"), "{six}");
+        assert_eq!(lines(settings, four, false), nothing);
+        let six = lines("", "2001:db8::7".parse().ok(), false);
+        assert!(six.contains("MUSTER_SERVER_LISTEN=[::]:8090\n"), "{six}");
+        assert!(six.contains("=https://[2001:db8::7]:8090\n"), "{six}");
+    }
+
+    #[test]
+    fn the_url_is_that_of_the_settings_however_they_are_written() {
+        for (settings, expected) in [
+            (
+                "server.listen = \"0.0.0.0:443\"",
+                Some("https://192.0.2.7:443"),
+            ),
+            (
+                "[server]\nlisten = \"[::]:80\"\nplain_http = true",
+                Some("http://192.0.2.7:80"),
+            ),
+            // Another section has a setting of that name, and a comment is none.
+            (
+                "[log]\nlevel = \"info\"\n# listen\n#base_url",
+                Some("https://192.0.2.7:8090"),
+            ),
+            ("server = { listen = \"192.0.2.9:8090\" }", None),
+            ("server.base_url = \"https://m.test\"", None),
+        ] {
+            let lines = environment(settings, "192.0.2.7".parse().ok(), false).unwrap();
+            let url = lines
+                .lines()
+                .find_map(|line| line.strip_prefix("SERVICE_BASE_URL="));
+            assert_eq!(url, expected, "{settings}");
+        }
+        let wrong = environment("server.listen = \"x\"", None, false).unwrap_err();
+        assert!(wrong.to_string().contains(SETTINGS), "{wrong}");
     }
 
     #[test]

@@ -55,6 +55,21 @@ fn each_layer_is_stronger_than_the_one_before() {
     );
 }
 
+/// Whoever runs a command on the data of the packaged service, it is the data of the service.
+#[test]
+fn packages_name_the_folder_that_their_unit_makes() {
+    let file = include_str!("../../../../packaging/files/muster.toml");
+    let unit = include_str!("../../../../packaging/files/muster.service");
+    let folder = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("StateDirectory="))
+        .map(|name| format!("/var/lib/{name}"));
+    let loaded = load(&[], file);
+    assert_eq!(loaded.config.data_dir.to_str(), folder.as_deref());
+    let variable = format!("Environment=MUSTER_DATA_DIR={}\n", folder.unwrap());
+    assert!(unit.contains(&variable), "{unit}");
+}
+
 #[test]
 fn the_file_may_use_sections_dotted_keys_numbers_lists_and_tables() {
     let loaded = load(

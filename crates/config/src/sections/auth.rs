@@ -129,8 +129,9 @@ section! {
         /// How callers authenticate.
         mode: AuthMode = AuthMode::None, env ["AUTH_TYPE"],
             else "none if server.listen, server.base_url and server.image_service_url are on loopback, else users";
-        /// Users that may log in, in addition to those created on the command line.
-        users: Users = Users::default(), env [];
+        /// Users that may log in; the same for all replicas.
+        users: Users = Users::default(), env [],
+            else "the user admin, whose password the first start prints";
         /// Lifetime of a login session.
         token_lifetime: Duration = hours(12), env [];
         /// Lifetime of signed links to images and files in mode users.

@@ -71,6 +71,16 @@ pub struct Config {
     pub quotas: Quotas,
 }
 
+impl Config {
+    /// Whether these are the settings of one replica among several: the database is a server, and a
+    /// key that all of them must have comes from the settings, not from a data directory.
+    pub fn is_replica(&self) -> bool {
+        let has_shared_key =
+            !self.database.sealing_key.is_empty() || !self.auth.ec_private_key.is_empty();
+        self.database.url.is_server() && has_shared_key
+    }
+}
+
 /// The rows of all sections, in the order of [`Config`].
 pub(crate) static TABLE: &[&[Setting]] = &[
     Server::ROWS,

@@ -26,6 +26,7 @@ mod reply;
 mod routes;
 pub mod server;
 pub mod sessions;
+pub mod socket;
 mod stall;
 mod warm;
 mod web;

@@ -32,7 +32,7 @@ use super::{
     connections::{Admission, Connections, Place},
     dispatch::{self, ListenerKind},
     quiet::{Traffic, until_sent},
-    stall,
+    socket, stall,
     wire::Wire,
 };
 use crate::service::Shared;
@@ -91,13 +91,14 @@ impl std::fmt::Debug for Listener {
 }
 
 impl Listener {
-    /// Binds now, so that a taken port is an error at start and not a log line later.
-    pub async fn bind(
+    /// Binds now, so that a taken port is an error at start and not a log line later. Within a
+    /// runtime.
+    pub fn bind(
         address: SocketAddr,
         tls: Option<TlsSettings>,
         kind: ListenerKind,
     ) -> io::Result<Self> {
-        let socket = TcpListener::bind(address).await?;
+        let socket = TcpListener::from_std(socket::listening(address)?)?;
         Ok(Self { socket, tls, kind })
     }
 
@@ -119,7 +120,8 @@ impl Listener {
         loop {
             let (stream, peer) = tokio::select! {
                 accepted = self.socket.accept() => match accepted {
-                    Ok((stream, address)) => (stream, PeerAddress(address.ip())),
+                    // An IPv4 client of a listener for both is the same one as elsewhere.
+                    Ok((stream, from)) => (stream, PeerAddress(from.ip().to_canonical())),
                     Err(error) => {
                         // Out of file descriptors, most likely: wait for some to be freed.
                         warn!(%error, "a connection could not be accepted");

@@ -1,6 +1,6 @@
 //! Copies of whole databases: between the kinds, and while the store is in use.
 
-use muster_store::{EventQuery, SealingKey, Store, StoreError, copy, reseal, snapshot};
+use muster_store::{EventQuery, SealingKey, Store, StoreError, copy, reseal, reserve, snapshot};
 
 use crate::{
     places::{KEY, Place, on_both, open},
@@ -10,6 +10,7 @@ use crate::{
 
 on_both![
     a_copy_to_the_other_kind_and_back_holds_the_same_rows,
+    a_database_that_a_service_uses_is_not_copied,
     a_snapshot_holds_all_that_was_committed_before_it,
     secrets_move_to_another_key_and_the_old_one_is_refused,
 ];
@@ -85,6 +86,34 @@ async fn a_copy_to_the_other_kind_and_back_holds_the_same_rows(place: Place) {
     store.close().await;
     let numbers = "SELECT CAST(MAX(seq) AS TEXT) FROM events";
     assert_eq!(there.sql(numbers).await, ["10"]);
+}
+
+async fn a_database_that_a_service_uses_is_not_copied(place: Place) {
+    let in_use = |error: &StoreError| {
+        matches!(
+            error,
+            StoreError::InUse { .. } | StoreError::ServerInUse { .. }
+        )
+    };
+    let store = place.open().await;
+    let there = other_kind(&place);
+    let refused = [
+        copy(&place.url(), &there.url()).await.expect_err("source"),
+        copy(&there.url(), &place.url()).await.expect_err("target"),
+        reserve(&place.url()).await.expect_err("in use"),
+    ];
+    for error in &refused {
+        assert!(in_use(error), "{error}");
+    }
+    store.close().await;
+    drop(store);
+    let reserved = reserve(&place.url()).await.unwrap();
+    if let Place::Sqlite(_) = &place {
+        let error = open(&place.url()).await.expect_err("reserved");
+        assert!(in_use(&error), "{error}");
+    }
+    drop(reserved);
+    copy(&place.url(), &there.url()).await.unwrap();
 }
 
 async fn a_snapshot_holds_all_that_was_committed_before_it(place: Place) {
