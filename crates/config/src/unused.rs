@@ -112,7 +112,6 @@ pub const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
 /// use a setting takes it off this list.
 pub const NOT_YET: &[&str] = &[
     "cluster.max_time_difference_minutes",
-    "cluster.cluster_tls_override_dir",
     "images.install_redhat_ca",
     "storage.s3_create_bucket",
     "timeouts.reset_cluster",

@@ -297,8 +297,8 @@ impl Node0 {
         decision
             .failures
             .extend(self.refused.iter().map(|(_, text)| text.clone()));
-        let is_listed = !self.files.hosts.is_empty();
-        let gate = gate::decide(&cluster, &hosts, self.required, &decision, is_listed);
+        let listed = self.files.hosts.len();
+        let gate = gate::decide(&cluster, &hosts, self.required, &decision, listed);
         self.report(&cluster, &gate, &decision.failures);
         match gate {
             Gate::Open => self.press().await,

@@ -137,6 +137,11 @@ pub fn config(files: &Files, places: &Places, data: &Path) -> Result<Config, Set
         ("server.base_url", url.trim_end_matches('/').to_owned()),
         ("auth.mode", "agent-installer-local".to_owned()),
         ("cluster.install_invoker", "agent-installer".to_owned()),
+        // The kubeconfig and the password of the desk belong to what is there.
+        (
+            "cluster.cluster_tls_override_dir",
+            places.tls.display().to_string(),
+        ),
         // No image is served, and hosts bring agent, installer and controller with them.
         ("images.enabled", "false".to_owned()),
         ("images.installer", String::new()),
@@ -238,6 +243,10 @@ mod tests {
         assert_eq!(config.cluster.infra_env_id, Some(Uuid::from_u128(0xb)));
         assert_eq!(config.auth.ec_public_key, "abc");
         assert!(config.catalog.release_images.is_some() && !config.images.enabled);
+        assert_eq!(
+            config.cluster.cluster_tls_override_dir.as_deref(),
+            Some(Path::new("/opt/agent/tls"))
+        );
         assert_eq!(
             Ids::of(&files.environment).unwrap().cluster,
             Uuid::from_u128(0xa)

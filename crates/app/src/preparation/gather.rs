@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use muster_assets::{file::File, pki::KeyCache, profiles::Release};
 use muster_model::{Cluster, ClusterId, Host};
 
-use super::{recipe, site::Site};
+use super::{handed_in::HandedIn, recipe, site::Site};
 use crate::{
     App, Error,
     clusters::install_config,
@@ -31,6 +31,8 @@ pub struct Ingredients {
     pub seed: [u8; 32],
     /// Private keys made earlier from that seed.
     pub keys: KeyCache,
+    /// Signers and password made before the installation.
+    pub handed_in: HandedIn,
     /// When the root certificates begin.
     pub created: Timestamp,
     /// When those certificates begin that live for a day.
@@ -85,6 +87,10 @@ pub(super) async fn gather(app: &Arc<App>, id: ClusterId) -> Result<Ingredients,
         site: Site::of(app),
         seed: recipe::seed_of(&cluster)?,
         keys: KeyCache::default(),
+        handed_in: match &app.config.cluster.cluster_tls_override_dir {
+            Some(folder) => HandedIn::read(folder)?,
+            None => HandedIn::default(),
+        },
         created: whole_seconds(drawn),
         issued: whole_seconds(started),
         install_config,

@@ -95,6 +95,8 @@ fn plan(from: &Ingredients, addresses: &node_ips::NodeIps) -> Result<Plan, Strin
         internal_release_image: internal,
         hosts_are_described: true,
         keys: from.keys.clone(),
+        supplied: from.handed_in.signers.clone(),
+        kubeadmin: from.handed_in.kubeadmin(&entropy),
         ..Extras::default()
     };
     let plan = Plan::new(

@@ -3,16 +3,19 @@
 //! ```text
 //! records ─┐                        ┌─ files/…            what hosts and people fetch
 //! registry ─ gather ── make (pure) ─┤
-//! manifests┘                        └─ manifests/system/… what the service adds
+//! manifests┤                        └─ manifests/system/… what the service adds
+//! handed_in┘
 //! ```
 //!
 //! [`gather`] asks the registry and the stores; [`make`] turns what it found into files, with the
 //! same generators as `muster create`, on a thread that may take its time. Everything random
-//! follows from the seed in the cluster's record ([`recipe`]), so a process that makes the files again,
+//! follows from the seed in the cluster's record ([`recipe`]) or was handed in with the image of an
+//! agent-based installation ([`handed_in`]), so a process that makes the files again,
 //! after a crash or on another replica, makes the same ones.
 
 pub(crate) mod bare_metal;
 mod gather;
+mod handed_in;
 mod hosts;
 mod join;
 mod made;

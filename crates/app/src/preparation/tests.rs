@@ -6,8 +6,15 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
-use muster_assets::{file::File, pki::KeyCache, profiles::Release};
+use muster_assets::{
+    agent_based::{self, State},
+    file::File,
+    pki::KeyCache,
+    plan::Extras,
+    profiles::Release,
+};
 use muster_ignition::Config;
 use muster_model::{
     Cluster, ClusterId, ClusterKind, ClusterNetwork, ClusterStatus, Host, HostId, HostKey,
@@ -16,7 +23,13 @@ use muster_model::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{gather::Ingredients, made::Made, make, site::Site};
+use super::{
+    gather::Ingredients,
+    handed_in::{self, HandedIn},
+    made::Made,
+    make,
+    site::Site,
+};
 use crate::{clusters::install_config, files::places};
 
 /// All tests use one seed, so each private key is made once.
@@ -106,6 +119,7 @@ fn ingredients(cluster: Cluster, roles: &[HostRole]) -> Ingredients {
         },
         seed: [7; 32],
         keys: KEYS.clone(),
+        handed_in: HandedIn::default(),
         created: Timestamp::UNIX_EPOCH,
         issued: Timestamp::UNIX_EPOCH,
         cluster: Arc::new(cluster),
@@ -175,6 +189,57 @@ fn the_same_ingredients_give_the_same_bytes_and_the_list_of_files_is_known() {
         listing, known,
         "run with BLESS=1 if this is as it should be"
     );
+}
+
+/// What travels in the image decides, even where the seed would give something else: the desk's
+/// kubeconfig opens the cluster.
+#[test]
+fn signers_and_password_that_were_handed_in_are_those_of_the_cluster() {
+    let desk = State {
+        seed: [8; 32],
+        created: "2026-01-02T03:04:05Z".parse().unwrap(),
+        release: Release {
+            version: "4.20.3".into(),
+            image: "quay.test/ocp/release:4.20.3".into(),
+        },
+        inputs: BTreeMap::new(),
+        rendezvous: None,
+        service_authority: String::new(),
+        tokens_expire: None,
+    };
+    let tls = agent_based::certificates(&desk, Extras::default()).unwrap();
+    let brought: Vec<File> = tls
+        .iter()
+        .filter(|file| file.path != "tls/kubeadmin-password")
+        .cloned()
+        .collect();
+    let text = |name: &str| {
+        let found = brought.iter().find(|file| file.path == name);
+        found.unwrap().text()
+    };
+    let mut from = ingredients(cluster(PlatformType::None, 3), &[Master, Master, Master]);
+    from.handed_in = handed_in::tests::of_files(&brought).unwrap();
+    let made = made(&from);
+    let bootstrap = Config::read(&file(&made, places::BOOTSTRAP).text()).unwrap();
+    let inside = |path: &str| {
+        let content = bootstrap.file(&format!("/opt/openshift/{path}")).unwrap();
+        String::from_utf8(content.unwrap()).unwrap()
+    };
+    for signer in [
+        "kube-apiserver-lb-signer",
+        "kube-apiserver-localhost-signer",
+        "kube-apiserver-service-network-signer",
+    ] {
+        let certificate = format!("tls/{signer}.crt");
+        assert_eq!(inside(&certificate), text(&certificate));
+    }
+    // The API trusts whom the desk's signer vouches for.
+    let trusted = inside("tls/admin-kubeconfig-ca-bundle.crt");
+    assert_eq!(trusted, text("tls/admin-kubeconfig-signer.crt"));
+    let hash = text("tls/kubeadmin-password.hash");
+    let secret = inside("openshift/99_kubeadmin-password-secret.yaml");
+    assert!(secret.contains(&STANDARD.encode(hash)), "{secret}");
+    assert_eq!(file(&made, places::PASSWORD).text(), "");
 }
 
 #[test]

@@ -38,8 +38,8 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Makes them. The service on the rendezvous host makes the same signers from the same seed, so
-    /// the kubeconfig handed out here is that of the cluster.
+    /// Makes them. The service on the rendezvous host finds the signers and the hash of the password
+    /// in the image, so the kubeconfig handed out here is that of the cluster.
     ///
     /// # Errors
     /// A key cannot be made, or the release is not known.

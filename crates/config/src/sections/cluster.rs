@@ -75,7 +75,7 @@ section! {
         infra_env_id: Option<Uuid> = None, env ["INFRA_ENV_ID"];
         /// MAC address of the bootstrap host (agent-based installation).
         bootstrap_host_mac: String = String::new(), env ["BOOTSTRAP_HOST_MAC"];
-        /// Folder with TLS material of the cluster made beforehand (agent-based installation).
+        /// Folder with signers and a password hash of the cluster made beforehand (agent-based installation); they are used instead of generated ones.
         cluster_tls_override_dir: Option<PathBuf> = None, env ["EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR"];
     }
 }
