@@ -69,7 +69,7 @@ struct Queue {
     last: Option<Last>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Last {
     post: Post,
     /// Since when it is so.
@@ -84,43 +84,50 @@ struct Last {
 impl Queue {
     /// Takes in a report; whether there is something to deliver.
     fn take_in(&mut self, post: Post, is_midway: bool, now: Instant) -> bool {
-        let post = match &mut self.last {
-            // Who waits says so again and again.
-            Some(last) if last.post == post => {
-                if now.duration_since(last.reported) < SIGN_OF_LIFE {
-                    return false;
-                }
-                last.reported = now;
-                post.unchanged_for(now.duration_since(last.since))
-            }
-            Some(_) | None => {
-                self.last = Some(Last {
-                    post: post.clone(),
-                    since: now,
-                    reported: now,
-                    is_midway,
-                });
-                post
-            }
+        // Who waits says so again and again.
+        if self.last.as_ref().is_some_and(|last| last.post == post) {
+            return self.repeat(now);
+        }
+        self.last = Some(Last {
+            post: post.clone(),
+            since: now,
+            reported: now,
+            is_midway,
+        });
+        self.push(post);
+        true
+    }
+
+    /// Repeats the last report if it is time to; whether it was.
+    fn repeat(&mut self, now: Instant) -> bool {
+        let is_time = |last: &&mut Last| now.duration_since(last.reported) >= SIGN_OF_LIFE;
+        let Some(last) = self.last.as_mut().filter(is_time) else {
+            return false;
         };
+        last.reported = now;
+        let post = last.post.unchanged_for(now.duration_since(last.since));
+        self.push(post);
+        true
+    }
+
+    fn push(&mut self, post: Post) {
         let replaceable = usize::from(self.sending);
         let is_same_stage = |last: &Post| last.current_stage == post.current_stage;
         if self.posts.len() > replaceable && self.posts.back().is_some_and(is_same_stage) {
             self.posts.pop_back();
         }
         self.posts.push_back(post);
-        true
     }
 }
 
 impl Post {
-    fn unchanged_for(self, age: Duration) -> Self {
+    fn unchanged_for(&self, age: Duration) -> Self {
         let age = format!("(unchanged for {} minutes)", age.as_secs() / 60);
         let room = LONGEST_DETAIL.saturating_sub(age.len() + 1);
         let detail: String = self.progress_info.chars().take(room).collect();
         Self {
             progress_info: format!("{detail} {age}").trim_start().to_owned(),
-            ..self
+            current_stage: self.current_stage,
         }
     }
 }
@@ -154,9 +161,11 @@ impl Progress {
     /// Repeats the last report if it is time to. For whoever works or waits without anything new to
     /// report; often enough is once a minute.
     pub fn still_at_work(&self) {
-        let last = self.shared.queue().last.clone();
-        if let Some(last) = last.filter(|last| !last.is_midway) {
-            self.report(last.post.current_stage, last.post.progress_info);
+        let mut queue = self.shared.queue();
+        let is_midway = queue.last.as_ref().is_some_and(|last| last.is_midway);
+        if !is_midway && queue.repeat(Instant::now()) {
+            drop(queue);
+            self.shared.changed.notify_waiters();
         }
     }
 
