@@ -32,6 +32,10 @@ const MOST_ERRORS: u32 = 6;
 /// A detail that stays the same is repeated after so long.
 pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(4 * 60);
 
+/// All that the installer does or waits for has a limit below this one. What takes longer hangs, and whether
+/// that is waited for is for the service to say.
+const LONGEST_UNCHANGED: Duration = Duration::from_secs(6 * 3600);
+
 /// How far a program is that shows it itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reached {
@@ -100,7 +104,10 @@ impl Queue {
 
     /// Repeats the last report if it is time to; whether it was.
     fn repeat(&mut self, now: Instant) -> bool {
-        let is_time = |last: &&mut Last| now.duration_since(last.reported) >= SIGN_OF_LIFE;
+        let is_time = |last: &&mut Last| {
+            now.duration_since(last.reported) >= SIGN_OF_LIFE
+                && now.duration_since(last.since) < LONGEST_UNCHANGED
+        };
         let Some(last) = self.last.as_mut().filter(is_time) else {
             return false;
         };
@@ -330,6 +337,17 @@ mod tests {
             }
         }
         assert_eq!(queue.posts.len(), 1, "only the newest is delivered");
+    }
+
+    #[test]
+    fn what_hangs_beyond_every_limit_shows_no_life() {
+        let (mut queue, began) = (Queue::default(), Instant::now());
+        let mut reports = |hours: u64| {
+            let now = began + Duration::from_secs(hours * 3600);
+            queue.take_in(post("writing out"), false, now)
+        };
+        let reported: Vec<bool> = (0..9).map(&mut reports).collect();
+        assert_eq!(reported.iter().rposition(|told| *told), Some(5));
     }
 
     #[test]
