@@ -32,6 +32,10 @@ const MOST_ERRORS: u32 = 6;
 /// A detail that stays the same is repeated after so long.
 pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(4 * 60);
 
+/// All that the installer does or waits for has a limit below this one. What takes longer hangs, and whether
+/// that is waited for is for the service to say.
+const LONGEST_UNCHANGED: Duration = Duration::from_secs(6 * 3600);
+
 /// How far a program is that shows it itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reached {
@@ -69,7 +73,7 @@ struct Queue {
     last: Option<Last>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Last {
     post: Post,
     /// Since when it is so.
@@ -84,43 +88,53 @@ struct Last {
 impl Queue {
     /// Takes in a report; whether there is something to deliver.
     fn take_in(&mut self, post: Post, is_midway: bool, now: Instant) -> bool {
-        let post = match &mut self.last {
-            // Who waits says so again and again.
-            Some(last) if last.post == post => {
-                if now.duration_since(last.reported) < SIGN_OF_LIFE {
-                    return false;
-                }
-                last.reported = now;
-                post.unchanged_for(now.duration_since(last.since))
-            }
-            Some(_) | None => {
-                self.last = Some(Last {
-                    post: post.clone(),
-                    since: now,
-                    reported: now,
-                    is_midway,
-                });
-                post
-            }
+        // Who waits says so again and again.
+        if self.last.as_ref().is_some_and(|last| last.post == post) {
+            return self.repeat(now);
+        }
+        self.last = Some(Last {
+            post: post.clone(),
+            since: now,
+            reported: now,
+            is_midway,
+        });
+        self.push(post);
+        true
+    }
+
+    /// Repeats the last report if it is time to; whether it was.
+    fn repeat(&mut self, now: Instant) -> bool {
+        let is_time = |last: &&mut Last| {
+            now.duration_since(last.reported) >= SIGN_OF_LIFE
+                && now.duration_since(last.since) < LONGEST_UNCHANGED
         };
+        let Some(last) = self.last.as_mut().filter(is_time) else {
+            return false;
+        };
+        last.reported = now;
+        let post = last.post.unchanged_for(now.duration_since(last.since));
+        self.push(post);
+        true
+    }
+
+    fn push(&mut self, post: Post) {
         let replaceable = usize::from(self.sending);
         let is_same_stage = |last: &Post| last.current_stage == post.current_stage;
         if self.posts.len() > replaceable && self.posts.back().is_some_and(is_same_stage) {
             self.posts.pop_back();
         }
         self.posts.push_back(post);
-        true
     }
 }
 
 impl Post {
-    fn unchanged_for(self, age: Duration) -> Self {
+    fn unchanged_for(&self, age: Duration) -> Self {
         let age = format!("(unchanged for {} minutes)", age.as_secs() / 60);
         let room = LONGEST_DETAIL.saturating_sub(age.len() + 1);
         let detail: String = self.progress_info.chars().take(room).collect();
         Self {
             progress_info: format!("{detail} {age}").trim_start().to_owned(),
-            ..self
+            current_stage: self.current_stage,
         }
     }
 }
@@ -154,9 +168,11 @@ impl Progress {
     /// Repeats the last report if it is time to. For whoever works or waits without anything new to
     /// report; often enough is once a minute.
     pub fn still_at_work(&self) {
-        let last = self.shared.queue().last.clone();
-        if let Some(last) = last.filter(|last| !last.is_midway) {
-            self.report(last.post.current_stage, last.post.progress_info);
+        let mut queue = self.shared.queue();
+        let is_midway = queue.last.as_ref().is_some_and(|last| last.is_midway);
+        if !is_midway && queue.repeat(Instant::now()) {
+            drop(queue);
+            self.shared.changed.notify_waiters();
         }
     }
 
@@ -321,6 +337,17 @@ mod tests {
             }
         }
         assert_eq!(queue.posts.len(), 1, "only the newest is delivered");
+    }
+
+    #[test]
+    fn what_hangs_beyond_every_limit_shows_no_life() {
+        let (mut queue, began) = (Queue::default(), Instant::now());
+        let mut reports = |hours: u64| {
+            let now = began + Duration::from_secs(hours * 3600);
+            queue.take_in(post("writing out"), false, now)
+        };
+        let reported: Vec<bool> = (0..9).map(&mut reports).collect();
+        assert_eq!(reported.iter().rposition(|told| *told), Some(5));
     }
 
     #[test]

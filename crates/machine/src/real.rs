@@ -15,7 +15,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::{Finished, Kernel, Kind, Machine, Network, Task, TaskError, device_read};
 
@@ -23,7 +23,7 @@ use crate::{Finished, Kernel, Kind, Machine, Network, Task, TaskError, device_re
 const LARGEST_FILE: u64 = 16 << 20;
 /// A disk that is well answers in milliseconds, one that has to spin up in seconds.
 const DEVICE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a program that was asked to stop may tidy up before it is killed.
+/// How long a program that was asked to stop may tidy up before it is killed, and then take to be gone.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long to wait for output that a program's own children still hold open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -252,12 +252,24 @@ fn stop(child: &mut Child) -> io::Result<()> {
         }
     };
     signal(Signal::TERM);
-    let asked = Instant::now();
-    while asked.elapsed() < GRACE && child.try_wait()?.is_none() {
+    ends_within(child, GRACE)?;
+    signal(Signal::KILL);
+    // One that waits for a device in the kernel is gone only when the device answers, if ever.
+    if !ends_within(child, GRACE)? {
+        warn!(id = child.id(), "a program was killed and is not gone yet");
+    }
+    Ok(())
+}
+
+fn ends_within(child: &mut Child, limit: Duration) -> io::Result<bool> {
+    let began = Instant::now();
+    while child.try_wait()?.is_none() {
+        if began.elapsed() >= limit {
+            return Ok(false);
+        }
         thread::sleep(Duration::from_millis(10));
     }
-    signal(Signal::KILL);
-    child.wait().map(drop)
+    Ok(true)
 }
 
 /// Listens to one output of a program, keeps the beginning and lets the rest pass.
@@ -347,6 +359,16 @@ mod tests {
             Err(TaskError::Deadline { so_far, .. }) => assert_eq!(so_far.out(), "begun\n"),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_program_that_is_not_gone_is_not_waited_for_without_end() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let began = Instant::now();
+        assert!(!ends_within(&mut child, Duration::from_millis(50)).unwrap());
+        assert!(began.elapsed() < Duration::from_secs(100));
+        child.kill().unwrap();
+        assert!(ends_within(&mut child, Duration::from_secs(100)).unwrap());
     }
 
     #[test]

@@ -214,6 +214,10 @@ async fn a_second_start_repeats_nothing_that_changes_a_disk() {
     node(&machine, &url, "master").install().await.unwrap();
     let repeated: Vec<String> = programs(&machine).split_off(before);
     assert_eq!(repeated, ["/bin/agent", "systemctl", "shutdown"]);
+    // What follows belongs to the stage of what was finished; the service refuses an earlier one.
+    let stages = service.stages();
+    let after_restart: Vec<&str> = stages.iter().rev().take(2).map(String::as_str).collect();
+    assert_eq!(after_restart, ["Rebooting", "Writing image to disk"]);
 }
 
 #[tokio::test]
