@@ -42,9 +42,8 @@ impl Started<'_> {
             );
         }
         if let Some((user, password)) = self.first_login {
-            lines += &format!(
-                "  first login  user {user}  password {password}   (shown only now)\n"
-            );
+            lines +=
+                &format!("  first login  user {user}  password {password}   (shown only now)\n");
         }
         lines += &format!("  next step    {}\n", self.next_step(open));
         lines += "  first image  web page: Create cluster, then Add hosts; or aicli download iso NAME   (docs/aicli.md)\n";
@@ -96,6 +95,9 @@ mod tests {
         ]);
         assert!(!open.contains("cannot reach"), "{open}");
         // An address of all networks is not one to open.
-        assert!(open.contains("  web page     https://m.example.com:8090/\n"), "{open}");
+        assert!(
+            open.contains("  web page     https://m.example.com:8090/\n"),
+            "{open}"
+        );
     }
 }

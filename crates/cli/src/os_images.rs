@@ -26,6 +26,7 @@ use crate::{
     format,
     output::{self, Printed},
     progress::Meter,
+    settings,
 };
 
 /// List, add, fetch, verify or remove the OS images from which boot images are made.
@@ -120,6 +121,16 @@ impl Choice {
     }
 }
 
+impl Command {
+    /// Whether it changes the data directory.
+    fn writes(&self) -> bool {
+        match self {
+            Self::Add { .. } | Self::Fetch { .. } | Self::Remove { .. } => true,
+            Self::List { .. } | Self::Verify { .. } => false,
+        }
+    }
+}
+
 struct Shelf {
     config: Config,
     images: Catalogue,
@@ -135,6 +146,11 @@ pub fn run(command: OsImages) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if command.command.writes()
+        && let Err(error) = settings::require_owner(&shelf.config.data_dir)
+    {
+        return output::failure(&error);
+    }
     match command.command {
         Command::List { here, output } => match output.is_json() {
             true => output::json(&list_json(&shelf, here)),

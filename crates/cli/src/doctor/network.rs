@@ -232,16 +232,18 @@ mod tests {
     async fn a_registry_is_asked_by_its_mirror_with_certificates_and_credentials() {
         let folder = tempfile::tempdir().unwrap();
         let mirrors = folder.path().join("registries.conf");
-        let text = "[[registry]]\nlocation = \"quay.io/openshift-release-dev/ocp-release\"\n\
+        let text = "[[registry]]\nlocation = \"127.0.0.1:2/ocp-release\"\n\
                     [[registry.mirror]]\nlocation = \"127.0.0.1:1/ocp\"\n";
         std::fs::write(&mirrors, text).unwrap();
-        let release =
-            "quay.io/openshift-release-dev/ocp-release@sha256:".to_owned() + &"0".repeat(64);
+        let release = "127.0.0.1:2/ocp-release@sha256:".to_owned() + &"0".repeat(64);
         let config = config(&[
             ("images.mirrors_file", mirrors.to_str().unwrap()),
             ("catalog.release_image_mirror", &release),
         ]);
         assert!(!reach(&config).unwrap().mirrors.rules().is_empty());
+        let finding = registry(&config).await;
+        assert_eq!(finding.level, Level::Warning, "{finding:?}");
+        assert!(finding.text.contains("127.0.0.1:1/ocp"), "{finding:?}");
         let wrong = reach_of(&[("cluster.pull_secret_file", "/missing")]).unwrap_err();
         assert!(format!("{wrong:#}").contains("/missing"), "{wrong:#}");
     }
