@@ -8,6 +8,7 @@
 mod rules;
 #[rustfmt::skip]
 mod schema;
+mod topologies;
 mod types;
 
 use std::{collections::BTreeMap, fmt};
