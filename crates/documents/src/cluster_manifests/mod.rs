@@ -267,6 +267,11 @@ fn fill_in(manifests: &mut ClusterManifests) {
         if networking.network_type.is_empty() {
             "OVNKubernetes".clone_into(&mut networking.network_type);
         }
+        // One node has nobody to share virtual addresses with.
+        if spec.platform_type.is_empty() && spec.provision_requirements.is_single_node() {
+            "None".clone_into(&mut spec.platform_type);
+            networking.user_managed_networking = Some(true);
+        }
         let is_plain = matches!(&*spec.platform_type, "None" | "External");
         networking.user_managed_networking.get_or_insert(is_plain);
         if spec.api_vips.is_empty() && !spec.api_vip.is_empty() {

@@ -389,6 +389,35 @@ fn platforms_without_networking_are_user_managed() {
 }
 
 #[test]
+fn one_node_without_a_platform_is_of_platform_none_and_several_are_left_to_the_service() {
+    let loaded_with = |hosts: &str, networking: &str| {
+        let aci = file::AGENT_CLUSTER_INSTALL;
+        let changes = [
+            (aci, "controlPlaneAgents: 3, workerAgents: 2", hosts),
+            (aci, "  platformType: baremetal\n", ""),
+            (
+                aci,
+                "  apiVIP: 192.168.111.5\n  ingressVips: [192.168.111.4]\n",
+                "",
+            ),
+            (aci, "    serviceNetwork:", networking),
+        ];
+        let loaded = load(&folder(&changes), &Expected::default()).unwrap();
+        let spec = loaded.manifests.agent_cluster_install.unwrap().spec;
+        (spec.platform_type, spec.networking.user_managed_networking)
+    };
+    let as_it_is = "    serviceNetwork:";
+    let none = ("None".to_owned(), Some(true));
+    assert_eq!(loaded_with("controlPlaneAgents: 1", as_it_is), none);
+    let off = "    userManagedNetworking: false\n    serviceNetwork:";
+    assert_eq!(loaded_with("controlPlaneAgents: 1", off), none);
+    let open = (String::new(), Some(false));
+    assert_eq!(loaded_with("controlPlaneAgents: 3", as_it_is), open);
+    let three = "controlPlaneAgents: 2, arbiterAgents: 1";
+    assert_eq!(loaded_with(three, as_it_is), open);
+}
+
+#[test]
 fn what_nmstate_says_stands_at_the_document_it_is_about() {
     let expected = Expected {
         network_faults: &|_, cards| match cards {
