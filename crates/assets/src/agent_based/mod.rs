@@ -15,6 +15,7 @@ mod mirrors;
 mod overrides;
 mod planned;
 pub mod programs;
+mod release_images;
 mod secrets;
 mod state;
 pub mod template;
