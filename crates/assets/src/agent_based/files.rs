@@ -40,6 +40,10 @@ fn requirements(internal_registry: bool) -> String {
     .to_string()
 }
 
+/// A cluster that runs has its applications where it chose to have them: a host that joins it does not
+/// need their names.
+const NOT_FOR_JOINING: &str = "apps-domain-name-resolved-correctly";
+
 /// Everything that hosts get but programs and units.
 ///
 /// # Errors
@@ -196,6 +200,10 @@ fn service_settings(planned: &Planned) -> Result<String, String> {
     let (tokens, ids) = (planned.state.tokens(), planned.state.ids());
     let internal = planned.has_internal_registry();
     let mirror = planned.mirrors.release_mirror(&planned.state.release.image);
+    let disabled = match planned.joining {
+        Some(_) => NOT_FOR_JOINING,
+        None => "",
+    };
     let mut text = format!(
         "AUTH_TYPE=agent-installer-local\n\
          EC_PUBLIC_KEY_PEM={}\n\
@@ -208,7 +216,7 @@ fn service_settings(planned: &Planned) -> Result<String, String> {
          PUBLIC_CONTAINER_REGISTRIES={}\n\
          RELEASE_IMAGES={}\n\
          HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT=90m\n\
-         DISABLED_HOST_VALIDATIONS=\n",
+         DISABLED_HOST_VALIDATIONS={disabled}\n",
         tokens.public_key,
         tokens.user,
         tokens.watcher,
