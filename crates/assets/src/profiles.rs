@@ -266,6 +266,15 @@ impl Release {
         self.version.contains("okd") || self.version.contains("scos")
     }
 
+    /// The payload is made for several architectures, as far as its version or its tag says so.
+    #[must_use]
+    pub fn is_multi(&self) -> bool {
+        let (image, _digest) = self.image.split_once('@').unwrap_or((&self.image, ""));
+        let name = image.rsplit_once('/').map_or(image, |(_, name)| name);
+        let tag = name.split_once(':').map_or("", |(_, tag)| tag);
+        self.version.ends_with("-multi") || tag.ends_with("-multi")
+    }
+
     /// Stream of the operating system where the user chooses none.
     #[must_use]
     pub fn usual_stream(&self) -> OsImageStream {

@@ -5,7 +5,7 @@ use muster_documents::cluster_manifests::{self, ClusterManifests};
 use muster_model::{HostNetwork, MacInterface};
 use serde_json::json;
 
-use super::{Joining, Planned, Secrets, state::service_url};
+use super::{AgentError, Joining, Planned, Secrets, release_images::release_images, state::service_url};
 use crate::{
     file::File,
     static_network::{self, NetworkFault, carried},
@@ -40,12 +40,17 @@ fn requirements(internal_registry: bool) -> String {
     .to_string()
 }
 
+/// A cluster that runs has its applications where it chose to have them: a host that joins it does not
+/// need their names.
+const NOT_FOR_JOINING: &str = "apps-domain-name-resolved-correctly";
+
 /// Everything that hosts get but programs and units.
 ///
 /// # Errors
-/// A network cannot be written as profiles; validation has looked at it before.
-pub fn files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, NetworkFault> {
-    let mut files = common(planned);
+/// A network cannot be written as profiles; validation has looked at it before. The version of the
+/// release is none.
+pub fn files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, AgentError> {
+    let mut files = common(planned)?;
     files.push(File::secret(
         "etc/assisted/rendezvous-host.env",
         settings(planned),
@@ -108,7 +113,7 @@ pub fn networks(manifests: &ClusterManifests) -> Vec<HostNetwork> {
 }
 
 /// Files that do not depend on the cluster, or hardly.
-fn common(planned: &Planned) -> Vec<File> {
+fn common(planned: &Planned) -> Result<Vec<File>, AgentError> {
     let deployment = planned.manifests.cluster_deployment.as_ref();
     let name = deployment.map(|deployment| {
         let spec = &deployment.spec;
@@ -132,7 +137,7 @@ fn common(planned: &Planned) -> Vec<File> {
         ),
     };
     let issue = format!("\\S\n{purpose}\n\n");
-    vec![
+    Ok(vec![
         File::secret(
             "etc/assisted/agent-installer.env",
             format!("RELEASE_IMAGE={}\n", planned.state.release.image),
@@ -159,9 +164,9 @@ fn common(planned: &Planned) -> Vec<File> {
         File::public("usr/local/share/start-cluster/start-cluster.env", start),
         File::secret(
             "usr/local/share/assisted-service/assisted-service.env",
-            service_settings(planned),
+            service_settings(planned)?,
         ),
-    ]
+    ])
 }
 
 /// What every unit on a host reads.
@@ -191,10 +196,14 @@ fn settings(planned: &Planned) -> String {
 }
 
 /// Settings of the service, by the names of the reference.
-fn service_settings(planned: &Planned) -> String {
+fn service_settings(planned: &Planned) -> Result<String, AgentError> {
     let (tokens, ids) = (planned.state.tokens(), planned.state.ids());
     let internal = planned.has_internal_registry();
     let mirror = planned.mirrors.release_mirror(&planned.state.release.image);
+    let disabled = match planned.joining {
+        Some(_) => NOT_FOR_JOINING,
+        None => "",
+    };
     let mut text = format!(
         "AUTH_TYPE=agent-installer-local\n\
          EC_PUBLIC_KEY_PEM={}\n\
@@ -205,21 +214,23 @@ fn service_settings(planned: &Planned) -> String {
          HW_VALIDATOR_REQUIREMENTS={}\n\
          NTP_DEFAULT_SERVER=\n\
          PUBLIC_CONTAINER_REGISTRIES={}\n\
+         RELEASE_IMAGES={}\n\
          HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT=90m\n\
-         DISABLED_HOST_VALIDATIONS=\n",
+         DISABLED_HOST_VALIDATIONS={disabled}\n",
         tokens.public_key,
         tokens.user,
         tokens.watcher,
         ids.infra_env,
         requirements(internal),
         planned.mirrors.public_registries(),
+        release_images(&planned.state.release, planned.architecture())?,
     );
     if let Some(mirror) = mirror {
         text.push_str(&format!(
             "OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR={mirror}\n"
         ));
     }
-    text
+    Ok(text)
 }
 
 /// The proxy for everything that systemd starts.

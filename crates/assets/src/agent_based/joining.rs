@@ -328,7 +328,7 @@ fn without(text: &str, names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent_based::{Secrets, ignition};
+    use crate::agent_based::{Secrets, ignition, planned::host_files};
 
     fn running() -> Running {
         Running {
@@ -390,6 +390,22 @@ mod tests {
             serde_json::from_slice(&planned.joining.unwrap().file().content).unwrap();
         assert_eq!(described["api_vip_dnsname"], "api.lab.example.org");
         assert_eq!(described["user_managed_networking"], false);
+    }
+
+    #[test]
+    fn its_service_knows_the_release_and_asks_for_no_names_of_applications() {
+        let planned = planned(HOST).unwrap();
+        let secrets = Secrets::for_joining(&planned).unwrap();
+        let files = host_files(&planned, &secrets).unwrap();
+        let mut files = files.into_iter();
+        let settings = files.find(|file| file.path.ends_with("/assisted-service.env"));
+        let settings = settings.unwrap().text();
+        let disabled = "DISABLED_HOST_VALIDATIONS=apps-domain-name-resolved-correctly\n";
+        assert!(settings.contains(disabled), "{settings}");
+        assert!(
+            settings.contains("quay.io/x/release@sha256:00"),
+            "{settings}"
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod mirrors;
 mod overrides;
 mod planned;
 pub mod programs;
+mod release_images;
 mod secrets;
 mod state;
 pub mod template;
@@ -108,6 +109,12 @@ pub enum AgentError {
          agent create agent-config-template`"
     )]
     NoInput,
+    /// The release has a version that is none.
+    #[error(
+        "release version {0:?} is not of the form MAJOR.MINOR.PATCH, as 4.20.3; name it with \
+         --release-version"
+    )]
+    ReleaseVersion(String),
     /// No release was named.
     #[error(
         "it is not known which release to install; name one with --release (and --release-version, \

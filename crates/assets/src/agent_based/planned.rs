@@ -161,7 +161,7 @@ impl Planned {
 /// # Errors
 /// A network cannot be written as profiles.
 pub fn host_files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, AgentError> {
-    Ok(files(planned, secrets)?)
+    files(planned, secrets)
 }
 
 /// The Ignition config of all hosts.

@@ -259,6 +259,16 @@ fn the_config_has_what_the_contract_with_the_hosts_says() {
         secrets.service.authority
     );
     assert!(file(&config, "/opt/agent/tls/admin-kubeconfig-signer.key").contains("PRIVATE KEY"));
+    let service = file(
+        &config,
+        "/usr/local/share/assisted-service/assisted-service.env",
+    );
+    let release = "\"url\":\"quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64\"";
+    assert!(service.contains(release), "{service}");
+    assert!(
+        service.contains("DISABLED_HOST_VALIDATIONS=\n"),
+        "{service}"
+    );
     let seed = file(&config, "/opt/agent/tls/cluster-seed.json");
     assert!(seed.contains("2026-01-02T03:04:05Z"), "{seed}");
     for unit in [

@@ -14,6 +14,10 @@ use super::{
 };
 use crate::entropy::Entropy;
 
+/// 2000-01-01: a host whose clock was reset trusts the service as well. It may be years behind until a
+/// time source has answered, and its agent does not wait for that.
+const BEGIN: Timestamp = Timestamp::constant(946_684_800, 0);
+
 const AUTHORITY: Row = Row {
     name: "service-ca",
     signer: None,
@@ -66,9 +70,7 @@ impl ServiceTls {
     ) -> Result<Self, PkiError> {
         let wanted = [(AUTHORITY.name, 2048), (SERVICE.name, 2048)];
         let keys = generate_all(&wanted, entropy, cache)?;
-        // The host's clock may be behind that of the desk.
-        let earlier = jiff::SignedDuration::from_hours(24);
-        let not_before = created.checked_sub(earlier).unwrap_or(created);
+        let not_before = BEGIN;
         let not_after = created
             .checked_add(Lifetimes::USUAL.of(Lifetime::Year))
             .map_err(|_| PkiError::Clock(created))?;
@@ -108,5 +110,32 @@ impl ServiceTls {
             certificate,
             key: keys[SERVICE.name].private_pem(KeyForm::Pkcs8)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use x509_parser::pem::parse_x509_pem;
+
+    use super::*;
+
+    #[test]
+    fn a_host_whose_clock_was_reset_trusts_the_service() {
+        let created: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+        let address = "192.0.2.80".parse().unwrap();
+        let cache = KeyCache::default();
+        let tls = ServiceTls::generate(&Entropy::new([1; 32]), address, created, &cache).unwrap();
+        for pem in [&tls.authority, &tls.certificate] {
+            let (_, pem) = parse_x509_pem(pem.as_bytes()).unwrap();
+            let validity = pem.parse_x509().unwrap().validity().clone();
+            let is_valid = |at: &str| {
+                let at: Timestamp = at.parse().unwrap();
+                (validity.not_before.timestamp()..=validity.not_after.timestamp())
+                    .contains(&at.as_second())
+            };
+            assert!(is_valid("2000-01-01T00:00:00Z"));
+            assert!(is_valid("2026-12-31T00:00:00Z"));
+            assert!(!is_valid("2028-01-01T00:00:00Z"));
+        }
     }
 }

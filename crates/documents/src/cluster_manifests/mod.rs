@@ -8,6 +8,7 @@
 mod rules;
 #[rustfmt::skip]
 mod schema;
+mod topologies;
 mod types;
 
 use std::{collections::BTreeMap, fmt};
@@ -265,6 +266,11 @@ fn fill_in(manifests: &mut ClusterManifests) {
         let networking = &mut spec.networking;
         if networking.network_type.is_empty() {
             "OVNKubernetes".clone_into(&mut networking.network_type);
+        }
+        // One node has nobody to share virtual addresses with.
+        if spec.platform_type.is_empty() && spec.provision_requirements.is_single_node() {
+            "None".clone_into(&mut spec.platform_type);
+            networking.user_managed_networking = Some(true);
         }
         let is_plain = matches!(&*spec.platform_type, "None" | "External");
         networking.user_managed_networking.get_or_insert(is_plain);

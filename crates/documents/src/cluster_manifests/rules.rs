@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use muster_model::Arch;
 
 use super::{
-    Expected,
+    Expected, topologies,
     types::{
         AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv, Named, NmStateConfig,
         Object, PullSecret,
@@ -54,7 +54,9 @@ pub static AGENT_CLUSTER_INSTALL: &[Rule<AgentClusterInstall>] = &[
     rule("user-managed", "spec.networking.userManagedNetworking", "Platforms None and External have user-managed networking.", user_managed),
     rule("sdn-family", "spec.networking", "OpenShiftSDN has no IPv6.", sdn_family),
     rule("host-prefix", "spec.networking.clusterNetwork.hostPrefix", "Each node gets at least 128 addresses, and there is a share for each host.", host_prefix),
-    rule("control-plane", "spec.provisionRequirements.controlPlaneAgents", "At least one.", control_plane),
+    rule("control-plane", "spec.provisionRequirements.controlPlaneAgents", "One to five; more than three not on VSphere and Nutanix.", topologies::control_plane),
+    rule("arbiter", "spec.provisionRequirements.arbiterAgents", "Beside two hosts of the control plane or more, one beside two; on BareMetal and None.", topologies::arbiter),
+    rule("single-node", "spec.provisionRequirements", "One host of the control plane alone has no workers, and platform None or External.", topologies::single_node),
     rule("encryption", "spec.diskEncryption", "`enableOn` is none, all, masters or workers; `mode` is tpmv2 or tang.", encryption),
     rule("overrides", "metadata.annotations", "Overrides of the install-config are a JSON object.", overrides),
 ];
@@ -205,17 +207,6 @@ fn host_prefix(facts: &Facts<'_, AgentClusterInstall>, diagnostics: &mut Diagnos
                 "use a larger network, or smaller shares",
             );
         }
-    }
-}
-
-fn control_plane(facts: &Facts<'_, AgentClusterInstall>, diagnostics: &mut Diagnostics) {
-    let required = facts.object.spec.provision_requirements;
-    if required.control_plane_agents == 0 {
-        diagnostics.fault(
-            "spec.provisionRequirements.controlPlaneAgents",
-            "no host of the control plane",
-            "write 1 for a single node, or 3 to 5",
-        );
     }
 }
 

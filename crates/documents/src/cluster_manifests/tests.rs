@@ -195,6 +195,55 @@ fn each_rule_reports_its_line() {
         ),
         (
             aci,
+            "controlPlaneAgents: 3",
+            "controlPlaneAgents: 6",
+            17,
+            "6 hosts of the control plane",
+        ),
+        (
+            aci,
+            "controlPlaneAgents: 3, workerAgents: 2}\n  platformType: baremetal",
+            "controlPlaneAgents: 4}\n  platformType: vsphere",
+            17,
+            "not possible on vsphere",
+        ),
+        (
+            aci,
+            "controlPlaneAgents: 3, workerAgents: 2}\n  platformType: baremetal",
+            "controlPlaneAgents: 2, arbiterAgents: 1}\n  platformType: External",
+            17,
+            "External has no arbiters",
+        ),
+        (
+            aci,
+            "controlPlaneAgents: 3",
+            "controlPlaneAgents: 1, arbiterAgents: 1",
+            17,
+            "[arbiter]",
+        ),
+        (
+            aci,
+            "controlPlaneAgents: 3",
+            "controlPlaneAgents: 2, arbiterAgents: 2",
+            17,
+            "2 arbiters for two hosts",
+        ),
+        (
+            aci,
+            "controlPlaneAgents: 3",
+            "controlPlaneAgents: 1",
+            17,
+            "2 workers beside a single node",
+        ),
+        (
+            aci,
+            "controlPlaneAgents: 3, workerAgents: 2",
+            "controlPlaneAgents: 1",
+            18,
+            "a single node is not possible on baremetal",
+        ),
+        (
+            aci,
             "enableOn: masters",
             "enableOn: 'masters,workers'",
             21,
@@ -337,6 +386,35 @@ fn platforms_without_networking_are_user_managed() {
         report.contains(":15:") && report.contains("[user-managed]"),
         "{report}"
     );
+}
+
+#[test]
+fn one_node_without_a_platform_is_of_platform_none_and_several_are_left_to_the_service() {
+    let loaded_with = |hosts: &str, networking: &str| {
+        let aci = file::AGENT_CLUSTER_INSTALL;
+        let changes = [
+            (aci, "controlPlaneAgents: 3, workerAgents: 2", hosts),
+            (aci, "  platformType: baremetal\n", ""),
+            (
+                aci,
+                "  apiVIP: 192.168.111.5\n  ingressVips: [192.168.111.4]\n",
+                "",
+            ),
+            (aci, "    serviceNetwork:", networking),
+        ];
+        let loaded = load(&folder(&changes), &Expected::default()).unwrap();
+        let spec = loaded.manifests.agent_cluster_install.unwrap().spec;
+        (spec.platform_type, spec.networking.user_managed_networking)
+    };
+    let as_it_is = "    serviceNetwork:";
+    let none = ("None".to_owned(), Some(true));
+    assert_eq!(loaded_with("controlPlaneAgents: 1", as_it_is), none);
+    let off = "    userManagedNetworking: false\n    serviceNetwork:";
+    assert_eq!(loaded_with("controlPlaneAgents: 1", off), none);
+    let open = (String::new(), Some(false));
+    assert_eq!(loaded_with("controlPlaneAgents: 3", as_it_is), open);
+    let three = "controlPlaneAgents: 2, arbiterAgents: 1";
+    assert_eq!(loaded_with(three, as_it_is), open);
 }
 
 #[test]

@@ -186,6 +186,14 @@ pub struct ProvisionRequirements {
     pub worker_agents: u32,
 }
 
+impl ProvisionRequirements {
+    /// One host is the whole cluster.
+    #[must_use]
+    pub const fn is_single_node(self) -> bool {
+        self.control_plane_agents == 1 && self.arbiter_agents == 0 && self.worker_agents == 0
+    }
+}
+
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde hands out a reference"

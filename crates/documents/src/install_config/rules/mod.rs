@@ -21,6 +21,7 @@ mod provisioning;
 pub(crate) mod proxy;
 pub(crate) mod ssh;
 pub(crate) mod top;
+mod topologies;
 pub(crate) mod trust;
 mod vips;
 mod vsphere;
@@ -71,6 +72,7 @@ pub static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         nutanix::RULES,
         nutanix_pools::RULES,
         agent::RULES,
+        topologies::RULES,
         image_based::RULES,
     ]
     .concat()

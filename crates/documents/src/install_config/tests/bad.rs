@@ -19,6 +19,15 @@ const ELSEWHERE: &[&str] = &[
     "trust-bundle-authority",
 ];
 
+/// Hosts that install release 4.`minor` themselves.
+fn agent_of(minor: u32) -> Given {
+    Given {
+        method: Method::Agent,
+        release: Some(MinorVersion::new(4, minor)),
+        ..Given::default()
+    }
+}
+
 pub(super) fn given(with: With) -> Given {
     let given = Given::default();
     match with {
@@ -39,6 +48,9 @@ pub(super) fn given(with: With) -> Given {
             release: Some(MinorVersion::new(4, 19)),
             ..given
         },
+        With::Agent417 => agent_of(17),
+        With::Agent419 => agent_of(19),
+        With::Agent421 => agent_of(21),
         With::FipsBypassed => Given {
             fips_host: FipsHost::Bypassed,
             ..given
@@ -95,6 +107,37 @@ fn every_broken_rule_is_reported_at_its_field_with_line_and_fix() {
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
     good::golden("bad.txt", &reported);
+}
+
+#[test]
+fn every_size_of_a_control_plane_is_accepted_from_its_first_release_on() {
+    let preview = ("featureSet", "TechPreviewNoUpgrade");
+    let four = ("controlPlane.replicas", "4");
+    let five = ("controlPlane.replicas", "5");
+    type Accepted = (
+        &'static str,
+        &'static str,
+        u32,
+        Vec<(&'static str, &'static str)>,
+    );
+    let accepted: [Accepted; 7] = [
+        ("baremetal", "compact", 18, vec![four]),
+        ("external", "compact", 18, vec![five]),
+        ("none", "highly-available", 18, vec![five]),
+        ("baremetal", "arbiter", 19, vec![preview]),
+        ("none", "arbiter", 22, vec![]),
+        ("baremetal", "two-node", 20, vec![preview]),
+        ("none", "two-node", 22, vec![]),
+    ];
+    for (platform, topology, minor, changes) in accepted {
+        let mut tree = corpus::tree(platform, topology);
+        for (path, yaml) in changes {
+            corpus::set(&mut tree, path, yaml);
+        }
+        if let Err(report) = load_with(&corpus::text(&tree), agent_of(minor)) {
+            panic!("{platform} {topology} 4.{minor}:\n{report}");
+        }
+    }
 }
 
 #[test]

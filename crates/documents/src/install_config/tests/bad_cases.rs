@@ -8,6 +8,9 @@ pub enum With {
     Cluster,
     Arm64Release,
     Release419,
+    Agent417,
+    Agent419,
+    Agent421,
     FipsBypassed,
 }
 
@@ -259,6 +262,14 @@ pub static CASES: &[Case] = &[
     // Hosts that install themselves.
     case("agent-architecture", EXT, &[("controlPlane.architecture", "s390x"), ("compute[0].architecture", "s390x")], "platform").with(With::Agent),
     case("agent-replicas", NONE, &[("controlPlane.replicas", "6")], "controlPlane.replicas").with(With::Agent),
+    case("agent-large-control-plane", VS, &[("controlPlane.replicas", "5")], "controlPlane.replicas").with(With::Agent),
+    case("agent-large-control-plane", NONE, &[("controlPlane.replicas", "4")], "controlPlane.replicas").with(With::Agent417),
+    case("agent-large-control-plane", NONE, &[("controlPlane.replicas", "5"), ("controlPlane.architecture", "arm64"), ("compute[0].architecture", "arm64")], "controlPlane.replicas").with(With::Agent),
+    case("agent-arbiter", ("external", "arbiter"), &[], "arbiter").with(With::Agent),
+    case("agent-arbiter", ("baremetal", "arbiter"), &[("featureSet", "TechPreviewNoUpgrade")], "arbiter").with(With::Agent417),
+    case("agent-arbiter", ARB, &[], "arbiter").with(With::Agent421),
+    case("agent-fencing", ("external", "two-node"), &[], "controlPlane.fencing").with(With::Agent),
+    case("agent-fencing", TWO, &[("featureSet", "TechPreviewNoUpgrade")], "controlPlane.fencing").with(With::Agent419),
     case("agent-single-node", SNO, &[("compute[0].replicas", "1")], "compute[0].replicas").with(With::Agent),
     case("agent-wwn", BM, &[("platform.baremetal.hosts[0].rootDeviceHints.wwnWithExtension", "'0x5'")], "platform.baremetal.hosts[0].rootDeviceHints.wwnWithExtension").with(With::Agent),
     case("agent-credentials", NONE, &[("pullSecret", "'{\"auths\":{\"quay.io\":{\"auth\":\"bm9ib2R5\"}}}'")], "pullSecret").with(With::Agent),
