@@ -116,6 +116,14 @@ fn counts(path: &str) -> bool {
         Some(("mirror", name)) => matches!(name, "registries.conf" | "ca-bundle.crt"),
         Some(("openshift", name)) => is_yaml && !name.contains('/'),
         Some(_) => false,
+/// The files that count, by path.
+///
+/// # Errors
+/// There are none, or one is not text.
+pub fn inputs(request: &Request<'_>) -> Result<BTreeMap<String, String>, AgentError> {
+    Effective::of(request).map(|effective| effective.inputs)
+}
+
     }
 }
 

@@ -40,7 +40,7 @@ use thiserror::Error;
 
 pub use derive::image_set;
 pub use files::networks;
-pub use inputs::{AGENT_CONFIG, FOLDERS, INSTALL_CONFIG, TOP};
+pub use inputs::{AGENT_CONFIG, FOLDERS, INSTALL_CONFIG, TOP, inputs};
 pub use joining::{Joining, NODES_CONFIG, Running, plan_joining};
 pub use mirrors::Mirrors;
 pub use planned::{Planned, ignition};

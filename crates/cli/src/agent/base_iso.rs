@@ -33,11 +33,18 @@ pub struct BaseIso {
     /// Data directory with OS images [default: as `muster serve`]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<String>,
-    /// Ask no registry: neither whether it has the release, nor for the ISO
+    #[command(flatten)]
+    registries: Registries,
+}
+
+/// Whether and how registries are asked.
+#[derive(Debug, Default, Args)]
+pub struct Registries {
+    /// Ask no registry: neither about the release, nor for the ISO
     #[arg(long)]
     pub offline: bool,
     #[command(flatten)]
-    access: Access,
+    pub access: Access,
 }
 
 /// How the ISO was named.
@@ -56,6 +63,11 @@ fn named(text: &str) -> Named {
 }
 
 impl BaseIso {
+    /// How registries are asked.
+    pub const fn registries(&self) -> &Registries {
+        &self.registries
+    }
+
     /// Opens the ISO for the hosts of a cluster; the path says which it is.
     pub fn open(&self, planned: &Planned, log: &Log) -> anyhow::Result<(Iso, PathBuf)> {
         let arch = planned.arch().map_err(|_| {
@@ -64,7 +76,7 @@ impl BaseIso {
                 planned.architecture()
             )
         })?;
-        if !self.offline {
+        if !self.registries.offline {
             preflight::check(self, planned, arch, log)?;
         }
         let path = self.find(planned, arch, log)?;
@@ -76,7 +88,7 @@ impl BaseIso {
     fn find(&self, planned: &Planned, arch: Arch, log: &Log) -> anyhow::Result<PathBuf> {
         match self.base_iso.as_deref().map(named) {
             Some(Named::File(path)) => return Ok(path),
-            Some(Named::Url(url)) if self.offline => bail!(
+            Some(Named::Url(url)) if self.registries.offline => bail!(
                 "{url} cannot be fetched with --offline; fetch it before, and name the file with \
                  --base-iso"
             ),
@@ -92,7 +104,7 @@ impl BaseIso {
             Ok(None) => {}
             Err(cause) => log.debug(&format!("OS images of this machine: {cause:#}")),
         }
-        if self.offline {
+        if self.registries.offline {
             bail!(
                 "there is no OS image of OpenShift {version} on this machine; name one with \
                  --base-iso, bring one with `muster os-images fetch --release {version}`, or leave \
@@ -129,9 +141,9 @@ impl BaseIso {
             pull_secret: secret.map(|s| s.string_data.docker_config.reveal().to_owned()),
             trusted: Some(mirrors.ca_bundle.clone()).filter(|ca| !ca.is_empty()),
             mirrors: (!mirrors.entries.is_empty()).then(|| mirrors.registries_conf.clone()),
-            proxies: None,
+            ..Known::default()
         };
-        self.access.client(Some(&known))
+        self.registries.access.client(Some(&known))
     }
 
     /// Asks registries about the release of a cluster, with the cluster's credentials, mirrors and

@@ -9,6 +9,7 @@ mod monitor;
 mod outcome;
 mod preflight;
 mod programs;
+mod release;
 
 use std::{fs, path::PathBuf, process::ExitCode};
 

@@ -8,6 +8,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use muster_release::{Cache, Client, Fallback, Mirrors, Proxies, PullSecret, Settings};
+use serde_json::Value;
 
 use super::meter;
 
@@ -71,10 +72,30 @@ pub struct Known {
     /// Certificates to trust besides, as PEM.
     pub trusted: Option<String>,
     /// Mirrors, besides those of options.
+    /// Ask mirrors of digests for tags as well. Hosts do not: only to learn which digest a tag stands for.
+    pub mirrors_serve_tags: bool,
     pub mirrors: Option<String>,
     /// Proxies, unless an option names one.
     pub proxies: Option<Proxies>,
 }
+impl Known {
+    /// What an install-config says, valid or not.
+    pub fn of_install_config(config: &Value) -> Self {
+        let text = |key: &str| config[key].as_str().map(str::to_owned);
+        let mirrors: serde_json::Map<String, Value> = ["imageDigestSources", "imageContentSources"]
+            .into_iter()
+            .filter(|key| config[key].is_array())
+            .map(|key| (key.to_owned(), config[key].clone()))
+            .collect();
+        Self {
+            pull_secret: text("pullSecret"),
+            trusted: text("additionalTrustBundle"),
+            mirrors: (!mirrors.is_empty()).then(|| Value::Object(mirrors).to_string()),
+            ..Self::default()
+        }
+    }
+}
+
 
 impl Default for Access {
     /// As without any option.
@@ -111,6 +132,9 @@ impl Access {
             settings.mirrors.extend(Mirrors::read(file)?);
         }
         if self.mirrors_only {
+        if known.is_some_and(|known| known.mirrors_serve_tags) {
+            settings.mirrors.serve_tags();
+        }
             settings.mirrors.set_fallback(Fallback::Never);
         }
         for file in &self.ca {
