@@ -15,6 +15,7 @@ mod mirrors;
 mod overrides;
 mod planned;
 pub mod programs;
+mod proxy;
 mod secrets;
 mod state;
 pub mod template;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 use muster_documents::{
     agent_config::{AgentConfig, Host},
-    cluster_manifests::ClusterManifests,
+    cluster_manifests::{ClusterManifests, Proxy},
     findings::Report,
     install_config::types::Credential,
 };
@@ -15,6 +15,7 @@ use super::{
     AgentError, Joining, Mirrors, Secrets, State,
     files::{files, networks},
     units::units,
+    proxy,
 };
 use crate::{file::File, workdir::is_internal_release_image};
 
@@ -128,9 +129,7 @@ impl Planned {
     pub fn early_ramdisk(&self) -> Result<Option<Vec<u8>>, String> {
         /// Seconds that an initrd waits for cards that come up slowly.
         const DELAY: i64 = 60;
-        let proxy = self.manifests.infra_env.as_ref();
-        let proxy = proxy.and_then(|infra_env| infra_env.spec.proxy.clone());
-        let proxy = proxy.unwrap_or_default();
+        let proxy = self.proxy().unwrap_or_default();
         let settings = [
             ("HTTP_PROXY", &*proxy.http_proxy),
             ("HTTPS_PROXY", &*proxy.https_proxy),
@@ -140,6 +139,11 @@ impl Planned {
     }
 
     pub(super) fn has_internal_registry(&self) -> bool {
+    /// The proxy that programs on hosts use.
+    pub(super) fn proxy(&self) -> Option<Proxy> {
+        proxy::of_hosts(self.manifests.infra_env.as_ref(), Some(self.rendezvous))
+    }
+
         let mut manifests = self.extra_manifests.values();
         manifests.any(|text| is_internal_release_image(text.as_bytes()))
     }

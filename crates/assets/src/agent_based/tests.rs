@@ -459,8 +459,13 @@ fn mirrors_proxies_fips_and_console_reach_the_hosts() {
     assert!(service.contains(mirror), "{service}");
     let proxy = file(&config, "/etc/systemd/system.conf.d/10-default-env.conf");
     assert!(
-        proxy.contains("NO_PROXY=\"lab,192.168.111.0/24\""),
+        proxy.contains("NO_PROXY=\"lab,192.168.111.0/24,localhost,127.0.0.1,::1,192.168.111.80\""),
         "{proxy}"
+    );
+    let cluster = planned.manifests.infra_env.unwrap().spec.proxy.unwrap();
+    assert_eq!(
+        cluster.no_proxy, "lab,192.168.111.0/24",
+        "the cluster needs no more"
     );
 }
 
