@@ -48,7 +48,7 @@ pub use planned::{Planned, ignition};
 pub use secrets::{Secrets, certificates, log_ins};
 pub use state::{Ids, SERVICE_PORT, STATE_FILE, State, StateError, service_url};
 pub use tokens::Tokens;
-pub use unconfigured::{config_files, unconfigured};
+pub use unconfigured::{Unconfigured, config_files, unconfigured};
 
 use crate::{
     entropy::Entropy, file::File, pki::PkiError, plan::PlanError, profiles::Release, static_network,

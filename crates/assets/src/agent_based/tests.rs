@@ -493,7 +493,7 @@ fn an_unconfigured_image_refuses_what_belongs_to_a_cluster() {
         .collect();
     let mut request = request(&[]);
     request.on_disk = files;
-    let config = unconfigured(&request).unwrap();
+    let config = unconfigured(&request).unwrap().config;
     assert!(file(&config, "/etc/assisted/manifests/cluster-image-set.yaml").contains("4.20.3"));
     assert!(
         config
@@ -516,4 +516,50 @@ fn an_unconfigured_image_refuses_what_belongs_to_a_cluster() {
             "{report}"
         );
     }
+}
+
+#[test]
+fn an_unconfigured_image_has_what_hosts_need_before_they_are_configured() {
+    let proxied = "proxy: {httpProxy: 'http://proxy.lab:3128', noProxy: lab}\n";
+    let source = install(&format!("{NETWORK}{proxied}{}{METAL}", pools(3, 2)));
+    let derived = planned(&[(INSTALL_CONFIG, &source), (AGENT_CONFIG, STATIC)]);
+    let needed = ["infraenv.yaml", "pull-secret.yaml", "nmstateconfig.yaml"];
+    let mut request = request(&[]);
+    request.on_disk = manifest_files(&derived)
+        .into_iter()
+        .filter(|file| needed.iter().any(|name| file.path.ends_with(name)))
+        .map(|file| (file.path, file.content))
+        .collect();
+    let alone = format!(
+        "apiVersion: v1beta1\nrendezvousIP: {}\n",
+        derived.rendezvous
+    );
+    request
+        .on_disk
+        .insert(AGENT_CONFIG.to_owned(), alone.into_bytes());
+    let made = unconfigured(&request).unwrap();
+    assert_eq!(made.arch, muster_model::Arch::X86_64);
+    assert!(made.notes[0].contains("has no effect"), "{:?}", made.notes);
+    let config = made.config;
+    let has = |path: &str| config.file(path).unwrap().is_some();
+    for path in [
+        "/etc/NetworkManager/conf.d/clientid.conf",
+        "/etc/issue",
+        "/etc/issue.d/60-check-config-image.issue",
+        "/etc/motd.d/10-agent-installer",
+        "/etc/assisted/network/host0/mac_interface.ini",
+        "/root/.docker/config.json",
+    ] {
+        assert!(has(path), "{path}");
+    }
+    let environment = file(&config, "/etc/systemd/system.conf.d/10-default-env.conf");
+    let exceptions = "NO_PROXY=\"lab,localhost,127.0.0.1,::1\"";
+    assert!(
+        environment.contains("HTTP_PROXY=\"http://proxy.lab:3128\""),
+        "{environment}"
+    );
+    assert!(environment.contains(exceptions), "{environment}");
+    assert!(config.unit("pre-network-manager-config.service").is_some());
+    // The settings release the units of a host; only a configuration image has them whole.
+    assert!(!has("/etc/assisted/rendezvous-host.env"));
 }

@@ -60,9 +60,10 @@ enum What {
     PxeFiles(Boot),
     /// Make a small ISO with the cluster's configuration, for hosts that boot an unconfigured image.
     ConfigImage(Registries),
-    /// Write the Ignition config of an image whose cluster is not known yet.
+    /// Write the Ignition config of an image whose cluster is not known yet, and the programs that belong
+    /// into its initrd.
     #[command(hide = true)]
-    UnconfiguredIgnition(Registries),
+    UnconfiguredIgnition(Unconfigured),
     /// Write the signers of a cluster to tls/.
     #[command(hide = true)]
     Certificates,
@@ -108,6 +109,17 @@ struct Boot {
     programs: Option<PathBuf>,
 }
 
+/// An image without a cluster.
+#[derive(Debug, Args)]
+struct Unconfigured {
+    #[command(flatten)]
+    registries: Registries,
+    /// Folder with static muster-agent and muster for hosts, as agents/<arch>/muster-agent and
+    /// programs/<arch>/muster, or both in <arch>/ [default: beside this program]
+    #[arg(long, value_name = "DIR", env = "MUSTER_IMAGES_AGENT_DIR")]
+    programs: Option<PathBuf>,
+}
+
 /// Runs the command.
 pub fn run(create: Create) -> ExitCode {
     let Create { common, what } = create;
@@ -119,7 +131,7 @@ pub fn run(create: Create) -> ExitCode {
         What::Image(boot) => image(&common, &boot, &log),
         What::PxeFiles(boot) => pxe_files(&common, &boot, &log),
         What::ConfigImage(registries) => config_image(&common, &registries, &log),
-        What::UnconfiguredIgnition(registries) => unconfigured(&common, &registries, &log),
+        What::UnconfiguredIgnition(wanted) => unconfigured(&common, &wanted, &log),
         What::Certificates => certificates(&common, &log),
     };
     match done {
@@ -202,16 +214,24 @@ fn config_image(common: &Common, registries: &Registries, log: &Log) -> anyhow::
     Ok(())
 }
 
-fn unconfigured(common: &Common, registries: &Registries, log: &Log) -> anyhow::Result<()> {
+fn unconfigured(common: &Common, wanted: &Unconfigured, log: &Log) -> anyhow::Result<()> {
+    let registries = &wanted.registries;
     let (request, fault) = request(common, registries, Target::BootImage, None, log)?;
-    let config = agent_based::unconfigured(&request)?;
+    let made = agent_based::unconfigured(&request)?;
     if let Some(fault) = fault {
         return Err(fault);
     }
-    let file = File::public("unconfigured-agent.ign", config.to_text());
+    for note in &made.notes {
+        log.warn(note);
+    }
+    let programs = programs::payload(wanted.programs.as_deref(), made.arch)?;
+    let name = format!("unconfigured-agent-programs.{}.img", made.arch.rpm());
+    boot_files::write(&common.dir.join(&name), &programs)?;
+    let file = File::public("unconfigured-agent.ign", made.config.to_text());
     directory::write(&common.dir, &file, 0o644)?;
     log.info(&format!(
-        "unconfigured-agent.ign written to {}",
+        "unconfigured-agent.ign and {name} written to {}; an image needs both: embed the one, and append \
+         the other to its initrd",
         common.dir.display()
     ));
     Ok(())
