@@ -105,10 +105,13 @@ pub fn pxe(directory: &Path, planned: &Planned, made: &Boots) -> anyhow::Result<
         .chain(planned.kernel_arguments())
         .collect();
     let arguments = words.join(" ");
-    if let Some(base) = planned.boot_artifacts_url() {
+    let base = planned.boot_artifacts_url();
+    let rootfs = base.map(|base| format!("{base}/{}", rootfs_name(planned)));
+    let of_network = of_network_boot(rootfs.as_deref(), &arguments);
+    if let Some(base) = base {
         let script = format!(
             "#!ipxe\ninitrd --name initrd {base}/{}\nkernel {base}/{} initrd=initrd \
-             coreos.live.rootfs_url={base}/{} {arguments}\nboot\n",
+             {of_network}\nboot\n",
             name("-initrd.img"),
             name("-vmlinuz"),
             rootfs_name(planned),
@@ -130,10 +133,19 @@ pub fn pxe(directory: &Path, planned: &Planned, made: &Boots) -> anyhow::Result<
             &folder.join(name("-generic.ins")),
             &View::bytes(ins.into_bytes()),
         )?;
-        let parameters = View::bytes(format!("{arguments}\n").into_bytes());
+        // The loader passes on every byte of it: one line without an end.
+        let parameters = View::bytes(of_network.into_bytes());
         write(&folder.join(name(".prm")), &parameters)?;
     }
     Ok(arguments)
+/// The kernel arguments of a network boot, which needs to know where its root file system is.
+fn of_network_boot(rootfs: Option<&str>, arguments: &str) -> String {
+    match rootfs {
+        Some(url) => format!("coreos.live.rootfs_url={url} {arguments}"),
+        None => arguments.to_owned(),
+    }
+}
+
 }
 
 /// The list of what an s390x machine loads where, with the names of our files.
@@ -321,6 +333,19 @@ mod tests {
 
     #[test]
     fn the_list_of_an_s390x_machine_names_our_files() {
+    #[test]
+    fn a_network_boot_knows_its_root_file_system() {
+        let url = "http://192.168.111.1/boot/agent.s390x-rootfs.img";
+        assert_eq!(
+            of_network_boot(Some(url), "ignition.firstboot fips=1"),
+            format!("coreos.live.rootfs_url={url} ignition.firstboot fips=1")
+        );
+        assert_eq!(
+            of_network_boot(None, "ignition.firstboot"),
+            "ignition.firstboot"
+        );
+    }
+
         let list = "* a comment\nimages/kernel.img 0x00000000\nimages/initrd.img 0x02000000\n\
                     images/genericdvd.prm 0x00010480\nimages/initrd.addrsize 0x00010408\n";
         let name = |part: &str| format!("agent{part}");
