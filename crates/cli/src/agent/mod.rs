@@ -3,6 +3,7 @@
 mod add_nodes;
 pub mod base_iso;
 mod boot_files;
+mod cluster;
 mod create;
 pub mod log;
 mod monitor;
@@ -41,7 +42,7 @@ enum Command {
     /// Make an image for hosts that join a running cluster
     AddNodes(Box<add_nodes::Command>),
     /// Follow hosts that join a running cluster until their nodes are ready
-    Monitor(monitor::Command),
+    Monitor(Box<monitor::Command>),
 }
 
 /// Where a graph goes.
@@ -70,7 +71,7 @@ impl Graph {
 pub fn run(agent: Agent) -> ExitCode {
     match agent.command {
         Command::AddNodes(command) => add_nodes::run(*command),
-        Command::Monitor(command) => monitor::run(command),
+        Command::Monitor(command) => monitor::run(*command),
         Command::WaitFor(wait) => wait_for::run(wait, wait_for::Kind::Agent),
         Command::Create(command) => create::run(*command),
         Command::Graph(graph) => graph.write(&graph::dot()),

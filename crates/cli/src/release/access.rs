@@ -21,6 +21,7 @@ pub struct Access {
     #[arg(
         long,
         aliases = ["pull-secret-file", "registry-config"],
+        short_alias = 'a',
         value_name = "FILE",
         global = true,
         env = "MUSTER_PULL_SECRET_FILE"
@@ -43,13 +44,11 @@ pub struct Access {
     ca: Vec<PathBuf>,
     /// Registry (host[:port]) whose certificate need not be trusted and which may speak plain HTTP;
     /// may be given several times
-    #[arg(
-        long = "insecure-registry",
-        alias = "insecure",
-        value_name = "HOST",
-        global = true
-    )]
-    insecure: Vec<String>,
+    #[arg(long = "insecure-registry", value_name = "HOST", global = true)]
+    insecure_registries: Vec<String>,
+    /// Trust every registry without verifying its certificate, and allow plain HTTP to all of them
+    #[arg(long, global = true)]
+    insecure: bool,
     /// Proxy for everything [default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment]
     #[arg(long, value_name = "URL", global = true)]
     proxy: Option<String>,
@@ -72,12 +71,13 @@ pub struct Known {
     /// Certificates to trust besides, as PEM.
     pub trusted: Option<String>,
     /// Mirrors, besides those of options.
+    pub mirrors: Option<String>,
     /// Ask mirrors of digests for tags as well. Hosts do not: only to learn which digest a tag stands for.
     pub mirrors_serve_tags: bool,
-    pub mirrors: Option<String>,
     /// Proxies, unless an option names one.
     pub proxies: Option<Proxies>,
 }
+
 impl Known {
     /// What an install-config says, valid or not.
     pub fn of_install_config(config: &Value) -> Self {
@@ -96,7 +96,6 @@ impl Known {
     }
 }
 
-
 impl Default for Access {
     /// As without any option.
     fn default() -> Self {
@@ -105,7 +104,8 @@ impl Default for Access {
             mirrors: Vec::new(),
             mirrors_only: false,
             ca: Vec::new(),
-            insecure: Vec::new(),
+            insecure_registries: Vec::new(),
+            insecure: false,
             proxy: None,
             cache_dir: None,
             cache_limit: CACHE_GIB,
@@ -119,7 +119,8 @@ impl Access {
     pub fn client(&self, known: Option<&Known>) -> anyhow::Result<Client> {
         let mut settings = Settings {
             pull_secret: self.credentials(known)?,
-            insecure: self.insecure.clone(),
+            insecure: self.insecure_registries.clone(),
+            insecure_everywhere: self.insecure,
             ..Settings::default()
         };
         if let Some(mirrors) = known.and_then(|known| known.mirrors.as_deref()) {
@@ -131,10 +132,10 @@ impl Access {
         for file in &self.mirrors {
             settings.mirrors.extend(Mirrors::read(file)?);
         }
-        if self.mirrors_only {
         if known.is_some_and(|known| known.mirrors_serve_tags) {
             settings.mirrors.serve_tags();
         }
+        if self.mirrors_only {
             settings.mirrors.set_fallback(Fallback::Never);
         }
         for file in &self.ca {
