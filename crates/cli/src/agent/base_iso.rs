@@ -8,7 +8,7 @@ use clap::Args;
 use muster_assets::agent_based::Planned;
 use muster_boot_images::inspect;
 use muster_documents::install_config::types::OsImageStream;
-use muster_image::Iso;
+use muster_image::{Iso, live::LiveImage};
 use muster_model::{Arch, MinorVersion};
 use muster_release::{Client, ImageRef, Release};
 
@@ -80,7 +80,17 @@ impl BaseIso {
             preflight::check(self, planned, arch, log)?;
         }
         let path = self.find(planned, arch, log)?;
-        inspect(&path, arch).with_context(|| format!("{} cannot be used", path.display()))?;
+        let unusable = || {
+            let path = path.display();
+            format!(
+                "{path} cannot be used for hosts of {arch}; name another base ISO with --base-iso"
+            )
+        };
+        let live = inspect(&path, arch).with_context(unusable)?;
+        // Which stream a running cluster has is not known here.
+        if planned.joining.is_none() {
+            check_stream(&live, planned.stream()).with_context(unusable)?;
+        }
         log.info(&format!("base ISO: {}", path.display()));
         Ok((deliver::open(&path)?, path))
     }
@@ -120,16 +130,11 @@ impl BaseIso {
         arch: Arch,
         log: &Log,
     ) -> anyhow::Result<PathBuf> {
-        let release = &planned.state.release;
-        let rhel = match release.usual_stream() {
-            OsImageStream::Rhel9 => 9,
-            OsImageStream::Rhel10 | OsImageStream::Centos10 => 10,
-        };
-        let reference: ImageRef = release.image.parse()?;
+        let reference: ImageRef = planned.state.release.image.parse()?;
         let payload = Payload {
             image: &reference,
             arch,
-            generation: rhel,
+            generation: generation(planned.stream()),
         };
         payload.live_iso(&self.client(planned)?, &mut |text| log.info(text))
     }
@@ -157,6 +162,27 @@ impl BaseIso {
         let reference: ImageRef = planned.state.release.image.parse()?;
         let runtime = tokio::runtime::Runtime::new()?;
         Ok(runtime.block_on(work(&client, &reference))?)
+    }
+}
+
+/// The major version of the Enterprise Linux that a stream is of.
+const fn generation(stream: OsImageStream) -> u32 {
+    match stream {
+        OsImageStream::Rhel9 => 9,
+        OsImageStream::Rhel10 | OsImageStream::Centos10 => 10,
+    }
+}
+
+/// A live system boots the hosts of one stream; the generation that its version shows has to be the same.
+/// OKD changed streams between releases, so its images are not compared.
+fn check_stream(live: &LiveImage, stream: OsImageStream) -> anyhow::Result<()> {
+    let wanted = generation(stream);
+    match live.generation() {
+        Some(found) if found != wanted && stream != OsImageStream::Centos10 => bail!(
+            "it is CoreOS {} of Enterprise Linux {found}, and the cluster is installed with stream {stream}",
+            live.version
+        ),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -215,4 +241,42 @@ pub fn cache_folder() -> anyhow::Result<PathBuf> {
     let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
     let cache = cache.context("there is no home folder to keep the base ISO in; use --base-iso")?;
     Ok(cache.join("agent"))
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_image::live::{Family, Features};
+
+    use super::*;
+
+    #[test]
+    fn a_base_iso_of_another_stream_is_refused() {
+        let check = |family, version: &str, stream| {
+            let live = LiveImage {
+                family,
+                version: version.to_owned(),
+                architecture: Some("x86_64"),
+                features: Features::default(),
+            };
+            check_stream(&live, stream).map_err(|error| error.to_string())
+        };
+        let (rhel9, rhel10) = (OsImageStream::Rhel9, OsImageStream::Rhel10);
+        for (family, version, stream) in [
+            (Family::Rhcos, "9.6.20250523-0", rhel9),
+            (Family::Rhcos, "418.94.202501221327-0", rhel9),
+            (Family::Rhcos, "10.1.20260101-0", rhel10),
+            (Family::Rhcos, "1", rhel9),
+            (Family::Scos, "9.0.20250510-0", OsImageStream::Centos10),
+            (Family::Fcos, "42.20250901.3.0", rhel9),
+        ] {
+            assert_eq!(check(family, version, stream), Ok(()));
+        }
+        let error = check(Family::Rhcos, "9.6.20250523-0", rhel10).unwrap_err();
+        assert!(
+            error.contains("Enterprise Linux 9") && error.contains("stream rhel-10"),
+            "{error}"
+        );
+        assert!(check(Family::Rhcos, "10.1.20260101-0", rhel9).is_err());
+        assert!(check(Family::Rhcos, "418.94.202501221327-0", rhel10).is_err());
+    }
 }
