@@ -11,6 +11,7 @@ mod outcome;
 mod preflight;
 mod programs;
 mod release;
+mod unfinished;
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
