@@ -563,3 +563,51 @@ fn an_unconfigured_image_has_what_hosts_need_before_they_are_configured() {
     // The settings release the units of a host; only a configuration image has them whole.
     assert!(!has("/etc/assisted/rendezvous-host.env"));
 }
+
+#[test]
+fn fencing_credentials_stand_beside_hand_written_manifests() {
+    let source = install(&format!("{NETWORK}{}{METAL}", pools(3, 0)));
+    let derived = planned(&[(INSTALL_CONFIG, &source), (AGENT_CONFIG, RENDEZVOUS)]);
+    let files = manifest_files(&derived);
+    let files: Vec<(&str, String)> = files.iter().map(|f| (&*f.path, f.text())).collect();
+    let mut files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (*p, &**t)).collect();
+    let fencing = "credentials:\n\
+        - {hostname: master-0, username: admin, password: hush, address: 'redfish+https://192.0.2.5/redfish/v1/Systems/1'}\n\
+        - {hostname: master-1, username: admin, password: hush, address: 'redfish+https://192.0.2.6/redfish/v1/Systems/1'}\n";
+    files.extend([(AGENT_CONFIG, RENDEZVOUS), (FENCING_CREDENTIALS, fencing)]);
+    let (made, _, config) = made(&files);
+    let path = "/etc/assisted/hostconfig/fencing-credentials.yaml";
+    let text = file(&config, path);
+    assert!(
+        text.contains("hostname: master-1") && text.contains("password: hush"),
+        "{text}"
+    );
+    assert!(
+        made.used.contains(&FENCING_CREDENTIALS.to_owned()),
+        "{:?}",
+        made.used
+    );
+
+    let (_, wrong) = fencing.split_once("\n").unwrap();
+    let last = files.len() - 1;
+    let half = format!("credentials:\n{}", wrong.lines().next().unwrap());
+    files[last] = (FENCING_CREDENTIALS, &half);
+    let (message, _) = failure(&files);
+    assert!(
+        message.contains("fencing-credentials.yaml:1:1: error"),
+        "{message}"
+    );
+    // An install-config says it all itself.
+    let both = [
+        (INSTALL_CONFIG, &*source),
+        (AGENT_CONFIG, RENDEZVOUS),
+        (FENCING_CREDENTIALS, fencing),
+    ];
+    let voided = planned(&both);
+    assert!(voided.fencing.is_empty());
+    assert!(
+        voided.notes[0].contains("discarding fencing-credentials.yaml"),
+        "{:?}",
+        voided.notes
+    );
+}
