@@ -150,6 +150,27 @@ def test_manifests_can_be_edited_between_two_commands(tmp_path):
     assert b"time.lab" in archive
 
 
+def test_an_unconfigured_image_comes_with_its_programs(tmp_path, stage):
+    folder = write(tmp_path / "lab")
+    done = agent(folder, "create", "cluster-manifests", *SAME)
+    assert done.returncode == 0, done.stderr
+    bare = tmp_path / "appliance"
+    (bare / "cluster-manifests").mkdir(parents=True)
+    for name in ("infraenv.yaml", "pull-secret.yaml"):
+        (folder / "cluster-manifests" / name).rename(bare / "cluster-manifests" / name)
+    done = agent(bare, "create", "unconfigured-ignition", "--programs", str(stage[1]), *SAME)
+    assert done.returncode == 0, done.stderr
+    config = json.loads((bare / "unconfigured-agent.ign").read_text())
+    paths = {file["path"] for file in config["storage"]["files"]}
+    assert "/etc/issue.d/60-check-config-image.issue" in paths
+    assert "/etc/assisted/rendezvous-host.env" not in paths
+    archive = zlib.decompress((bare / "unconfigured-agent-programs.x86_64.img").read_bytes(), wbits=31)
+    for name in (b"muster-agent", b"muster"):
+        assert b"usr/lib/muster-programs/usr/local/bin/" + name + b"\0" in archive
+    done = agent(bare, "create", "unconfigured-ignition", "--programs", str(tmp_path), *SAME)
+    assert done.returncode == 1 and "--programs" in done.stderr, done.stderr
+
+
 def test_a_template_is_written_once(tmp_path):
     done = agent(tmp_path, "create", "agent-config-template")
     assert done.returncode == 0, done.stderr

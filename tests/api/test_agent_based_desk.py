@@ -139,7 +139,9 @@ def test_boot_files_of_a_mainframe(tmp_path):
     assert place[:8] == bytes([0, 0, 0, 0, 2, 0, 0, 0])
     assert int.from_bytes(place[8:], "big") == len(initrd)
     assert f"agent.{arch}-vmlinuz 0x00000000" in (boot / f"agent.{arch}-generic.ins").read_text()
-    assert "coreos.liveiso" not in (boot / f"agent.{arch}.prm").read_text()
+    rootfs = f"coreos.live.rootfs_url=http://192.168.111.1/boot/agent.{arch}-rootfs.img"
+    kernel_arguments = f"{rootfs} ignition.firstboot ignition.platform.id=metal"
+    assert (boot / f"agent.{arch}.prm").read_text() == kernel_arguments
 
 
 def called(folder, name, *words):

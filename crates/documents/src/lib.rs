@@ -6,6 +6,7 @@
 
 pub mod agent_config;
 pub mod cluster_manifests;
+pub mod fencing_credentials;
 pub mod findings;
 pub mod image_based_config;
 pub mod image_based_installation_config;

@@ -70,6 +70,24 @@ impl LiveImage {
     }
 }
 
+impl LiveImage {
+    /// The major version of the Enterprise Linux that it is built of, as its version shows: 9 of
+    /// `9.6.20250523-0` and of the older form `418.94.202501221327-0`, which begins with that of OpenShift.
+    /// `None` for Fedora, and for versions of neither form.
+    #[must_use]
+    pub fn generation(&self) -> Option<u32> {
+        let mut numbers = self.version.split('.').map_while(|part| part.parse().ok());
+        match (self.family, numbers.next()?) {
+            (Family::Fcos, _) => None,
+            (Family::Rhcos | Family::Scos, first @ 8..100) => Some(first),
+            (Family::Rhcos | Family::Scos, _) => {
+                let both: u32 = numbers.next()?;
+                (80..100).contains(&both).then_some(both / 10)
+            }
+        }
+    }
+}
+
 /// Each architecture has one boot file the others lack. The order matters: images for aarch64
 /// have the configuration of isolinux, too.
 fn architecture(iso: &Iso) -> Result<Option<&'static str>> {

@@ -9,7 +9,7 @@ mod registries_conf;
 
 use std::path::Path;
 
-use crate::{Error, ImageRef, Repository, reference::check_host};
+use crate::{Digest, Error, ImageRef, Repository, reference::check_host};
 
 /// More than any file of mirrors has.
 const MAX_BYTES: u64 = 4 << 20;
@@ -163,6 +163,25 @@ impl Mirrors {
     /// Overrules what the rules say about the registry itself.
     pub fn set_fallback(&mut self, fallback: Fallback) {
         self.fallback = fallback;
+    }
+
+    /// Has every mirror serve tags, too: to learn which digest a tag stands for where container engines
+    /// ask the mirrors for digests only.
+    pub fn serve_tags(&mut self) {
+        let mirrors = self.rules.iter_mut().flat_map(|rule| &mut rule.mirrors);
+        for mirror in mirrors {
+            mirror.serves = Serves::All;
+        }
+    }
+
+    /// Whether images of a tag cannot be had from any mirror although those of a digest can.
+    pub fn need_digest(&self, image: &ImageRef) -> bool {
+        let by_digest = image.pinned(Digest::of(b""));
+        let has_mirror = |image: &ImageRef| {
+            let mut locations = self.locations(image).into_iter();
+            locations.any(|location| location.repository != image.repository)
+        };
+        image.digest.is_none() && has_mirror(&by_digest) && !has_mirror(image)
     }
 
     /// How many rules there are.

@@ -15,6 +15,8 @@ pub struct Settings {
     pub ca_bundles: Vec<Vec<u8>>,
     /// Hosts (`host[:port]`) whose certificate need not be trusted and which may speak plain HTTP.
     pub insecure: Vec<String>,
+    /// The same for every host.
+    pub insecure_everywhere: bool,
     /// Proxies.
     pub proxies: Proxies,
     /// How long to wait, and how often to try.
@@ -26,6 +28,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether the certificate of a host (`host[:port]`) need not be trusted.
+    pub(crate) fn is_insecure(&self, host: &str) -> bool {
+        self.insecure_everywhere || self.insecure.iter().any(|one| one == host)
+    }
+
     /// Trusts the certificates of a file.
     ///
     /// # Errors

@@ -98,7 +98,7 @@ impl Transport {
         headers: &HeaderMap,
     ) -> Result<Response, Fault> {
         let repository = &location.repository;
-        let insecure = location.insecure || settings.insecure.contains(&repository.host);
+        let insecure = location.insecure || settings.is_insecure(&repository.host);
         let login = settings.pull_secret.login(repository);
         let mut token = lock(&self.tokens)
             .get(repository)
@@ -226,7 +226,7 @@ impl Transport {
                 .ok_or_else(|| Fault::Odd("redirects to nowhere".to_owned()))?;
             let target_host = host_and_port(&target);
             insecure_here =
-                (insecure && target.origin() == home) || settings.insecure.contains(&target_host);
+                (insecure && target.origin() == home) || settings.is_insecure(&target_host);
             match target.scheme() {
                 "https" => {}
                 "http" if insecure_here || url.scheme() == "http" => {}
@@ -256,7 +256,7 @@ impl Transport {
         let mut url = Url::parse(realm).map_err(|cause| odd(format!("is not a URL ({cause})")))?;
         let host = host_and_port(&url);
         let insecure =
-            settings.insecure.contains(&host) || (location.insecure && host == repository.host);
+            settings.is_insecure(&host) || (location.insecure && host == repository.host);
         match url.scheme() {
             "https" => {}
             "http" if insecure => {}

@@ -16,7 +16,7 @@ use muster_documents::{
 
 use serde_json::json;
 
-use super::overrides::overrides;
+use super::{overrides::overrides, proxy};
 use crate::profiles::Release;
 
 const LABEL: &str = "infraenvs.agent-install.openshift.io";
@@ -35,7 +35,7 @@ pub fn manifests(
     };
     let namespace = &*config.metadata.namespace;
     let rendezvous = agent.and_then(|agent| agent.rendezvous_ip);
-    let proxy = proxy(config, rendezvous);
+    let proxy = proxy::of_cluster(config, rendezvous);
     let secret_name = format!("{name}-pull-secret");
     ClusterManifests {
         agent_cluster_install: Some(install(config, hosts, release, name, proxy.clone())),
@@ -253,24 +253,4 @@ fn reference(name: &str, namespace: &str) -> Reference {
 
 fn keys(config: &InstallConfig) -> String {
     config.ssh_key.trim_matches(['|', '\n', '\t']).to_owned()
-}
-
-/// Hosts reach the rendezvous host directly: its network is added to what needs no proxy.
-fn proxy(config: &InstallConfig, rendezvous: Option<IpAddr>) -> Option<Proxy> {
-    let mut proxy = config.proxy.clone()?;
-    if proxy.http_proxy.is_empty() && proxy.https_proxy.is_empty() {
-        return Some(proxy);
-    }
-    let networks = config.networking.iter().flat_map(|n| &n.machine_network);
-    let mut networks = networks.map(|entry| entry.cidr);
-    let network = rendezvous.and_then(|ip| networks.find(|network| network.contains(&ip)));
-    if let Some(network) = network.map(|network| network.to_string())
-        && !proxy.no_proxy.contains(&network)
-    {
-        if !proxy.no_proxy.is_empty() {
-            proxy.no_proxy.push(',');
-        }
-        proxy.no_proxy.push_str(&network);
-    }
-    Some(proxy)
 }

@@ -1,7 +1,7 @@
 //! Files of the image, by path without the leading slash.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use muster_documents::cluster_manifests::{self, ClusterManifests};
+use muster_documents::cluster_manifests::{self, ClusterManifests, Proxy};
 use muster_model::{HostNetwork, MacInterface};
 use serde_json::json;
 
@@ -77,7 +77,7 @@ pub fn files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, AgentErr
 }
 
 /// The profiles of all hosts and the script that picks one's own.
-fn network_files(manifests: &ClusterManifests) -> Result<Vec<File>, NetworkFault> {
+pub(super) fn network_files(manifests: &ClusterManifests) -> Result<Vec<File>, NetworkFault> {
     let networks = networks(manifests);
     if networks.is_empty() {
         return Ok(Vec::new());
@@ -136,13 +136,27 @@ fn common(planned: &Planned) -> Result<Vec<File>, AgentError> {
             name.unwrap_or_default()
         ),
     };
-    let issue = format!("\\S\n{purpose}\n\n");
-    Ok(vec![
+    let image = &planned.state.release.image;
+    let mut files = of_live_system(image, &purpose, planned.proxy().as_ref());
+    files.push(File::public(
+        "usr/local/share/start-cluster/start-cluster.env",
+        start,
+    ));
+    files.push(File::secret(
+        "usr/local/share/assisted-service/assisted-service.env",
+        service_settings(planned)?,
+    ));
+    Ok(files)
+}
+
+/// Files of every live system, also of one whose cluster is not known yet.
+pub(super) fn of_live_system(release: &str, purpose: &str, proxy: Option<&Proxy>) -> Vec<File> {
+    vec![
         File::secret(
             "etc/assisted/agent-installer.env",
-            format!("RELEASE_IMAGE={}\n", planned.state.release.image),
+            format!("RELEASE_IMAGE={release}\n"),
         ),
-        File::public("etc/issue", issue),
+        File::public("etc/issue", format!("\\S\n{purpose}\n\n")),
         File::public("etc/motd.d/10-agent-installer", include_str!("assets/motd")),
         File::public(
             "etc/multipath.conf",
@@ -159,14 +173,9 @@ fn common(planned: &Planned) -> Result<Vec<File>, AgentError> {
         ),
         File::public(
             "etc/systemd/system.conf.d/10-default-env.conf",
-            default_environment(planned),
+            default_environment(proxy),
         ),
-        File::public("usr/local/share/start-cluster/start-cluster.env", start),
-        File::secret(
-            "usr/local/share/assisted-service/assisted-service.env",
-            service_settings(planned)?,
-        ),
-    ])
+    ]
 }
 
 /// What every unit on a host reads.
@@ -234,9 +243,8 @@ fn service_settings(planned: &Planned) -> Result<String, AgentError> {
 }
 
 /// The proxy for everything that systemd starts.
-fn default_environment(planned: &Planned) -> String {
-    let infra_env = planned.manifests.infra_env.as_ref();
-    let Some(proxy) = infra_env.and_then(|infra_env| infra_env.spec.proxy.as_ref()) else {
+fn default_environment(proxy: Option<&Proxy>) -> String {
+    let Some(proxy) = proxy else {
         return String::new();
     };
     let mut text = String::from("[Manager]\n");

@@ -14,8 +14,12 @@ use super::{AgentError, Request, Target};
 pub const INSTALL_CONFIG: &str = "install-config.yaml";
 /// Its hosts.
 pub const AGENT_CONFIG: &str = "agent-config.yaml";
+/// How a control plane of two is fenced, beside hand-written manifests.
+pub const FENCING_CREDENTIALS: &str = "fencing-credentials.yaml";
+/// What manifests are made of.
+const CONFIGS: &[&str] = &[INSTALL_CONFIG, AGENT_CONFIG];
 /// Files at the top that may count.
-pub const TOP: &[&str] = &[INSTALL_CONFIG, AGENT_CONFIG];
+pub const TOP: &[&str] = &[INSTALL_CONFIG, AGENT_CONFIG, FENCING_CREDENTIALS];
 /// Folders whose files may count.
 pub const FOLDERS: &[&str] = &["cluster-manifests", "mirror", "openshift"];
 
@@ -68,10 +72,14 @@ impl Effective {
         let has_install = on_disk.contains_key(INSTALL_CONFIG);
         // Without an install-config there is nothing to make manifests of.
         let can_derive = has_install || inputs.contains_key(INSTALL_CONFIG);
-        let has_config = can_derive && TOP.iter().any(|name| on_disk.contains_key(*name));
+        let has_config = can_derive && CONFIGS.iter().any(|name| on_disk.contains_key(*name));
         let mut notes = Vec::new();
-        // Manifests follow from the configs, and mirrors from the install-config.
-        for (folder, is_void) in [("cluster-manifests/", has_config), ("mirror/", has_install)] {
+        // Manifests follow from the configs, mirrors and fencing from the install-config.
+        for (folder, is_void) in [
+            ("cluster-manifests/", has_config),
+            ("mirror/", has_install),
+            (FENCING_CREDENTIALS, has_install),
+        ] {
             if !is_void {
                 continue;
             }
@@ -95,7 +103,7 @@ impl Effective {
         }
         inputs.extend(on_disk);
         let kept = |path: &String| {
-            request.target == Target::ClusterManifests && !TOP.contains(&path.as_str())
+            request.target == Target::ClusterManifests && !CONFIGS.contains(&path.as_str())
         };
         let used = request.on_disk.keys();
         let used = used.filter(|path| counts(path) && !kept(path));
@@ -106,6 +114,14 @@ impl Effective {
             used,
         })
     }
+}
+
+/// The files that count, by path.
+///
+/// # Errors
+/// There are none, or one is not text.
+pub fn inputs(request: &Request<'_>) -> Result<BTreeMap<String, String>, AgentError> {
+    Effective::of(request).map(|effective| effective.inputs)
 }
 
 fn counts(path: &str) -> bool {

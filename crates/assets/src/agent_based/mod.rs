@@ -15,6 +15,7 @@ mod mirrors;
 mod overrides;
 mod planned;
 pub mod programs;
+mod proxy;
 mod release_images;
 mod secrets;
 mod state;
@@ -29,9 +30,11 @@ use jiff::Timestamp;
 use muster_documents::{
     agent_config,
     cluster_manifests::{self, Expected, Purpose},
+    fencing_credentials,
     findings::Report,
     install_config::{
-        self, Environment, FipsHost, Given, InstallConfig, Method, UnknownKeys, types::Architecture,
+        self, Environment, FipsHost, Given, InstallConfig, Method, UnknownKeys,
+        types::{Architecture, Credential},
     },
     registries_conf,
 };
@@ -41,14 +44,14 @@ use thiserror::Error;
 
 pub use derive::image_set;
 pub use files::networks;
-pub use inputs::{AGENT_CONFIG, FOLDERS, INSTALL_CONFIG, TOP};
+pub use inputs::{AGENT_CONFIG, FENCING_CREDENTIALS, FOLDERS, INSTALL_CONFIG, TOP, inputs};
 pub use joining::{Joining, NODES_CONFIG, Running, plan_joining};
 pub use mirrors::Mirrors;
 pub use planned::{Planned, ignition};
 pub use secrets::{Secrets, certificates, log_ins};
 pub use state::{Ids, SERVICE_PORT, STATE_FILE, State, StateError, service_url};
 pub use tokens::Tokens;
-pub use unconfigured::{config_files, unconfigured};
+pub use unconfigured::{Unconfigured, config_files, unconfigured};
 
 use crate::{
     entropy::Entropy, file::File, pki::PkiError, plan::PlanError, profiles::Release, static_network,
@@ -196,6 +199,7 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, AgentError> {
     });
     let extra_manifests = extra_manifests(&inputs, &mut reports);
     let mirrors = read_mirrors(&inputs, install.as_ref(), &mut reports);
+    let fencing = read_fencing(&inputs, install.as_ref(), &mut reports);
     let failed = |reports: Vec<Report>| AgentError::Findings {
         reports,
         is_unparsable,
@@ -249,11 +253,6 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, AgentError> {
         .ok_or(AgentError::NoRendezvous)?;
     let image = &release.image;
     notes.extend(planned::doubts(&manifests, rendezvous, &mirrors, image));
-    let fencing = install
-        .as_ref()
-        .and_then(|install| install.control_plane.as_ref())
-        .map(|pool| pool.fencing_credentials().to_vec())
-        .unwrap_or_default();
     let state = State {
         seed,
         created,
@@ -338,6 +337,28 @@ fn read_mirrors(
     match (text(CONF), text("mirror/ca-bundle.crt")) {
         (None, None) => Mirrors::of(install),
         (conf, ca) => Mirrors::from_files(conf.unwrap_or_default(), ca.unwrap_or_default()),
+    }
+}
+
+/// How hosts of the control plane are switched off: the file of the user, else the install-config.
+fn read_fencing(
+    inputs: &BTreeMap<String, String>,
+    install: Option<&InstallConfig>,
+    reports: &mut Vec<Report>,
+) -> Vec<Credential> {
+    let Some(text) = inputs.get(FENCING_CREDENTIALS) else {
+        let pool = install.and_then(|install| install.control_plane.as_ref());
+        return pool.map_or_else(Vec::new, |pool| pool.fencing_credentials().to_vec());
+    };
+    match fencing_credentials::load(FENCING_CREDENTIALS, text.as_bytes()) {
+        Ok(loaded) => {
+            reports.push(loaded.report);
+            loaded.credentials
+        }
+        Err(report) => {
+            reports.push(report);
+            Vec::new()
+        }
     }
 }
 

@@ -4,16 +4,18 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 use muster_documents::{
     agent_config::{AgentConfig, Host},
-    cluster_manifests::ClusterManifests,
+    cluster_manifests::{ClusterManifests, Proxy},
     findings::Report,
-    install_config::types::Credential,
+    install_config::types::{Credential, OsImageStream},
 };
 use muster_ignition::{Builder, Config, Version, file, user};
 use muster_model::{Arch, HostNetwork, UnknownArch};
+use serde_json::Value;
 
 use super::{
     AgentError, Joining, Mirrors, Secrets, State,
     files::{files, networks},
+    proxy,
     units::units,
 };
 use crate::{discovery::DiscoveryFault, file::File, workdir::is_internal_release_image};
@@ -128,9 +130,7 @@ impl Planned {
     pub fn early_ramdisk(&self) -> Result<Option<Vec<u8>>, DiscoveryFault> {
         /// Seconds that an initrd waits for cards that come up slowly.
         const DELAY: i64 = 60;
-        let proxy = self.manifests.infra_env.as_ref();
-        let proxy = proxy.and_then(|infra_env| infra_env.spec.proxy.clone());
-        let proxy = proxy.unwrap_or_default();
+        let proxy = self.proxy().unwrap_or_default();
         let settings = [
             ("HTTP_PROXY", &*proxy.http_proxy),
             ("HTTPS_PROXY", &*proxy.https_proxy),
@@ -139,20 +139,37 @@ impl Planned {
         crate::discovery::early(&self.networks(), DELAY, settings)
     }
 
+    /// The proxy that programs on hosts use.
+    pub(super) fn proxy(&self) -> Option<Proxy> {
+        proxy::of_hosts(self.manifests.infra_env.as_ref(), Some(self.rendezvous))
+    }
+
     pub(super) fn has_internal_registry(&self) -> bool {
         let mut manifests = self.extra_manifests.values();
         manifests.any(|text| is_internal_release_image(text.as_bytes()))
     }
 
+    /// The operating system stream of the cluster: as its overrides ask for, else that of the release.
+    #[must_use]
+    pub fn stream(&self) -> OsImageStream {
+        let asked = serde_json::from_value(self.overrides()["osImageStream"].clone());
+        asked.unwrap_or_else(|_| self.state.release.usual_stream())
+    }
+
     fn is_fips(&self) -> bool {
-        if let Some(joining) = &self.joining {
-            return joining.fips;
+        match &self.joining {
+            Some(joining) => joining.fips,
+            None => self.overrides()["fips"] == true,
         }
+    }
+
+    /// What the cluster changes in its install-config; nothing where it is not JSON.
+    fn overrides(&self) -> Value {
         let install = self.manifests.agent_cluster_install.as_ref();
         let overrides = install.and_then(|install| install.install_config_overrides());
-        let overrides: Option<serde_json::Value> =
-            overrides.and_then(|text| serde_json::from_str(text).ok());
-        overrides.is_some_and(|overrides| overrides["fips"] == true)
+        overrides
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default()
     }
 }
 

@@ -83,6 +83,6 @@ mod tests {
             image: "quay.test/ocp:latest".to_owned(),
         };
         let error = release_images(&release, "x86_64").unwrap_err();
-        assert!(error.contains("--release-version"), "{error}");
+        assert!(error.to_string().contains("--release-version"), "{error}");
     }
 }

@@ -469,8 +469,13 @@ fn mirrors_proxies_fips_and_console_reach_the_hosts() {
     assert!(service.contains(mirror), "{service}");
     let proxy = file(&config, "/etc/systemd/system.conf.d/10-default-env.conf");
     assert!(
-        proxy.contains("NO_PROXY=\"lab,192.168.111.0/24\""),
+        proxy.contains("NO_PROXY=\"lab,192.168.111.0/24,localhost,127.0.0.1,::1,192.168.111.80\""),
         "{proxy}"
+    );
+    let cluster = planned.manifests.infra_env.unwrap().spec.proxy.unwrap();
+    assert_eq!(
+        cluster.no_proxy, "lab,192.168.111.0/24",
+        "the cluster needs no more"
     );
 }
 
@@ -498,7 +503,7 @@ fn an_unconfigured_image_refuses_what_belongs_to_a_cluster() {
         .collect();
     let mut request = request(&[]);
     request.on_disk = files;
-    let config = unconfigured(&request).unwrap();
+    let config = unconfigured(&request).unwrap().config;
     assert!(file(&config, "/etc/assisted/manifests/cluster-image-set.yaml").contains("4.20.3"));
     assert!(
         config
@@ -521,4 +526,98 @@ fn an_unconfigured_image_refuses_what_belongs_to_a_cluster() {
             "{report}"
         );
     }
+}
+
+#[test]
+fn an_unconfigured_image_has_what_hosts_need_before_they_are_configured() {
+    let proxied = "proxy: {httpProxy: 'http://proxy.lab:3128', noProxy: lab}\n";
+    let source = install(&format!("{NETWORK}{proxied}{}{METAL}", pools(3, 2)));
+    let derived = planned(&[(INSTALL_CONFIG, &source), (AGENT_CONFIG, STATIC)]);
+    let needed = ["infraenv.yaml", "pull-secret.yaml", "nmstateconfig.yaml"];
+    let mut request = request(&[]);
+    request.on_disk = manifest_files(&derived)
+        .into_iter()
+        .filter(|file| needed.iter().any(|name| file.path.ends_with(name)))
+        .map(|file| (file.path, file.content))
+        .collect();
+    let alone = format!(
+        "apiVersion: v1beta1\nrendezvousIP: {}\n",
+        derived.rendezvous
+    );
+    request
+        .on_disk
+        .insert(AGENT_CONFIG.to_owned(), alone.into_bytes());
+    let made = unconfigured(&request).unwrap();
+    assert_eq!(made.arch, muster_model::Arch::X86_64);
+    assert!(made.notes[0].contains("has no effect"), "{:?}", made.notes);
+    let config = made.config;
+    let has = |path: &str| config.file(path).unwrap().is_some();
+    for path in [
+        "/etc/NetworkManager/conf.d/clientid.conf",
+        "/etc/issue",
+        "/etc/issue.d/60-check-config-image.issue",
+        "/etc/motd.d/10-agent-installer",
+        "/etc/assisted/network/host0/mac_interface.ini",
+        "/root/.docker/config.json",
+    ] {
+        assert!(has(path), "{path}");
+    }
+    let environment = file(&config, "/etc/systemd/system.conf.d/10-default-env.conf");
+    let exceptions = "NO_PROXY=\"lab,localhost,127.0.0.1,::1\"";
+    assert!(
+        environment.contains("HTTP_PROXY=\"http://proxy.lab:3128\""),
+        "{environment}"
+    );
+    assert!(environment.contains(exceptions), "{environment}");
+    assert!(config.unit("pre-network-manager-config.service").is_some());
+    // The settings release the units of a host; only a configuration image has them whole.
+    assert!(!has("/etc/assisted/rendezvous-host.env"));
+}
+
+#[test]
+fn fencing_credentials_stand_beside_hand_written_manifests() {
+    let source = install(&format!("{NETWORK}{}{METAL}", pools(3, 0)));
+    let derived = planned(&[(INSTALL_CONFIG, &source), (AGENT_CONFIG, RENDEZVOUS)]);
+    let files = manifest_files(&derived);
+    let files: Vec<(&str, String)> = files.iter().map(|f| (&*f.path, f.text())).collect();
+    let mut files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (*p, &**t)).collect();
+    let fencing = "credentials:\n\
+        - {hostname: master-0, username: admin, password: hush, address: 'redfish+https://192.0.2.5/redfish/v1/Systems/1'}\n\
+        - {hostname: master-1, username: admin, password: hush, address: 'redfish+https://192.0.2.6/redfish/v1/Systems/1'}\n";
+    files.extend([(AGENT_CONFIG, RENDEZVOUS), (FENCING_CREDENTIALS, fencing)]);
+    let (made, _, config) = made(&files);
+    let path = "/etc/assisted/hostconfig/fencing-credentials.yaml";
+    let text = file(&config, path);
+    assert!(
+        text.contains("hostname: master-1") && text.contains("password: hush"),
+        "{text}"
+    );
+    assert!(
+        made.used.contains(&FENCING_CREDENTIALS.to_owned()),
+        "{:?}",
+        made.used
+    );
+
+    let (_, wrong) = fencing.split_once("\n").unwrap();
+    let last = files.len() - 1;
+    let half = format!("credentials:\n{}", wrong.lines().next().unwrap());
+    files[last] = (FENCING_CREDENTIALS, &half);
+    let (message, _) = failure(&files);
+    assert!(
+        message.contains("fencing-credentials.yaml:1:1: error"),
+        "{message}"
+    );
+    // An install-config says it all itself.
+    let both = [
+        (INSTALL_CONFIG, &*source),
+        (AGENT_CONFIG, RENDEZVOUS),
+        (FENCING_CREDENTIALS, fencing),
+    ];
+    let voided = planned(&both);
+    assert!(voided.fencing.is_empty());
+    assert!(
+        voided.notes[0].contains("discarding fencing-credentials.yaml"),
+        "{:?}",
+        voided.notes
+    );
 }

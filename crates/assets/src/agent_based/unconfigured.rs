@@ -3,16 +3,29 @@
 use std::collections::BTreeMap;
 
 use muster_documents::{
-    agent_config,
-    cluster_manifests::{self, Expected, Purpose},
+    agent_config::{self, AgentConfig},
+    cluster_manifests::{self, ClusterManifests, Expected, Purpose, file::NM_STATE_CONFIG},
 };
 use muster_ignition::{Builder, Config, Version, file, unit, user};
+use muster_model::Arch;
 
 use super::{
-    AGENT_CONFIG, AgentError, Planned, Request, Secrets, derive, inputs::Effective, network_faults,
-    planned::host_files, state::service_url, units::units,
+    AGENT_CONFIG, AgentError, Planned, Request, Secrets, derive,
+    files::{network_files, of_live_system},
+    inputs::Effective,
+    network_faults,
+    planned::host_files,
+    proxy,
+    units::units,
 };
-use crate::file::File;
+use crate::{
+    file::File,
+    profiles::Release,
+    static_network::{SCRIPT, SCRIPT_PATH},
+};
+
+/// What the console shows until a configuration image was applied.
+const WAITING: &str = "etc/issue.d/60-check-config-image.issue";
 
 /// Paths that a configuration image brings: those that contain one of these. The settings come last,
 /// because hosts begin when they appear.
@@ -51,13 +64,44 @@ pub fn config_files(planned: &Planned, secrets: &Secrets) -> Result<Vec<File>, A
     Ok(files)
 }
 
-/// The Ignition config of an image whose cluster is not known: it waits for a configuration image.
+/// An image whose cluster is not known: it waits for a configuration image.
+#[derive(Debug)]
+pub struct Unconfigured {
+    /// What makes a live image such a one, together with the programs ([`super::programs::payload`]).
+    pub config: Config,
+    /// Architecture of its hosts.
+    pub arch: Arch,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Makes the config of an image whose cluster is not known.
 ///
 /// # Errors
 /// What is wrong with the inputs.
-pub fn unconfigured(request: &Request<'_>) -> Result<Config, AgentError> {
-    let Effective { inputs, .. } = Effective::of(request)?;
+pub fn unconfigured(request: &Request<'_>) -> Result<Unconfigured, AgentError> {
+    let Effective { inputs, notes, .. } = Effective::of(request)?;
     let release = request.release.clone().ok_or(AgentError::NoRelease)?;
+    let (agent, manifests) = read(&inputs, &release)?;
+    let mut made = Unconfigured {
+        config: config(&manifests, &release)?,
+        arch: arch(&manifests)?,
+        notes,
+    };
+    if let Some(ip) = agent.and_then(|agent| agent.rendezvous_ip) {
+        made.notes.push(format!(
+            "the rendezvous address {ip} has no effect in this image: hosts take theirs from the \
+             configuration image, together with what they need to use it"
+        ));
+    }
+    Ok(made)
+}
+
+/// Reads and validates what belongs to such an image.
+fn read(
+    inputs: &BTreeMap<String, String>,
+    release: &Release,
+) -> Result<(Option<AgentConfig>, ClusterManifests), AgentError> {
     let mut reports = Vec::new();
     let mut agent = None;
     if let Some(text) = inputs.get(AGENT_CONFIG) {
@@ -83,61 +127,89 @@ pub fn unconfigured(request: &Request<'_>) -> Result<Config, AgentError> {
         release_image: Some(&release.image),
         network_faults: &network_faults,
     };
-    let mut manifests = match cluster_manifests::load(&files, &expected) {
-        Ok(loaded) => loaded.manifests,
-        Err(found) => {
-            reports.extend(found);
-            return Err(AgentError::Findings {
+    let manifests = cluster_manifests::load(&files, &expected);
+    let manifests = manifests.map(|loaded| loaded.manifests);
+    match (manifests, reports.is_empty()) {
+        (Ok(mut manifests), true) => {
+            let image_set = derive::image_set(release, "");
+            manifests.cluster_image_set.get_or_insert(image_set);
+            Ok((agent, manifests))
+        }
+        (manifests, _) => {
+            reports.extend(manifests.err().unwrap_or_default());
+            Err(AgentError::Findings {
                 reports,
                 is_unparsable: false,
-            });
+            })
         }
-    };
-    if !reports.is_empty() {
-        return Err(AgentError::Findings {
-            reports,
-            is_unparsable: false,
-        });
     }
-    let image_set = derive::image_set(&release, "");
-    manifests.cluster_image_set.get_or_insert(image_set);
+}
 
+fn arch(manifests: &ClusterManifests) -> Result<Arch, AgentError> {
+    let infra_env = manifests.infra_env.as_ref();
+    match infra_env.map_or("", |infra_env| &infra_env.spec.cpu_architecture) {
+        "" => Ok(Arch::X86_64),
+        word => word
+            .parse()
+            .map_err(|_| AgentError::File(format!("there are no images for architecture {word}"))),
+    }
+}
+
+fn config(manifests: &ClusterManifests, release: &Release) -> Result<Config, AgentError> {
     let mut builder = Builder::new(Version::V3_2);
-    let keys = manifests.infra_env.as_ref();
-    let keys = keys.map_or("", |infra_env| &infra_env.spec.ssh_authorized_key);
+    let infra_env = manifests.infra_env.as_ref();
+    let keys = infra_env.map_or("", |infra_env| &infra_env.spec.ssh_authorized_key);
     if !keys.trim().is_empty() {
         builder.user(user::with_keys("core", keys.lines()));
     }
-    let mut put = |path: &str, mode: u32, text: &str| {
-        builder.file(file::text(path, mode, text));
-    };
-    for (name, text) in cluster_manifests::render(&manifests) {
-        put(&format!("/etc/assisted/manifests/{name}"), 0o600, &text);
+    for one in files(manifests, release)? {
+        let path = format!("/{}", one.path);
+        builder.file(file::text(&path, one.mode, &one.text()));
     }
-    if let Some(ip) = agent.and_then(|agent| agent.rendezvous_ip) {
-        let url = service_url(ip);
-        let text = format!("NODE_ZERO_IP={ip}\nSERVICE_BASE_URL={url}\nWORKFLOW_TYPE=install\n");
-        put("/etc/assisted/rendezvous-host.env", 0o600, &text);
-    }
-    if let Some(secret) = &manifests.pull_secret {
-        let text = secret.string_data.docker_config.reveal();
-        put("/root/.docker/config.json", 0o600, text);
-    }
-    let rule = include_str!("assets/80-agent-config-image.rules");
-    put("/etc/udev/rules.d/80-agent-config-image.rules", 0o644, rule);
-    let script = include_str!("assets/load-config-iso.sh");
-    put("/usr/local/bin/load-config-iso.sh", 0o755, script);
-    let multipath = include_str!("../discovery/assets/multipath.conf");
-    put("/etc/multipath.conf", 0o644, multipath);
-    let oracle = include_str!("../discovery/assets/oci-eval-user-data.sh");
-    put("/usr/local/bin/oci-eval-user-data.sh", 0o755, oracle);
-    let network = crate::static_network::SCRIPT;
-    put(crate::static_network::SCRIPT_PATH, 0o755, network);
-    for unit in units(false) {
+    for unit in units(!manifests.nm_state_configs.is_empty()) {
         builder.unit(unit);
     }
     let loader = include_str!("assets/load-config-iso@.service");
     builder.unit(unit::passive("load-config-iso@.service", loader));
     let wrong = |faults: muster_ignition::Faults| AgentError::File(faults.to_string());
     builder.finish().map_err(wrong)
+}
+
+/// Files of its hosts, by path without the leading slash.
+fn files(manifests: &ClusterManifests, release: &Release) -> Result<Vec<File>, AgentError> {
+    let proxy = proxy::of_hosts(manifests.infra_env.as_ref(), None);
+    let purpose = "Image of an agent-based installation without a configuration";
+    let mut files = of_live_system(&release.image, purpose, proxy.as_ref());
+    for (name, text) in cluster_manifests::render(manifests) {
+        // Networks are there as profiles.
+        if name != NM_STATE_CONFIG {
+            files.push(File::secret(format!("etc/assisted/manifests/{name}"), text));
+        }
+    }
+    if let Some(secret) = &manifests.pull_secret {
+        let text = secret.string_data.docker_config.reveal();
+        files.push(File::secret("root/.docker/config.json", text));
+    }
+    files.extend([
+        File::public(
+            WAITING,
+            "Waiting for the configuration image of a cluster.\n\n",
+        ),
+        File::public(
+            "etc/udev/rules.d/80-agent-config-image.rules",
+            include_str!("assets/80-agent-config-image.rules"),
+        ),
+        File::with_mode(
+            "usr/local/bin/load-config-iso.sh",
+            include_str!("assets/load-config-iso.sh"),
+            0o755,
+        ),
+    ]);
+    files.extend(network_files(manifests).map_err(AgentError::File)?);
+    // A configuration image may bring networks to hosts that have none of their own.
+    if manifests.nm_state_configs.is_empty() {
+        let path = SCRIPT_PATH.trim_start_matches('/');
+        files.push(File::with_mode(path, SCRIPT, 0o755));
+    }
+    Ok(files)
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use muster_assets::agent_based::Planned;
 use muster_boot_images::inspect;
 use muster_documents::install_config::types::OsImageStream;
-use muster_image::Iso;
+use muster_image::{Iso, live::LiveImage};
 use muster_model::{Arch, MinorVersion};
 use muster_release::{Client, ImageRef, Release};
 
@@ -33,11 +33,18 @@ pub struct BaseIso {
     /// Data directory with OS images [default: as `muster serve`]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<String>,
-    /// Ask no registry: neither whether it has the release, nor for the ISO
+    #[command(flatten)]
+    registries: Registries,
+}
+
+/// Whether and how registries are asked.
+#[derive(Debug, Default, Args)]
+pub struct Registries {
+    /// Ask no registry: neither about the release, nor for the ISO
     #[arg(long)]
     pub offline: bool,
     #[command(flatten)]
-    access: Access,
+    pub access: Access,
 }
 
 /// How the ISO was named.
@@ -56,6 +63,11 @@ fn named(text: &str) -> Named {
 }
 
 impl BaseIso {
+    /// How registries are asked.
+    pub const fn registries(&self) -> &Registries {
+        &self.registries
+    }
+
     /// Opens the ISO for the hosts of a cluster; the path says which it is.
     pub fn open(&self, planned: &Planned, log: &Log) -> anyhow::Result<(Iso, PathBuf)> {
         let arch = planned.arch().map_err(|_| {
@@ -64,11 +76,21 @@ impl BaseIso {
                 planned.architecture()
             )
         })?;
-        if !self.offline {
+        if !self.registries.offline {
             preflight::check(self, planned, arch, log)?;
         }
         let path = self.find(planned, arch, log)?;
-        inspect(&path, arch).with_context(|| format!("{} cannot be used", path.display()))?;
+        let unusable = || {
+            let path = path.display();
+            format!(
+                "{path} cannot be used for hosts of {arch}; name another base ISO with --base-iso"
+            )
+        };
+        let live = inspect(&path, arch).with_context(unusable)?;
+        // Which stream a running cluster has is not known here.
+        if planned.joining.is_none() {
+            check_stream(&live, planned.stream()).with_context(unusable)?;
+        }
         log.info(&format!("base ISO: {}", path.display()));
         Ok((deliver::open(&path)?, path))
     }
@@ -76,7 +98,7 @@ impl BaseIso {
     fn find(&self, planned: &Planned, arch: Arch, log: &Log) -> anyhow::Result<PathBuf> {
         match self.base_iso.as_deref().map(named) {
             Some(Named::File(path)) => return Ok(path),
-            Some(Named::Url(url)) if self.offline => bail!(
+            Some(Named::Url(url)) if self.registries.offline => bail!(
                 "{url} cannot be fetched with --offline; fetch it before, and name the file with \
                  --base-iso"
             ),
@@ -92,7 +114,7 @@ impl BaseIso {
             Ok(None) => {}
             Err(cause) => log.debug(&format!("OS images of this machine: {cause:#}")),
         }
-        if self.offline {
+        if self.registries.offline {
             bail!(
                 "there is no OS image of OpenShift {version} on this machine; name one with \
                  --base-iso, bring one with `muster os-images fetch --release {version}`, or leave \
@@ -108,16 +130,11 @@ impl BaseIso {
         arch: Arch,
         log: &Log,
     ) -> anyhow::Result<PathBuf> {
-        let release = &planned.state.release;
-        let rhel = match release.usual_stream() {
-            OsImageStream::Rhel9 => 9,
-            OsImageStream::Rhel10 | OsImageStream::Centos10 => 10,
-        };
-        let reference: ImageRef = release.image.parse()?;
+        let reference: ImageRef = planned.state.release.image.parse()?;
         let payload = Payload {
             image: &reference,
             arch,
-            generation: rhel,
+            generation: generation(planned.stream()),
         };
         payload.live_iso(&self.client(planned)?, &mut |text| log.info(text))
     }
@@ -129,9 +146,9 @@ impl BaseIso {
             pull_secret: secret.map(|s| s.string_data.docker_config.reveal().to_owned()),
             trusted: Some(mirrors.ca_bundle.clone()).filter(|ca| !ca.is_empty()),
             mirrors: (!mirrors.entries.is_empty()).then(|| mirrors.registries_conf.clone()),
-            proxies: None,
+            ..Known::default()
         };
-        self.access.client(Some(&known))
+        self.registries.access.client(Some(&known))
     }
 
     /// Asks registries about the release of a cluster, with the cluster's credentials, mirrors and
@@ -145,6 +162,27 @@ impl BaseIso {
         let reference: ImageRef = planned.state.release.image.parse()?;
         let runtime = tokio::runtime::Runtime::new()?;
         Ok(runtime.block_on(work(&client, &reference))?)
+    }
+}
+
+/// The major version of the Enterprise Linux that a stream is of.
+const fn generation(stream: OsImageStream) -> u32 {
+    match stream {
+        OsImageStream::Rhel9 => 9,
+        OsImageStream::Rhel10 | OsImageStream::Centos10 => 10,
+    }
+}
+
+/// A live system boots the hosts of one stream; the generation that its version shows has to be the same.
+/// OKD changed streams between releases, so its images are not compared.
+fn check_stream(live: &LiveImage, stream: OsImageStream) -> anyhow::Result<()> {
+    let wanted = generation(stream);
+    match live.generation() {
+        Some(found) if found != wanted && stream != OsImageStream::Centos10 => bail!(
+            "it is CoreOS {} of Enterprise Linux {found}, and the cluster is installed with stream {stream}",
+            live.version
+        ),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -203,4 +241,42 @@ pub fn cache_folder() -> anyhow::Result<PathBuf> {
     let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
     let cache = cache.context("there is no home folder to keep the base ISO in; use --base-iso")?;
     Ok(cache.join("agent"))
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_image::live::{Family, Features};
+
+    use super::*;
+
+    #[test]
+    fn a_base_iso_of_another_stream_is_refused() {
+        let check = |family, version: &str, stream| {
+            let live = LiveImage {
+                family,
+                version: version.to_owned(),
+                architecture: Some("x86_64"),
+                features: Features::default(),
+            };
+            check_stream(&live, stream).map_err(|error| error.to_string())
+        };
+        let (rhel9, rhel10) = (OsImageStream::Rhel9, OsImageStream::Rhel10);
+        for (family, version, stream) in [
+            (Family::Rhcos, "9.6.20250523-0", rhel9),
+            (Family::Rhcos, "418.94.202501221327-0", rhel9),
+            (Family::Rhcos, "10.1.20260101-0", rhel10),
+            (Family::Rhcos, "1", rhel9),
+            (Family::Scos, "9.0.20250510-0", OsImageStream::Centos10),
+            (Family::Fcos, "42.20250901.3.0", rhel9),
+        ] {
+            assert_eq!(check(family, version, stream), Ok(()));
+        }
+        let error = check(Family::Rhcos, "9.6.20250523-0", rhel10).unwrap_err();
+        assert!(
+            error.contains("Enterprise Linux 9") && error.contains("stream rhel-10"),
+            "{error}"
+        );
+        assert!(check(Family::Rhcos, "10.1.20260101-0", rhel9).is_err());
+        assert!(check(Family::Rhcos, "418.94.202501221327-0", rhel10).is_err());
+    }
 }

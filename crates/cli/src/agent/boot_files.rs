@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
-    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
+    os::unix::fs::{FileExt, MetadataExt},
     path::Path,
     thread::JoinHandle,
 };
@@ -20,9 +20,8 @@ use muster_image::{
     view::Range,
 };
 use muster_model::Arch;
-use tempfile::NamedTempFile;
 
-use super::create::Boots;
+use super::{create::Boots, unfinished::Unfinished};
 
 /// Folder of files for a network boot.
 pub const FOLDER: &str = "boot-artifacts";
@@ -105,13 +104,15 @@ pub fn pxe(directory: &Path, planned: &Planned, made: &Boots) -> anyhow::Result<
         .chain(planned.kernel_arguments())
         .collect();
     let arguments = words.join(" ");
-    if let Some(base) = planned.boot_artifacts_url() {
+    let base = planned.boot_artifacts_url();
+    let rootfs = base.map(|base| format!("{base}/{}", rootfs_name(planned)));
+    let of_network = of_network_boot(rootfs.as_deref(), &arguments);
+    if let Some(base) = base {
         let script = format!(
             "#!ipxe\ninitrd --name initrd {base}/{}\nkernel {base}/{} initrd=initrd \
-             coreos.live.rootfs_url={base}/{} {arguments}\nboot\n",
+             {of_network}\nboot\n",
             name("-initrd.img"),
             name("-vmlinuz"),
-            rootfs_name(planned),
         );
         write(
             &folder.join(name(".ipxe")),
@@ -130,10 +131,19 @@ pub fn pxe(directory: &Path, planned: &Planned, made: &Boots) -> anyhow::Result<
             &folder.join(name("-generic.ins")),
             &View::bytes(ins.into_bytes()),
         )?;
-        let parameters = View::bytes(format!("{arguments}\n").into_bytes());
+        // The loader passes on every byte of it: one line without an end.
+        let parameters = View::bytes(of_network.into_bytes());
         write(&folder.join(name(".prm")), &parameters)?;
     }
     Ok(arguments)
+}
+
+/// The kernel arguments of a network boot, which needs to know where its root file system is.
+fn of_network_boot(rootfs: Option<&str>, arguments: &str) -> String {
+    match rootfs {
+        Some(url) => format!("coreos.live.rootfs_url={url} {arguments}"),
+        None => arguments.to_owned(),
+    }
 }
 
 /// The list of what an s390x machine loads where, with the names of our files.
@@ -180,10 +190,9 @@ fn fresh_folder(directory: &Path) -> anyhow::Result<std::path::PathBuf> {
 /// Writes a file in one step; it replaces what is there.
 pub fn write(to: &Path, view: &View) -> anyhow::Result<()> {
     let shown = || format!("writing {}", to.display());
-    let file = temporary(folder_of(to)).with_context(shown)?;
+    let file = Unfinished::in_folder(folder_of(to)).with_context(shown)?;
     copy(view, file.as_file(), None).with_context(shown)?;
-    file.persist(to).with_context(shown)?;
-    Ok(())
+    file.finish(to).with_context(shown)
 }
 
 fn folder_of(file: &Path) -> &Path {
@@ -192,16 +201,10 @@ fn folder_of(file: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(0o644))
-        .tempfile_in(folder)
-}
-
 /// A copy of the base ISO, begun before it is known what the image changes in it: that takes as long
 /// as making keys.
 pub struct Draft {
-    file: NamedTempFile,
+    file: Unfinished,
     /// Device and number of the base ISO.
     base: (u64, u64),
     copying: JoinHandle<io::Result<()>>,
@@ -213,7 +216,7 @@ impl Draft {
         let shown = || format!("copying {} to {}", base.display(), folder.display());
         let from = File::open(base).with_context(shown)?;
         let about = from.metadata().with_context(shown)?;
-        let file = temporary(folder).with_context(shown)?;
+        let file = Unfinished::in_folder(folder).with_context(shown)?;
         let to = file.as_file().try_clone().with_context(shown)?;
         let whole = View::of(Source::file(from).with_context(shown)?);
         Ok(Self {
@@ -230,8 +233,7 @@ impl Draft {
         let copied = copied.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         copied.with_context(shown)?;
         copy(view, self.file.as_file(), Some(self.base)).with_context(shown)?;
-        self.file.persist(to).with_context(shown)?;
-        Ok(())
+        self.file.finish(to).with_context(shown)
     }
 }
 
@@ -328,6 +330,19 @@ mod tests {
             with_names(list, &name),
             "* a comment\nagent-vmlinuz 0x00000000\nagent-initrd.img 0x02000000\n\
              agent.prm 0x00010480\nagent-initrd.addrsize 0x00010408\n"
+        );
+    }
+
+    #[test]
+    fn a_network_boot_knows_its_root_file_system() {
+        let url = "http://192.168.111.1/boot/agent.s390x-rootfs.img";
+        assert_eq!(
+            of_network_boot(Some(url), "ignition.firstboot fips=1"),
+            format!("coreos.live.rootfs_url={url} ignition.firstboot fips=1")
+        );
+        assert_eq!(
+            of_network_boot(None, "ignition.firstboot"),
+            "ignition.firstboot"
         );
     }
 

@@ -13,27 +13,25 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use muster_assets::{
     agent_based::{
-        self, AGENT_CONFIG, FOLDERS, INSTALL_CONFIG, Planned, Request, STATE_FILE, Secrets, State,
-        TOP, Target, template,
+        self, AGENT_CONFIG, FOLDERS, Planned, Request, STATE_FILE, Secrets, State, TOP, Target,
+        template,
     },
     file::File,
     kubeadmin::Kubeadmin,
     pki::{ACCEPTED, Supplied},
     plan::Extras,
-    profiles::Release,
 };
 use muster_documents::install_config::types::Architecture;
-use muster_model::Arch;
 
 use super::{
-    base_iso::BaseIso,
+    base_iso::{BaseIso, Registries},
     boot_files,
     log::{Level, Log},
     outcome, programs,
+    release::{Named, settle},
 };
 use crate::{
     create::{
-        assets::{chosen_release, product},
         directory::{self, Made, read_one},
         native::{fips_host, lookup, now, variable},
     },
@@ -55,16 +53,17 @@ enum What {
     /// Write an agent-config.yaml to begin with.
     AgentConfigTemplate,
     /// Write the cluster manifests generated from the configs, for review and changes.
-    ClusterManifests,
+    ClusterManifests(Registries),
     /// Make the image that all hosts boot: agent.<arch>.iso.
     Image(Boot),
     /// Make kernel, initrd and root file system for a network boot, in boot-artifacts/.
     PxeFiles(Boot),
     /// Make a small ISO with the cluster's configuration, for hosts that boot an unconfigured image.
-    ConfigImage,
-    /// Write the Ignition config of an image whose cluster is not known yet.
+    ConfigImage(Registries),
+    /// Write the Ignition config of an image whose cluster is not known yet, and the programs that belong
+    /// into its initrd.
     #[command(hide = true)]
-    UnconfiguredIgnition,
+    UnconfiguredIgnition(Unconfigured),
     /// Write the signers of a cluster to tls/.
     #[command(hide = true)]
     Certificates,
@@ -110,6 +109,17 @@ struct Boot {
     programs: Option<PathBuf>,
 }
 
+/// An image without a cluster.
+#[derive(Debug, Args)]
+struct Unconfigured {
+    #[command(flatten)]
+    registries: Registries,
+    /// Folder with static muster-agent and muster for hosts, as agents/<arch>/muster-agent and
+    /// programs/<arch>/muster, or both in <arch>/ [default: beside this program]
+    #[arg(long, value_name = "DIR", env = "MUSTER_IMAGES_AGENT_DIR")]
+    programs: Option<PathBuf>,
+}
+
 /// Runs the command.
 pub fn run(create: Create) -> ExitCode {
     let Create { common, what } = create;
@@ -117,11 +127,11 @@ pub fn run(create: Create) -> ExitCode {
     outcome::end_on_signal(&log);
     let done = match what {
         What::AgentConfigTemplate => write_template(&common, &log),
-        What::ClusterManifests => cluster_manifests(&common, &log),
+        What::ClusterManifests(registries) => cluster_manifests(&common, &registries, &log),
         What::Image(boot) => image(&common, &boot, &log),
         What::PxeFiles(boot) => pxe_files(&common, &boot, &log),
-        What::ConfigImage => config_image(&common, &log),
-        What::UnconfiguredIgnition => unconfigured(&common, &log),
+        What::ConfigImage(registries) => config_image(&common, &registries, &log),
+        What::UnconfiguredIgnition(wanted) => unconfigured(&common, &wanted, &log),
         What::Certificates => certificates(&common, &log),
     };
     match done {
@@ -146,8 +156,8 @@ fn write_template(common: &Common, log: &Log) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn cluster_manifests(common: &Common, log: &Log) -> anyhow::Result<()> {
-    let planned = plan(common, Target::ClusterManifests, log)?;
+fn cluster_manifests(common: &Common, registries: &Registries, log: &Log) -> anyhow::Result<()> {
+    let planned = plan(common, registries, Target::ClusterManifests, log)?;
     let write = agent_based::manifest_files(&planned);
     finish(common, &planned, write, log)?;
     log.info(&format!(
@@ -158,7 +168,7 @@ fn cluster_manifests(common: &Common, log: &Log) -> anyhow::Result<()> {
 }
 
 fn image(common: &Common, boot: &Boot, log: &Log) -> anyhow::Result<()> {
-    let mut planned = plan(common, Target::BootImage, log)?;
+    let mut planned = plan(common, boot.base.registries(), Target::BootImage, log)?;
     let draft = !planned.is_minimal();
     let mut made = make(common, &mut planned, boot, draft, log)?;
     let name = format!("agent.{}.iso", planned.architecture());
@@ -181,7 +191,7 @@ fn image(common: &Common, boot: &Boot, log: &Log) -> anyhow::Result<()> {
 }
 
 fn pxe_files(common: &Common, boot: &Boot, log: &Log) -> anyhow::Result<()> {
-    let mut planned = plan(common, Target::BootImage, log)?;
+    let mut planned = plan(common, boot.base.registries(), Target::BootImage, log)?;
     let made = make(common, &mut planned, boot, false, log)?;
     let arguments = boot_files::pxe(&common.dir, &planned, &made)?;
     finish(common, &planned, made.log_ins, log)?;
@@ -193,8 +203,8 @@ fn pxe_files(common: &Common, boot: &Boot, log: &Log) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn config_image(common: &Common, log: &Log) -> anyhow::Result<()> {
-    let mut planned = plan(common, Target::BootImage, log)?;
+fn config_image(common: &Common, registries: &Registries, log: &Log) -> anyhow::Result<()> {
+    let mut planned = plan(common, registries, Target::BootImage, log)?;
     let (secrets, log_ins) = secrets(common, &mut planned)?;
     let view = boot_files::config_image(&planned, &secrets)?;
     let name = "agentconfig.noarch.iso";
@@ -204,13 +214,24 @@ fn config_image(common: &Common, log: &Log) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn unconfigured(common: &Common, log: &Log) -> anyhow::Result<()> {
-    let request = request(common, Target::BootImage, None)?;
-    let config = agent_based::unconfigured(&request)?;
-    let file = File::public("unconfigured-agent.ign", config.to_text());
+fn unconfigured(common: &Common, wanted: &Unconfigured, log: &Log) -> anyhow::Result<()> {
+    let registries = &wanted.registries;
+    let (request, fault) = request(common, registries, Target::BootImage, None, log)?;
+    let made = agent_based::unconfigured(&request)?;
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    for note in &made.notes {
+        log.warn(note);
+    }
+    let programs = programs::payload(wanted.programs.as_deref(), made.arch)?;
+    let name = format!("unconfigured-agent-programs.{}.img", made.arch.rpm());
+    boot_files::write(&common.dir.join(&name), &programs)?;
+    let file = File::public("unconfigured-agent.ign", made.config.to_text());
     directory::write(&common.dir, &file, 0o644)?;
     log.info(&format!(
-        "unconfigured-agent.ign written to {}",
+        "unconfigured-agent.ign and {name} written to {}; an image needs both: embed the one, and append \
+         the other to its initrd",
         common.dir.display()
     ));
     Ok(())
@@ -222,8 +243,15 @@ fn certificates(common: &Common, log: &Log) -> anyhow::Result<()> {
         None => State {
             seed: seed(common),
             created: time(common)?,
-            release: release(common, None, Arch::X86_64)?
-                .context("name the release with --release")?,
+            release: settle(
+                &common.named(),
+                &BTreeMap::new(),
+                None,
+                &Registries::default(),
+                log,
+            )?
+            .release
+            .context("name the release with --release")?,
             inputs: BTreeMap::new(),
             rendezvous: None,
             service_authority: String::new(),
@@ -291,13 +319,21 @@ fn secrets(common: &Common, planned: &mut Planned) -> anyhow::Result<(Secrets, V
 }
 
 /// Reads and validates the directory.
-fn plan(common: &Common, target: Target, log: &Log) -> anyhow::Result<Planned> {
+fn plan(
+    common: &Common,
+    registries: &Registries,
+    target: Target,
+    log: &Log,
+) -> anyhow::Result<Planned> {
     let state = read_state(common)?;
-    let request = request(common, target, state)?;
+    let (request, fault) = request(common, registries, target, state, log)?;
     let planned = agent_based::plan(&request)?;
     for report in &planned.reports {
         diagnostics::show(report);
         log.record("warning", &report.to_string());
+    }
+    if let Some(fault) = fault {
+        return Err(fault);
     }
     for note in &planned.notes {
         log.warn(note);
@@ -312,17 +348,18 @@ fn plan(common: &Common, target: Target, log: &Log) -> anyhow::Result<Planned> {
     Ok(planned)
 }
 
+/// What is asked for, and why hosts could not install the release if the files are good.
 fn request(
     common: &Common,
+    registries: &Registries,
     target: Target,
     state: Option<State>,
-) -> anyhow::Result<Request<'static>> {
-    let on_disk = directory::read(&common.dir, TOP, FOLDERS)?;
-    let arch = architecture_of(&on_disk);
-    Ok(Request {
+    log: &Log,
+) -> anyhow::Result<(Request<'static>, Option<anyhow::Error>)> {
+    let mut request = Request {
         target,
-        release: release(common, state.as_ref(), arch)?,
-        on_disk,
+        release: None,
+        on_disk: directory::read(&common.dir, TOP, FOLDERS)?,
         state,
         fresh_seed: seed(common),
         now: time(common)?,
@@ -334,32 +371,26 @@ fn request(
         },
         release_architecture: None,
         lookup: &lookup,
-    })
+    };
+    let inputs = agent_based::inputs(&request)?;
+    let settled = settle(
+        &common.named(),
+        &inputs,
+        request.state.as_ref(),
+        registries,
+        log,
+    )?;
+    request.release = settled.release;
+    Ok((request, settled.fault))
 }
 
-/// The architecture that an install-config asks for, as far as one can see without validating it.
-fn architecture_of(on_disk: &BTreeMap<String, Vec<u8>>) -> Arch {
-    let text = on_disk.get(INSTALL_CONFIG).map(Vec::as_slice);
-    let value: Option<serde_json::Value> =
-        text.and_then(|text| serde_yaml_ng::from_slice(text).ok());
-    let found = value.and_then(|value| {
-        let word = value["controlPlane"]["architecture"].as_str()?;
-        word.parse().ok()
-    });
-    found.unwrap_or(Arch::X86_64)
-}
-
-fn release(common: &Common, state: Option<&State>, arch: Arch) -> anyhow::Result<Option<Release>> {
-    // Images have a slash in their names, versions have none.
-    let named = common.release.as_deref();
-    let version = named.filter(|name| !name.contains('/'));
-    chosen_release(
-        named.filter(|name| name.contains('/')),
-        version.or(common.release_version.as_deref()),
-        state.is_some(),
-        product(&common.dir)?,
-        arch,
-    )
+impl Common {
+    fn named(&self) -> Named<'_> {
+        Named {
+            release: self.release.as_deref(),
+            version: self.release_version.as_deref(),
+        }
+    }
 }
 
 fn seed(common: &Common) -> [u8; 32] {

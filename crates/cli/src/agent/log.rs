@@ -12,7 +12,7 @@ use clap::ValueEnum;
 /// Name of the log file, as the reference has it.
 const LOG_FILE: &str = ".openshift_install.log";
 /// Flags whose values are not recorded.
-const SECRET_FLAGS: &[&str] = &["--key", "--master", "--insecure-seed"];
+const SECRET_FLAGS: &[&str] = &["--key", "--master", "--insecure-seed", "--token"];
 
 /// Which messages are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]

@@ -3,12 +3,15 @@
 mod add_nodes;
 pub mod base_iso;
 mod boot_files;
+mod cluster;
 mod create;
 pub mod log;
 mod monitor;
 mod outcome;
 mod preflight;
 mod programs;
+mod release;
+mod unfinished;
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
@@ -40,7 +43,7 @@ enum Command {
     /// Make an image for hosts that join a running cluster
     AddNodes(Box<add_nodes::Command>),
     /// Follow hosts that join a running cluster until their nodes are ready
-    Monitor(monitor::Command),
+    Monitor(Box<monitor::Command>),
 }
 
 /// Where a graph goes.
@@ -69,7 +72,7 @@ impl Graph {
 pub fn run(agent: Agent) -> ExitCode {
     match agent.command {
         Command::AddNodes(command) => add_nodes::run(*command),
-        Command::Monitor(command) => monitor::run(command),
+        Command::Monitor(command) => monitor::run(*command),
         Command::WaitFor(wait) => wait_for::run(wait, wait_for::Kind::Agent),
         Command::Create(command) => create::run(*command),
         Command::Graph(graph) => graph.write(&graph::dot()),

@@ -19,7 +19,8 @@ use muster_tracking::{
 use serde_json::json;
 
 use super::{
-    add_nodes::{self, cluster_access},
+    add_nodes,
+    cluster::Cluster,
     log::{self, Log},
 };
 use crate::{format::Output, output};
@@ -42,9 +43,8 @@ pub struct Command {
     /// Addresses of the hosts, separated by commas
     #[arg(long, value_name = "IPS", value_delimiter = ',')]
     ip_addresses: Vec<IpAddr>,
-    /// Kubeconfig of the cluster
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
-    kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: Cluster,
     /// Directory of `add-nodes`, whose access to the services on the hosts is used; gets the log file
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
@@ -53,6 +53,30 @@ pub struct Command {
     log_level: log::Level,
     #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    registries: Registries,
+}
+
+/// Flags of `oc adm node-image monitor`, which takes a program out of an image; here the program is there.
+#[derive(Debug, Args)]
+struct Registries {
+    #[arg(short = 'a', long, value_name = "FILE", hide = true)]
+    registry_config: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", hide = true)]
+    certificate_authority: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    insecure: bool,
+    #[arg(long, hide = true)]
+    skip_verification: bool,
+}
+
+impl Registries {
+    const fn are_named(&self) -> bool {
+        self.registry_config.is_some()
+            || self.certificate_authority.is_some()
+            || self.insecure
+            || self.skip_verification
+    }
 }
 
 /// Follows them.
@@ -73,8 +97,12 @@ async fn follow(command: Command) -> anyhow::Result<()> {
     if addresses.is_empty() {
         bail!("name the address of at least one host");
     }
-    let kube = Kube::new(cluster_access(command.kubeconfig.as_deref())?)?;
+    let kube = Kube::new(command.cluster.access()?)?;
     let mut account = Account::open(&command.dir, command.log_level, command.output);
+    if command.registries.are_named() {
+        let text = "flags about registries have no effect: no image is looked up";
+        account.line(None, Level::Info, text);
+    }
     let services = add_nodes::access::read(&command.dir)?;
     let watch = Watch::new(kube, services).await;
     let watch = watch.context("asking the cluster")?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use muster_assets::agent_based::AgentError;
 
-use super::log::Log;
+use super::{log::Log, unfinished};
 use crate::diagnostics;
 
 /// The install-config cannot be read.
@@ -34,7 +34,7 @@ pub fn failed(error: &anyhow::Error, log: &Log) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Ends the process with the code for it when a signal arrives.
+/// Ends the process with the code for it when a signal arrives, and removes what is unfinished.
 pub fn end_on_signal(log: &Log) {
     let log = log.clone();
     std::thread::spawn(move || {
@@ -57,7 +57,7 @@ pub fn end_on_signal(log: &Log) {
                 _ = terminate.recv() => {}
             }
             log.warn("interrupted; what is unfinished is not kept");
-            std::process::exit(INTERRUPTED);
+            unfinished::exit(INTERRUPTED);
         });
     });
 }

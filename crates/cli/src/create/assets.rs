@@ -213,14 +213,7 @@ pub fn chosen_release(
 ) -> anyhow::Result<Option<Release>> {
     let catalogue = ReleaseCatalog::embedded();
     if let Some(image) = image {
-        let known = catalogue
-            .by_url(image)
-            .map(|known| known.version.to_string());
-        let version = version
-            .map(str::to_owned)
-            .or(known)
-            .or_else(|| version_in_tag(image));
-        let Some(version) = version else {
+        let Some(version) = version.map(str::to_owned).or_else(|| version_of(image)) else {
             bail!(
                 "the version of {image} is not known; name it with --release-version, or let the \
                  release's own installer make the assets with --assets=release"
@@ -251,6 +244,14 @@ pub fn chosen_release(
         version: found.version.to_string(),
         image: found.url.clone(),
     }))
+}
+
+/// The version of an image, as far as the catalogue or its tag has it.
+pub fn version_of(image: &str) -> Option<String> {
+    let catalogue = ReleaseCatalog::embedded();
+    let known = catalogue.by_url(image);
+    let known = known.map(|known| known.version.to_string());
+    known.or_else(|| version_in_tag(image))
 }
 
 /// What the install-config in the directory is for.

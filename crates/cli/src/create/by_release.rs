@@ -83,7 +83,9 @@ pub fn make(
     let before = directory::read(directory, &top, &folders)?;
     let settings = settings(&before)?;
     let reference: ImageRef = image.parse()?;
-    let client = how.access.client(Some(&known(&settings)))?;
+    let client = how
+        .access
+        .client(Some(&Known::of_install_config(&settings)))?;
     let temporary = tempfile::Builder::new()
         .prefix("muster-release-")
         .tempdir()
@@ -153,22 +155,6 @@ fn settings(files: &Files) -> anyhow::Result<Value> {
     Ok(state["*installconfig.InstallConfig"]["config"].clone())
 }
 
-/// What it says about registries.
-fn known(settings: &Value) -> Known {
-    let text = |key: &str| settings[key].as_str().map(str::to_owned);
-    let mirrors: serde_json::Map<String, Value> = ["imageDigestSources", "imageContentSources"]
-        .into_iter()
-        .filter(|key| settings[key].is_array())
-        .map(|key| (key.to_owned(), settings[key].clone()))
-        .collect();
-    Known {
-        pull_secret: text("pullSecret"),
-        trusted: text("additionalTrustBundle"),
-        mirrors: (!mirrors.is_empty()).then(|| Value::Object(mirrors).to_string()),
-        proxies: None,
-    }
-}
-
 fn environment(network: bool) -> Vec<(String, String)> {
     std::env::vars()
         .filter(|(name, _)| {
@@ -206,7 +192,7 @@ mod tests {
         });
         let state = json!({"*installconfig.InstallConfig": {"config": config}});
         let files = Files::from([(ITS_STATE.to_owned(), state.to_string().into_bytes())]);
-        let known = known(&settings(&files).expect("is JSON"));
+        let known = Known::of_install_config(&settings(&files).expect("is JSON"));
         assert_eq!(known.pull_secret.as_deref(), Some("{}"));
         assert!(
             known

@@ -232,6 +232,7 @@ fn find_seed(options: &ConfigImage, work: &Work<'_>) -> anyhow::Result<Option<Si
                     https: filled(&proxy.https_proxy),
                     no_proxy: proxy.no_proxy.clone(),
                 }),
+                ..Known::default()
             },
             Err(_) => Known::default(),
         };

@@ -28,6 +28,7 @@ pub fn known(config: &InstallationConfig) -> Known {
             https: filled(&proxy.https_proxy),
             no_proxy: proxy.no_proxy.clone(),
         }),
+        ..Known::default()
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use muster_release::{Cache, Client, Fallback, Mirrors, Proxies, PullSecret, Settings};
+use serde_json::Value;
 
 use super::meter;
 
@@ -20,6 +21,7 @@ pub struct Access {
     #[arg(
         long,
         aliases = ["pull-secret-file", "registry-config"],
+        short_alias = 'a',
         value_name = "FILE",
         global = true,
         env = "MUSTER_PULL_SECRET_FILE"
@@ -42,13 +44,11 @@ pub struct Access {
     ca: Vec<PathBuf>,
     /// Registry (host[:port]) whose certificate need not be trusted and which may speak plain HTTP;
     /// may be given several times
-    #[arg(
-        long = "insecure-registry",
-        alias = "insecure",
-        value_name = "HOST",
-        global = true
-    )]
-    insecure: Vec<String>,
+    #[arg(long = "insecure-registry", value_name = "HOST", global = true)]
+    insecure_registries: Vec<String>,
+    /// Trust every registry without verifying its certificate, and allow plain HTTP to all of them
+    #[arg(long, global = true)]
+    insecure: bool,
     /// Proxy for everything [default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment]
     #[arg(long, value_name = "URL", global = true)]
     proxy: Option<String>,
@@ -72,8 +72,28 @@ pub struct Known {
     pub trusted: Option<String>,
     /// Mirrors, besides those of options.
     pub mirrors: Option<String>,
+    /// Ask mirrors of digests for tags as well. Hosts do not: only to learn which digest a tag stands for.
+    pub mirrors_serve_tags: bool,
     /// Proxies, unless an option names one.
     pub proxies: Option<Proxies>,
+}
+
+impl Known {
+    /// What an install-config says, valid or not.
+    pub fn of_install_config(config: &Value) -> Self {
+        let text = |key: &str| config[key].as_str().map(str::to_owned);
+        let mirrors: serde_json::Map<String, Value> = ["imageDigestSources", "imageContentSources"]
+            .into_iter()
+            .filter(|key| config[key].is_array())
+            .map(|key| (key.to_owned(), config[key].clone()))
+            .collect();
+        Self {
+            pull_secret: text("pullSecret"),
+            trusted: text("additionalTrustBundle"),
+            mirrors: (!mirrors.is_empty()).then(|| Value::Object(mirrors).to_string()),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Access {
@@ -84,7 +104,8 @@ impl Default for Access {
             mirrors: Vec::new(),
             mirrors_only: false,
             ca: Vec::new(),
-            insecure: Vec::new(),
+            insecure_registries: Vec::new(),
+            insecure: false,
             proxy: None,
             cache_dir: None,
             cache_limit: CACHE_GIB,
@@ -98,7 +119,8 @@ impl Access {
     pub fn client(&self, known: Option<&Known>) -> anyhow::Result<Client> {
         let mut settings = Settings {
             pull_secret: self.credentials(known)?,
-            insecure: self.insecure.clone(),
+            insecure: self.insecure_registries.clone(),
+            insecure_everywhere: self.insecure,
             ..Settings::default()
         };
         if let Some(mirrors) = known.and_then(|known| known.mirrors.as_deref()) {
@@ -109,6 +131,9 @@ impl Access {
         }
         for file in &self.mirrors {
             settings.mirrors.extend(Mirrors::read(file)?);
+        }
+        if known.is_some_and(|known| known.mirrors_serve_tags) {
+            settings.mirrors.serve_tags();
         }
         if self.mirrors_only {
             settings.mirrors.set_fallback(Fallback::Never);

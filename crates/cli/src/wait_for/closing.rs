@@ -12,34 +12,102 @@ const PASSWORD: &str = "auth/kubeadmin-password";
 /// For the route of the console to appear.
 const CONSOLE: Duration = Duration::from_secs(120);
 
-/// How to use a finished cluster. The kubeconfig gets the authority of its ingress.
-pub async fn installed(kube: Option<&Kube>, path: &Path, dir: &Path) -> Vec<String> {
-    let mut lines = vec!["The installation is complete".to_owned()];
-    if let Some(kube) = kube {
-        if let Err(problem) = trust_ingress(kube, path).await {
-            lines.push(format!(
-                "{} does not trust the ingress of the cluster: {problem}",
-                path.display()
-            ));
-        }
-        match timeout(CONSOLE, console(kube)).await {
-            Ok(Some(host)) => lines.push(format!("Console: https://{host}")),
-            Ok(None) => {}
-            Err(_) => lines.push("The console has no address yet".to_owned()),
+/// The last words twice: for people and programs that read our output, and for the log mode, whose lines
+/// pipelines look for that were made for the reference.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Closing {
+    /// On a terminal, and the details of JSON.
+    pub lines: Vec<String>,
+    /// Otherwise.
+    pub log: Vec<String>,
+}
+
+impl Closing {
+    /// The same for all.
+    pub fn plain(lines: Vec<String>) -> Self {
+        Self {
+            log: lines.clone(),
+            lines,
         }
     }
-    lines.push(format!(
-        "To use the cluster: export KUBECONFIG={}",
-        absolute(path)
-    ));
+
+    fn say(&mut self, line: &str, log: &[&str]) {
+        self.lines.push(line.to_owned());
+        self.log.extend(log.iter().map(|line| (*line).to_owned()));
+    }
+}
+
+/// The bootstrap is over.
+pub fn bootstrapped(kind: Kind) -> Closing {
+    let mut closing = Closing::default();
+    match kind {
+        Kind::Agent | Kind::ImageBased => closing.say(
+            "The bootstrap is complete",
+            &[
+                "Bootstrap configMap status is complete",
+                "cluster bootstrap is complete",
+            ],
+        ),
+        Kind::UserProvisioned => closing.say(
+            "The bootstrap is complete; the bootstrap resources can be removed now",
+            &["It is now safe to remove the bootstrap resources"],
+        ),
+    }
+    closing
+}
+
+/// How to use a finished cluster. The kubeconfig gets the authority of its ingress.
+pub async fn installed(kube: Option<&Kube>, path: &Path, dir: &Path, kind: Kind) -> Closing {
+    let mut problem = None;
+    let mut address = None;
+    if let Some(kube) = kube {
+        problem = trust_ingress(kube, path).await.err();
+        address = Some(timeout(CONSOLE, console(kube)).await);
+    }
+    let mut closing = Closing::default();
+    let heading: &[&str] = match kind {
+        Kind::Agent => &["Cluster is installed", "Install complete!"],
+        Kind::UserProvisioned | Kind::ImageBased => &["Install complete!"],
+    };
+    closing.say("The installation is complete", heading);
+    if let Some(problem) = problem {
+        let line = format!(
+            "{} does not trust the ingress of the cluster: {problem}",
+            path.display()
+        );
+        closing.say(&line, &[&line]);
+    }
+    let kubeconfig = absolute(path);
+    closing.log.extend([
+        "To access the cluster as the system:admin user when using 'oc', run".to_owned(),
+        format!("    export KUBECONFIG={kubeconfig}"),
+    ]);
+    match address {
+        Some(Ok(Some(host))) => closing.say(
+            &format!("Console: https://{host}"),
+            &[&format!(
+                "Access the OpenShift web-console here: https://{host}"
+            )],
+        ),
+        None | Some(Ok(None)) => {}
+        Some(Err(_)) => {
+            let line = "The console has no address yet";
+            closing.say(line, &[line]);
+        }
+    }
+    let line = format!("To use the cluster: export KUBECONFIG={kubeconfig}");
+    closing.say(&line, &[]);
     let password = dir.join(PASSWORD);
     if password.exists() {
-        lines.push(format!(
-            "To log in to the console: user kubeadmin, password in {}",
-            absolute(&password)
-        ));
+        let password = absolute(&password);
+        closing.say(
+            &format!("To log in to the console: user kubeadmin, password in {password}"),
+            &[&format!(
+                "Login to the console with user: \"kubeadmin\", and the password in {password}"
+            )],
+        );
     }
-    lines
+    closing
 }
 
 fn absolute(path: &Path) -> String {
@@ -90,7 +158,7 @@ async fn console(kube: &Kube) -> Option<String> {
 }
 
 /// What stands in the way, as far as the cluster says it.
-pub async fn failed(kube: Option<&Kube>, kind: Kind) -> Vec<String> {
+pub async fn failed(kube: Option<&Kube>, kind: Kind) -> Closing {
     let mut lines = Vec::new();
     if let Some(kube) = kube
         && let Ok((operators, _)) = kube.list(Object::CLUSTER_OPERATOR, None, "").await
@@ -129,5 +197,34 @@ pub async fn failed(kube: Option<&Kube>, kind: Kind) -> Vec<String> {
                 .to_owned()
         }
     });
-    lines
+    Closing::plain(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn pipelines_find_the_lines_they_look_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("kubeconfig");
+        fs::write(&kubeconfig, "").unwrap();
+        fs::create_dir(folder.path().join("auth")).unwrap();
+        fs::write(folder.path().join(PASSWORD), "secret").unwrap();
+        let closing = installed(None, &kubeconfig, folder.path(), Kind::Agent).await;
+        assert_eq!(closing.lines[0], "The installation is complete");
+        let log = closing.log.join("\n");
+        for line in [
+            "Install complete!\n",
+            "To access the cluster as the system:admin user when using 'oc', run\n    export KUBECONFIG=/",
+            "Login to the console with user: \"kubeadmin\"",
+        ] {
+            assert!(log.contains(line), "{line} is not in {log}");
+        }
+        assert!(!log.contains("secret"), "{log}");
+        let agent = bootstrapped(Kind::Agent).log;
+        assert!(agent.contains(&"cluster bootstrap is complete".to_owned()));
+        let other = bootstrapped(Kind::UserProvisioned).log;
+        assert_eq!(other, ["It is now safe to remove the bootstrap resources"]);
+    }
 }

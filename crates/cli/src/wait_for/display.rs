@@ -12,6 +12,8 @@ use jiff::Timestamp;
 use muster_tracking::{Level, Line, Outcome, Sink, Status};
 use serde_json::json;
 
+use super::closing::Closing;
+
 /// The log file of the directory.
 pub const LOG: &str = ".openshift_install.log";
 /// Without a terminal no longer silence than this.
@@ -54,25 +56,29 @@ impl Display {
     }
 
     /// The end.
-    pub fn finish(&mut self, outcome: &Outcome, closing: &[String]) {
+    pub fn finish(&mut self, outcome: &Outcome, closing: &Closing) {
         self.clear_status();
+        let lines = match self.is_live {
+            true => &closing.lines,
+            false => &closing.log,
+        };
         match (self.format, outcome) {
             (Format::Json, Outcome::Reached) => {
-                self.json(&json!({"outcome": "reached", "details": closing}));
+                self.json(&json!({"outcome": "reached", "details": closing.lines}));
             }
             (Format::Json, Outcome::Failed { code, reason }) => {
                 self.json(
                     &json!({"outcome": "failed", "exit_code": code, "reason": reason,
-                                  "details": closing}),
+                                  "details": closing.lines}),
                 );
             }
             (Format::Text, Outcome::Reached) => {
-                for line in closing {
+                for line in lines {
                     self.print("info", line);
                 }
             }
             (Format::Text, Outcome::Failed { reason, .. }) => {
-                for line in closing {
+                for line in lines {
                     self.print("warning", line);
                 }
                 self.print("error", reason);
@@ -83,11 +89,11 @@ impl Display {
     fn print(&mut self, level: &str, text: &str) {
         self.keep(level, text);
         self.clear_status();
-        let now = clock();
         let text = match (self.is_live, level) {
-            (true, "info" | "debug") => format!("{now}  {text}\n"),
-            (true, _) => format!("{now}  \u{1b}[1m{level}\u{1b}[0m: {text}\n"),
-            (false, _) => format!("{now} {level}: {text}\n"),
+            (true, "info" | "debug") => format!("{}  {text}\n", clock()),
+            (true, _) => format!("{}  \u{1b}[1m{level}\u{1b}[0m: {text}\n", clock()),
+            // As `agent create` writes it.
+            (false, _) => format!("level={level} msg={text:?}\n"),
         };
         let _ = io::stderr().lock().write_all(text.as_bytes());
         self.last = Instant::now();

@@ -18,6 +18,7 @@ use crate::{
     image_based::{self, Identity},
     output,
 };
+use closing::Closing;
 use display::{Display, Format};
 
 /// Interrupted by a signal.
@@ -136,18 +137,13 @@ async fn account(goal: Goal, options: &Options, kind: Kind) -> anyhow::Result<u8
     };
     let closing = match (&outcome, goal) {
         (Outcome::Reached, Goal::Install) => {
-            closing::installed(sources.kube(), &kubeconfig, &options.dir).await
+            closing::installed(sources.kube(), &kubeconfig, &options.dir, kind).await
         }
-        (Outcome::Reached, Goal::Bootstrap) => vec![match kind {
-            Kind::Agent | Kind::ImageBased => "The bootstrap is complete".to_owned(),
-            Kind::UserProvisioned => {
-                "The bootstrap is complete; the bootstrap resources can be removed now".to_owned()
-            }
-        }],
+        (Outcome::Reached, Goal::Bootstrap) => closing::bootstrapped(kind),
         (Outcome::Failed { code, .. }, _) if *code != INTERRUPTED => {
             closing::failed(sources.kube(), kind).await
         }
-        (Outcome::Failed { .. }, _) => Vec::new(),
+        (Outcome::Failed { .. }, _) => Closing::default(),
     };
     display.finish(&outcome, &closing);
     Ok(match outcome {

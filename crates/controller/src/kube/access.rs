@@ -45,9 +45,32 @@ pub enum AccessError {
         /// What.
         what: &'static str,
     },
+    /// A name that a kubeconfig does not have.
+    #[error("{} has no {what} {name}; it has: {known}", path.display())]
+    Unknown {
+        /// Which kubeconfig.
+        path: PathBuf,
+        /// What was chosen by name.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names that are there.
+        known: String,
+    },
     /// Certificates or addresses that cannot be used.
     #[error("the credentials of the Kubernetes API are unusable: {0}")]
     Unusable(String),
+}
+
+/// Which entries of a kubeconfig to use, by name; the current context and what it names by default.
+#[derive(Clone, Debug, Default)]
+pub struct Entries {
+    /// Context.
+    pub context: Option<String>,
+    /// Cluster, instead of the context's.
+    pub cluster: Option<String>,
+    /// User, instead of the context's.
+    pub user: Option<String>,
 }
 
 /// Where the API is and who calls.
@@ -99,11 +122,23 @@ impl Access {
         Self::parse(&read(path)?, path)
     }
 
+    /// From chosen entries of a kubeconfig.
+    ///
+    /// # Errors
+    /// See [`AccessError`].
+    pub fn from_entries(path: &Path, entries: &Entries) -> Result<Self, AccessError> {
+        Self::parse_entries(&read(path)?, path, entries)
+    }
+
     /// From the text of a kubeconfig; files that it names are looked for beside `path`.
     ///
     /// # Errors
     /// See [`AccessError`].
     pub fn parse(text: &[u8], path: &Path) -> Result<Self, AccessError> {
+        Self::parse_entries(text, path, &Entries::default())
+    }
+
+    fn parse_entries(text: &[u8], path: &Path, entries: &Entries) -> Result<Self, AccessError> {
         let config: File = serde_yaml_ng::from_slice(text).map_err(|cause| AccessError::Form {
             path: path.to_owned(),
             cause,
@@ -112,24 +147,45 @@ impl Access {
             path: path.to_owned(),
             what,
         };
-        let context = config
-            .contexts
-            .iter()
-            .find(|one| one.name == config.current_context)
-            .or(config.contexts.first())
-            .ok_or_else(|| lacks("context"))?;
-        let cluster = config
-            .clusters
-            .iter()
-            .find(|one| one.name == context.context.cluster)
-            .map(|one| &one.cluster)
-            .ok_or_else(|| lacks("cluster"))?;
-        let user = config
-            .users
-            .iter()
-            .find(|one| one.name == context.context.user)
-            .map(|one| &one.user)
-            .ok_or_else(|| lacks("user"))?;
+        let unknown = |what, name: &str, known: Vec<&str>| AccessError::Unknown {
+            path: path.to_owned(),
+            what,
+            name: name.to_owned(),
+            known: known.join(", "),
+        };
+        let context = match &entries.context {
+            Some(name) => {
+                let context = config.contexts.iter().find(|one| one.name == *name);
+                context.ok_or_else(|| {
+                    let known = config.contexts.iter().map(|one| &*one.name);
+                    unknown("context", name, known.collect())
+                })?
+            }
+            None => config
+                .contexts
+                .iter()
+                .find(|one| one.name == config.current_context)
+                .or(config.contexts.first())
+                .ok_or_else(|| lacks("context"))?,
+        };
+        let name = entries.cluster.as_ref().unwrap_or(&context.context.cluster);
+        let cluster = config.clusters.iter().find(|one| one.name == *name);
+        let cluster = cluster.map(|one| &one.cluster).ok_or_else(|| {
+            if entries.cluster.is_none() {
+                return lacks("cluster");
+            }
+            let known = config.clusters.iter().map(|one| &*one.name);
+            unknown("cluster", name, known.collect())
+        })?;
+        let name = entries.user.as_ref().unwrap_or(&context.context.user);
+        let user = config.users.iter().find(|one| one.name == *name);
+        let user = user.map(|one| &one.user).ok_or_else(|| {
+            if entries.user.is_none() {
+                return lacks("user");
+            }
+            let known = config.users.iter().map(|one| &*one.name);
+            unknown("user", name, known.collect())
+        })?;
         let folder = path.parent().unwrap_or(Path::new("/"));
         let content = |data: &Option<String>, file: &Option<PathBuf>, what| match (data, file) {
             (Some(data), _) => STANDARD.decode(data).map(Some).map_err(|_| lacks(what)),
@@ -176,6 +232,25 @@ impl Access {
         Self {
             server: format!("https://{address}"),
             server_name: name,
+            ..self.clone()
+        }
+    }
+
+    /// The same credentials for the API at this URL.
+    #[must_use]
+    pub fn with_server(&self, url: &str) -> Self {
+        Self {
+            server: url.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The same API for who has this token.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self {
+            identity: None,
+            token: Token::Fixed(token.to_owned()),
             ..self.clone()
         }
     }

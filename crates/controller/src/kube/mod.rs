@@ -16,7 +16,7 @@ use http::{Method, StatusCode};
 use reqwest::{RequestBuilder, Response, Url};
 use serde_json::{Value, json};
 
-pub use access::{Access, AccessError};
+pub use access::{Access, AccessError, Entries};
 pub use kinds::{At, Kind};
 pub use mirror::{Mirror, Objects};
 

@@ -216,3 +216,52 @@ fn a_kubeconfig_without_its_parts_says_which() {
     let half = "contexts: [{name: a, context: {cluster: c, user: u}}]\n";
     assert!(read(half).contains("no usable cluster"));
 }
+
+#[test]
+fn entries_of_a_kubeconfig_are_chosen_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let config = json!({
+        "current-context": "lab",
+        "contexts": [
+            {"name": "lab", "context": {"cluster": "lab", "user": "reader"}},
+            {"name": "depot", "context": {"cluster": "depot", "user": "reader"}},
+        ],
+        "clusters": [
+            {"name": "lab", "cluster": {"server": "https://lab:6443"}},
+            {"name": "depot", "cluster": {"server": "https://depot:6443"}},
+        ],
+        "users": [
+            {"name": "reader", "user": {"token": "r"}},
+            {"name": "admin", "user": {"token": "a"}},
+        ],
+    });
+    std::fs::write(&path, config.to_string()).unwrap();
+    let chosen = |context: &str, cluster: &str, user: &str| {
+        let filled = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let entries = Entries {
+            context: filled(context),
+            cluster: filled(cluster),
+            user: filled(user),
+        };
+        Access::from_entries(&path, &entries)
+            .map(|access| (access.server().to_owned(), access.token().unwrap()))
+            .map_err(|error| error.to_string())
+    };
+    let found =
+        |server: &str, token: &str| Ok((format!("https://{server}:6443"), token.to_owned()));
+    assert_eq!(chosen("", "", ""), found("lab", "r"));
+    assert_eq!(chosen("depot", "", ""), found("depot", "r"));
+    assert_eq!(chosen("depot", "lab", "admin"), found("lab", "a"));
+    let error = chosen("attic", "", "").unwrap_err();
+    assert!(
+        error.contains("no context attic; it has: lab, depot"),
+        "{error}"
+    );
+    let other = Access::from_kubeconfig(&path).unwrap();
+    let other = other
+        .with_server("https://10.0.0.1:6443")
+        .with_token("mine");
+    assert_eq!(other.server(), "https://10.0.0.1:6443");
+    assert_eq!(other.token().as_deref(), Some("mine"));
+}

@@ -145,3 +145,29 @@ fn bad_mirrors_are_refused_with_the_place() {
         assert!(error.contains(why), "{text}: {error}");
     }
 }
+
+#[test]
+fn a_tag_needs_its_digest_where_mirrors_serve_nothing_else() {
+    let conf = |line: &str| {
+        let text = format!(
+            "[[registry]]\nlocation = \"quay.io/ocp\"\n{line}[[registry.mirror]]\n\
+             location = \"m.lab:5000/ocp\"\n"
+        );
+        Mirrors::parse(&text).expect("sound")
+    };
+    let image = |text: &str| -> ImageRef { text.parse().expect("a reference") };
+    let (tag, pinned) = (
+        image("quay.io/ocp/release:4.20"),
+        format!("quay.io/ocp/release{PINNED}"),
+    );
+    let mut mirrors = conf("mirror-by-digest-only = true\n");
+    assert!(mirrors.need_digest(&tag));
+    assert!(!mirrors.need_digest(&image(&pinned)));
+    assert!(!mirrors.need_digest(&image("quay.io/other/release:4.20")));
+    assert!(!conf("").need_digest(&tag), "this mirror serves tags");
+    mirrors.serve_tags();
+    assert_eq!(
+        places(&mirrors, "quay.io/ocp/release:4.20"),
+        ["m.lab:5000/ocp/release", "quay.io/ocp/release"]
+    );
+}

@@ -39,6 +39,6 @@ if [ -f "$hash" ] && [ ! -e "$root/etc/assisted/appliance-override-password-set"
 	usermod -p "$(cat "$hash")" core
 fi
 install -m 600 "$content.env" "$root/$settings"
-rm -f "$content.env" "$issue"
+rm -f "$content.env" "$issue" "$root/etc/issue.d/60-check-config-image.issue"
 systemctl restart node-zero.service
 systemctl restart agent.service

@@ -18,7 +18,7 @@ const SETTINGS: &str = "etc/assisted/rendezvous-host.env";
 
 /// A host whose unconfigured image was made for a release.
 fn host(folder: &Path, request: &Request<'_>) {
-    let config = unconfigured(request).unwrap();
+    let config = unconfigured(request).unwrap().config;
     let typed = config.typed().unwrap();
     for file in typed.storage.unwrap().files.unwrap() {
         let path = folder.join(file.path.trim_start_matches('/'));
@@ -105,6 +105,8 @@ fn a_configuration_image_is_applied_and_one_for_another_release_is_not() {
         assert!(folder.join(file).exists(), "{file}");
     }
     assert!(folder.join("etc/assisted/extra-manifests").is_dir());
+    let waiting = folder.join("etc/issue.d/60-check-config-image.issue");
+    assert!(!waiting.exists(), "nothing is waited for any more");
     let calls = fs::read_to_string(folder.join("calls")).unwrap();
     let calls: Vec<&str> = calls.lines().collect();
     assert_eq!(calls[0], "systemctl daemon-reexec settings=no");

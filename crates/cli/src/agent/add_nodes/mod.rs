@@ -18,12 +18,13 @@ use muster_assets::{
     agent_based::{self, NODES_CONFIG, Planned, Secrets, plan_joining},
     file::File,
 };
-use muster_controller::kube::{Access, Kube};
+use muster_controller::kube::Kube;
 use serde_json::json;
 
 use super::{
     base_iso::BaseIso,
     boot_files,
+    cluster::Cluster,
     create::Boots,
     log::{Level, Log},
     outcome, programs,
@@ -46,9 +47,8 @@ pub struct Command {
     /// Level of messages to show
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: Level,
-    /// Kubeconfig of the cluster
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
-    kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: Cluster,
     /// Name of the image [default: node.<arch>.iso]
     #[arg(short, long, value_name = "NAME", conflicts_with = "pxe")]
     output_name: Option<String>,
@@ -183,7 +183,7 @@ pub fn run(command: Command) -> ExitCode {
 fn make(command: &Command, report: &mut Report, log: &Log) -> anyhow::Result<()> {
     let config = config(command)?;
     report.stage("add-nodes-cluster-inspection", "Reading the cluster");
-    let kube = Kube::new(cluster_access(command.kubeconfig.as_deref())?)?;
+    let kube = Kube::new(command.cluster.access()?)?;
     let runtime = tokio::runtime::Runtime::new()?;
     let running = runtime.block_on(running::read(&kube))?;
     report.result(json!({
@@ -265,16 +265,6 @@ fn write(
     Ok(())
 }
 
-/// Access to the running cluster: a kubeconfig, or what the pod was given that this runs in.
-pub fn cluster_access(kubeconfig: Option<&Path>) -> anyhow::Result<Access> {
-    match kubeconfig {
-        Some(path) => Ok(Access::from_kubeconfig(path)?),
-        None => Access::find(Path::new("")).context(
-            "name the kubeconfig of the cluster with --kubeconfig or the variable KUBECONFIG",
-        ),
-    }
-}
-
 fn announce(written: &Path, log: &Log) {
     log.info(&format!(
         "written to {}; boot the hosts from it within 48 hours and keep it secret: it holds the \
@@ -295,4 +285,39 @@ fn config(command: &Command) -> anyhow::Result<String> {
             path.display()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{ArgMatches, FromArgMatches};
+
+    use super::*;
+
+    fn parsed<T: Args>(line: &str) -> Result<ArgMatches, clap::Error> {
+        let command = T::augment_args(clap::Command::new("command"));
+        command.try_get_matches_from(["command"].into_iter().chain(line.split_whitespace()))
+    }
+
+    #[test]
+    fn flags_of_oc_adm_node_image_are_taken() {
+        let line = "--dir d -o node.iso -r -a auth.json --insecure --certificate-authority ca.pem \
+                    --skip-verification --kubeconfig k --context lab --cluster c --user u -n default \
+                    -s https://api:6443 --token t -m 52:54:00:00:00:05 -c arm64 -k id.pub --hostname w \
+                    --root-device-hint deviceName:/dev/sda --network-config-path n.yaml";
+        let matches = parsed::<Command>(line).unwrap();
+        assert!(matches.get_flag("insecure"));
+        let command = Command::from_arg_matches(&matches).unwrap();
+        assert_eq!(
+            command.host.mac_address.as_deref(),
+            Some("52:54:00:00:00:05")
+        );
+        assert!(parsed::<Command>("--pxe --insecure-registry registry.lab:5000").is_ok());
+        assert!(parsed::<Command>("--registry-config auth.json").is_ok());
+        // Its value is gone: it trusts every registry.
+        assert!(parsed::<Command>("--insecure registry.lab:5000").is_err());
+
+        let line = "--ip-addresses 192.0.2.1,192.0.2.2 -a auth.json --insecure --skip-verification \
+                    --certificate-authority ca.pem --context lab";
+        assert!(parsed::<super::super::monitor::Command>(line).is_ok());
+    }
 }
