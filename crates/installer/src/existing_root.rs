@@ -9,7 +9,9 @@ use std::{io, path::Path, time::Duration};
 
 use muster_machine::{Machine, Task, mounts};
 
-use crate::{disk::Devices, error::InstallError, options::InstallOptions, tasks::run};
+use crate::{
+    disk::Devices, error::InstallError, options::InstallOptions, proxies::through, tasks::run,
+};
 
 const STATEROOT: &str = "install";
 const NODE_IMAGE_REF: &str = "/ostree/repo/refs/heads/coreos/node-image";
@@ -80,7 +82,7 @@ pub fn deploy(
         .args(["--karg", "ignition.platform.id=metal"])
         .args(["--image", &options.coreos_image])
         .deadline(PULL_LIMIT);
-    run(machine, &deploy)?;
+    run(machine, &through(&options.proxies(), deploy))?;
     finalize(machine)?;
     let arguments = kernel_arguments(&options.installer_args.0);
     if !arguments.is_empty() {
@@ -243,6 +245,20 @@ mod tests {
         assert!(seen.exists("/boot/ignition.firstboot"));
         let profile = format!("{FIRST_BOOT_NETWORK}/eth0.nmconnection");
         assert_eq!(text(&profile).as_deref(), Some("[ipv4]"));
+    }
+
+    #[test]
+    fn the_image_is_pulled_through_the_proxies() {
+        let machine = installed("252:4");
+        let options = options(&["--coreos-image", "image", "--https-proxy", "http://proxy"]);
+        deploy(&machine, &options, Path::new("/config.ign")).unwrap();
+        let tasks = machine.tasks();
+        let deploy = tasks.iter().find(|task| task.args[0] == "container");
+        let proxy = |name: &str| (name.to_owned(), "http://proxy".to_owned());
+        assert_eq!(
+            deploy.unwrap().environment,
+            [proxy("HTTPS_PROXY"), proxy("https_proxy")]
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::{
     error::InstallError,
     installed_disk::InstalledDisk,
     options::InstallOptions,
+    proxies::through,
     tasks::run,
 };
 
@@ -212,7 +213,7 @@ impl FinalImage {
             deploy = deploy.args(["--karg", argument]);
         }
         info!(image = self.image, "deploying the final operating system");
-        run(machine, &deploy)?;
+        run(machine, &through(&options.proxies(), deploy))?;
         Ok(())
     }
 }
@@ -320,7 +321,12 @@ mod tests {
     #[test]
     fn the_final_system_is_deployed_on_the_grown_root() {
         let (machine, claim) = installed();
-        let options = options(&["--installer-args", r#"["--append-karg","a=1"]"#]);
+        let options = options(&[
+            "--installer-args",
+            r#"["--append-karg","a=1"]"#,
+            "--https-proxy",
+            "http://proxy",
+        ]);
         final_image().deploy(&machine, &options, &claim).unwrap();
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
         // 1000 sectors, 250 taken, 200 more for the root: 55 percent stay free.
@@ -329,6 +335,9 @@ mod tests {
             "{ran:#?}"
         );
         let deploy = ran.iter().find(|line| line.starts_with("ostree")).unwrap();
+        let tasks = machine.tasks();
+        let pulled = tasks.iter().find(|task| task.program == "ostree").unwrap();
+        assert_eq!(pulled.environment[0].1, "http://proxy");
         assert!(
             deploy.contains("ostree-unverified-registry:os@sha256:1")
                 && deploy.contains("--karg ignition.platform.id=kubevirt")

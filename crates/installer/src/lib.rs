@@ -23,5 +23,6 @@ pub mod node;
 pub mod options;
 pub mod plan;
 pub mod progress;
+pub mod proxies;
 pub mod registry_data;
 mod tasks;

@@ -23,7 +23,7 @@ struct State {
     kernel: Kernel,
     clock: SystemTime,
     script: Vec<(Vec<String>, Finished)>,
-    ran: Vec<Vec<String>>,
+    ran: Vec<Task>,
 }
 
 impl Default for Simulated {
@@ -80,6 +80,11 @@ impl Simulated {
 
     /// The commands that were run, in order.
     pub fn ran(&self) -> Vec<Vec<String>> {
+        self.state().ran.iter().map(Task::command).collect()
+    }
+
+    /// The same with their environments, deadlines and input.
+    pub fn tasks(&self) -> Vec<Task> {
         self.state().ran.clone()
     }
 }
@@ -154,7 +159,11 @@ impl Machine for Simulated {
     fn run(&self, task: &Task) -> Result<Finished, TaskError> {
         let mut state = self.state();
         let command = task.command();
-        state.ran.push(command.clone());
+        state.ran.push(Task {
+            // It may hold on to a channel that someone waits for the end of.
+            observer: None,
+            ..task.clone()
+        });
         let ended = state
             .script
             .iter()

@@ -6,7 +6,8 @@
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-use muster_installer::{installer_args, journal};
+use muster_api::client::Proxies;
+use muster_installer::{installer_args, journal, proxies};
 use muster_machine::Task;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -20,7 +21,7 @@ use super::{
 
 /// The unit of the installer. The reference's container has the same name.
 pub(super) const UNIT: &str = "assisted-installer.service";
-/// The token of the installer, readable by root alone; a command line would show it.
+/// The token and the proxies of the installer, readable by root alone; a command line would show them.
 const ENVIRONMENT: &str = "/run/muster-installer/environment";
 /// The longest installation that is waited for.
 const LONGEST: Duration = Duration::from_secs(4 * 3600);
@@ -133,9 +134,12 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
         let (code, reason) = RUNNING_ALREADY;
         return Ok(Outcome::failed(code, reason));
     }
-    if let Err(cause) = hand_over_token(context) {
+    let own = proxies::of_environment(|name| std::env::var(name).ok());
+    let token = context.link.token().unwrap_or_default();
+    let variables = environment(&token, &own, request.proxy.as_ref());
+    if let Err(cause) = hand_over(context, &variables) {
         return Ok(Outcome::refused(format!(
-            "the token for the installer cannot be written to {ENVIRONMENT}: {cause}; \
+            "the environment of the installer cannot be written to {ENVIRONMENT}: {cause}; \
              no disk was touched"
         )));
     }
@@ -183,15 +187,46 @@ async fn is_running(context: &Context) -> bool {
     ended.is_ok_and(|finished| finished.succeeded())
 }
 
-fn hand_over_token(context: &Context) -> std::io::Result<()> {
-    let token = context.link.token().unwrap_or_default();
-    // An environment file is read line by line, and a token has no line breaks.
-    let line = format!("PULL_SECRET_TOKEN={token}\n");
-    let file = Path::new(ENVIRONMENT);
-    context
-        .machine
-        .make_directory(Path::new(journal::FOLDER), 0o700)?;
-    context.machine.write(file, line.as_bytes(), 0o600)
+fn hand_over(context: &Context, variables: &str) -> std::io::Result<()> {
+    let machine = &context.machine;
+    machine.make_directory(Path::new(journal::FOLDER), 0o700)?;
+    machine.write(Path::new(ENVIRONMENT), variables.as_bytes(), 0o600)
+}
+
+/// The file with the environment of the installer: the proxies of this agent, which lead to the service,
+/// under their usual names, and those of the cluster under names of their own.
+fn environment(token: &str, own: &Proxies, cluster: Option<&Proxy>) -> String {
+    use proxies::of_cluster::{EXCEPT, HTTP, HTTPS};
+    let mut variables = vec![("PULL_SECRET_TOKEN".to_owned(), token)];
+    variables.extend(proxies::variables(own));
+    if let Some(cluster) = cluster {
+        let named = [
+            (HTTP, text(cluster.http_proxy.as_ref())),
+            (HTTPS, text(cluster.https_proxy.as_ref())),
+            (EXCEPT, &cluster.no_proxy),
+        ];
+        variables.extend(named.map(|(name, value)| (name.to_owned(), value)));
+    }
+    variables
+        .iter()
+        // The file is read line by line, and none of these values has line breaks.
+        .filter(|(_, value)| !value.is_empty() && !value.contains(char::is_control))
+        .map(|(name, value)| format!("{name}={}\n", quoted(value)))
+        .collect()
+}
+
+/// A value as systemd reads it from a file: in double quotes, with the signs escaped that a shell
+/// would not take literally there.
+fn quoted(value: &str) -> String {
+    let mut quoted = String::from("\"");
+    for sign in value.chars() {
+        if matches!(sign, '"' | '\\' | '`' | '$') {
+            quoted.push('\\');
+        }
+        quoted.push(sign);
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// The command line of the installer: the reference's flags.
@@ -234,9 +269,6 @@ fn words(context: &Context, request: &Request) -> Result<Vec<String>, Unusable> 
     flag("installer-args", &request.installer_args);
     if let Some(proxy) = &request.proxy {
         check_word("no_proxy", &proxy.no_proxy)?;
-        flag("http-proxy", text(proxy.http_proxy.as_ref()));
-        flag("https-proxy", text(proxy.https_proxy.as_ref()));
-        flag("no-proxy", &proxy.no_proxy);
     }
     let addresses: Vec<String> = request
         .service_ips
@@ -345,12 +377,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_installer_runs_as_a_unit_of_its_own_and_its_token_is_on_no_command_line() {
+    async fn the_installer_runs_as_a_unit_of_its_own_and_no_secret_is_on_its_command_line() {
         let machine = machine();
         machine.on(["systemd-run"], Finished::with_output(""));
         let (context, machine) = with_program(machine);
         let args = r#"["--append-karg","ip=52-54-00-00-00-01:dhcp"]"#;
-        let outcome = run(&context, request(json!({"installer_args": args}))).await;
+        let proxy = json!({"http_proxy": "http://user:hush@proxy:3128", "no_proxy": ".svc"});
+        let asked = json!({"installer_args": args, "proxy": proxy});
+        let outcome = run(&context, request(asked)).await;
         assert_eq!(outcome.unwrap(), Outcome::default());
         let command = machine.ran().pop().unwrap().join(" ");
         for word in [
@@ -362,8 +396,30 @@ mod tests {
         ] {
             assert!(command.contains(word), "{word}: {command}");
         }
-        let token = machine.read(Path::new(ENVIRONMENT)).unwrap();
-        assert!(token.starts_with(b"PULL_SECRET_TOKEN="));
+        assert!(!command.contains("hush"), "{command}");
+        let variables = machine.read(Path::new(ENVIRONMENT)).unwrap();
+        let variables = String::from_utf8(variables).unwrap();
+        let expected =
+            "INSTALL_HTTP_PROXY=\"http://user:hush@proxy:3128\"\nINSTALL_NO_PROXY=\".svc\"\n";
+        assert!(variables.ends_with(expected), "{variables}");
+    }
+
+    #[test]
+    fn the_installer_gets_the_token_and_the_proxies_of_the_agent() {
+        let own = Proxies {
+            http: "http://user:a$b@proxy".to_owned(),
+            https: String::new(),
+            except: "10.0.0.0/8".to_owned(),
+        };
+        assert_eq!(
+            environment("a.b.c", &own, None),
+            "PULL_SECRET_TOKEN=\"a.b.c\"\n\
+             HTTP_PROXY=\"http://user:a\\$b@proxy\"\n\
+             http_proxy=\"http://user:a\\$b@proxy\"\n\
+             NO_PROXY=\"10.0.0.0/8\"\n\
+             no_proxy=\"10.0.0.0/8\"\n"
+        );
+        assert_eq!(quoted(r#"a"\`"#), r#""a\"\\\`""#);
     }
 
     #[tokio::test]

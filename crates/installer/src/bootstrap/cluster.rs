@@ -18,6 +18,7 @@ use crate::{
     cluster_nodes::{self, SeenNode},
     error::InstallError,
     node::Node,
+    proxies,
 };
 
 const DONE: &str = "/opt/openshift/.bootkube.done";
@@ -214,7 +215,7 @@ impl Node {
             .args(["patch", "node", &node, "--type=json"])
             .arg(format!("--patch={patch}"))
             .arg(format!("--kubeconfig={KUBECONFIG}"));
-            match self.task(task).await {
+            match self.task(proxies::past(task)).await {
                 Ok(()) => info!(node, "taint of the missing cloud provider removed"),
                 Err(cause) => warn!(node, %cause, "taint not removed, retrying"),
             }

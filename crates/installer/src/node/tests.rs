@@ -460,7 +460,8 @@ async fn a_single_node_runs_its_bootstrap_and_writes_what_it_made_with_its_own_c
 #[tokio::test]
 async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
     let service = Arc::new(Service::default());
-    let (machine, node) = bootstrapped("3", &service.start());
+    let (machine, mut node) = bootstrapped("3", &service.start());
+    node.options.http_proxy = "http://proxy".parse().unwrap();
     node.install().await.unwrap();
     assert_eq!(
         service.stages(),
@@ -492,6 +493,18 @@ async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
         let object: Value = serde_json::from_str(&text).unwrap();
         assert!(object["kind"].is_string(), "{path}");
         assert_eq!(text.contains("a.b.c"), name == "secret", "{path}");
+    }
+    for task in machine.tasks() {
+        let variable = |name: &str| {
+            let mut set = task.environment.iter();
+            set.find(|(set, _)| set == name)
+                .map(|(_, value)| value.as_str())
+        };
+        match task.program.as_str() {
+            "oc" => assert_eq!(variable("NO_PROXY"), Some("*"), "{task:?}"),
+            "coreos-installer" => assert_eq!(variable("http_proxy"), Some("http://proxy")),
+            _ => assert_eq!(task.environment, [], "{task:?}"),
+        }
     }
     let lines: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
     assert!(
