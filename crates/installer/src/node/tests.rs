@@ -105,8 +105,8 @@ impl Service {
             };
         }
         if first.contains("/v2/clusters/") {
-            let cluster = r#"{"kind":"AddHostsCluster","name":"lab","base_dns_domain":"example.com",
-                "hosts":[{"requested_hostname":"master-1"}]}"#;
+            let cluster =
+                r#"{"kind":"AddHostsCluster","name":"lab","base_dns_domain":"example.com"}"#;
             return (200, cluster);
         }
         (404, "{}")
@@ -436,10 +436,14 @@ async fn a_single_node_runs_its_bootstrap_and_writes_what_it_made_with_its_own_c
         serde_json::from_slice(&machine.read("/opt/openshift/master.ign".as_ref()).unwrap())
             .unwrap();
     assert_eq!(merged["systemd"]["units"][0]["name"], "etcd.service");
-    assert_eq!(
-        merged["storage"]["files"][0]["path"],
-        "/usr/local/bin/muster-agent"
-    );
+    let files = merged["storage"]["files"].as_array().unwrap();
+    let paths: Vec<&str> = files
+        .iter()
+        .map(|file| file["path"].as_str().unwrap())
+        .collect();
+    // Only after its reboot does a single node ask for certificates, far from the service.
+    let known = "/etc/kubernetes/bootstrap-secrets/known-nodes";
+    assert_eq!(paths, ["/usr/local/bin/muster-agent", known]);
     let ran: Vec<String> = simulated
         .ran()
         .iter()
@@ -477,7 +481,10 @@ async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
     );
     let seen: &dyn Machine = &*node.machine;
     let known = seen.text("/opt/openshift/known-nodes");
-    assert_eq!(known.as_deref(), Some("master-1\nmaster-1.lab.example.com"));
+    assert_eq!(
+        known.as_deref(),
+        Some("c.lab.example.com\nc\n192.168.77.82")
+    );
     for name in [
         "nm",
         "sa",
