@@ -10,7 +10,8 @@ use std::{io, path::Path, time::Duration};
 use muster_machine::{Machine, Task, mounts};
 
 use crate::{
-    disk::Devices, error::InstallError, options::InstallOptions, proxies::through, tasks::run,
+    disk::Devices, error::InstallError, options::InstallOptions, proxies::through,
+    selinux::permissive, tasks::run,
 };
 
 const STATEROOT: &str = "install";
@@ -70,6 +71,15 @@ pub fn deploy(
         let remount = Task::new("mount", "make the system writable");
         run(machine, &remount.args([mount, "-o", "remount,rw"]))?;
     }
+    permissive(machine, || deploy_beside(machine, options))?;
+    let copied = prepare_first_boot(machine, options, ignition);
+    copied.map_err(InstallError::file(
+        "the first boot of the new system cannot be prepared",
+    ))
+}
+
+/// Deploys the operating system into a stateroot of its own, with its kernel arguments.
+fn deploy_beside(machine: &dyn Machine, options: &InstallOptions) -> Result<(), InstallError> {
     drop_node_image(machine)?;
     if !machine.exists(format!("/ostree/deploy/{STATEROOT}")) {
         let init = Task::new("ostree", "create a place for the new system");
@@ -92,10 +102,7 @@ pub fn deploy(
         run(machine, &set)?;
         finalize(machine)?;
     }
-    let copied = prepare_first_boot(machine, options, ignition);
-    copied.map_err(InstallError::file(
-        "the first boot of the new system cannot be prepared",
-    ))
+    Ok(())
 }
 
 /// A node image pulled for the bootstrap would be taken for the one to boot.
@@ -167,7 +174,7 @@ mod tests {
     use muster_machine::{Finished, Node, Simulated};
 
     use super::*;
-    use crate::options::tests::options;
+    use crate::{options::tests::options, selinux};
 
     fn installed(sysroot: &str) -> Simulated {
         let machine = Simulated::default();
@@ -215,6 +222,7 @@ mod tests {
     #[test]
     fn the_system_is_deployed_with_kernel_arguments_network_and_config() {
         let machine = installed("252:4");
+        selinux::tests::enforce(&machine);
         let arguments = r#"["--append-karg","a=1","--copy-network","--delete-karg","quiet"]"#;
         let options = options(&[
             "--coreos-image",
@@ -224,9 +232,10 @@ mod tests {
         ]);
         deploy(&machine, &options, Path::new("/config.ign")).unwrap();
         let ran = ran(&machine);
-        assert_eq!(ran[2], "ostree admin stateroot-init install");
+        assert_eq!(ran[2], "setenforce 0");
+        assert_eq!(ran[3], "ostree admin stateroot-init install");
         assert!(
-            ran[3].contains("--image image@sha256:0") && ran[3].contains("$ignition_firstboot")
+            ran[4].contains("--image image@sha256:0") && ran[4].contains("$ignition_firstboot")
         );
         assert!(
             ran.contains(
@@ -235,7 +244,8 @@ mod tests {
             ),
             "{ran:#?}"
         );
-        assert_eq!(ran.last().unwrap(), "ostree admin finalize-staged");
+        let ends = ["ostree admin finalize-staged", "setenforce 1"];
+        assert_eq!(ran[ran.len() - 2..], ends);
         let seen: &dyn Machine = &machine;
         let text = |path: &str| seen.text(path);
         assert_eq!(

@@ -18,6 +18,7 @@ use crate::{
     installed_disk::InstalledDisk,
     options::InstallOptions,
     proxies::through,
+    selinux::permissive,
     tasks::run,
 };
 
@@ -186,11 +187,6 @@ impl FinalImage {
         let free_percent = installed.free_percent_after(installed.size(root));
         installed.grow(root, free_percent)?;
         installed.fill(ROOT)?;
-        // The live system's policy does not know the labels of the other system.
-        run(
-            machine,
-            &Task::new("setenforce", "write files with labels of another system").arg("0"),
-        )?;
         let cmdline = machine.text("/proc/cmdline").unwrap_or_default();
         let platform = cmdline
             .split_whitespace()
@@ -213,7 +209,8 @@ impl FinalImage {
             deploy = deploy.args(["--karg", argument]);
         }
         info!(image = self.image, "deploying the final operating system");
-        run(machine, &through(&options.proxies(), deploy))?;
+        let deploy = through(&options.proxies(), deploy);
+        permissive(machine, || Ok(run(machine, &deploy)?))?;
         Ok(())
     }
 }
@@ -302,7 +299,6 @@ mod tests {
             "umount",
             "growpart",
             "xfs_growfs",
-            "setenforce",
             "ostree",
             "fsfreeze",
         ] {

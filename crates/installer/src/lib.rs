@@ -25,4 +25,5 @@ pub mod plan;
 pub mod progress;
 pub mod proxies;
 pub mod registry_data;
+mod selinux;
 mod tasks;
