@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::{
     Context, Outcome,
     args::{Device, Image, Unusable, WebUrl, json, one},
+    network_by_hand,
     web::null_is_empty,
 };
 
@@ -31,6 +32,8 @@ const RUNNING_ALREADY: (i64, &str) = (
     125,
     "the container name \"assisted-installer\" is already in use: the installation is under way",
 );
+/// The argument of `coreos-installer` that copies the networks of the live system, and its short form.
+const COPY_NETWORK: [&str; 2] = ["--copy-network", "-n"];
 /// Payloads that collect the state of a cluster, by the name of what they know about.
 const MUST_GATHER_NAMES: &[&str] = &["cnv", "lso", "ocs", "odf", "ocp"];
 
@@ -123,7 +126,8 @@ fn optional<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
 
 pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
     let request: Request = one(args)?;
-    let words = words(context, &request)?;
+    let mut words = words(context, &request)?;
+    let mut installer_args = installer_args(&request.installer_args)?;
     let Some(program) = &context.program else {
         return Ok(Outcome::refused(
             "the program of this agent is not known, so it cannot start the installer; \
@@ -133,6 +137,13 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
     if is_running(context).await {
         let (code, reason) = RUNNING_ALREADY;
         return Ok(Outcome::failed(code, reason));
+    }
+    let copies = |word: &String| COPY_NETWORK.contains(&word.as_str());
+    if !installer_args.iter().any(copies) && network_by_hand::is_there(context).await {
+        installer_args.push(COPY_NETWORK[0].to_owned());
+    }
+    if !installer_args.is_empty() {
+        words.push(format!("--installer-args={}", Value::from(installer_args)));
     }
     let own = proxies::of_environment(|name| std::env::var(name).ok());
     let token = context.link.token().unwrap_or_default();
@@ -262,11 +273,6 @@ fn words(context: &Context, request: &Request) -> Result<Vec<String>, Unusable> 
     if let Some(ca) = &directions.cacert {
         flag("cacert", &ca.display().to_string());
     }
-    if !request.installer_args.is_empty() {
-        let given: Vec<String> = json(&request.installer_args)?;
-        installer_args::check(&given).map_err(|bad| Unusable(bad.to_string()))?;
-    }
-    flag("installer-args", &request.installer_args);
     if let Some(proxy) = &request.proxy {
         check_word("no_proxy", &proxy.no_proxy)?;
     }
@@ -290,6 +296,16 @@ fn words(context: &Context, request: &Request) -> Result<Vec<String>, Unusable> 
     let switches = switches.into_iter().filter(|(_, on)| *on);
     words.extend(switches.map(|(name, _)| format!("--{name}")));
     Ok(words)
+}
+
+/// A list in JSON, which may be empty.
+fn installer_args(given: &str) -> Result<Vec<String>, Unusable> {
+    if given.is_empty() {
+        return Ok(Vec::new());
+    }
+    let given: Vec<String> = json(given)?;
+    installer_args::check(&given).map_err(|bad| Unusable(bad.to_string()))?;
+    Ok(given)
 }
 
 fn text<T: std::ops::Deref<Target = str>>(value: Option<&T>) -> &str {
@@ -402,6 +418,30 @@ mod tests {
         let expected =
             "INSTALL_HTTP_PROXY=\"http://user:hush@proxy:3128\"\nINSTALL_NO_PROXY=\".svc\"\n";
         assert!(variables.ends_with(expected), "{variables}");
+    }
+
+    #[tokio::test]
+    async fn a_network_that_was_set_up_on_the_machine_is_installed_too() {
+        let profile = "/etc/NetworkManager/system-connections/a.nmconnection";
+        for (given, expected) in [
+            ("", r#"--installer-args=["--copy-network"]"#),
+            (r#"["-n"]"#, r#"--installer-args=["-n"]"#),
+            (
+                r#"["--append-karg","a"]"#,
+                r#"--installer-args=["--append-karg","a","--copy-network"]"#,
+            ),
+        ] {
+            let machine = machine();
+            machine.on(["systemd-run"], Finished::with_output(""));
+            machine.on(["systemctl", "show"], Finished::with_output("@1763588815"));
+            machine.on(["find"], Finished::with_output(profile));
+            machine.change(|tree| tree.line(profile, "[connection]"));
+            let (context, machine) = with_program(machine);
+            let asked = request(json!({"installer_args": given}));
+            run(&context, asked).await.unwrap();
+            let command = machine.ran().pop().unwrap();
+            assert!(command.contains(&expected.to_owned()), "{command:?}");
+        }
     }
 
     #[test]
