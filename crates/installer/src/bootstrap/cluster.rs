@@ -13,7 +13,7 @@ use serde_json::Value;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::{KUBECONFIG, Look, POLL};
+use super::{KUBECONFIG, Look, POLL, controller_logs};
 use crate::{
     cluster_nodes::{self, SeenNode},
     error::InstallError,
@@ -96,8 +96,9 @@ impl Node {
         .await
     }
 
-    /// Waits until the controller runs in the cluster.
+    /// Waits until the controller runs in the cluster. Its logs are sent meanwhile.
     pub(crate) async fn wait_for_controller(&self) -> Result<(), InstallError> {
+        let mut sent = tokio::time::Instant::now();
         self.wait(HostStage::WaitingForController, async || {
             let events = self
                 .oc(&["get", "events", "--namespace", "assisted-installer"])
@@ -113,12 +114,18 @@ impl Node {
                     .iter()
                     .any(|event| event["metadata"]["name"] == CONTROLLER_READY)
             });
-            match ready {
-                true => Ok(Look::Done),
-                false => Ok(Look::Waiting(self.controller_pod().await)),
+            if ready {
+                return Ok(Look::Done);
             }
+            if sent.elapsed() > controller_logs::INTERVAL {
+                self.send_controller_logs().await;
+                sent = tokio::time::Instant::now();
+            }
+            Ok(Look::Waiting(self.controller_pod().await))
         })
-        .await
+        .await?;
+        self.send_last_controller_logs().await;
+        Ok(())
     }
 
     /// In an agent-based installation the service goes away with this host, so workers that still

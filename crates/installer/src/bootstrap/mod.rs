@@ -2,6 +2,7 @@
 //! on its own.
 
 mod cluster;
+mod controller_logs;
 mod node_config;
 mod start;
 

@@ -42,6 +42,8 @@ const OTHER_HOST: &str = r#"[{"id":"6d757374-6572-4000-8000-000000000052","role"
 #[derive(Default)]
 struct Service {
     stages: Mutex<Vec<(String, String)>>,
+    /// Sizes of the archives with logs of the controller.
+    controller_logs: Mutex<Vec<usize>>,
     /// Answers nothing but 503 while this is set.
     away: AtomicBool,
     no_config: AtomicBool,
@@ -90,6 +92,10 @@ impl Service {
             }
             let mut stages = self.stages.lock().unwrap();
             stages.push((text("current_stage"), text("progress_info")));
+            return (200, "");
+        }
+        if first.starts_with("POST") && first.contains("/logs?logs_type=controller ") {
+            self.controller_logs.lock().unwrap().push(body.len());
             return (200, "");
         }
         if first.contains("file_name=bootstrap.ign") {
@@ -392,6 +398,7 @@ fn bootstrapped(count: &str, url: &str) -> (Arc<Simulated>, Node) {
     );
     let events = r#"{"items":[{"metadata":{"name":"AssistedControllerIsReady"}}]}"#;
     machine.on(["oc", "get", "events"], Finished::with_output(events));
+    machine.on(["oc", "logs"], Finished::with_output("Cluster: finalizing"));
     let mut node = self::node(&machine, url, "bootstrap");
     node.options.control_plane_count = count.parse().unwrap();
     (machine, node)
@@ -479,6 +486,7 @@ async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
             "Rebooting"
         ]
     );
+    assert_eq!(service.controller_logs.lock().unwrap().len(), 1);
     let seen: &dyn Machine = &*node.machine;
     let known = seen.text("/opt/openshift/known-nodes");
     assert_eq!(
