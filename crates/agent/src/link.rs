@@ -9,7 +9,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use muster_api::client::{Client, ClientError, ClientOptions};
+use muster_api::client::{Client, ClientError, ClientOptions, Proxies};
 use tracing::{info, warn};
 use uuid::Uuid;
 
@@ -76,6 +76,8 @@ fn token_in(text: &str) -> Option<String> {
 /// A way to the service that follows renewals.
 pub struct Link {
     directions: Directions,
+    /// Instead of those of the environment.
+    proxies: Option<Proxies>,
     /// The token of this machine alone, if the service gave one; that of the image is for
     /// registering then.
     own_token: Mutex<Option<String>>,
@@ -100,9 +102,16 @@ impl Link {
     pub fn new(directions: Directions) -> Self {
         Self {
             directions,
+            proxies: None,
             own_token: Mutex::new(None),
             current: Mutex::new(None),
         }
+    }
+
+    /// Through these proxies instead of those of the environment, if there are any.
+    #[must_use]
+    pub fn through(self, proxies: Option<Proxies>) -> Self {
+        Self { proxies, ..self }
     }
 
     /// Where it leads.
@@ -200,6 +209,7 @@ impl Link {
             system_roots: true,
             answer_limit: Some(LONGEST_ANSWER),
             request_id: Some(Uuid::new_v4().to_string()),
+            proxies: self.proxies.clone(),
             ..ClientOptions::default()
         }
     }

@@ -12,7 +12,7 @@ use muster_agent::{
     steps,
 };
 use muster_installer::{
-    installer_args, node::Node, options::InstallOptions, plan::Plan, progress::Progress,
+    installer_args, node::Node, options::InstallOptions, plan::Plan, progress::Progress, proxies,
     registry_data,
 };
 use muster_machine::{Machine, Real};
@@ -101,13 +101,18 @@ async fn run(mut cli: Cli, mode: Mode) -> anyhow::Result<ExitCode> {
 }
 
 /// Installs this machine. A failure is also left in a file, for the step that started this.
-async fn install(options: InstallOptions, machine: Arc<dyn Machine>) -> anyhow::Result<ExitCode> {
+async fn install(
+    mut options: InstallOptions,
+    machine: Arc<dyn Machine>,
+) -> anyhow::Result<ExitCode> {
     if options.dry_run {
         let plan = Plan::of(&options, machine.exists(registry_data::MARK));
         print(&plan.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     installer_args::check(&options.installer_args.0)?;
+    let own = proxies::of_environment(|name| std::env::var(name).ok());
+    options.no_proxy = proxies::either_excepts(&options.no_proxy, &own.except);
     let link = Link::new(Directions {
         url: options.url.clone(),
         cacert: options.cacert.clone(),
@@ -116,7 +121,8 @@ async fn install(options: InstallOptions, machine: Arc<dyn Machine>) -> anyhow::
             file: None,
             given: std::env::var("PULL_SECRET_TOKEN").ok(),
         },
-    });
+    })
+    .through(proxies::to_service(own, &options.no_proxy));
     let client = link.client(None)?;
     let node = Node {
         progress: Progress::start(client.clone(), options.infra_env(), options.host_id),

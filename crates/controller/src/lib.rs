@@ -26,6 +26,7 @@ mod logs;
 mod manifests;
 pub mod mcs;
 pub mod nodes;
+mod oc;
 pub mod operators;
 pub mod options;
 mod reboots;

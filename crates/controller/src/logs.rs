@@ -3,31 +3,21 @@
 mod gather;
 mod router;
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-    time::Duration,
-};
-
 use flate2::{Compression, write::GzEncoder};
 use serde_json::Value;
-use tokio::{
-    io::AsyncWriteExt,
-    process::Command,
-    time::{Instant, sleep, timeout},
-};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::{
     chain::chain,
     context::Context,
     kube::{Kind, text},
+    oc::Oc,
 };
 
 /// Where this program keeps a copy of what it logs.
 pub const OWN_LOG: &str = "/tmp/controller_logs.log";
 const OWN_ENTRY: &str = "assisted-installer-controller.logs";
-const MUST_GATHER_LIMIT: Duration = Duration::from_secs(40 * 60);
 /// The end of a log is what explains a failure; more than this would not be read.
 const LONGEST: usize = 64 << 20;
 
@@ -168,23 +158,16 @@ fn images(setting: &str, trouble: &Trouble) -> Vec<String> {
 }
 
 async fn must_gather(context: &Context, trouble: &Trouble) -> Result<Vec<u8>, String> {
-    let oc = &context.options.oc;
-    if !has_program(oc) {
-        return Err("`oc` is not installed in this image".to_owned());
-    }
     let failed = |what: &str, cause: String| format!("{what}: {cause}");
-    let kubeconfig = kubeconfig(context).await?;
-    let collected = context.options.gather_dir.join("collected");
-    let mut command = Command::new(oc);
+    let oc = Oc::prepare(context).await?;
+    let mut command = oc.command();
     command
-        .arg(format!("--kubeconfig={}", kubeconfig.display()))
         .args(["adm", "must-gather", "--dest-dir"])
-        .arg(&collected);
+        .arg(oc.inside("collected"));
     for image in images(&context.options.must_gather_image, trouble) {
         command.arg(format!("--image={image}"));
     }
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    match timeout(MUST_GATHER_LIMIT, command.output()).await {
+    match timeout(context.pace.must_gather, command.output()).await {
         Ok(Ok(output)) if output.status.success() => {}
         Ok(Ok(output)) => {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -193,6 +176,7 @@ async fn must_gather(context: &Context, trouble: &Trouble) -> Result<Vec<u8>, St
         Ok(Err(cause)) => return Err(failed("oc", cause.to_string())),
         Err(_) => warn!("must-gather took too long"),
     }
+    let collected = oc.outside("collected");
     let packed = tokio::task::spawn_blocking(move || {
         let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
         builder.append_dir_all("must-gather", collected)?;
@@ -202,30 +186,6 @@ async fn must_gather(context: &Context, trouble: &Trouble) -> Result<Vec<u8>, St
         .await
         .map_err(|cause| failed("packing", cause.to_string()))?;
     packed.map_err(|cause| failed("packing", cause.to_string()))
-}
-
-/// A file with credentials for `oc`.
-pub async fn kubeconfig(context: &Context) -> Result<PathBuf, String> {
-    let failed = |cause: std::io::Error| format!("kubeconfig: {cause}");
-    let content = context.administrator().await?;
-    let folder = &context.options.gather_dir;
-    tokio::fs::create_dir_all(folder).await.map_err(failed)?;
-    let path = folder.join("kubeconfig");
-    let mut options = tokio::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = options.open(&path).await.map_err(failed)?;
-    file.write_all(content.as_bytes()).await.map_err(failed)?;
-    file.flush().await.map_err(failed)?;
-    Ok(path)
-}
-
-/// Whether a program is at hand.
-pub fn has_program(name: &Path) -> bool {
-    if name.is_absolute() {
-        return name.is_file();
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub struct ControllerOptions {
         default_value = ""
     )]
     pub must_gather_image: String,
-    /// Report how often nodes rebooted; needs `oc`
+    /// Report how often nodes rebooted; needs `oc`, on the node or in the image
     #[arg(long, env = "NOTIFY_NUM_REBOOTS", action = ArgAction::Set, num_args = 0..=1,
           require_equals = true, default_value = "false", default_missing_value = "true",
           value_parser = flag)]
@@ -101,15 +101,19 @@ pub struct ControllerOptions {
         default_value = "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/lb-int.kubeconfig"
     )]
     pub node_kubeconfig: PathBuf,
-    /// Program that collects the state of a failed cluster and counts reboots
+    /// Where the file system of the node is mounted, whose `oc` collects the state of a failed cluster and
+    /// counts reboots
+    #[arg(long, value_name = "FOLDER", hide = true, default_value = "/host")]
+    pub host_root: PathBuf,
+    /// Program to use where that is not mounted
     #[arg(long, value_name = "PROGRAM", hide = true, default_value = "oc")]
     pub oc: PathBuf,
-    /// Folder for what is collected
+    /// Folder for what is collected; on the node, if its `oc` is used
     #[arg(
         long,
         value_name = "FOLDER",
         hide = true,
-        default_value = "/tmp/must-gather-logs"
+        default_value = "/var/tmp/must-gather-logs"
     )]
     pub gather_dir: PathBuf,
 }
@@ -173,6 +177,10 @@ pub struct Pace {
     pub leftovers: Duration,
     /// Between two attempts to count the reboots of a node.
     pub reboots: Duration,
+    /// For all these attempts.
+    pub reboots_in_all: Duration,
+    /// For must-gather; what it has collected by then is sent.
+    pub must_gather: Duration,
 }
 
 impl Default for Pace {
@@ -195,12 +203,14 @@ impl Default for Pace {
             farewell: seconds(60),
             leftovers: seconds(70 * 60),
             reboots: seconds(15),
+            reboots_in_all: seconds(6 * 60),
+            must_gather: seconds(40 * 60),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use clap::Parser;
 
     use super::*;
@@ -211,21 +221,30 @@ mod tests {
         options: ControllerOptions,
     }
 
+    const REQUIRED: [&str; 7] = [
+        "controller",
+        "--cluster-id",
+        "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607",
+        "--inventory-url",
+        "http://a",
+        "--openshift-version",
+        "4.20.1",
+    ];
+
+    /// What is required, and the defaults.
+    pub(crate) fn options() -> ControllerOptions {
+        Line::try_parse_from(REQUIRED).unwrap().options
+    }
+
     #[test]
     fn the_token_is_not_printed_and_booleans_may_be_empty() {
-        let words = [
-            "controller",
-            "--cluster-id",
-            "0d2f1c3a-5b6e-4f70-8a91-b2c3d4e5f607",
-            "--inventory-url",
-            "http://a",
-            "--openshift-version",
-            "4.20.1",
+        let more = [
             "--pull-secret-token",
             "secret",
             "--check-cluster-version",
             "--skip-cert-verification=",
         ];
+        let words = REQUIRED.iter().chain(&more);
         let options = Line::try_parse_from(words).unwrap().options;
         assert!(options.check_cluster_version && !options.skip_cert_verification);
         assert_eq!(options.control_plane_count, 3);

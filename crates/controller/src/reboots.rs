@@ -1,28 +1,23 @@
 //! How often a node rebooted during its installation, which some sites want to know.
 
-use std::{process::Stdio, time::Duration};
-
-use tokio::{
-    process::Command,
-    time::{sleep, timeout},
-};
+use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-use crate::{context::Context, hosts::Host, logs};
+use crate::{
+    context::Context,
+    hosts::Host,
+    oc::{self, Oc},
+};
 
 const ATTEMPTS: u32 = 10;
-const LIMIT: Duration = Duration::from_secs(6 * 60);
 
 /// Counts and reports. Only the node itself knows, and `oc` is the way to ask it.
 pub async fn report(context: &Context, host: &Host, node: &str) {
-    if !logs::has_program(&context.options.oc) {
-        warn!(
-            node,
-            "reboots not counted: `oc` is not installed in this image"
-        );
+    if !Oc::is_available(&context.options) {
+        warn!(node, cause = oc::MISSING, "reboots not counted");
         return;
     }
-    match timeout(LIMIT, counted(context, node)).await {
+    match timeout(context.pace.reboots_in_all, counted(context, node)).await {
         Ok(Some(count)) => {
             let message = format!("Node {node} rebooted {count} times during the installation");
             context.record.note(message.clone());
@@ -46,13 +41,11 @@ async fn counted(context: &Context, node: &str) -> Option<usize> {
 }
 
 async fn asked(context: &Context, node: &str) -> Result<String, String> {
-    let kubeconfig = logs::kubeconfig(context).await?;
-    let output = Command::new(&context.options.oc)
-        .arg(format!("--kubeconfig={}", kubeconfig.display()))
+    let oc = Oc::prepare(context).await?;
+    let output = oc
+        .command()
         .args(["debug", &format!("node/{node}"), "--"])
         .args(["chroot", "/host", "last", "reboot"])
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
         .output()
         .await
         .map_err(|cause| cause.to_string())?;

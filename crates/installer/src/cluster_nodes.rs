@@ -56,26 +56,41 @@ impl SeenNode {
     }
 }
 
-/// The names under which hosts of a cluster may become nodes: as they are called, and completed by
-/// the domain of the cluster.
+/// What the hosts of a cluster may be called as nodes, for scripts that approve certificate requests:
+/// their names, as they are and completed by the domain of the cluster, and their addresses as
+/// `openssl` prints them.
 #[must_use]
-pub fn names(cluster: &Value) -> Vec<String> {
+pub fn identities(cluster: &Value, hosts: &[Value]) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_lowercase();
     let domain = format!(
         "{}.{}",
         text(&cluster["name"]),
         text(&cluster["base_dns_domain"])
     );
-    let hosts = cluster["hosts"].as_array().into_iter().flatten();
-    hosts
-        .map(|host| text(&host["requested_hostname"]))
-        .filter(|name| !name.is_empty())
-        .flat_map(|name| {
-            let whole = (!name.contains('.')).then(|| format!("{name}.{domain}"));
-            [Some(name), whole]
-        })
-        .flatten()
-        .collect()
+    let mut identities = Vec::new();
+    for host in hosts {
+        let name = text(&host["requested_hostname"]);
+        if name.is_empty() {
+            continue;
+        }
+        if !name.contains('.') {
+            identities.push(format!("{name}.{domain}"));
+        }
+        identities.push(name);
+        identities.extend(addresses_of(host).into_iter().map(printed));
+    }
+    identities
+}
+
+/// An address as `openssl` prints it.
+fn printed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let groups = address.segments().map(|group| format!("{group:X}"));
+            groups.join(":")
+        }
+    }
 }
 
 /// How many nodes must be ready before the bootstrap host may go.
@@ -439,14 +454,24 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_known_by_the_names_of_their_hosts() {
-        let cluster = json!({"name": "lab", "base_dns_domain": "example.com", "hosts": [
-            {"requested_hostname": "Master-1"},
-            {"requested_hostname": "worker.other.org"},
-            {"id": "without a name yet"},
+    fn nodes_are_known_by_the_names_and_addresses_of_their_hosts() {
+        let cluster = json!({"name": "lab", "base_dns_domain": "example.com"});
+        let inventory = json!({"interfaces": [
+            {"ipv4_addresses": ["10.0.0.5/24"], "ipv6_addresses": ["fd00::a5/64"]},
         ]});
-        let expected = ["master-1", "master-1.lab.example.com", "worker.other.org"];
-        assert_eq!(names(&cluster), expected);
+        let hosts = [
+            json!({"requested_hostname": "Master-1", "inventory": inventory.to_string()}),
+            json!({"requested_hostname": "worker.other.org"}),
+            json!({"id": "without a name yet", "inventory": inventory.to_string()}),
+        ];
+        let expected = [
+            "master-1.lab.example.com",
+            "master-1",
+            "10.0.0.5",
+            "FD00:0:0:0:0:0:0:A5",
+            "worker.other.org",
+        ];
+        assert_eq!(identities(&cluster, &hosts), expected);
     }
 
     #[test]

@@ -17,6 +17,8 @@ const BOOTSTRAP_SECRETS: &str = "/etc/kubernetes/bootstrap-secrets";
 /// operators need more rights than the account of the controller has, and the service that could
 /// hand out another kubeconfig may be gone.
 const API_SERVER_FILES: &str = "/etc/kubernetes/static-pod-resources";
+/// Where the controller has the file system of its node; its `--host-root`.
+const NODE_ROOT: &str = "/host";
 /// The name of the service in clusters that get its addresses instead of a DNS entry.
 const SERVICE_NAME: &str = "assisted-api.local.openshift.io";
 const NAMESPACE: &str = "assisted-installer";
@@ -184,6 +186,8 @@ fn job(options: &InstallOptions) -> Value {
         host_path("resolv-nm", "/var/run/NetworkManager/resolv.conf", ""),
         host_path("resolv", "/etc/resolv.conf", ""),
         host_path("api-server", API_SERVER_FILES, "DirectoryOrCreate"),
+        // The controller uses `oc` of the node, which no image has to bring.
+        host_path("node", "/", "Directory"),
         json!({"name": "token", "secret": {
             "secretName": format!("{NAME}-secret"), "defaultMode": 0o400,
             "items": [{"key": "pull-secret-token", "path": "token"}],
@@ -196,6 +200,7 @@ fn job(options: &InstallOptions) -> Value {
         json!({"name": "token", "mountPath": "/etc/assisted-installer-controller",
                "readOnly": true}),
         json!({"name": "api-server", "mountPath": API_SERVER_FILES, "readOnly": true}),
+        json!({"name": "node", "mountPath": NODE_ROOT}),
     ];
     if single {
         volumes.push(host_path(

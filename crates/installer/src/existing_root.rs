@@ -13,6 +13,8 @@ use crate::{
     disk::Devices,
     error::InstallError,
     options::InstallOptions,
+    proxies::through,
+    selinux::permissive,
     tasks::{PULL_LIMIT, flushing, run},
 };
 
@@ -72,6 +74,15 @@ pub fn deploy(
         let remount = flushing("mount", "make the system writable");
         run(machine, &remount.args([mount, "-o", "remount,rw"]))?;
     }
+    permissive(machine, || deploy_beside(machine, options))?;
+    let copied = prepare_first_boot(machine, options, ignition);
+    copied.map_err(InstallError::file(
+        "the first boot of the new system cannot be prepared",
+    ))
+}
+
+/// Deploys the operating system into a stateroot of its own, with its kernel arguments.
+fn deploy_beside(machine: &dyn Machine, options: &InstallOptions) -> Result<(), InstallError> {
     drop_node_image(machine)?;
     if !machine.exists(format!("/ostree/deploy/{STATEROOT}")) {
         let init = flushing("ostree", "create a place for the new system");
@@ -84,7 +95,7 @@ pub fn deploy(
         .args(["--karg", "ignition.platform.id=metal"])
         .args(["--image", &options.coreos_image])
         .deadline(PULL_LIMIT);
-    run(machine, &deploy)?;
+    run(machine, &through(&options.proxies(), deploy))?;
     finalize(machine)?;
     let arguments = kernel_arguments(&options.installer_args.0);
     if !arguments.is_empty() {
@@ -94,10 +105,7 @@ pub fn deploy(
         run(machine, &set)?;
         finalize(machine)?;
     }
-    let copied = prepare_first_boot(machine, options, ignition);
-    copied.map_err(InstallError::file(
-        "the first boot of the new system cannot be prepared",
-    ))
+    Ok(())
 }
 
 /// A node image pulled for the bootstrap would be taken for the one to boot.
@@ -169,7 +177,7 @@ mod tests {
     use muster_machine::{Finished, Node, Simulated};
 
     use super::*;
-    use crate::{options::tests::options, tasks::tests::assert_slow_disks_have_time};
+    use crate::{options::tests::options, selinux, tasks::tests::assert_slow_disks_have_time};
 
     fn installed(sysroot: &str) -> Simulated {
         let machine = Simulated::default();
@@ -229,6 +237,7 @@ mod tests {
     #[test]
     fn the_system_is_deployed_with_kernel_arguments_network_and_config() {
         let machine = installed("252:4");
+        selinux::tests::enforce(&machine);
         let arguments = r#"["--append-karg","a=1","--copy-network","--delete-karg","quiet"]"#;
         let options = options(&[
             "--coreos-image",
@@ -239,9 +248,10 @@ mod tests {
         deploy(&machine, &options, Path::new("/config.ign")).unwrap();
         assert_slow_disks_have_time(&machine);
         let ran = ran(&machine);
-        assert_eq!(ran[2], "ostree admin stateroot-init install");
+        assert_eq!(ran[2], "setenforce 0");
+        assert_eq!(ran[3], "ostree admin stateroot-init install");
         assert!(
-            ran[3].contains("--image image@sha256:0") && ran[3].contains("$ignition_firstboot")
+            ran[4].contains("--image image@sha256:0") && ran[4].contains("$ignition_firstboot")
         );
         assert!(
             ran.contains(
@@ -250,7 +260,8 @@ mod tests {
             ),
             "{ran:#?}"
         );
-        assert_eq!(ran.last().unwrap(), "ostree admin finalize-staged");
+        let ends = ["ostree admin finalize-staged", "setenforce 1"];
+        assert_eq!(ran[ran.len() - 2..], ends);
         let seen: &dyn Machine = &machine;
         let text = |path: &str| seen.text(path);
         assert_eq!(
@@ -260,6 +271,20 @@ mod tests {
         assert!(seen.exists("/boot/ignition.firstboot"));
         let profile = format!("{FIRST_BOOT_NETWORK}/eth0.nmconnection");
         assert_eq!(text(&profile).as_deref(), Some("[ipv4]"));
+    }
+
+    #[test]
+    fn the_image_is_pulled_through_the_proxies() {
+        let machine = installed("252:4");
+        let options = options(&["--coreos-image", "image", "--https-proxy", "http://proxy"]);
+        deploy(&machine, &options, Path::new("/config.ign")).unwrap();
+        let tasks = machine.tasks();
+        let deploy = tasks.iter().find(|task| task.args[0] == "container");
+        let proxy = |name: &str| (name.to_owned(), "http://proxy".to_owned());
+        assert_eq!(
+            deploy.unwrap().environment,
+            [proxy("HTTPS_PROXY"), proxy("https_proxy")]
+        );
     }
 
     #[test]

@@ -17,6 +17,8 @@ use crate::{
     error::InstallError,
     installed_disk::InstalledDisk,
     options::InstallOptions,
+    proxies::through,
+    selinux::permissive,
     tasks::{PULL_LIMIT, run},
 };
 
@@ -185,11 +187,6 @@ impl FinalImage {
         let free_percent = installed.free_percent_after(installed.size(root));
         installed.grow(root, free_percent)?;
         installed.fill(ROOT)?;
-        // The live system's policy does not know the labels of the other system.
-        run(
-            machine,
-            &Task::new("setenforce", "write files with labels of another system").arg("0"),
-        )?;
         let cmdline = machine.text("/proc/cmdline").unwrap_or_default();
         let platform = cmdline
             .split_whitespace()
@@ -212,13 +209,19 @@ impl FinalImage {
             deploy = deploy.args(["--karg", argument]);
         }
         info!(image = self.image, "deploying the final operating system");
-        for attempt in 1..PULLS {
-            match run(machine, &deploy) {
-                Ok(_) => return Ok(()),
-                Err(cause) => warn!(attempt, %cause, "the final operating system is not deployed"),
+        let deploy = through(&options.proxies(), deploy);
+        permissive(machine, || {
+            for attempt in 1..PULLS {
+                match run(machine, &deploy) {
+                    Ok(_) => return Ok(()),
+                    Err(cause) => {
+                        warn!(attempt, %cause, "the final operating system is not deployed");
+                    }
+                }
             }
-        }
-        run(machine, &deploy)?;
+            run(machine, &deploy)?;
+            Ok(())
+        })?;
         Ok(())
     }
 }
@@ -309,7 +312,6 @@ mod tests {
             "umount",
             "growpart",
             "xfs_growfs",
-            "setenforce",
             "ostree",
             "fsfreeze",
         ] {
@@ -328,7 +330,12 @@ mod tests {
     #[test]
     fn the_final_system_is_deployed_on_the_grown_root() {
         let (machine, claim) = installed();
-        let options = options(&["--installer-args", r#"["--append-karg","a=1"]"#]);
+        let options = options(&[
+            "--installer-args",
+            r#"["--append-karg","a=1"]"#,
+            "--https-proxy",
+            "http://proxy",
+        ]);
         final_image().deploy(&machine, &options, &claim).unwrap();
         assert_slow_disks_have_time(&machine);
         let ran: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
@@ -338,6 +345,9 @@ mod tests {
             "{ran:#?}"
         );
         let deploy = ran.iter().find(|line| line.starts_with("ostree")).unwrap();
+        let tasks = machine.tasks();
+        let pulled = tasks.iter().find(|task| task.program == "ostree").unwrap();
+        assert_eq!(pulled.environment[0].1, "http://proxy");
         assert!(
             deploy.contains("ostree-unverified-registry:os@sha256:1")
                 && deploy.contains("--karg ignition.platform.id=kubevirt")

@@ -24,5 +24,7 @@ pub mod node;
 pub mod options;
 pub mod plan;
 pub mod progress;
+pub mod proxies;
 pub mod registry_data;
+mod selinux;
 mod tasks;

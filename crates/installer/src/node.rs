@@ -34,7 +34,7 @@ use crate::{
     options::{InstallOptions, Role},
     plan::{Failure, Flow, Plan, Step},
     progress::Progress,
-    registry_data,
+    proxies, registry_data,
     tasks::{flushing, run},
 };
 
@@ -368,16 +368,13 @@ impl Node {
         let what = format!("writing {}", disk.named().display());
         self.attempts(HostStage::WritingImageToDisk, &what, || {
             let progress = self.progress.clone();
-            let mut task = image::write(
+            let task = image::write(
                 &disk,
                 &ignition,
                 &self.options.installer_args.0,
                 move |reached| progress.report_reached(HostStage::WritingImageToDisk, &reached),
             );
-            for (name, value) in self.proxies() {
-                task = task.env(name, value);
-            }
-            self.task(task)
+            self.task(proxies::through(&self.options.proxies(), task))
         })
         .await
     }
@@ -611,22 +608,6 @@ impl Node {
             "The installer reboots this machine into the installed system",
         ]);
         self.task(reboot).await
-    }
-
-    fn proxies(&self) -> Vec<(&'static str, String)> {
-        let options = &self.options;
-        if options.http_proxy.is_empty() && options.https_proxy.is_empty() {
-            return Vec::new();
-        }
-        [
-            ("HTTP_PROXY", &options.http_proxy),
-            ("HTTPS_PROXY", &options.https_proxy),
-            ("NO_PROXY", &options.no_proxy),
-        ]
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| (name, value.clone()))
-        .collect()
     }
 
     pub(crate) async fn task(&self, task: Task) -> Result<(), InstallError> {

@@ -1,9 +1,12 @@
 //! What the installer is asked to do: the reference's flags and environment.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{convert::Infallible, fmt, path::PathBuf, str::FromStr};
 
 use clap::Args;
+use muster_api::client::Proxies;
 use uuid::Uuid;
+
+use crate::proxies;
 
 /// Role of the node, as the service names it in the `install` step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +70,26 @@ impl FromStr for Words {
     }
 }
 
-/// Flags of the node installer. The token travels in `PULL_SECRET_TOKEN`, so that no process
-/// list shows it.
+/// URL of a proxy, or empty. It may contain a password, so it is not printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ProxyUrl(String);
+
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "none" } else { "set" })
+    }
+}
+
+impl FromStr for ProxyUrl {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// Flags of the node installer. The token travels in `PULL_SECRET_TOKEN`, and the proxies in variables
+/// as well, so that no process list shows them.
 #[derive(Clone, Debug, Args)]
 pub struct InstallOptions {
     /// Role of this node: bootstrap, master, arbiter or worker
@@ -132,13 +153,15 @@ pub struct InstallOptions {
     #[arg(long)]
     pub notify_num_reboots: bool,
     /// Proxy for programs that fetch over HTTP
-    #[arg(long, value_name = "URL", default_value = "")]
-    pub http_proxy: String,
+    #[arg(long, env = proxies::of_cluster::HTTP, hide_env_values = true, value_name = "URL",
+          default_value = "")]
+    pub http_proxy: ProxyUrl,
     /// Proxy for programs that fetch over HTTPS
-    #[arg(long, value_name = "URL", default_value = "")]
-    pub https_proxy: String,
-    /// Hosts that are reached without a proxy
-    #[arg(long, value_name = "LIST", default_value = "")]
+    #[arg(long, env = proxies::of_cluster::HTTPS, hide_env_values = true, value_name = "URL",
+          default_value = "")]
+    pub https_proxy: ProxyUrl,
+    /// Hosts that are reached without a proxy, beside those in NO_PROXY
+    #[arg(long, env = proxies::of_cluster::EXCEPT, value_name = "LIST", default_value = "")]
     pub no_proxy: String,
     /// Addresses of the service, for a controller without DNS
     #[arg(long, value_name = "LIST", default_value = "")]
@@ -156,6 +179,16 @@ impl InstallOptions {
     #[must_use]
     pub fn infra_env(&self) -> Uuid {
         self.infra_env_id.unwrap_or(self.cluster_id)
+    }
+
+    /// The proxies for programs that fetch something.
+    #[must_use]
+    pub fn proxies(&self) -> Proxies {
+        Proxies {
+            http: self.http_proxy.0.clone(),
+            https: self.https_proxy.0.clone(),
+            except: self.no_proxy.clone(),
+        }
     }
 }
 
@@ -188,5 +221,12 @@ pub(crate) mod tests {
         Line::try_parse_from(words.iter().chain(more))
             .unwrap()
             .options
+    }
+
+    #[test]
+    fn the_password_of_a_proxy_is_not_printed() {
+        let options = options(&["--http-proxy", "http://user:hush@proxy"]);
+        assert_eq!(options.proxies().http, "http://user:hush@proxy");
+        assert!(!format!("{options:?}").contains("hush"), "{options:?}");
     }
 }

@@ -80,7 +80,8 @@ pub(crate) mod tests {
 
     /// Checks that no program was run which a slow disk would let time out.
     pub(crate) fn assert_slow_disks_have_time(machine: &Simulated) {
-        for (command, deadline) in machine.ran_within() {
+        for task in machine.tasks() {
+            let (command, deadline) = (task.command(), task.deadline);
             let is_flushing = FLUSHING.iter().any(|(program, word)| {
                 command[0] == *program && (word.is_empty() || command.iter().any(|w| w == word))
             });

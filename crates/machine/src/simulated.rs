@@ -5,7 +5,7 @@ use std::{
     fmt, io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use crate::{Finished, Kernel, Kind, Machine, Network, Node, Task, TaskError, Tree};
@@ -25,7 +25,7 @@ struct State {
     clock: SystemTime,
     script: Vec<(Vec<String>, VecDeque<Finished>)>,
     effects: Vec<(Vec<String>, Effect)>,
-    ran: Vec<(Vec<String>, Duration)>,
+    ran: Vec<Task>,
 }
 
 /// What a command changes.
@@ -113,12 +113,11 @@ impl Simulated {
 
     /// The commands that were run, in order.
     pub fn ran(&self) -> Vec<Vec<String>> {
-        let ran = &self.state().ran;
-        ran.iter().map(|(command, _)| command.clone()).collect()
+        self.state().ran.iter().map(Task::command).collect()
     }
 
-    /// The same with their deadlines.
-    pub fn ran_within(&self) -> Vec<(Vec<String>, Duration)> {
+    /// The same with their environments, deadlines and input.
+    pub fn tasks(&self) -> Vec<Task> {
         self.state().ran.clone()
     }
 }
@@ -193,7 +192,11 @@ impl Machine for Simulated {
     fn run(&self, task: &Task) -> Result<Finished, TaskError> {
         let mut state = self.state();
         let command = task.command();
-        state.ran.push((command.clone(), task.deadline));
+        state.ran.push(Task {
+            // It may hold on to a channel that someone waits for the end of.
+            observer: None,
+            ..task.clone()
+        });
         let State {
             tree,
             effects,
@@ -234,6 +237,8 @@ impl Machine for Simulated {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -274,9 +279,9 @@ mod tests {
         assert!(machine.read(Path::new("/mounts")).is_err());
         machine.run(&unmount.arg("/mnt")).unwrap();
         assert_eq!(machine.read(Path::new("/mounts")).unwrap(), b"none\n");
-        let (command, deadline) = machine.ran_within().remove(1);
-        assert_eq!(command, ["umount", "/mnt"]);
-        assert_eq!(deadline, Duration::from_secs(7));
+        let unmounted = machine.tasks().remove(1);
+        assert_eq!(unmounted.command(), ["umount", "/mnt"]);
+        assert_eq!(unmounted.deadline, Duration::from_secs(7));
     }
 
     #[test]

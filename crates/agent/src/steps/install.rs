@@ -7,7 +7,8 @@
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-use muster_installer::{installer_args, journal};
+use muster_api::client::Proxies;
+use muster_installer::{installer_args, journal, proxies};
 use muster_machine::Task;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -18,12 +19,13 @@ use uuid::Uuid;
 use super::{
     Context, OUT_OF_TIME, Outcome, REFUSED,
     args::{Device, Image, Unusable, WebUrl, json, one},
+    network_by_hand,
     web::null_is_empty,
 };
 
 /// The unit of the installer. The reference's container has the same name.
 pub(super) const UNIT: &str = "assisted-installer.service";
-/// The token of the installer, readable by root alone; a command line would show it.
+/// The token and the proxies of the installer, readable by root alone; a command line would show them.
 const ENVIRONMENT: &str = "/run/muster-installer/environment";
 /// The longest installation that is waited for. Each wait of the installer has a limit of its own, and an
 /// answer that comes too early would end an installation that works.
@@ -40,6 +42,8 @@ const RUNNING_ALREADY: (i64, &str) = (
     125,
     "the container name \"assisted-installer\" is already in use: the installation is under way",
 );
+/// The argument of `coreos-installer` that copies the networks of the live system, and its short form.
+const COPY_NETWORK: [&str; 2] = ["--copy-network", "-n"];
 /// Payloads that collect the state of a cluster, by the name of what they know about.
 const MUST_GATHER_NAMES: &[&str] = &["cnv", "lso", "ocs", "odf", "ocp"];
 
@@ -132,7 +136,8 @@ fn optional<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
 
 pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
     let request: Request = one(args)?;
-    let words = words(context, &request)?;
+    let mut words = words(context, &request)?;
+    let mut installer_args = installer_args(&request.installer_args)?;
     let Some(program) = &context.program else {
         return Ok(Outcome::refused(
             "the program of this agent is not known, so it cannot start the installer; \
@@ -143,9 +148,19 @@ pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome,
         let (code, reason) = RUNNING_ALREADY;
         return Ok(Outcome::failed(code, reason));
     }
-    if let Err(cause) = hand_over_token(context) {
+    let copies = |word: &String| COPY_NETWORK.contains(&word.as_str());
+    if !installer_args.iter().any(copies) && network_by_hand::is_there(context).await {
+        installer_args.push(COPY_NETWORK[0].to_owned());
+    }
+    if !installer_args.is_empty() {
+        words.push(format!("--installer-args={}", Value::from(installer_args)));
+    }
+    let own = proxies::of_environment(|name| std::env::var(name).ok());
+    let token = context.link.token().unwrap_or_default();
+    let variables = environment(&token, &own, request.proxy.as_ref());
+    if let Err(cause) = hand_over(context, &variables) {
         return Ok(Outcome::refused(format!(
-            "the token for the installer cannot be written to {ENVIRONMENT}: {cause}; \
+            "the environment of the installer cannot be written to {ENVIRONMENT}: {cause}; \
              no disk was touched"
         )));
     }
@@ -296,15 +311,46 @@ async fn state_now(context: &Context) -> Result<State, String> {
     state(context).await
 }
 
-fn hand_over_token(context: &Context) -> std::io::Result<()> {
-    let token = context.link.token().unwrap_or_default();
-    // An environment file is read line by line, and a token has no line breaks.
-    let line = format!("PULL_SECRET_TOKEN={token}\n");
-    let file = Path::new(ENVIRONMENT);
-    context
-        .machine
-        .make_directory(Path::new(journal::FOLDER), 0o700)?;
-    context.machine.write(file, line.as_bytes(), 0o600)
+fn hand_over(context: &Context, variables: &str) -> std::io::Result<()> {
+    let machine = &context.machine;
+    machine.make_directory(Path::new(journal::FOLDER), 0o700)?;
+    machine.write(Path::new(ENVIRONMENT), variables.as_bytes(), 0o600)
+}
+
+/// The file with the environment of the installer: the proxies of this agent, which lead to the service,
+/// under their usual names, and those of the cluster under names of their own.
+fn environment(token: &str, own: &Proxies, cluster: Option<&Proxy>) -> String {
+    use proxies::of_cluster::{EXCEPT, HTTP, HTTPS};
+    let mut variables = vec![("PULL_SECRET_TOKEN".to_owned(), token)];
+    variables.extend(proxies::variables(own));
+    if let Some(cluster) = cluster {
+        let named = [
+            (HTTP, text(cluster.http_proxy.as_ref())),
+            (HTTPS, text(cluster.https_proxy.as_ref())),
+            (EXCEPT, &cluster.no_proxy),
+        ];
+        variables.extend(named.map(|(name, value)| (name.to_owned(), value)));
+    }
+    variables
+        .iter()
+        // The file is read line by line, and none of these values has line breaks.
+        .filter(|(_, value)| !value.is_empty() && !value.contains(char::is_control))
+        .map(|(name, value)| format!("{name}={}\n", quoted(value)))
+        .collect()
+}
+
+/// A value as systemd reads it from a file: in double quotes, with the signs escaped that a shell
+/// would not take literally there.
+fn quoted(value: &str) -> String {
+    let mut quoted = String::from("\"");
+    for sign in value.chars() {
+        if matches!(sign, '"' | '\\' | '`' | '$') {
+            quoted.push('\\');
+        }
+        quoted.push(sign);
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// The command line of the installer: the reference's flags.
@@ -340,16 +386,8 @@ fn words(context: &Context, request: &Request) -> Result<Vec<String>, Unusable> 
     if let Some(ca) = &directions.cacert {
         flag("cacert", &ca.display().to_string());
     }
-    if !request.installer_args.is_empty() {
-        let given: Vec<String> = json(&request.installer_args)?;
-        installer_args::check(&given).map_err(|bad| Unusable(bad.to_string()))?;
-    }
-    flag("installer-args", &request.installer_args);
     if let Some(proxy) = &request.proxy {
         check_word("no_proxy", &proxy.no_proxy)?;
-        flag("http-proxy", text(proxy.http_proxy.as_ref()));
-        flag("https-proxy", text(proxy.https_proxy.as_ref()));
-        flag("no-proxy", &proxy.no_proxy);
     }
     let addresses: Vec<String> = request
         .service_ips
@@ -371,6 +409,16 @@ fn words(context: &Context, request: &Request) -> Result<Vec<String>, Unusable> 
     let switches = switches.into_iter().filter(|(_, on)| *on);
     words.extend(switches.map(|(name, _)| format!("--{name}")));
     Ok(words)
+}
+
+/// A list in JSON, which may be empty.
+fn installer_args(given: &str) -> Result<Vec<String>, Unusable> {
+    if given.is_empty() {
+        return Ok(Vec::new());
+    }
+    let given: Vec<String> = json(given)?;
+    installer_args::check(&given).map_err(|bad| Unusable(bad.to_string()))?;
+    Ok(given)
 }
 
 fn text<T: std::ops::Deref<Target = str>>(value: Option<&T>) -> &str {
@@ -467,13 +515,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_installer_runs_as_a_unit_of_its_own_and_its_token_is_on_no_command_line() {
+    async fn the_installer_runs_as_a_unit_of_its_own_and_no_secret_is_on_its_command_line() {
         let machine = machine();
         machine.on(["systemd-run"], Finished::with_output(""));
         shows(&machine, &[shown("inactive", 0)]);
         let (context, machine) = with_program(machine);
         let args = r#"["--append-karg","ip=52-54-00-00-00-01:dhcp"]"#;
-        let outcome = run(&context, request(json!({"installer_args": args}))).await;
+        let proxy = json!({"http_proxy": "http://user:hush@proxy:3128", "no_proxy": ".svc"});
+        let asked = json!({"installer_args": args, "proxy": proxy});
+        let outcome = run(&context, request(asked)).await;
         assert_eq!(outcome.unwrap(), Outcome::default());
         let ran = machine.ran();
         let mut started = ran.iter().filter(|words| words[0] == "systemd-run");
@@ -487,8 +537,54 @@ mod tests {
         ] {
             assert!(command.contains(word), "{word}: {command}");
         }
-        let token = machine.read(Path::new(ENVIRONMENT)).unwrap();
-        assert!(token.starts_with(b"PULL_SECRET_TOKEN="));
+        assert!(!command.contains("hush"), "{command}");
+        let variables = machine.read(Path::new(ENVIRONMENT)).unwrap();
+        let variables = String::from_utf8(variables).unwrap();
+        let expected =
+            "INSTALL_HTTP_PROXY=\"http://user:hush@proxy:3128\"\nINSTALL_NO_PROXY=\".svc\"\n";
+        assert!(variables.ends_with(expected), "{variables}");
+    }
+
+    #[tokio::test]
+    async fn a_network_that_was_set_up_on_the_machine_is_installed_too() {
+        let profile = "/etc/NetworkManager/system-connections/a.nmconnection";
+        for (given, expected) in [
+            ("", r#"--installer-args=["--copy-network"]"#),
+            (r#"["-n"]"#, r#"--installer-args=["-n"]"#),
+            (
+                r#"["--append-karg","a"]"#,
+                r#"--installer-args=["--append-karg","a","--copy-network"]"#,
+            ),
+        ] {
+            let machine = machine();
+            machine.on(["systemd-run"], Finished::with_output(""));
+            machine.on(["systemctl", "show"], Finished::with_output("@1763588815"));
+            machine.on(["find"], Finished::with_output(profile));
+            machine.change(|tree| tree.line(profile, "[connection]"));
+            let (context, machine) = with_program(machine);
+            let asked = request(json!({"installer_args": given}));
+            run(&context, asked).await.unwrap();
+            let command = machine.ran().pop().unwrap();
+            assert!(command.contains(&expected.to_owned()), "{command:?}");
+        }
+    }
+
+    #[test]
+    fn the_installer_gets_the_token_and_the_proxies_of_the_agent() {
+        let own = Proxies {
+            http: "http://user:a$b@proxy".to_owned(),
+            https: String::new(),
+            except: "10.0.0.0/8".to_owned(),
+        };
+        assert_eq!(
+            environment("a.b.c", &own, None),
+            "PULL_SECRET_TOKEN=\"a.b.c\"\n\
+             HTTP_PROXY=\"http://user:a\\$b@proxy\"\n\
+             http_proxy=\"http://user:a\\$b@proxy\"\n\
+             NO_PROXY=\"10.0.0.0/8\"\n\
+             no_proxy=\"10.0.0.0/8\"\n"
+        );
+        assert_eq!(quoted(r#"a"\`"#), r#""a\"\\\`""#);
     }
 
     #[tokio::test]

@@ -16,6 +16,7 @@ mod install;
 mod inventory;
 pub(crate) mod logs;
 mod media;
+mod network_by_hand;
 mod ntp;
 mod reclaim;
 mod runner;

@@ -5,7 +5,9 @@ use muster_documents::cluster_manifests::{self, ClusterManifests, Proxy};
 use muster_model::{HostNetwork, MacInterface};
 use serde_json::json;
 
-use super::{AgentError, Joining, Planned, Secrets, release_images::release_images, state::service_url};
+use super::{
+    AgentError, Joining, Planned, Secrets, release_images::release_images, state::service_url,
+};
 use crate::{
     file::File,
     static_network::{self, NetworkFault, carried},

@@ -205,7 +205,7 @@ fn files(manifests: &ClusterManifests, release: &Release) -> Result<Vec<File>, A
             0o755,
         ),
     ]);
-    files.extend(network_files(manifests).map_err(AgentError::File)?);
+    files.extend(network_files(manifests)?);
     // A configuration image may bring networks to hosts that have none of their own.
     if manifests.nm_state_configs.is_empty() {
         let path = SCRIPT_PATH.trim_start_matches('/');

@@ -165,17 +165,22 @@ fn requests_for_certificates_are_approved_once_until_bootkube_is_done() {
     assert!(host.calls_of("oc").is_empty());
 }
 
+/// In base64, as objects of the API hold it.
+fn certificate_request(subject: &str, others: &str) -> String {
+    let script = "openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+        -keyout /dev/null -subj \"$1\" -addext \"subjectAltName=$2\" 2>/dev/null | base64 -w0";
+    let made = Command::new("sh")
+        .args(["-c", script, "sh", subject, others])
+        .output()
+        .unwrap();
+    String::from_utf8(made.stdout).unwrap()
+}
+
 /// With a list of nodes, a request in any other name is left alone, also one that is no request.
 #[test]
 fn requests_of_strangers_are_left_alone_where_nodes_are_known() {
     let host = Host::new("none-highly-available", "5.0.0");
-    let request = |subject: &str| {
-        let made = Command::new("sh")
-            .args(["-c", "openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout /dev/null -subj \"$1\" 2>/dev/null | base64 -w0", "sh", subject])
-            .output()
-            .unwrap();
-        String::from_utf8(made.stdout).unwrap()
-    };
+    let request = |subject: &str| certificate_request(subject, "DNS:ignored");
     let items: Vec<String> = [
         (
             "csr-node",
@@ -339,6 +344,83 @@ echo 'name: kube-apiserver' >"$ROOT{pod}""#
     ] {
         assert!(!host.has(gone), "{gone}");
     }
+}
+
+/// The service is far away then, so an installer that knows the node leaves its names and addresses.
+#[test]
+fn a_single_node_approves_only_its_own_requests_where_it_is_known() {
+    let host = Host::new("none-single-node", "4.20.3");
+    let script = host.find("bootstrap-in-place-post-reboot.sh").unwrap();
+    let own = "/O=system:nodes/CN=system:node:sno";
+    let (client, serving) = (
+        "kubernetes.io/kube-apiserver-client-kubelet",
+        "kubernetes.io/kubelet-serving",
+    );
+    let items: Vec<String> = [
+        ("csr-client", client, own, "DNS:sno"),
+        (
+            "csr-serving",
+            serving,
+            own,
+            "DNS:sno,IP:10.0.0.5,IP:fd00::a5",
+        ),
+        ("csr-other-address", serving, own, "DNS:sno,IP:10.0.0.6"),
+        ("csr-other-name", serving, own, "DNS:api.example.com"),
+        (
+            "csr-other-node",
+            client,
+            "/O=system:nodes/CN=system:node:sno2",
+            "DNS:sno",
+        ),
+        (
+            "csr-other-group",
+            client,
+            "/O=system:masters/CN=system:node:sno",
+            "DNS:sno",
+        ),
+        (
+            "csr-other-signer",
+            "kubernetes.io/kube-apiserver-client",
+            own,
+            "DNS:sno",
+        ),
+    ]
+    .iter()
+    .map(|(name, signer, subject, others)| {
+        let request = certificate_request(subject, others);
+        format!(
+            r#"{{"metadata":{{"name":"{name}"}},"spec":{{"signerName":"{signer}","request":"{request}"}}}}"#
+        )
+    })
+    .collect();
+    host.write(
+        "/csrs.json",
+        &format!(r#"{{"items":[{}]}}"#, items.join(",")),
+    );
+    host.write(
+        "/etc/kubernetes/bootstrap-secrets/known-nodes",
+        "sno.lab.example.com\nsno\n10.0.0.5\nFD00:0:0:0:0:0:0:A5\n",
+    );
+    let pod = "/etc/kubernetes/manifests/kube-apiserver-pod.yaml";
+    host.write(pod, "name: kube-apiserver\n");
+    host.write("/opt/openshift/original_cvo_overrides.patch", "{}");
+    host.write("/operator-pods", OPERATOR_PODS);
+    let api = OWN_API.replace(
+        r#"echo '{"items":[{"metadata":{"name":"csr-new"}}]}'"#,
+        r#"cat "$ROOT/csrs.json""#,
+    );
+    host.tool("oc", &format!("{COUNTED}\n{api}"));
+    assert!(host.run_file(&script, &[]), "{}", host.stderr());
+    let mut approved = host.calls_of("oc adm");
+    approved.sort();
+    approved.dedup();
+    assert_eq!(
+        approved,
+        [
+            "oc adm certificate approve csr-client",
+            "oc adm certificate approve csr-serving"
+        ]
+    );
 }
 
 #[test]

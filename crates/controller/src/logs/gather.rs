@@ -1,4 +1,4 @@
-//! The state of a cluster as its API shows it, for images without `oc` and clusters that cannot run
+//! The state of a cluster as its API shows it, for nodes and images without `oc` and clusters that cannot run
 //! another pod. No Secret is read.
 
 use serde_json::Value;

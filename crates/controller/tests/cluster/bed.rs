@@ -62,7 +62,9 @@ pub fn options(url: &str) -> ControllerOptions {
         "--token-file",
         "/nonexistent",
         "--check-cluster-version",
-        // Neither is what this computer may have.
+        // None of these is what this computer may have.
+        "--host-root",
+        "/nonexistent",
         "--oc",
         "/nonexistent",
         "--node-kubeconfig",
@@ -358,22 +360,38 @@ fn define_kinds(plane: &ControlPlane) {
     ] {
         let _ = plane.kubectl(&["auth", "can-i", "watch", kind, "-A", account], "");
     }
-    // The log of the controller is that of the pod with this label.
-    let template = "jsonpath={.spec.template.metadata.labels.job-name}";
-    let name = "assisted-installer-controller";
-    let label = plane.kubectl(
-        &[
+    let job = |template: &str| {
+        let name = "assisted-installer-controller";
+        let template = format!("jsonpath={template}");
+        let words = [
             "get",
             "job",
             "-n",
             "assisted-installer",
             name,
             "-o",
-            template,
-        ],
-        "",
-    );
-    assert_eq!(label, name);
+            &template,
+        ];
+        plane.kubectl(&words, "")
+    };
+    // The log of the controller is that of the pod with this label.
+    let label = job("{.spec.template.metadata.labels.job-name}");
+    assert_eq!(label, "assisted-installer-controller");
+    // The file system of the node is where `oc` is looked for by default.
+    let id = CLUSTER.to_string();
+    let words = [
+        "controller",
+        "--cluster-id",
+        &id,
+        "--inventory-url",
+        "http://service.example",
+        "--openshift-version",
+        "4.20.1",
+    ];
+    let defaults = Line::try_parse_from(words).unwrap().options;
+    let mount =
+        job(r#"{.spec.template.spec.containers[0].volumeMounts[?(@.name=="node")].mountPath}"#);
+    assert_eq!(Path::new(&mount), defaults.host_root);
 }
 
 fn install_options() -> InstallOptions {

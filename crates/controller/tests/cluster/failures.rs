@@ -95,6 +95,30 @@ async fn a_failure_is_handed_over_with_what_must_gather_collected() {
     );
 }
 
+/// A cluster that failed may not run the pods of must-gather either.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_must_gather_that_hangs_is_stopped_and_what_it_has_is_sent() {
+    let cluster = Cluster::start("assisted-installer").await;
+    let service = Service::start(&[]);
+    let kubeconfig = fs::read_to_string(cluster.plane.kubeconfig()).unwrap();
+    {
+        let mut state = service.state();
+        state.kubeconfig = kubeconfig;
+        state.cluster["status"] = json!("error");
+        state.cluster["status_info"] = json!("a host failed");
+    }
+    let mut options = options(&service.url);
+    options.oc = cluster.oc(&format!("{OC}\nexec sleep 1000"));
+    let gathered = options.gather_dir.clone();
+    let mut pace = pace();
+    pace.must_gather = Duration::from_secs(2);
+    let end = ended(cluster.run_with(options, pace)).await;
+    assert_eq!(end, End::Failed("a host failed".to_owned()));
+    assert!(service.last_logs().contains_key("must-gather.tar.gz"));
+    let left: Vec<_> = fs::read_dir(gathered).unwrap().collect();
+    assert!(left.is_empty(), "credentials are left: {left:?}");
+}
+
 /// The service may have no limit of its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn operators_that_never_come_end_the_wait() {

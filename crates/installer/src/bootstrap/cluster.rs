@@ -8,11 +8,12 @@ use muster_model::HostStage;
 use serde_json::Value;
 use tracing::{info, warn};
 
-use super::{KUBECONFIG, Look, POLL};
+use super::{KUBECONFIG, Look, POLL, controller_logs};
 use crate::{
     cluster_nodes::{self, SeenNode},
     error::InstallError,
     node::Node,
+    proxies,
 };
 
 const DONE: &str = "/opt/openshift/.bootkube.done";
@@ -73,8 +74,9 @@ impl Node {
         .await
     }
 
-    /// Waits until the controller runs in the cluster.
+    /// Waits until the controller runs in the cluster. Its logs are sent meanwhile.
     pub(crate) async fn wait_for_controller(&self) -> Result<(), InstallError> {
+        let mut sent = tokio::time::Instant::now();
         self.wait(HostStage::WaitingForController, async || {
             let events = self
                 .oc(&["get", "events", "--namespace", "assisted-installer"])
@@ -90,12 +92,18 @@ impl Node {
                     .iter()
                     .any(|event| event["metadata"]["name"] == CONTROLLER_READY)
             });
-            match ready {
-                true => Ok(Look::Done),
-                false => Ok(Look::Waiting(self.controller_pod().await)),
+            if ready {
+                return Ok(Look::Done);
             }
+            if sent.elapsed() > controller_logs::INTERVAL {
+                self.send_controller_logs().await;
+                sent = tokio::time::Instant::now();
+            }
+            Ok(Look::Waiting(self.controller_pod().await))
         })
-        .await
+        .await?;
+        self.send_last_controller_logs().await;
+        Ok(())
     }
 
     /// In an agent-based installation the service goes away with this host, so workers that still
@@ -192,7 +200,7 @@ impl Node {
             .args(["patch", "node", &node, "--type=json"])
             .arg(format!("--patch={patch}"))
             .arg(format!("--kubeconfig={KUBECONFIG}"));
-            match self.task(task).await {
+            match self.task(proxies::past(task)).await {
                 Ok(()) => info!(node, "taint of the missing cloud provider removed"),
                 Err(cause) => warn!(node, %cause, "taint not removed, retrying"),
             }

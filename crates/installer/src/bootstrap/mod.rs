@@ -2,6 +2,7 @@
 //! on its own.
 
 mod cluster;
+mod controller_logs;
 mod node_config;
 mod others;
 mod start;
@@ -13,7 +14,7 @@ use muster_model::HostStage;
 use serde_json::Value;
 use tracing::info;
 
-use crate::{error::InstallError, node::Node};
+use crate::{error::InstallError, node::Node, proxies};
 
 const KUBECONFIG: &str = "/opt/openshift/auth/kubeconfig";
 const POLL: Duration = Duration::from_secs(5);
@@ -92,7 +93,7 @@ impl Node {
             .arg(format!("--kubeconfig={KUBECONFIG}"))
             .keep(32 << 20)
             .deadline(Duration::from_secs(60));
-        let finished = self.program(task).await?;
+        let finished = self.program(proxies::past(task)).await?;
         serde_json::from_str(&finished.out())
             .map_err(|cause| InstallError::Unusable(format!("oc did not answer in JSON: {cause}")))
     }

@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 use muster_ignition::{Config, file};
 use serde_json::{Value, json};
 
+use super::start::KNOWN_NODES;
 use crate::{controller_manifests, error::InstallError, node::Node, options::Role};
 
 /// What a single node becomes, made by its own bootstrap.
 const IN_PLACE: &str = "/opt/openshift/master.ign";
+/// Where the script that runs after a single node's reboot looks for names and addresses whose certificate
+/// requests it may approve.
+const KNOWN_ON_NODE: &str = "/etc/kubernetes/bootstrap-secrets/known-nodes";
 
 impl Node {
     /// Puts what the bootstrap made of a single node together with the config of this host.
@@ -29,6 +33,9 @@ impl Node {
         let mut own = read(host_config)?.json().clone();
         if let Some(ignition) = own["ignition"].as_object_mut() {
             ignition.remove("config");
+        }
+        if let Ok(known) = self.machine.read(Path::new(KNOWN_NODES)) {
+            add_file(&mut own, KNOWN_ON_NODE, 0o600, &known)?;
         }
         let own =
             Config::from_json(&own).map_err(|faults| InstallError::unusable(faults.to_string()))?;
@@ -61,15 +68,25 @@ impl Node {
                 "{} cannot be read",
                 program.display()
             )))?;
-        let bad = |cause: serde_json::Error| InstallError::unusable(cause.to_string());
-        let mut config: Value = serde_json::from_str(&text).map_err(bad)?;
-        let entry = file::packed(controller_manifests::PROGRAM_ON_NODES, 0o755, &bytes);
-        let mut entry = serde_json::to_value(entry).map_err(bad)?;
-        entry["overwrite"] = json!(true);
-        match config["storage"]["files"].as_array_mut() {
-            Some(files) => files.push(entry),
-            None => config["storage"]["files"] = json!([entry]),
-        }
+        let mut config: Value = serde_json::from_str(&text).map_err(not_json)?;
+        let path = controller_manifests::PROGRAM_ON_NODES;
+        add_file(&mut config, path, 0o755, &bytes)?;
         Ok(config.to_string())
     }
+}
+
+fn not_json(cause: serde_json::Error) -> InstallError {
+    InstallError::unusable(cause.to_string())
+}
+
+/// Adds a file to a config.
+fn add_file(config: &mut Value, path: &str, mode: u32, bytes: &[u8]) -> Result<(), InstallError> {
+    let entry = file::packed(path, mode, bytes);
+    let mut entry = serde_json::to_value(entry).map_err(not_json)?;
+    entry["overwrite"] = json!(true);
+    match config["storage"]["files"].as_array_mut() {
+        Some(files) => files.push(entry),
+        None => config["storage"]["files"] = json!([entry]),
+    }
+    Ok(())
 }

@@ -5,7 +5,9 @@ use std::{
     time::Duration,
 };
 
-use muster_api::requests::{self, DownloadClusterFilesFileName, GetClusterOptions};
+use muster_api::requests::{
+    self, DownloadClusterFilesFileName, GetClusterOptions, ListClusterHostsOptions,
+};
 use muster_ignition::Config;
 use muster_machine::{Machine, Task};
 use muster_model::HostStage;
@@ -19,8 +21,8 @@ use crate::{
 };
 
 const ASSETS: &str = "/opt/openshift";
-/// Names whose certificate requests the bootstrap host may approve.
-const KNOWN_NODES: &str = "/opt/openshift/known-nodes";
+/// Names and addresses whose certificate requests the bootstrap host may approve.
+pub(super) const KNOWN_NODES: &str = "/opt/openshift/known-nodes";
 const REGISTRY_AUTH: &str = "/root/.docker/config.json";
 const SSH_KEY: &str = "/root/.ssh/id_rsa";
 /// In the order they are started.
@@ -129,27 +131,41 @@ impl Node {
         Ok(())
     }
 
-    /// Leaves the names of the cluster's nodes to the script that approves certificate requests, so
-    /// that it lets in no machine the service does not know.
+    /// Leaves the names and addresses of the cluster's nodes to the script that approves certificate
+    /// requests, so that it lets in no machine the service does not know.
     async fn write_known_nodes(&self) -> Result<(), InstallError> {
-        let options = GetClusterOptions::default();
-        let request = requests::get_cluster(self.options.cluster_id, &options);
+        let stage = HostStage::StartingInstallation;
+        let without_hosts = GetClusterOptions {
+            exclude_hosts: Some(true),
+            ..GetClusterOptions::default()
+        };
+        let request = requests::get_cluster(self.options.cluster_id, &without_hosts);
         let request = request.answered_as::<Value>();
-        let what = "the hosts of the cluster";
         let cluster = self
-            .fetch(what, HostStage::StartingInstallation, async || {
+            .fetch("the name of the cluster", stage, async || {
                 self.client.fetch(&request).await
             })
             .await?;
-        let names = cluster_nodes::names(&cluster).join("\n");
-        if names.is_empty() {
+        let with_inventory = ListClusterHostsOptions {
+            with_inventory: Some(true),
+            ..ListClusterHostsOptions::default()
+        };
+        let request = requests::list_cluster_hosts(self.options.cluster_id, &with_inventory);
+        let request = request.answered_as::<Vec<Value>>();
+        let hosts = self
+            .fetch("the hosts of the cluster", stage, async || {
+                self.client.fetch(&request).await
+            })
+            .await?;
+        let known = cluster_nodes::identities(&cluster, &hosts).join("\n");
+        if known.is_empty() {
             warn!("the service names no hosts; every certificate request is approved here");
             return Ok(());
         }
         self.machine
             .write(
                 Path::new(KNOWN_NODES),
-                format!("{names}\n").as_bytes(),
+                format!("{known}\n").as_bytes(),
                 0o600,
             )
             .map_err(InstallError::file(format!(

@@ -42,6 +42,8 @@ const OTHER_HOST: &str = r#"[{"id":"6d757374-6572-4000-8000-000000000052","role"
 #[derive(Default)]
 struct Service {
     stages: Mutex<Vec<(String, String)>>,
+    /// Sizes of the archives with logs of the controller.
+    controller_logs: Mutex<Vec<usize>>,
     /// Answers nothing but 503 while this is set.
     away: AtomicBool,
     no_config: AtomicBool,
@@ -92,6 +94,10 @@ impl Service {
             stages.push((text("current_stage"), text("progress_info")));
             return (200, "");
         }
+        if first.starts_with("POST") && first.contains("/logs?logs_type=controller ") {
+            self.controller_logs.lock().unwrap().push(body.len());
+            return (200, "");
+        }
         if first.contains("file_name=bootstrap.ign") {
             return (200, BOOTSTRAP);
         }
@@ -105,8 +111,8 @@ impl Service {
             };
         }
         if first.contains("/v2/clusters/") {
-            let cluster = r#"{"kind":"AddHostsCluster","name":"lab","base_dns_domain":"example.com",
-                "hosts":[{"requested_hostname":"master-1"}]}"#;
+            let cluster =
+                r#"{"kind":"AddHostsCluster","name":"lab","base_dns_domain":"example.com"}"#;
             return (200, cluster);
         }
         (404, "{}")
@@ -435,6 +441,7 @@ fn bootstrapped(count: &str, url: &str) -> (Arc<Simulated>, Node) {
     );
     let events = r#"{"items":[{"metadata":{"name":"AssistedControllerIsReady"}}]}"#;
     machine.on(["oc", "get", "events"], Finished::with_output(events));
+    machine.on(["oc", "logs"], Finished::with_output("Cluster: finalizing"));
     let mut node = self::node(&machine, url, "bootstrap");
     node.options.control_plane_count = count.parse().unwrap();
     (machine, node)
@@ -487,10 +494,14 @@ async fn a_single_node_runs_its_bootstrap_and_writes_what_it_made_with_its_own_c
         serde_json::from_slice(&machine.read("/opt/openshift/master.ign".as_ref()).unwrap())
             .unwrap();
     assert_eq!(merged["systemd"]["units"][0]["name"], "etcd.service");
-    assert_eq!(
-        merged["storage"]["files"][0]["path"],
-        "/usr/local/bin/muster-agent"
-    );
+    let files = merged["storage"]["files"].as_array().unwrap();
+    let paths: Vec<&str> = files
+        .iter()
+        .map(|file| file["path"].as_str().unwrap())
+        .collect();
+    // Only after its reboot does a single node ask for certificates, far from the service.
+    let known = "/etc/kubernetes/bootstrap-secrets/known-nodes";
+    assert_eq!(paths, ["/usr/local/bin/muster-agent", known]);
     let ran: Vec<String> = simulated
         .ran()
         .iter()
@@ -529,7 +540,8 @@ async fn the_config_of_the_bootstrap_is_applied_three_times_before_it_is_given_u
 #[tokio::test]
 async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
     let service = Arc::new(Service::default());
-    let (machine, node) = bootstrapped("3", &service.start());
+    let (machine, mut node) = bootstrapped("3", &service.start());
+    node.options.http_proxy = "http://proxy".parse().unwrap();
     node.install().await.unwrap();
     assert_eq!(
         service.stages(),
@@ -543,9 +555,13 @@ async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
             "Rebooting"
         ]
     );
+    assert_eq!(service.controller_logs.lock().unwrap().len(), 1);
     let seen: &dyn Machine = &*node.machine;
     let known = seen.text("/opt/openshift/known-nodes");
-    assert_eq!(known.as_deref(), Some("master-1\nmaster-1.lab.example.com"));
+    assert_eq!(
+        known.as_deref(),
+        Some("c.lab.example.com\nc\n192.168.77.82")
+    );
     for name in [
         "nm",
         "sa",
@@ -561,6 +577,18 @@ async fn a_bootstrap_host_waits_for_the_cluster_before_it_leaves() {
         let object: Value = serde_json::from_str(&text).unwrap();
         assert!(object["kind"].is_string(), "{path}");
         assert_eq!(text.contains("a.b.c"), name == "secret", "{path}");
+    }
+    for task in machine.tasks() {
+        let variable = |name: &str| {
+            let mut set = task.environment.iter();
+            set.find(|(set, _)| set == name)
+                .map(|(_, value)| value.as_str())
+        };
+        match task.program.as_str() {
+            "oc" => assert_eq!(variable("NO_PROXY"), Some("*"), "{task:?}"),
+            "coreos-installer" => assert_eq!(variable("http_proxy"), Some("http://proxy")),
+            _ => assert_eq!(task.environment, [], "{task:?}"),
+        }
     }
     let lines: Vec<String> = machine.ran().iter().map(|words| words.join(" ")).collect();
     assert!(

@@ -135,6 +135,10 @@ async fn a_controller_whose_image_cannot_be_pulled_is_explained_by_its_pod() {
         node.wait_for_controller().await,
         "the controller has no pod yet",
     );
+    // Its logs are asked for every five minutes.
+    let ran = machine.ran();
+    let looks = ran.iter().filter(|words| words[1] == "logs").count();
+    assert!((40..=48).contains(&looks), "{looks}");
     let pods = r#"{"items":[{"status":{"phase":"Pending","containerStatuses":[
         {"state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image"}}}]}}]}"#;
     machine.on(["oc", "get", "pods"], Finished::with_output(pods));

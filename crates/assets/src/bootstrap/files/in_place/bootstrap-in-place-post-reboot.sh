@@ -43,10 +43,45 @@ if todo cvo-overrides; then
   finished cvo-overrides
 fi
 
-approve() {
+# Names and addresses of the node, one per line, left by an installer that knows them. Then requests for
+# anything else are left to a person; without the file every request is approved.
+KNOWN=/etc/kubernetes/bootstrap-secrets/known-nodes
+
+is_known() { # is_known SIGNER REQUEST: the request in base64
+  local name others
+  [[ -e $KNOWN ]] || return 0
+  case $1 in
+    kubernetes.io/kube-apiserver-client-kubelet | kubernetes.io/kubelet-serving) ;;
+    *) return 1 ;;
+  esac
+  name=$(base64 --decode <<<"$2" | openssl req -noout -subject -nameopt RFC2253 \
+    | sed --quiet 's/^subject=CN=system:node:\([^,+]*\),O=system:nodes$/\1/p') || return 1
+  [[ -n $name ]] && grep --quiet --line-regexp --fixed-strings -- "$name" "$KNOWN" || return 1
+  # One per line, addresses as the installer has written them.
+  others=$(base64 --decode <<<"$2" | openssl req -noout -text \
+    | sed --quiet '/Subject Alternative Name:/{n;s/^ *//;s/, /\n/g;p}' \
+    | sed 's/^\(DNS\|IP Address\)://') || return 1
+  [[ -z $others ]] || ! grep --quiet --invert-match --line-regexp --fixed-strings --file "$KNOWN" <<<"$others"
+}
+
+pending() {
   oc get csr --output json \
-    | jq --raw-output '.items[] | select((.status.conditions // []) == []) | .metadata.name' \
-    | xargs --no-run-if-empty oc adm certificate approve || true
+    | jq --raw-output '.items[] | select((.status.conditions // []) == [])
+      | "\(.metadata.name) \(.spec.signerName) \(.spec.request)"'
+}
+
+approve() {
+  local waiting name signer request
+  if ! waiting=$(pending) || [[ -z $waiting ]]; then
+    return 0
+  fi
+  while read -r name signer request; do
+    if is_known "$signer" "$request"; then
+      oc adm certificate approve "$name" </dev/null || true
+    else
+      echo "$name is not approved: it is not from the node of this cluster"
+    fi
+  done <<<"$waiting"
 }
 
 node_ready() {
