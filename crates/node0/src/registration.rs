@@ -3,7 +3,7 @@
 //! the application with the reason.
 
 use muster_api::wire;
-use muster_model::{Arch, MinorVersion};
+use muster_model::Arch;
 use serde_json::Value;
 
 use crate::{files::Manifests, gate::Required};
@@ -50,9 +50,7 @@ pub fn cluster(manifests: &Manifests) -> wire::ClusterCreateParams {
         api_vips: Some(api_vips.collect()).filter(|all: &Vec<_>| !all.is_empty()),
         ingress_vips: Some(ingress_vips.collect()).filter(|all: &Vec<_>| !all.is_empty()),
         user_managed_networking: Some(
-            networking["userManagedNetworking"]
-                .as_bool()
-                .unwrap_or(is_single_node),
+            is_single_node || networking["userManagedNetworking"].as_bool() == Some(true),
         ),
         control_plane_count: i64::try_from(required.masters).ok(),
         high_availability_mode: is_single_node.then(|| "None".to_owned()),
@@ -140,25 +138,6 @@ pub fn required(manifests: &Manifests) -> Required {
         arbiters: of("arbiterAgents"),
         workers: of("workerAgents"),
     }
-}
-
-/// The entry of the catalogue for the release, where the image brings none: the version is part of
-/// the name of the ClusterImageSet.
-#[must_use]
-pub fn release_images(manifests: &Manifests) -> Option<String> {
-    let url = text(&manifests.image_set["spec"]["releaseImage"])?;
-    let name = text(&manifests.image_set["metadata"]["name"])?;
-    let version = name.strip_prefix("openshift-")?;
-    let short = MinorVersion::parse(version)?;
-    let arch = architecture(manifests).unwrap_or_else(|| Arch::X86_64.to_string());
-    let entry = serde_json::json!([{
-        "openshift_version": short.to_string(),
-        "cpu_architecture": arch,
-        "cpu_architectures": [arch],
-        "url": url,
-        "version": version,
-    }]);
-    Some(entry.to_string())
 }
 
 /// The architecture of the hosts, as the API names it; one that we do not know as it is written.
@@ -269,13 +248,13 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use serde_json::json;
 
     use super::*;
     use crate::files::Secret;
 
-    pub(crate) fn single_node() -> Manifests {
+    fn single_node() -> Manifests {
         Manifests {
             install: json!({
                 "metadata": {"annotations": {
@@ -318,11 +297,17 @@ pub(crate) mod tests {
             Some("10.0.0.1,ntp.example")
         );
         assert_eq!(overrides(&single_node()), "{\"fips\":true}");
-        let release = release_images(&single_node()).unwrap();
-        assert!(
-            release.contains("\"openshift_version\":\"4.20\""),
-            "{release}"
-        );
+    }
+
+    #[test]
+    fn a_single_node_without_a_platform_leaves_it_to_the_application() {
+        let mut manifests = single_node();
+        let spec = manifests.install["spec"].as_object_mut().unwrap();
+        spec.remove("platformType");
+        spec["networking"]["userManagedNetworking"] = json!(false);
+        let given = cluster(&manifests);
+        assert_eq!(given.platform, None);
+        assert_eq!(given.user_managed_networking, Some(true));
     }
 
     #[test]

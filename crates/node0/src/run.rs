@@ -111,7 +111,7 @@ impl Node0 {
             Workflow::AddNodes if files.join.is_none() => return Err(Failure::NoCluster),
             Workflow::AddNodes => {}
         }
-        let config = settings::config(&files, &options.places, &options.data)?;
+        let config = settings::config(&files.environment, &options.places, &options.data)?;
         let running = muster_service::start(config).await?;
         let app = Arc::clone(running.app());
         let mut node0 = Self {

@@ -9,11 +9,7 @@ use std::{
 use muster_config::{Config, ConfigErrors, Overrides, Sources};
 use uuid::Uuid;
 
-use crate::{
-    environment::Environment,
-    files::{Files, Places},
-    registration,
-};
+use crate::{environment::Environment, files::Places};
 
 /// The port of the service where the image names none.
 const PORT: u16 = 8090;
@@ -30,7 +26,7 @@ pub const AUTHORITY: &str = "service-ca.crt";
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// A variable is missing or unusable.
-    #[error("{name} of rendezvous-host.env {problem}")]
+    #[error("{name} of the settings of the image {problem}")]
     Variable {
         /// Which.
         name: &'static str,
@@ -102,8 +98,11 @@ pub fn workflow(environment: &Environment) -> Result<Workflow, SettingsError> {
 ///
 /// # Errors
 /// See [`SettingsError`].
-pub fn config(files: &Files, places: &Places, data: &Path) -> Result<Config, SettingsError> {
-    let environment = &files.environment;
+pub fn config(
+    environment: &Environment,
+    places: &Places,
+    data: &Path,
+) -> Result<Config, SettingsError> {
     let url = environment
         .get("SERVICE_BASE_URL")
         .ok_or(SettingsError::Variable {
@@ -124,13 +123,21 @@ pub fn config(files: &Files, places: &Places, data: &Path) -> Result<Config, Set
         name: "NODE_ZERO_IP",
         problem: format!("{address:?} is not an IP address"),
     })?;
-    let address = match workflow(environment)? {
+    let workflow = workflow(environment)?;
+    let address = match workflow {
         // No other network of this host is concerned.
         Workflow::Install => address,
         // Who follows the host knows its address; the image does not.
         Workflow::AddNodes => everywhere(Path::new(IPV6_ADDRESSES)),
     };
     let listen = SocketAddr::new(address, parsed.port_or_known_default().unwrap_or(PORT));
+    // Without it the service would know all releases but perhaps the one of the image.
+    if environment.get("RELEASE_IMAGES").is_none() && workflow == Workflow::Install {
+        return Err(SettingsError::Variable {
+            name: "RELEASE_IMAGES",
+            problem: "is missing; make the image again".to_owned(),
+        });
+    }
     let mut fixed = vec![
         ("data_dir", data.display().to_string()),
         ("server.listen", listen.to_string()),
@@ -167,11 +174,6 @@ pub fn config(files: &Files, places: &Places, data: &Path) -> Result<Config, Set
         }
         fixed.push(("images.fetch_ca_file", file));
     }
-    if environment.get("RELEASE_IMAGES").is_none()
-        && let Some(release) = registration::release_images(&files.manifests)
-    {
-        fixed.push(("catalog.release_images", release));
-    }
     let flags = fixed
         .into_iter()
         .fold(Overrides::default(), |flags, (key, value)| {
@@ -207,7 +209,6 @@ fn has_mirrors(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registration::tests::single_node;
 
     #[test]
     fn a_host_that_joins_a_cluster_listens_at_every_address_that_its_kernel_can_have() {
@@ -220,11 +221,9 @@ mod tests {
 
     #[test]
     fn the_image_decides_address_ids_and_release() {
-        let mut files = Files {
-            manifests: single_node(),
-            ..Files::default()
-        };
-        files.environment.add(
+        const RELEASE: &str = r#"RELEASE_IMAGES=[{"openshift_version":"4.20","version":"4.20.1","cpu_architecture":"multi","cpu_architectures":["x86_64"],"url":"registry.example.com/release@sha256:1"}]"#;
+        let mut environment = Environment::default();
+        environment.add(
             "NODE_ZERO_IP=fd00::1\nSERVICE_BASE_URL=https://[fd00::1]:8090/\n\
              CLUSTER_ID=00000000-0000-0000-0000-00000000000a\n\
              INFRA_ENV_ID=00000000-0000-0000-0000-00000000000b\n\
@@ -237,21 +236,27 @@ mod tests {
             mirrors: "/nowhere".into(),
             authorities: "/nowhere".into(),
         };
-        let config = config(&files, &places, Path::new("/var/lib/muster")).unwrap();
+        let data = Path::new("/var/lib/muster");
+        let lacking = config(&environment, &places, data).unwrap_err();
+        assert!(
+            lacking.to_string().starts_with("RELEASE_IMAGES"),
+            "{lacking}"
+        );
+        environment.add(RELEASE);
+        let config = config(&environment, &places, data).unwrap();
         assert_eq!(config.server.listen.to_string(), "[fd00::1]:8090");
         assert_eq!(config.cluster.bootstrap_host_mac, "52:54:00:00:00:01");
         assert_eq!(config.cluster.infra_env_id, Some(Uuid::from_u128(0xb)));
         assert_eq!(config.auth.ec_public_key, "abc");
-        assert!(config.catalog.release_images.is_some() && !config.images.enabled);
+        let releases = &config.catalog.release_images.as_ref().unwrap().0;
+        assert_eq!(releases[0]["version"], "4.20.1");
+        assert!(!config.images.enabled);
         assert_eq!(
             config.cluster.cluster_tls_override_dir.as_deref(),
             Some(Path::new("/opt/agent/tls"))
         );
-        assert_eq!(
-            Ids::of(&files.environment).unwrap().cluster,
-            Uuid::from_u128(0xa)
-        );
-        assert_eq!(workflow(&files.environment).unwrap(), Workflow::Install);
+        assert_eq!(Ids::of(&environment).unwrap().cluster, Uuid::from_u128(0xa));
+        assert_eq!(workflow(&environment).unwrap(), Workflow::Install);
         let lacking = Ids::of(&Environment::default()).unwrap_err();
         assert!(lacking.to_string().starts_with("CLUSTER_ID"), "{lacking}");
     }

@@ -79,7 +79,12 @@ impl Image {
         // Placeholders instead of what is made from a release: there is no registry here.
         image.put(
             "assisted-service.env",
-            &format!("EC_PUBLIC_KEY_PEM={public}\nDUMMY_IGNITION=true\n"),
+            &format!(
+                "EC_PUBLIC_KEY_PEM={public}\nDUMMY_IGNITION=true\nRELEASE_IMAGES={}\n",
+                json!([{"openshift_version": "4.20", "version": "4.20.1",
+                        "cpu_architecture": "x86_64", "cpu_architectures": ["x86_64"],
+                        "url": "registry.example.com/release:4.20.1-x86_64"}])
+            ),
         );
         image.put("node0", &format!("BOOTSTRAP_HOST_MAC={mac}\n"));
         let manifests = [
@@ -99,7 +104,7 @@ impl Image {
             ),
             (
                 "cluster-image-set",
-                json!({"metadata": {"name": "openshift-4.20.1"},
+                json!({"metadata": {"name": "mine"},
                 "spec": {"releaseImage": "registry.example.com/release:4.20.1-x86_64"}}),
             ),
             (
@@ -139,6 +144,13 @@ impl Image {
         let path = self.folder.path().join("config").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
+    }
+
+    fn replace(&self, name: &str, from: &str, to: &str) {
+        let path = self.folder.path().join("config").join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{from} is not in {name}:\n{text}");
+        fs::write(&path, text.replace(from, to)).unwrap();
     }
 
     fn options(&self) -> Options {
@@ -284,6 +296,48 @@ async fn a_host_is_configured_and_installed_without_a_further_word() {
     );
     let refused = Node0::start(image.options()).await.unwrap_err();
     assert!(matches!(refused, Failure::Changed(_)), "{refused}");
+}
+
+/// What the API shows of the cluster of an image right after the start.
+async fn registered(image: &Image) -> Value {
+    let node0 = Node0::start(image.options()).await.unwrap();
+    let seen = cluster(&image.watcher()).await;
+    node0.running.stop().await;
+    seen
+}
+
+/// The hosts of an image have one architecture, whatever else the release is made for.
+#[tokio::test(flavor = "multi_thread")]
+async fn five_control_plane_hosts_can_have_a_release_for_several_architectures() {
+    let image = Image::new("52:54:00:00:00:01", "any");
+    let release = "registry.example.com/release:4.20.1-x86_64";
+    image.replace("assisted-service.env", "4.20.1\"", "4.20.1-multi\"");
+    let of_several = "\"cpu_architecture\":\"multi\"";
+    image.replace(
+        "assisted-service.env",
+        "\"cpu_architecture\":\"x86_64\"",
+        of_several,
+    );
+    let five = r#""controlPlaneAgents":5"#;
+    let install = "manifests/agent-cluster-install.yaml";
+    image.replace(install, r#""controlPlaneAgents":1"#, five);
+    let networks = r#""userManagedNetworking":true,"networkType":"#;
+    image.replace(install, r#""networkType":"#, networks);
+    let seen = registered(&image).await;
+    assert_eq!(seen["control_plane_count"], 5);
+    assert_eq!(seen["cpu_architecture"], "x86_64");
+    assert_eq!(seen["openshift_version"], "4.20.1-multi");
+    assert_eq!(seen["ocp_release_image"], release);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_node_without_a_platform_is_of_platform_none() {
+    let image = Image::new("52:54:00:00:00:01", "any");
+    let install = "manifests/agent-cluster-install.yaml";
+    image.replace(install, r#","platformType":"None""#, "");
+    let seen = registered(&image).await;
+    assert_eq!(seen["platform"]["type"], "none");
+    assert_eq!(seen["user_managed_networking"], true);
 }
 
 /// The host is its own rendezvous host; only its cluster knows whether it joins.
