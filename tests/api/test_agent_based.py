@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+import os
+import signal
 import subprocess
 import zlib
 
 import pytest
 
 import live_iso
-from muster import BINARY, quiet_environment
+from muster import BINARY, eventually, quiet_environment
 
 INSTALL_CONFIG = """\
 apiVersion: v1
@@ -122,6 +124,21 @@ def test_what_is_wrong_has_its_line_and_its_code_and_changes_nothing(tmp_path, s
     assert done.returncode == code, done.stderr
     assert (folder / "install-config.yaml").exists()
     assert not (folder / "agent.x86_64.iso").exists()
+
+
+def test_an_interrupted_command_leaves_no_unfinished_image(tmp_path, stage):
+    folder = write(tmp_path)
+    (folder / "tls").mkdir()
+    # Nobody writes into it, so the command waits with a copy of the base ISO in the directory.
+    os.mkfifo(folder / "tls/kubeadmin-password.hash")
+    before = {path.name for path in folder.iterdir()} | {".openshift_install.log"}
+    command = [str(BINARY), "agent", *boots(stage, "image"), "--dir", str(folder)]
+    with subprocess.Popen(command, env=quiet_environment(), stderr=subprocess.PIPE, text=True) as running:
+        eventually(lambda: {path.name for path in folder.iterdir()} - before, "a copy of the base ISO")
+        running.send_signal(signal.SIGTERM)
+        said = running.communicate(timeout=60)[1]
+    assert running.returncode == 8, said
+    assert {path.name for path in folder.iterdir()} == before
 
 
 def test_programs_that_are_missing_are_named(tmp_path, stage):

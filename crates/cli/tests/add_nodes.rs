@@ -294,7 +294,10 @@ fn check_cluster(config: &Value) {
     let mirrors = content(config, "/etc/containers/registries.conf");
     assert!(mirrors.contains("mirror.lab:5000/ocp"), "{mirrors}");
     let proxy = content(config, "/etc/systemd/system.conf.d/10-default-env.conf");
-    assert!(proxy.contains("NO_PROXY=\"a,b\""), "{proxy}");
+    assert!(
+        proxy.contains("NO_PROXY=\"a,b,localhost,127.0.0.1,::1\""),
+        "{proxy}"
+    );
     let settings = content(config, "/etc/assisted/rendezvous-host.env");
     assert!(
         settings.contains("WORKFLOW_TYPE=addnodes\n") && settings.contains("AUTH_TOKEN_EXPIRY="),

@@ -125,3 +125,20 @@ impl Default for Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_insecure_by_its_name_or_all_are() {
+        let mut settings = Settings {
+            insecure: vec!["registry.lab:5000".to_owned()],
+            ..Settings::default()
+        };
+        assert!(settings.is_insecure("registry.lab:5000"));
+        assert!(!settings.is_insecure("registry.lab"));
+        settings.insecure_everywhere = true;
+        assert!(settings.is_insecure("quay.io"));
+    }
+}
