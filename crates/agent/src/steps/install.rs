@@ -558,13 +558,17 @@ mod tests {
         ] {
             let machine = machine();
             machine.on(["systemd-run"], Finished::with_output(""));
-            machine.on(["systemctl", "show"], Finished::with_output("@1763588815"));
+            let since = Finished::with_output("@1763588815");
+            machine.on(["systemctl", "show", "--timestamp=unix"], since);
+            shows(&machine, &[shown("inactive", 0)]);
             machine.on(["find"], Finished::with_output(profile));
             machine.change(|tree| tree.line(profile, "[connection]"));
             let (context, machine) = with_program(machine);
             let asked = request(json!({"installer_args": given}));
             run(&context, asked).await.unwrap();
-            let command = machine.ran().pop().unwrap();
+            let ran = machine.ran();
+            let start = ran.iter().find(|words| words[0] == "systemd-run");
+            let command = start.unwrap();
             assert!(command.contains(&expected.to_owned()), "{command:?}");
         }
     }
