@@ -13,6 +13,7 @@ mod domains;
 mod free_addresses;
 mod images;
 mod install;
+mod installer_unit;
 mod inventory;
 pub(crate) mod logs;
 mod media;

@@ -7,14 +7,14 @@ use muster_machine::Task;
 use super::{
     Context, Outcome,
     args::{Unusable, exactly},
-    install,
+    installer_unit,
 };
 
 pub(super) async fn run(context: &Context, args: Vec<String>) -> Result<Outcome, Unusable> {
     let [] = exactly(args)?;
     // Our own installer is a unit; that of the reference is a container.
     let stop = Task::new("systemctl", "stop the installer")
-        .args(["stop", install::UNIT])
+        .args(["stop", installer_unit::UNIT])
         .deadline(Duration::from_secs(30));
     if let Err(cause) = context.task(stop).await
         && !cause.is_missing()
