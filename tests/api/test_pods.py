@@ -4,6 +4,8 @@ their files, where only the names of images change; and with the files that `mus
 import base64
 import json
 import platform
+import shutil
+import ssl
 import subprocess
 
 import pytest
@@ -310,6 +312,44 @@ def test_the_files_of_muster_deploy_run_the_service_with_a_read_only_root(kube, 
         inspected = json.loads(podman_home.run("podman", "inspect", "muster-service"))[0]
         assert inspected["HostConfig"]["ReadonlyRootfs"] is True
         assert inspected["EffectiveCaps"] in ([], None)
+    finally:
+        down()
+
+
+def test_certificates_of_muster_deploy_are_read_by_the_group_and_renewed_without_a_restart(kube, podman_home):
+    site = podman_home.home / "site"
+    site.mkdir()
+    cert, key = site / "tls.crt", site / "tls.key"
+
+    def renew(name):
+        """As programs do that renew certificates: new files take the place of the old ones."""
+        made = [site / "new.key", site / "new.crt"]
+        make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "9", "-subj", f"/CN={name}"]
+        make += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", made[0], "-out", made[1]]
+        subprocess.run(make, check=True, capture_output=True)
+        for path, place in zip(made, [key, cert], strict=True):
+            # The group of the user who runs podman, as tests/rootless does.
+            shutil.chown(path, "nobody", "nogroup")
+            path.chmod(0o640)
+            path.rename(place)
+
+    renew("first")
+    shutil.chown(site, "nobody", "nogroup")
+    site.chmod(0o750)
+    command = ["podman", "run", "--rm", "--read-only", "--network=none", kube.images["muster"], "deploy", "podman"]
+    command += ["--address", "127.0.0.1", "--ephemeral", "--image", kube.images["muster"]]
+    path = podman_home.home / "muster-tls.yml"
+    path.write_text(podman_home.run(*command, "--tls-cert", str(cert), "--tls-key", str(key)))
+    path.chmod(0o644)
+    down = podman.play(podman_home, [str(path)], "muster")
+    try:
+        ready("https://127.0.0.1:8090/ready", verify=str(cert))
+        renew("second")
+
+        def shown():
+            return ssl.get_server_certificate(("127.0.0.1", 8090)).strip() == cert.read_text().strip()
+
+        eventually(shown, "the renewed certificate", timeout=30)
     finally:
         down()
 

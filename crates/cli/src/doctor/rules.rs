@@ -57,6 +57,21 @@ pub(super) fn data_mode(mode: u32) -> Finding {
     }
 }
 
+/// Whether the clock is right: by what systemd says (`yes` or `no`), else by the marks of a time service.
+pub(super) fn clock(synchronized: Option<&str>, has_service: bool) -> Finding {
+    let fix = "hosts refuse certificates of a wrong clock: let chrony or systemd-timesyncd reach a time \
+               server (`timedatectl status`)";
+    match (synchronized, has_service) {
+        (Some("yes"), _) => Finding::ok("synchronized with a time server"),
+        (Some("no"), true) => Finding::warning(
+            "a time service runs, but has not reached a time server",
+            fix,
+        ),
+        (_, true) => Finding::ok("kept by a time service"),
+        (_, false) => Finding::warning("no time service is known to keep it", fix),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +87,10 @@ mod tests {
             (certificate(29, true, "m").level, Level::Warning),
             (certificate(300, false, "m").level, Level::Problem),
             (certificate(-1, true, "m").level, Level::Problem),
+            (clock(Some("yes"), false).level, Level::Ok),
+            (clock(Some("no"), true).level, Level::Warning),
+            (clock(None, true).level, Level::Ok),
+            (clock(None, false).level, Level::Warning),
             (data_mode(0o40700).level, Level::Ok),
             (data_mode(0o40755).level, Level::Warning),
         ];
@@ -86,6 +105,7 @@ mod tests {
             free_room(0),
             certificate(-3, true, "m"),
             certificate(9, false, "m"),
+            clock(Some("no"), false),
         ] {
             assert!(finding.fix.is_some(), "{finding:?}");
         }
