@@ -129,7 +129,7 @@ def test_what_is_wrong_has_its_line_and_its_code_and_changes_nothing(tmp_path, s
 def test_an_interrupted_command_leaves_no_unfinished_image(tmp_path, stage):
     folder = write(tmp_path)
     (folder / "tls").mkdir()
-    # Nobody writes into it, so the command waits with a copy of the base ISO in the directory.
+    # Nothing writes into it, so the command waits with a copy of the base ISO in the directory.
     os.mkfifo(folder / "tls/kubeadmin-password.hash")
     before = {path.name for path in folder.iterdir()} | {".openshift_install.log"}
     command = [str(BINARY), "agent", *boots(stage, "image"), "--dir", str(folder)]

@@ -26,7 +26,7 @@ const ARCHITECTURES: [Arch; 2] = [Arch::X86_64, Arch::Arm64];
 /// Why hosts of an architecture have no program from us.
 #[derive(Debug, thiserror::Error)]
 pub enum NoAgent {
-    /// Nobody builds one.
+    /// None is built for it.
     #[error("there are no agents for {0}")]
     Architecture(ArchName),
     /// Without a setting it is looked for near this program.

@@ -165,7 +165,7 @@ impl Progress {
         self.take_in(stage, &reached.detail, reached.percent < 100);
     }
 
-    /// Repeats the last report if it is time to. For whoever works or waits without anything new to
+    /// Repeats the last report if it is time to. For work and waits without anything new to
     /// report; often enough is once a minute.
     pub fn still_at_work(&self) {
         let mut queue = self.shared.queue();
@@ -319,21 +319,21 @@ mod tests {
         let (mut queue, began) = (Queue::default(), Instant::now());
         let long = "x".repeat(LONGEST_DETAIL);
         for detail in ["0 of 2", "", &long] {
-            let mut told = Vec::new();
+            let mut reports = Vec::new();
             for second in (0..=600).step_by(5) {
                 let now = began + Duration::from_secs(second);
                 if queue.take_in(post(detail), false, now) {
-                    told.push((second, queue.posts.back().unwrap().progress_info.clone()));
+                    reports.push((second, queue.posts.back().unwrap().progress_info.clone()));
                 }
             }
-            let seconds: Vec<u64> = told.iter().map(|(second, _)| *second).collect();
+            let seconds: Vec<u64> = reports.iter().map(|(second, _)| *second).collect();
             assert_eq!(seconds, [0, 240, 480]);
-            assert_eq!(told[0].1, detail);
+            assert_eq!(reports[0].1, detail);
             // A service ignores what it knows already, and cuts what is too long.
-            for (minutes, told) in [(4, &told[1].1), (8, &told[2].1)] {
+            for (minutes, report) in [(4, &reports[1].1), (8, &reports[2].1)] {
                 let age = format!("(unchanged for {minutes} minutes)");
-                assert!(told.ends_with(&age), "{told}");
-                assert!(told.chars().count() <= LONGEST_DETAIL);
+                assert!(report.ends_with(&age), "{report}");
+                assert!(report.chars().count() <= LONGEST_DETAIL);
             }
         }
         assert_eq!(queue.posts.len(), 1, "only the newest is delivered");
@@ -347,7 +347,7 @@ mod tests {
             queue.take_in(post("writing out"), false, now)
         };
         let reported: Vec<bool> = (0..9).map(&mut reports).collect();
-        assert_eq!(reported.iter().rposition(|told| *told), Some(5));
+        assert_eq!(reported.iter().rposition(|was| *was), Some(5));
     }
 
     #[test]

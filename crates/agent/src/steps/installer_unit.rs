@@ -75,7 +75,7 @@ pub(super) async fn wait(context: &Context) -> Outcome {
         match state(context).await {
             Ok(State::Runs) => {}
             Ok(State::Failed { status }) => return failed(context, status),
-            // Failed too, if somebody else made systemd forget it.
+            // Failed too, if another program made systemd forget it.
             Ok(State::Ended) if context.machine.kind(Path::new(journal::FAILURE)).is_ok() => {
                 return failed(context, None);
             }

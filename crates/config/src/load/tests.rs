@@ -55,7 +55,7 @@ fn each_layer_is_stronger_than_the_one_before() {
     );
 }
 
-/// Whoever runs a command on the data of the packaged service, it is the data of the service.
+/// A command run by any user works on the data of the packaged service.
 #[test]
 fn packages_name_the_folder_that_their_unit_makes() {
     let file = include_str!("../../../../packaging/files/muster.toml");

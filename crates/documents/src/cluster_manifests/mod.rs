@@ -267,7 +267,7 @@ fn fill_in(manifests: &mut ClusterManifests) {
         if networking.network_type.is_empty() {
             "OVNKubernetes".clone_into(&mut networking.network_type);
         }
-        // One node has nobody to share virtual addresses with.
+        // One node has no other to share virtual addresses with.
         if spec.platform_type.is_empty() && spec.provision_requirements.is_single_node() {
             "None".clone_into(&mut spec.platform_type);
             networking.user_managed_networking = Some(true);

@@ -133,7 +133,7 @@ impl Devices {
         devices
     }
 
-    /// Partitions of mapped devices are told from other devices built on those by the identifier that
+    /// Partitions of mapped devices are distinguished from other devices built on those by the identifier that
     /// `kpartx` gives them, whatever they are called (`mpatha1`, `mpatha-part1`, `mpathap1`).
     fn find_mapped_partitions(&mut self, machine: &dyn Machine) {
         let mut found = Vec::new();
