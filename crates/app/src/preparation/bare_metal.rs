@@ -12,7 +12,7 @@ use muster_engine::inventory::{self, Disk, Interface, Inventory};
 use muster_model::Cluster;
 use serde_json::{Value, json};
 
-use super::gather::Ingredients;
+use super::{fault::Fault, gather::Ingredients};
 use crate::clusters::install_config::machine_networks;
 
 /// From here the operator takes the state of a host it has never seen.
@@ -25,7 +25,7 @@ const MEGABITS: i64 = 1024;
 pub(super) fn describe(
     files: &mut BTreeMap<String, File>,
     from: &Ingredients,
-) -> Result<(), String> {
+) -> Result<(), Fault> {
     let paths: Vec<String> = files
         .keys()
         .filter(|path| {
@@ -39,8 +39,11 @@ pub(super) fn describe(
         let Some(file) = files.get_mut(&path) else {
             continue;
         };
-        let unreadable = |cause| format!("{path} cannot be read: {cause}");
-        let mut object: Value = serde_yaml_ng::from_slice(&file.content).map_err(unreadable)?;
+        let object = serde_yaml_ng::from_slice(&file.content);
+        let mut object: Value = object.map_err(|cause| Fault::Manifest {
+            path: path.clone(),
+            cause,
+        })?;
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let host = from
             .hosts

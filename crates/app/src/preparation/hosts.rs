@@ -15,7 +15,7 @@ use muster_ignition::Config;
 use muster_model::{Cluster, Host, HostRole, Vip};
 use serde_json::Value;
 
-use super::{gather::Ingredients, node_ips::NodeIps};
+use super::{fault::Fault, gather::Ingredients, node_ips::NodeIps};
 use crate::files::places;
 
 /// What a node that installs itself fetches as its role's config: nothing, all is in its own.
@@ -32,7 +32,7 @@ pub(super) fn configs(
     from: &Ingredients,
     pointers: &Pointers,
     addresses: &NodeIps,
-) -> Result<Vec<File>, String> {
+) -> Result<Vec<File>, Fault> {
     let cluster = &*from.cluster;
     let leased = leased(cluster);
     let mut roles: Vec<(&str, Config)> = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn configs(
         } else {
             pointer
         };
-        let config = wanted.over(pointer).map_err(|error| error.to_string())?;
+        let config = wanted.over(pointer)?;
         roles.push((role, config));
     }
     let mut files: Vec<File> = roles
@@ -61,8 +61,7 @@ pub(super) fn configs(
             .find(|(role, _)| name.starts_with(role))
             .or(roles.first());
         let Some((role, config)) = role else { continue };
-        let text = config_of(from, host, role, config, addresses)
-            .map_err(|why| format!("host {}: {why}", inventory::hostname(host)))?;
+        let text = config_of(from, host, role, config, addresses)?;
         files.push(File::secret(name, text));
     }
     Ok(files)
@@ -74,7 +73,7 @@ fn config_of(
     role: &str,
     config: &Config,
     addresses: &NodeIps,
-) -> Result<String, String> {
+) -> Result<String, Fault> {
     let hostname = inventory::hostname(host);
     let pool = host
         .machine_config_pool_name
@@ -83,10 +82,10 @@ fn config_of(
     if let Some(pool) = pool
         && !names_pool(&from.user_manifests, pool)
     {
-        return Err(format!(
-            "it is to join machine config pool {pool}, and no manifest of the cluster makes that \
-             pool; add a manifest with a MachineConfigPool of that name"
-        ));
+        return Err(Fault::NoSuchPool {
+            host: hostname.to_string(),
+            pool: pool.to_owned(),
+        });
     }
     let wanted = HostConfig {
         hostname: &hostname,
@@ -95,8 +94,13 @@ fn config_of(
         overrides: host.ignition_config_overrides.as_deref(),
         clears_discovery: clears_discovery(host),
     };
-    let config = wanted.over(config).map_err(|error| error.to_string())?;
-    Ok(config.to_text())
+    match wanted.over(config) {
+        Ok(config) => Ok(config.to_text()),
+        Err(fault) => Err(Fault::Host {
+            host: hostname.to_string(),
+            fault,
+        }),
+    }
 }
 
 /// It was discovered on the disk it is installed to.

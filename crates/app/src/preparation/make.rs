@@ -21,7 +21,7 @@ use muster_model::{Cluster, MinorVersion, PlatformType};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{bare_metal, gather::Ingredients, hosts, made::Made, node_ips, system};
+use super::{bare_metal, fault::Fault, gather::Ingredients, hosts, made::Made, node_ips, system};
 use crate::files::places as names;
 
 /// Marks a bootstrap host that will become a node itself.
@@ -32,14 +32,13 @@ const UNMANAGED_DNS: &str = "/etc/NetworkManager/conf.d/99-kni.conf";
 const INFRASTRUCTURE: &str = "manifests/cluster-infrastructure-02-config.yml";
 
 /// Makes every file; the error is for the user.
-pub fn make(from: &Ingredients) -> Result<Made, String> {
+pub(super) fn make(from: &Ingredients) -> Result<Made, Fault> {
     let cluster = &*from.cluster;
     let addresses = node_ips::of(cluster, &from.hosts);
     let plan = plan(from, &addresses)?;
-    let say = |error: &dyn std::error::Error| error.to_string();
-    let pki = plan.pki(Scope::All).map_err(|error| say(&error))?;
-    let pointers = Pointers::generate(&plan, &pki)
-        .ok_or("the root certificate is missing; this is a bug in the service")?;
+    let pki = plan.pki(Scope::All)?;
+    let pointers =
+        Pointers::generate(&plan, &pki).ok_or(Fault::Bug("the root certificate is missing"))?;
 
     let system = system::manifests(&from.facts())?;
     let source = Source {
@@ -53,7 +52,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
     } else {
         Kind::Bootstrap
     };
-    let config = bootstrap(&plan, &pki, &pointers, manifests, kind).map_err(|e| say(&e))?;
+    let config = bootstrap(&plan, &pki, &pointers, manifests, kind)?;
     let config = for_our_installer(config, cluster)?;
 
     let mut files = vec![
@@ -65,7 +64,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
     let domain = plan.config.cluster_domain();
     let kubeconfig = ADMIN
         .render(&plan.config.metadata.name, &domain, &pki)
-        .ok_or("the administrator's certificate is missing; this is a bug in the service")?;
+        .ok_or(Fault::Bug("the administrator's certificate is missing"))?;
     files.push(File::secret(names::KUBECONFIG_NOINGRESS, kubeconfig));
     if let Some(text) = system.for_controller {
         files.push(File::public(names::CUSTOM_MANIFESTS, text));
@@ -75,7 +74,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
         .identity
         .uuid
         .parse()
-        .map_err(|_| "the id of the cluster is not a UUID; this is a bug in the service")?;
+        .map_err(|_| Fault::Bug("the id of the cluster is not a UUID"))?;
     Ok(Made {
         files,
         system_manifests: system.manifests,
@@ -83,7 +82,7 @@ pub fn make(from: &Ingredients) -> Result<Made, String> {
     })
 }
 
-fn plan(from: &Ingredients, addresses: &node_ips::NodeIps) -> Result<Plan, String> {
+fn plan(from: &Ingredients, addresses: &node_ips::NodeIps) -> Result<Plan, Fault> {
     let entropy = Entropy::new(from.seed);
     let loaded = validated(from, &entropy)?;
     let internal = from.user_manifests.iter().any(|file| {
@@ -106,13 +105,13 @@ fn plan(from: &Ingredients, addresses: &node_ips::NodeIps) -> Result<Plan, Strin
         from.created,
         extras,
     );
-    let mut plan = plan.map_err(|error| error.to_string())?;
+    let mut plan = plan?;
     plan.issued = from.issued;
     Ok(plan)
 }
 
 /// The install-config, validated by the same rules as that of a file.
-fn validated(from: &Ingredients, entropy: &Entropy) -> Result<Loaded, String> {
+fn validated(from: &Ingredients, entropy: &Entropy) -> Result<Loaded, Fault> {
     let mut random = entropy.filler("install-config");
     let mut around = Environment::new(&mut random);
     around.given = Given {
@@ -132,7 +131,7 @@ fn validated(from: &Ingredients, entropy: &Entropy) -> Result<Loaded, String> {
         from.install_config.as_bytes(),
         &mut around,
     )
-    .map_err(|report| format!("the install-config cannot be used:\n{report}"))
+    .map_err(|report| Fault::InstallConfig(Box::new(report)))
 }
 
 /// Generated, the service's and the user's manifests, with patches applied.
@@ -140,7 +139,7 @@ fn put_together(
     from: &Ingredients,
     generated: Vec<File>,
     system: &[File],
-) -> Result<Vec<File>, String> {
+) -> Result<Vec<File>, Fault> {
     let by_path = |file: File| (file.path.clone(), file);
     let mut all: BTreeMap<String, File> = generated
         .into_iter()
@@ -161,7 +160,7 @@ fn put_together(
         let path = format!("{INFRASTRUCTURE}.patch~one_worker");
         all.insert(path.clone(), File::public(path, patch.to_string()));
     }
-    patches::apply(&mut all).map_err(|error| error.to_string())?;
+    patches::apply(&mut all)?;
     bare_metal::describe(&mut all, from)?;
     Ok(all.into_values().collect())
 }
@@ -224,7 +223,7 @@ fn split_documents(text: &str) -> Vec<String> {
 }
 
 /// What our way of installing adds to the bootstrap host.
-fn for_our_installer(config: Config, cluster: &Cluster) -> Result<Config, String> {
+fn for_our_installer(config: Config, cluster: &Cluster) -> Result<Config, Fault> {
     if cluster.is_single_node() {
         return Ok(config);
     }
@@ -232,9 +231,7 @@ fn for_our_installer(config: Config, cluster: &Cluster) -> Result<Config, String
     more.file(file::text(MARKER, 0o644, ""));
     let text = "[main]\nrc-manager=unmanaged\n";
     more.file(file::text(UNMANAGED_DNS, 0o644, text));
-    more.finish()
-        .and_then(|more| config.with(more))
-        .map_err(|faults| format!("the config of the bootstrap host would be refused: {faults}"))
+    Ok(config.with(more.finish()?)?)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! after a crash or on another replica, makes the same ones.
 
 pub(crate) mod bare_metal;
+mod fault;
 mod gather;
 mod handed_in;
 mod hosts;
@@ -71,12 +72,9 @@ pub async fn prepare(app: &Arc<App>, id: ClusterId) -> Result<Outcome, Error> {
         return Ok(Outcome::Unwanted);
     }
     let making = tokio::task::spawn_blocking(move || make::make(&ingredients));
-    let made = making
-        .await
-        .map_err(|_| {
-            Error::internal("generating the files was interrupted; the service log says why")
-        })?
-        .map_err(Error::conflict)?;
+    let made = making.await.map_err(|_| {
+        Error::internal("generating the files was interrupted; the service log says why")
+    })??;
     drop(turn);
     if !attempt.is_current(app, id).await? {
         return Ok(Outcome::Unwanted);
@@ -101,8 +99,7 @@ pub fn system_manifests(
         hosts,
         site: &Site::of(app),
     };
-    let made = system::manifests(&facts).map_err(Error::conflict)?;
-    Ok(made.manifests)
+    Ok(system::manifests(&facts)?.manifests)
 }
 
 /// What was asked for when the work began.

@@ -10,7 +10,7 @@ use muster_engine::{inventory::Inventory, tang};
 use muster_model::{DiskEncryption, HostRole};
 use serde_json::Value;
 
-use super::{gather::Facts, operators};
+use super::{fault::Fault, gather::Facts, operators};
 
 /// Lets workloads run on the control plane.
 const SCHEDULABLE: &str =
@@ -26,7 +26,7 @@ pub(super) struct System {
 }
 
 /// All of it, in the order in which it is listed.
-pub(super) fn manifests(from: &Facts<'_>) -> Result<System, String> {
+pub(super) fn manifests(from: &Facts<'_>) -> Result<System, Fault> {
     let cluster = from.cluster;
     let roles = roles(from);
     let mut made = Vec::new();
@@ -119,7 +119,7 @@ fn dnsmasq(from: &Facts<'_>) -> Option<File> {
     Some(dnsmasq.manifest())
 }
 
-fn encryption(from: &Facts<'_>, roles: &[Role]) -> Result<Vec<File>, String> {
+fn encryption(from: &Facts<'_>, roles: &[Role]) -> Result<Vec<File>, Fault> {
     let Some(wanted) = &from.cluster.disk_encryption else {
         return Ok(Vec::new());
     };
@@ -133,9 +133,7 @@ fn encryption(from: &Facts<'_>, roles: &[Role]) -> Result<Vec<File>, String> {
     }
     let unlock = if wanted.mode == "tang" {
         let text = wanted.tang_servers.as_deref().unwrap_or("[]");
-        let servers = tang::read(text).map_err(|cause| {
-            format!("disk_encryption.tang_servers cannot be read: {cause}; set them again")
-        })?;
+        let servers = tang::read(text).map_err(Fault::TangServers)?;
         let servers = servers.into_iter().map(|one| (one.url, one.thumbprint));
         Unlock::Tang(servers.collect())
     } else {

@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
+    fault::Fault,
     gather::Ingredients,
     handed_in::{self, HandedIn},
     made::Made,
@@ -292,7 +293,8 @@ fn blockers_are_reported_before_any_key_is_made() {
     let mut broken = ingredients(cluster(PlatformType::None, 3), &[Master, Master, Master]);
     broken.release.version = "4.9.1".into();
     let why = make::make(&broken).unwrap_err();
-    assert!(why.contains("4.9.1"), "{why}");
+    assert!(matches!(why, Fault::Plan(_)), "{why}");
+    assert!(why.to_string().contains("4.9.1"), "{why}");
 }
 
 #[test]
@@ -322,7 +324,10 @@ fn a_machine_config_pool_that_is_not_created_is_refused_with_the_host() {
     worker.machine_config_pool_name = Some("infra".into());
     from.hosts[3] = Arc::new(worker);
     let why = make::make(&from).unwrap_err();
-    assert!(why.contains("host-4") && why.contains("infra"), "{why}");
+    assert!(
+        matches!(&why, Fault::NoSuchPool { host, pool } if host == "host-4" && pool == "infra"),
+        "{why}"
+    );
     let pool = "kind: MachineConfigPool\napiVersion: machineconfiguration.openshift.io/v1\n\
                 metadata: {name: infra}\n";
     from.user_manifests = vec![File::public("openshift/pool.yaml", pool)];
@@ -342,7 +347,10 @@ fn a_users_manifest_replaces_the_services_and_a_doubled_object_is_named() {
     assert_eq!(config.file(&path).unwrap().unwrap(), own.as_bytes());
     from.user_manifests = vec![File::public("openshift/other.yaml", own)];
     let why = make::make(&from).unwrap_err();
-    assert!(why.contains("50-masters-chrony-configuration"), "{why}");
+    assert!(
+        why.to_string().contains("50-masters-chrony-configuration"),
+        "{why}"
+    );
 }
 
 #[test]

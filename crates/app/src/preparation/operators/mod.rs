@@ -22,7 +22,7 @@ use self::{
     resources::Scene,
     rows::{Group, ROWS, Row},
 };
-use super::gather::Facts;
+use super::{fault::Fault, gather::Facts};
 
 const CONFIG_MAP: &str = "openshift/olm_operator_manifests.yaml";
 
@@ -36,7 +36,7 @@ pub(super) struct OfOperators {
 }
 
 /// Manifests of all chosen operators.
-pub(super) fn manifests(from: &Facts<'_>) -> Result<OfOperators, String> {
+pub(super) fn manifests(from: &Facts<'_>) -> Result<OfOperators, Fault> {
     let cluster = from.cluster;
     let chosen: Vec<(Operator, &MonitoredOperator)> = cluster
         .monitored_operators
@@ -48,10 +48,14 @@ pub(super) fn manifests(from: &Facts<'_>) -> Result<OfOperators, String> {
     if chosen.is_empty() {
         return Ok(OfOperators::default());
     }
-    let version: OpenshiftVersion = cluster
-        .openshift_version
-        .parse()
-        .map_err(|cause| format!("version {}: {cause}", cluster.openshift_version))?;
+    let version: OpenshiftVersion =
+        cluster
+            .openshift_version
+            .parse()
+            .map_err(|fault| Fault::Version {
+                version: cluster.openshift_version.to_string(),
+                fault,
+            })?;
     let scene = Scene {
         operators: chosen.iter().map(|(operator, _)| *operator).collect(),
         version: &version,
@@ -64,7 +68,7 @@ pub(super) fn manifests(from: &Facts<'_>) -> Result<OfOperators, String> {
     let mut later: Vec<(&MonitoredOperator, Vec<Value>)> = Vec::new();
     for (operator, monitored) in &chosen {
         let row = ROWS.iter().find(|row| row.operator == *operator);
-        let row = row.ok_or_else(|| format!("operator {} has no manifests", operator.as_str()))?;
+        let row = row.ok_or(Fault::Bug("a chosen operator has no manifests"))?;
         for (path, object) in first(row, &version) {
             // Operators may share a namespace and its group.
             let id = (
@@ -147,17 +151,16 @@ fn first(row: &Row, version: &OpenshiftVersion) -> Vec<(String, Value)> {
     made
 }
 
-fn yaml(path: &str, object: &Value) -> Result<File, String> {
+fn yaml(path: &str, object: &Value) -> Result<File, Fault> {
     Ok(File::public(path, text(object)?))
 }
 
-fn text(object: &Value) -> Result<String, String> {
-    serde_yaml_ng::to_string(object)
-        .map_err(|cause| format!("a manifest cannot be written: {cause}"))
+fn text(object: &Value) -> Result<String, Fault> {
+    serde_yaml_ng::to_string(object).map_err(Fault::Unwritable)
 }
 
 /// A list of operators, each with its resources as YAML in base64.
-fn for_controller(later: &[(&MonitoredOperator, Vec<Value>)]) -> Result<String, String> {
+fn for_controller(later: &[(&MonitoredOperator, Vec<Value>)]) -> Result<String, Fault> {
     let mut entries = Vec::new();
     for (operator, resources) in later {
         let documents: Vec<String> = resources.iter().map(text).collect::<Result<_, _>>()?;
@@ -169,7 +172,7 @@ fn for_controller(later: &[(&MonitoredOperator, Vec<Value>)]) -> Result<String, 
 
 /// The same for controllers that cannot reach the service: a file per resource, and an entry per
 /// operator that says where it lives and which files are its own.
-fn config_map(later: &[(&MonitoredOperator, Vec<Value>)]) -> Result<File, String> {
+fn config_map(later: &[(&MonitoredOperator, Vec<Value>)]) -> Result<File, Fault> {
     let mut files: BTreeMap<&str, (&MonitoredOperator, Vec<String>)> = BTreeMap::new();
     let mut data = serde_json::Map::new();
     for (operator, resources) in later {
