@@ -69,10 +69,9 @@ pub fn identities(cluster: &Value, hosts: &[Value]) -> Vec<String> {
     );
     let mut identities = Vec::new();
     for host in hosts {
-        let name = text(&host["requested_hostname"]);
-        if name.is_empty() {
+        let Some(name) = name_of(host).map(|name| name.to_lowercase()) else {
             continue;
-        }
+        };
         if !name.contains('.') {
             identities.push(format!("{name}.{domain}"));
         }
@@ -169,7 +168,7 @@ impl Needed {
 
 /// Names of workers that still talk to the service.
 #[must_use]
-pub fn dependent_workers(hosts: &[Value]) -> Vec<&str> {
+pub fn dependent_workers(hosts: &[Value]) -> Vec<String> {
     use HostStage::{Installing, StartingInstallation, WaitingForControlPlane, WritingImageToDisk};
     let depends = |host: &&Value| {
         let stage = host["progress"]["current_stage"].as_str();
@@ -184,11 +183,7 @@ pub fn dependent_workers(hosts: &[Value]) -> Vec<&str> {
     };
     let hosts = hosts.iter().filter(depends);
     hosts
-        .map(|host| {
-            host["requested_hostname"]
-                .as_str()
-                .unwrap_or("a host without a name")
-        })
+        .map(|host| name_of(host).unwrap_or_else(|| "a host without a name".to_owned()))
         .collect()
 }
 
@@ -383,11 +378,7 @@ fn id_of(host: &Value) -> Option<Uuid> {
 
 /// By name, or else by address.
 fn host_of<'a>(node: &SeenNode, hosts: &'a [Value]) -> Option<&'a Value> {
-    let named = |host: &&Value| {
-        host["requested_hostname"]
-            .as_str()
-            .is_some_and(|name| name.to_lowercase() == node.name)
-    };
+    let named = |host: &&Value| name_of(host).is_some_and(|name| name.to_lowercase() == node.name);
     let addressed = |host: &&Value| {
         addresses_of(host)
             .iter()
@@ -399,11 +390,26 @@ fn host_of<'a>(node: &SeenNode, hosts: &'a [Value]) -> Option<&'a Value> {
         .or_else(|| hosts.iter().find(addressed))
 }
 
-fn addresses_of(host: &Value) -> Vec<IpAddr> {
-    let inventory: Value = host["inventory"]
+/// The name that a host will have: the one asked for, or else the one it reported. A service lists the
+/// first only if a user did ask.
+fn name_of(host: &Value) -> Option<String> {
+    let filled = |name: &Value| {
+        name.as_str()
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+    };
+    filled(&host["requested_hostname"]).or_else(|| filled(&inventory_of(host)["hostname"]))
+}
+
+fn inventory_of(host: &Value) -> Value {
+    host["inventory"]
         .as_str()
         .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
+        .unwrap_or_default()
+}
+
+fn addresses_of(host: &Value) -> Vec<IpAddr> {
+    let inventory = inventory_of(host);
     let interfaces = inventory["interfaces"].as_array().into_iter().flatten();
     interfaces
         .flat_map(|interface| {
@@ -456,13 +462,15 @@ mod tests {
     #[test]
     fn nodes_are_known_by_the_names_and_addresses_of_their_hosts() {
         let cluster = json!({"name": "lab", "base_dns_domain": "example.com"});
-        let inventory = json!({"interfaces": [
+        let inventory = json!({"hostname": "Master-0", "interfaces": [
             {"ipv4_addresses": ["10.0.0.5/24"], "ipv6_addresses": ["fd00::a5/64"]},
         ]});
+        let silent = json!({"interfaces": [{"ipv4_addresses": ["10.0.0.9/24"]}]});
         let hosts = [
             json!({"requested_hostname": "Master-1", "inventory": inventory.to_string()}),
             json!({"requested_hostname": "worker.other.org"}),
-            json!({"id": "without a name yet", "inventory": inventory.to_string()}),
+            json!({"requested_hostname": "", "inventory": inventory.to_string()}),
+            json!({"id": "without a name yet", "inventory": silent.to_string()}),
         ];
         let expected = [
             "master-1.lab.example.com",
@@ -470,6 +478,10 @@ mod tests {
             "10.0.0.5",
             "FD00:0:0:0:0:0:0:A5",
             "worker.other.org",
+            "master-0.lab.example.com",
+            "master-0",
+            "10.0.0.5",
+            "FD00:0:0:0:0:0:0:A5",
         ];
         assert_eq!(identities(&cluster, &hosts), expected);
     }

@@ -12,7 +12,6 @@ use muster_ignition::Config;
 use muster_machine::{Machine, Task};
 use muster_model::HostStage;
 use serde_json::{Value, json};
-use tracing::warn;
 use uuid::Uuid;
 
 use super::Look;
@@ -159,8 +158,11 @@ impl Node {
             .await?;
         let known = cluster_nodes::identities(&cluster, &hosts).join("\n");
         if known.is_empty() {
-            warn!("the service names no hosts; every certificate request is approved here");
-            return Ok(());
+            // The script would let in every machine.
+            return Err(InstallError::unusable(
+                "the service names none of the cluster's hosts, so certificate requests could not be \
+                 distinguished from those of strangers",
+            ));
         }
         self.machine
             .write(

@@ -34,9 +34,9 @@ const BOOTSTRAP: &str = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[
 
 /// What the service says of another host of the cluster, if it is asked for inventories.
 const OTHER_HOST: &str = r#"[{"id":"6d757374-6572-4000-8000-000000000052","role":"master",
-    "infra_env_id":"6d757374-6572-4000-8000-000000000000","requested_hostname":"c",
+    "infra_env_id":"6d757374-6572-4000-8000-000000000000","requested_hostname":"",
     "progress":{"current_stage":"Rebooting"},
-    "inventory":"{\"interfaces\":[{\"ipv4_addresses\":[\"192.168.77.82/24\"]}]}"}]"#;
+    "inventory":"{\"hostname\":\"c\",\"interfaces\":[{\"ipv4_addresses\":[\"192.168.77.82/24\"]}]}"}]"#;
 
 /// A service that hands out a config and remembers the stages reported to it.
 #[derive(Default)]
