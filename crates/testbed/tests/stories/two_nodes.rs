@@ -65,11 +65,12 @@ fn two_nodes_that_fence_each_other_are_installed() -> Result<()> {
     let nodes = [("master-1", 66), ("master-2", 67)];
     let machines = nodes.map(|(name, number)| site.node(name, number));
     let (plane, _machines) = install(&mut site, machines.into(), &[], |lab, host| {
+        // Nothing answers there: the cluster does the fencing, and it is stood in.
+        let system = host["id"].as_str().unwrap_or_default();
         lab.update_host(
             host,
-            // Nothing answers there: the cluster does the fencing, and it is stood in.
             &json!({"fencing_credentials": {
-                "address": "redfish+https://192.168.77.9/redfish/v1/Systems/1",
+                "address": format!("redfish+https://192.168.77.9/redfish/v1/Systems/{system}"),
                 "username": "fence", "password": "not used", "certificate_verification": "Disabled",
             }}),
         )
